@@ -1,0 +1,1 @@
+"""openwmma's executable specification: every result of a tensor core, to the bit, in numpy."""

@@ -1,0 +1,120 @@
+"""Number formats as data: the one place where widths, biases and special encodings are written down."""
+
+from dataclasses import dataclass
+
+__all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FloatFormat:
+    """A binary floating-point format with subnormals, infinities and NaN.
+
+    Parameters
+    ----------
+    name : str
+        The PTX type qualifier, without its dot.
+    bits : int
+        Bits of one element in memory and in a register.
+    exponent_bits, fraction_bits : int
+        Widths of the biased exponent and of the stored fraction.
+    ignored_bits : int
+        Low bits of the storage word that carry no information (tf32: 13).
+    canonical_nan : int
+        The bit pattern a dot product returns for NaN.
+    """
+
+    name: str
+    bits: int
+    exponent_bits: int
+    fraction_bits: int
+    ignored_bits: int = 0
+    canonical_nan: int
+
+    @property
+    def bias(self) -> int:
+        """The exponent bias."""
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def minimum_exponent(self) -> int:
+        """The exponent of the smallest normal number, and of every subnormal."""
+        return 1 - self.bias
+
+    @property
+    def significand_bits(self) -> int:
+        """Bits of the significand, the hidden one included."""
+        return self.fraction_bits + 1
+
+    @property
+    def infinity(self) -> int:
+        """The bit pattern of +Inf."""
+        return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.ignored_bits)
+
+    @property
+    def largest_finite(self) -> int:
+        """The bit pattern of the largest finite number."""
+        return self.infinity - (1 << self.ignored_bits)
+
+    @property
+    def sign_mask(self) -> int:
+        """The bit pattern of -0."""
+        return 1 << (self.bits - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntegerFormat:
+    """A two's-complement or unsigned integer; single bits are one-bit unsigned integers.
+
+    Parameters
+    ----------
+    name : str
+        The PTX type qualifier, without its dot.
+    bits : int
+        Bits of one element in memory and in a register.
+    signed : bool
+        Whether the top bit has negative weight.
+    """
+
+    name: str
+    bits: int
+    signed: bool
+
+    @property
+    def minimum(self) -> int:
+        """The least value."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def maximum(self) -> int:
+        """The greatest value."""
+        return (1 << (self.bits - self.signed)) - 1
+
+
+Format = FloatFormat | IntegerFormat
+
+FORMATS: dict[str, Format] = {
+    item.name: item
+    for item in (
+        FloatFormat(name="f16", bits=16, exponent_bits=5, fraction_bits=10, canonical_nan=0x7FFF),
+        FloatFormat(name="bf16", bits=16, exponent_bits=8, fraction_bits=7, canonical_nan=0x7FFF),
+        FloatFormat(
+            name="tf32",
+            bits=32,
+            exponent_bits=8,
+            fraction_bits=10,
+            ignored_bits=13,
+            canonical_nan=0x7FFFFFFF,
+        ),
+        FloatFormat(name="f32", bits=32, exponent_bits=8, fraction_bits=23, canonical_nan=0x7FFFFFFF),
+        FloatFormat(
+            name="f64", bits=64, exponent_bits=11, fraction_bits=52, canonical_nan=0xFFF8000000000000
+        ),
+        IntegerFormat(name="s8", bits=8, signed=True),
+        IntegerFormat(name="u8", bits=8, signed=False),
+        IntegerFormat(name="s4", bits=4, signed=True),
+        IntegerFormat(name="u4", bits=4, signed=False),
+        IntegerFormat(name="b1", bits=1, signed=False),
+        IntegerFormat(name="s32", bits=32, signed=True),
+    )
+}
+"""Every element type of the instruction set, by its PTX qualifier."""

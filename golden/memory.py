@@ -1,0 +1,61 @@
+"""Global memory: a window of bytes at a base address, and nothing elsewhere."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Memory"]
+
+
+class Memory:
+    """Bytes that exist from `base` to ``base + size``; all else answers with a decode error.
+
+    Parameters
+    ----------
+    size : int
+        Bytes; a multiple of 64, the widest bus.
+    base : int
+        Address of the first byte; a multiple of 4096.
+
+    Attributes
+    ----------
+    data : ndarray of uint8
+        The bytes themselves; other owners (a simulation) may share the buffer.
+
+    Raises
+    ------
+    ValueError
+        For a size or base that breaks the rules above.
+    """
+
+    def __init__(self, size: int, base: int = 0) -> None:
+        if size <= 0 or size % 64:
+            raise ValueError(f"memory size must be a positive multiple of 64 bytes, not {size}")
+        if base < 0 or base % 4096:
+            raise ValueError(f"memory base must be a multiple of 4096, not {base:#x}")
+        self.base = base
+        self.data: NDArray[np.uint8] = np.zeros(size, dtype=np.uint8)
+
+    @property
+    def size(self) -> int:
+        """Bytes in the window."""
+        return int(self.data.size)
+
+    def contains(self, address: int, count: int) -> bool:
+        """Whether all `count` bytes from `address` on exist."""
+        return self.base <= address and address + count <= self.base + self.size
+
+    def read(self, address: int, count: int) -> NDArray[np.uint8]:
+        """A copy of `count` bytes; IndexError where not all of them exist."""
+        return self.data[self._slice(address, count)].copy()
+
+    def write(self, address: int, values: NDArray[np.uint8]) -> None:
+        """Write bytes; IndexError, with nothing written, where not all of them exist."""
+        self.data[self._slice(address, values.size)] = values
+
+    def _slice(self, address: int, count: int) -> slice:
+        if not self.contains(address, count):
+            end = self.base + self.size
+            raise IndexError(
+                f"{count} bytes at {address:#x} are outside the memory {self.base:#x} .. {end:#x}"
+            )
+        return slice(address - self.base, address - self.base + count)

@@ -1,0 +1,1 @@
+"""openwmma's hardware: the tensor core in Amaranth, one unit a file."""

@@ -1,0 +1,76 @@
+"""The ports of the dot-product unit: what goes in with each operation, and what comes out."""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, enum
+
+__all__ = ["DotProductOperands", "DotProductResult", "Multiplicand", "Operation", "Result"]
+
+
+class Multiplicand(enum.Enum, shape=3):
+    """The element format of both multiplicands of one operation."""
+
+    F16 = 0
+    """16 products of f16."""
+    BF16 = 1
+    """16 products of bf16."""
+    TF32 = 2
+    """As many products of tf32 as the profile's block has, in the low bits."""
+    I8 = 3
+    """16 products of 8-bit integers, in the low 128 bits."""
+    I4 = 4
+    """32 products of 4-bit integers, in the low 128 bits."""
+    B1 = 5
+    """128 single bits, in the low 128 bits."""
+
+
+class Result(enum.Enum, shape=2):
+    """How a floating-point sum becomes the result; integers always give s32."""
+
+    F32 = 0
+    """Truncated to f32."""
+    F16 = 1
+    """Rounded once to f16; C is f16."""
+    F16_FROM_F32 = 2
+    """Truncated to f32, and that converted to f16."""
+
+
+class Operation(data.Struct):
+    """What to compute; it may differ from one operation to the next without a bubble.
+
+    Members
+    -------
+    multiplicand : Multiplicand
+    result : Result
+        Floating point only.
+    c_is_f16 : unsigned(1)
+        C is an f16 in the low half of `c`; otherwise f32, or s32 for integers.
+    saturate : unsigned(1)
+        satf of floating point, satfinite of integers.
+    a_signed, b_signed : unsigned(1)
+        Integers of more than one bit: whether the operand is signed.
+    bitwise_and : unsigned(1)
+        Single bits: AND instead of XOR.
+    """
+
+    multiplicand: Multiplicand
+    result: Result
+    c_is_f16: unsigned(1)
+    saturate: unsigned(1)
+    a_signed: unsigned(1)
+    b_signed: unsigned(1)
+    bitwise_and: unsigned(1)
+
+
+class DotProductOperands(data.Struct):
+    """One row of A, one column of B, one element of C; k ascends from the low bits on."""
+
+    a: unsigned(256)
+    b: unsigned(256)
+    c: unsigned(32)
+    operation: Operation
+
+
+class DotProductResult(data.Struct):
+    """One element of D; an f16 lies in the low half, the high half is zero."""
+
+    d: unsigned(32)
