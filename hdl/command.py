@@ -1,0 +1,179 @@
+"""The binary form of a command: five 32-bit words, written by the host and decoded by the sequencer."""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, enum
+
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.formats import FORMATS
+from golden.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES
+
+__all__ = [
+    "COMMAND_BITS",
+    "COMMAND_WORDS",
+    "MemoryCommand",
+    "MmaCommand",
+    "Opcode",
+    "RegisterCommand",
+    "encode",
+    "shape_code",
+    "type_code",
+]
+
+COMMAND_WORDS = 5
+"""32-bit words of one command."""
+
+COMMAND_BITS = 32 * COMMAND_WORDS
+"""Bits of one command."""
+
+
+class Opcode(enum.Enum, shape=3):
+    """What kind of command follows."""
+
+    LOAD = 1
+    STORE = 2
+    MMA = 3
+    FILL = 4
+    MOVE = 5
+
+
+class MemoryCommand(data.Struct):
+    """A load or store; `layout` is 1 for col, and `stride` counts elements where `has_stride` is set."""
+
+    opcode: unsigned(3)
+    use: unsigned(2)
+    layout: unsigned(1)
+    tile_shape: unsigned(4)
+    element_type: unsigned(4)
+    space: unsigned(2)
+    has_stride: unsigned(1)
+    reserved: unsigned(15)
+    register: unsigned(8)
+    reserved_registers: unsigned(24)
+    address: unsigned(64)
+    stride: unsigned(32)
+
+
+class MmaCommand(data.Struct):
+    """A multiply; the layouts of A and B in memory do not matter to it."""
+
+    opcode: unsigned(3)
+    tile_shape: unsigned(4)
+    a_type: unsigned(4)
+    b_type: unsigned(4)
+    c_type: unsigned(4)
+    d_type: unsigned(4)
+    saturate: unsigned(1)
+    rounding: unsigned(2)
+    bitwise_and: unsigned(1)
+    reserved: unsigned(5)
+    d: unsigned(8)
+    a: unsigned(8)
+    b: unsigned(8)
+    c: unsigned(8)
+    unused: unsigned(96)
+
+
+class RegisterCommand(data.Struct):
+    """A fill with `value`, or a move from `source`, of `count` registers from `destination` on."""
+
+    opcode: unsigned(3)
+    reserved: unsigned(13)
+    count: unsigned(16)
+    destination: unsigned(8)
+    source: unsigned(8)
+    reserved_registers: unsigned(16)
+    value: unsigned(32)
+    unused: unsigned(64)
+
+
+_SHAPE_CODES = {shape: code for code, shape in enumerate(SHAPES)}
+_TYPE_CODES = {name: code for code, name in enumerate(FORMATS)}
+
+
+def shape_code(shape: tuple[int, int, int]) -> int:
+    """The code of a tile shape: its place in `golden.instruction_set.SHAPES`."""
+    return _SHAPE_CODES[shape]
+
+
+def type_code(name: str) -> int:
+    """The code of an element type: its place in `golden.formats.FORMATS`."""
+    return _TYPE_CODES[name]
+
+
+def encode(command: Command) -> tuple[int, ...]:
+    """Encode a command as `COMMAND_WORDS` words.
+
+    Parameters
+    ----------
+    command : Command
+
+    Returns
+    -------
+    tuple of int
+        The words, in the order of their registers at the host interface; word 0 is to be written last.
+
+    Raises
+    ------
+    ValueError
+        For an operand that has no place in its field, naming the operand, its value and the field's width.
+    """
+    bits = 0
+    offset = 0
+    layout, values = _fields(command)
+    for name, field in layout:
+        value = values.get(name, 0)
+        width = field.width
+        if not 0 <= value < 1 << width:
+            raise ValueError(f"{name} must be from 0 to {(1 << width) - 1}, not {value}")
+        bits |= value << offset
+        offset += width
+    return tuple(bits >> 32 * word & 0xFFFF_FFFF for word in range(COMMAND_WORDS))
+
+
+def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
+    match command:
+        case Load() | Store():
+            instruction = command.instruction
+            opcode = Opcode.LOAD if isinstance(command, Load) else Opcode.STORE
+            return data.Layout.cast(MemoryCommand), {
+                "opcode": opcode.value,
+                "use": USES.index(instruction.use),
+                "layout": int(instruction.layout == "col"),
+                "tile_shape": shape_code(instruction.shape),
+                "element_type": type_code(instruction.type),
+                "space": SPACES.index(instruction.space),
+                "has_stride": int(command.stride is not None),
+                "register": command.register,
+                "address": command.address,
+                "stride": command.stride or 0,
+            }
+        case Mma(instruction, d, a, b, c):
+            return data.Layout.cast(MmaCommand), {
+                "opcode": Opcode.MMA.value,
+                "tile_shape": shape_code(instruction.shape),
+                "a_type": type_code(instruction.a_type),
+                "b_type": type_code(instruction.b_type),
+                "c_type": type_code(instruction.c_type),
+                "d_type": type_code(instruction.d_type),
+                "saturate": int(instruction.saturate),
+                "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
+                "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
+                "d": d,
+                "a": a,
+                "b": b,
+                "c": c,
+            }
+        case Fill(register, count, value):
+            return data.Layout.cast(RegisterCommand), {
+                "opcode": Opcode.FILL.value,
+                "count": count,
+                "destination": register,
+                "value": value,
+            }
+        case Move(destination, source, count):
+            return data.Layout.cast(RegisterCommand), {
+                "opcode": Opcode.MOVE.value,
+                "count": count,
+                "destination": destination,
+                "source": source,
+            }
