@@ -34,7 +34,7 @@ class Core(wiring.Component):
     -------
     host : In(Axi4LiteSignature())
     memory : Out(Axi4Signature(config))
-    interrupt : Out(1)
+    irq : Out(1)
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -43,7 +43,7 @@ class Core(wiring.Component):
             {
                 "host": In(Axi4LiteSignature()),
                 "memory": Out(Axi4Signature(config)),
-                "interrupt": Out(1),
+                "irq": Out(1),
             }
         )
 
@@ -70,7 +70,7 @@ class Core(wiring.Component):
         connect(m, sequencer.tile, multiplier.request)
         connect(m, sequencer.move, mover.request)
         m.d.comb += [
-            self.interrupt.eq(host.interrupt),
+            self.irq.eq(host.irq),
             host.busy.eq(sequencer.busy),
             host.cause.eq(sequencer.cause),
             host.executed.eq(sequencer.executed),
@@ -90,25 +90,20 @@ class Core(wiring.Component):
 
 
 def _share_write_port(m: Module, port: Any, users: list[Any]) -> None:
-    with m.If(users[0].enable):
-        _drive_write_port(m, port, users[0])
-    for user in users[1:]:
-        with m.Elif(user.enable):
-            _drive_write_port(m, port, user)
-
-
-def _drive_write_port(m: Module, port: Any, user: Any) -> None:
-    """Drive a write port from one of its users."""
-    m.d.comb += [
-        port.enable.eq(1),
-        port.address.eq(user.address),
-        port.data.eq(user.data),
-        port.lanes.eq(user.lanes),
-    ]
+    """Give the port to the first user that raises its enable."""
+    for index, user in enumerate(users):
+        with m.If(user.enable) if index == 0 else m.Elif(user.enable):
+            m.d.comb += [
+                port.enable.eq(1),
+                port.address.eq(user.address),
+                port.data.eq(user.data),
+                port.lanes.eq(user.lanes),
+            ]
 
 
 def _share_read_port(m: Module, port: Any, users: list[Any]) -> None:
+    """Give the port to the first user that raises its enable; all see what was read."""
+    m.d.comb += [user.data.eq(port.data) for user in users]
     for index, user in enumerate(users):
-        m.d.comb += user.data.eq(port.data)
         with m.If(user.enable) if index == 0 else m.Elif(user.enable):
             m.d.comb += [port.enable.eq(1), port.address.eq(user.address)]

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.faults import Cause
+from golden.formats import FORMATS, IntegerFormat
 from golden.instruction_set import FAMILIES, USES, MmaInstruction
 from golden.layouts import fragment
 from hdl.command import (
@@ -20,7 +21,7 @@ from hdl.command import (
 )
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import Multiplicand, Result
-from hdl.geometry import block_order, fragment_geometry, legal_fragments
+from hdl.geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
 from hdl.load_store import CAUSE_BITS, LoadStoreRequest
 from hdl.register_mover import MoveRequest
 from hdl.tile_multiplier import TileRequest
@@ -104,13 +105,15 @@ class Decoder(wiring.Component):
         request = self.decoded.memory
         store = command.opcode == Opcode.STORE
         global_space = command.space != 1
+        geometry = Signal(FragmentGeometry)
         m.d.comb += [
             request.store.eq(store),
             request.register.eq(command.register),
             request.address.eq(command.address),
             request.has_stride.eq(command.has_stride),
             request.stride.eq(command.stride),
-            in_range.eq(self._fits(command.register, request.geometry.registers)),
+            request.geometry.eq(geometry),
+            in_range.eq(self._fits(command.register, geometry.registers)),
         ]
         key = Cat(command.use, command.layout, command.tile_shape, command.element_type)
         with m.Switch(key):
@@ -120,7 +123,7 @@ class Decoder(wiring.Component):
                 )
                 with m.Case(value):
                     fields = fragment_geometry(use, name, shape, layout)
-                    m.d.comb += [getattr(request.geometry, field).eq(item) for field, item in fields.items()]
+                    m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
                     m.d.comb += legal.eq(
                         (store if use == "d" else ~store) & global_space & (command.space != 3)
                     )
@@ -130,10 +133,11 @@ class Decoder(wiring.Component):
         tile = self.decoded.tile
         c_count = Signal(4)
         d_count = Signal(4)
-        x_is_b = tile.x_is_b
+        x_is_b = Signal()
         overlap = (command.c < command.d + d_count) & (command.d < command.c + c_count)
         in_place = (command.c == command.d) & (command.c_type == command.d_type)
         m.d.comb += [
+            tile.x_is_b.eq(x_is_b),
             tile.x.eq(Mux(x_is_b, command.b, command.a)),
             tile.y.eq(Mux(x_is_b, command.a, command.b)),
             tile.c.eq(command.c),
@@ -167,10 +171,12 @@ class Decoder(wiring.Component):
                         c_count.eq(c.registers),
                         d_count.eq(d.registers),
                         tile.wide.eq(x.x_blocks == 4),
-                        tile.x_is_b.eq(b.wide),
+                        x_is_b.eq(b.wide),
                         tile.x_order.eq(block_order(x)),
                         tile.y_order.eq(block_order(y)),
                         tile.operation.multiplicand.eq(Multiplicand[instruction.a_type.upper()]),
+                        tile.operation.a_signed.eq(_is_signed(instruction.a_type)),
+                        tile.operation.b_signed.eq(_is_signed(instruction.b_type)),
                         tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
                         tile.operation.result.eq(_result(instruction)),
                     ]
@@ -210,6 +216,11 @@ def _legal_multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
                                 c_type=c_type,
                                 d_type=d_type,
                             )
+
+
+def _is_signed(name: str) -> bool:
+    item = FORMATS[name]
+    return isinstance(item, IntegerFormat) and item.signed
 
 
 def _result(instruction: MmaInstruction) -> Result:

@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetInserter, Signal
+from amaranth.hdl import Array, Cat, Const, Module, ResetInserter, Signal
 from amaranth.lib import enum, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
@@ -57,8 +57,7 @@ CONFIGURATION
 CONTROL
     Writing 1 drops the queued commands and clears the fault; reads 0.
 STATUS
-    Bit 0: a command is in progress or queued; bit 1: a fault; bits 15..8: free places in the queue, 255 at
-    most.
+    Bit 0: a command is in progress or queued; bit 1: a fault; bits 16..8: free places in the queue.
 FAULT_CAUSE, FAULT_INDEX, FAULT_PROGRESS
     A `golden.faults.Cause` or 0; the index of the command at fault; of a failed store, the bursts that the
     memory took before the first it refused.
@@ -108,7 +107,7 @@ class HostInterface(wiring.Component):
         A beat was transferred in this cycle.
     busy_units : In(range(units + 1))
     clear : Out(1)
-    interrupt : Out(1)
+    irq : Out(1)
     write : Out(register_write_signature(config))
     read : Out(register_read_signature(config))
     """
@@ -127,7 +126,7 @@ class HostInterface(wiring.Component):
                 "write_beat": In(1),
                 "busy_units": In(range(config.dot_product_units + 1)),
                 "clear": Out(1),
-                "interrupt": Out(1),
+                "irq": Out(1),
                 "write": Out(register_write_signature(config)),
                 "read": Out(register_read_signature(config)),
             }
@@ -158,7 +157,7 @@ class HostInterface(wiring.Component):
             queue.w_data.eq(Cat(value, *words)),
             idle.eq(~self.busy & ~waiting),
             self.clear.eq(clear),
-            self.interrupt.eq((enables[0] & idle) | (enables[1] & (self.cause != 0))),
+            self.irq.eq((enables[0] & idle) | (enables[1] & (self.cause != 0))),
             in_window.eq(address[-1] & idle & (address[7:15] < self._config.registers) & (address[:2] == 0)),
             self.write.address.eq(address[4:15]),
             self.write.data.eq(value.replicate(4)),
@@ -251,7 +250,7 @@ class HostInterface(wiring.Component):
                 "FORMATS": Const(formats, 32),
                 "CONFIGURATION": Const(sizes, 32),
                 "CONTROL": Const(0, 32),
-                "STATUS": Cat(~idle, self.cause != 0, Const(0, 6), Mux(free > 255, 255, free)),
+                "STATUS": Cat(~idle, self.cause != 0, Const(0, 6), free),
                 "FAULT_CAUSE": self.cause,
                 "FAULT_INDEX": self.executed[:32],
                 "FAULT_PROGRESS": self.progress,

@@ -1,22 +1,31 @@
 """Ports of a top module, under the names by which other tools recognise AXI."""
 
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
-from amaranth.hdl import ClockDomain, Module, Signal
-from amaranth.lib import io, wiring
+from amaranth.back import verilog
+from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal
+from amaranth.lib import wiring
 
 from hdl.axi import HOST_ADDRESS_BITS
 from hdl.config import CoreConfig
 
 __all__ = ["Port", "Top"]
 
-Port = tuple[Signal, io.Direction]
+
+@dataclass(frozen=True)
+class Port:
+    """A port of a top module: its signal, and which way it points."""
+
+    signal: Signal
+    direction: Literal["input", "output"]
+
 
 _SIZE_16_BYTES: Final = 4
 _BURST_INCR: Final = 1
 
 
-class Top:
+class Top(Elaboratable):
     """A component as a top module, clocked by `aclk` and reset by `aresetn` (active low, synchronous).
 
     Parameters
@@ -27,7 +36,7 @@ class Top:
     Attributes
     ----------
     ports : dict
-        Name to (signal, direction), for `amaranth.back.verilog.convert`.
+        Name to `Port`.
     """
 
     def __init__(self, component: wiring.Component) -> None:
@@ -73,11 +82,11 @@ class Top:
         self._statements.append(value.eq(self._input(name, len(value))))
 
     def _input(self, name: str, width: int) -> Signal:
-        self.ports[name] = (signal := Signal(width, name=name), io.Direction.Input)
+        self.ports[name] = Port(signal := Signal(width, name=name), "input")
         return signal
 
     def _output(self, name: str, width: int) -> Signal:
-        self.ports[name] = (signal := Signal(width, name=name), io.Direction.Output)
+        self.ports[name] = Port(signal := Signal(width, name=name), "output")
         return signal
 
     def _drive(self, prefix: str, channel: Any, fields: dict[str, tuple[Any, int]]) -> None:
@@ -91,6 +100,11 @@ class Top:
             self._statements.append(value.eq(self._input(prefix + name, width)))
         self._statements.append(channel.valid.eq(self._input(f"{prefix}valid", 1)))
         self._statements.append(self._output(f"{prefix}ready", 1).eq(channel.ready))
+
+    def convert(self, name: str) -> str:
+        """Convert to Verilog, as a module called `name`."""
+        ports = {port_name: (port.signal, None) for port_name, port in self.ports.items()}
+        return str(verilog.convert(self, name=name, ports=ports, strip_internal_attrs=True))
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""

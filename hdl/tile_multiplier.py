@@ -76,8 +76,8 @@ class TileMultiplier(wiring.Component):
     are made in the order of the accumulator's words (block, quad, pair of columns, lane), so C and D are
     each one pass over the registers. C follows one word ahead of its use or more.
 
-    With U units, unit u takes the rows ``y = 2 t + j + 8 yb`` of lanes with ``t % U == u``, all for the same row
-    of X; so the row memory of Y is one bank a unit, and U results are neighbours in a word.
+    With U units, unit u takes the rows ``y = 2 t + j + 8 yb`` of lanes with ``t % U == u``, all for the same
+    row of X; so the row memory of Y is one bank a unit, and U results are neighbours in a word.
 
     Throughput: 256 / U cycles a tile of 256 results, and one in each cycle from each unit meanwhile.
     Latency: 64 cycles of fetching, 256 / U of issuing, the unit's own latency, and 4.

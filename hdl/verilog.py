@@ -2,9 +2,6 @@
 
 from typing import Any, Final
 
-from amaranth.back import verilog
-from amaranth.lib import io
-
 from hdl.command import COMMAND_WORDS
 from hdl.config import CoreConfig
 from hdl.core import Core
@@ -35,9 +32,8 @@ def generate(config: CoreConfig) -> tuple[str, dict[str, Any]]:
     top = Top(core)
     top.memory(core.memory, config)
     top.host(core.host)
-    top.output("interrupt", core.interrupt)
-    text = verilog.convert(top, name=TOP, ports=top.ports, strip_internal_attrs=True)
-    return text, describe(config, top.ports)
+    top.output("irq", core.irq)
+    return top.convert(TOP), describe(config, top.ports)
 
 
 def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
@@ -57,12 +53,8 @@ def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
             "outstanding_reads": config.outstanding_reads,
         },
         "ports": [
-            {
-                "name": name,
-                "direction": "input" if direction == io.Direction.Input else "output",
-                "width": len(signal),
-            }
-            for name, (signal, direction) in ports.items()
+            {"name": name, "direction": port.direction, "width": len(port.signal)}
+            for name, port in ports.items()
         ],
         "host": {
             "identity": IDENTITY,
