@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat"]
+__all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat", "float_format", "integer_format"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,3 +118,19 @@ FORMATS: dict[str, Format] = {
     )
 }
 """Every element type of the instruction set, by its PTX qualifier."""
+
+
+def float_format(name: str) -> FloatFormat:
+    """The floating-point format of that name; KeyError where there is none."""
+    found = FORMATS[name]
+    if not isinstance(found, FloatFormat):
+        raise KeyError(f"{name} is not a floating-point format")
+    return found
+
+
+def integer_format(name: str) -> IntegerFormat:
+    """The integer format of that name; KeyError where there is none."""
+    found = FORMATS[name]
+    if not isinstance(found, IntegerFormat):
+        raise KeyError(f"{name} is not an integer format")
+    return found

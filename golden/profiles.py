@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["HOPPER", "PROFILES", "Profile"]
+from golden.formats import FloatFormat
+
+__all__ = ["EXACT_PROFILES", "HOPPER", "PROFILES", "ExactProfile", "Profile"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,32 @@ class Profile:
     tf32_block: int | None
     exponent_margin: int | None
     half_exponent_margin: int
+
+    def block(self, multiplicand: FloatFormat) -> int | None:
+        """Products of `multiplicand` in one FDPA of ``wmma``; None where the generation has none."""
+        return self.half_block if multiplicand.bits == 16 else self.tf32_block
+
+    def least_exponent(self, result: FloatFormat) -> int | None:
+        """The least Emax of an FDPA with this result; None where there is no limit."""
+        margin = self.half_exponent_margin if result.bits == 16 else self.exponent_margin
+        return None if margin is None else result.minimum_exponent - margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactProfile:
+    """No hardware: every element is the exact sum of all its products and c, rounded once.
+
+    Parameters
+    ----------
+    name : str
+        Key in `EXACT_PROFILES`.
+    rounding : str or None
+        ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None for that of the instruction, which is ``"rn"``
+        where it names none.
+    """
+
+    name: str
+    rounding: str | None
 
 
 HOPPER: Final = Profile(
@@ -95,3 +123,17 @@ PROFILES: Final = MappingProxyType(
     }
 )
 """Every profile by name; all but hopper are as published by others, not measured here."""
+
+EXACT_PROFILES: Final = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            ExactProfile(name="exact", rounding=None),
+            ExactProfile(name="exact.rn", rounding="rn"),
+            ExactProfile(name="exact.rz", rounding="rz"),
+            ExactProfile(name="exact.rm", rounding="rm"),
+            ExactProfile(name="exact.rp", rounding="rp"),
+        )
+    }
+)
+"""Exact sums by name: what a teacher compares the hardware's arithmetic with."""

@@ -1,0 +1,155 @@
+"""How fast the golden model multiplies, per instruction, on one core, and how much memory it takes.
+
+    python -m bench.golden
+
+prints a table and writes ``build/bench/golden.json``.
+"""
+
+import json
+import platform
+import resource
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+import golden
+from golden.arguments import dtype_of
+from golden.formats import FORMATS, FloatFormat
+from golden.instruction_set import MmaInstruction
+from golden.mma import resolve_instruction
+
+OUTPUT = Path("build/bench/golden.json")
+BATCH_TILES = 100_000
+MEMORY_LIMIT_MB = 500
+
+_WMMA = "wmma.mma.sync.aligned.row.col"
+CASES = (
+    (f"{_WMMA}.m16n16k16.f32.f32", 8_000, 12_000),
+    (f"{_WMMA}.m16n16k16.f32.f16", 8_000, 12_000),
+    (f"{_WMMA}.m16n16k16.f16.f16", 8_000, 12_000),
+    (f"{_WMMA}.m16n16k16.f16.f32", 8_000, 12_000),
+    (f"{_WMMA}.m16n16k16.f32.bf16.bf16.f32", 8_000, 12_000),
+    (f"{_WMMA}.m16n16k8.f32.tf32.tf32.f32", 8_000, 12_000),
+    (f"{_WMMA}.m8n8k4.rn.f64.f64.f64.f64", 8_000, 3_000),
+    (f"{_WMMA}.m8n8k4.rz.f64.f64.f64.f64", 8_000, 3_000),
+    (f"{_WMMA}.m8n8k4.rm.f64.f64.f64.f64", 8_000, 3_000),
+    (f"{_WMMA}.m8n8k4.rp.f64.f64.f64.f64", 8_000, 3_000),
+    (f"{_WMMA}.m16n16k16.s32.s8.s8.s32", 50_000, 60_000),
+    (f"{_WMMA}.m16n16k16.s32.s8.s8.s32.satfinite", 50_000, 60_000),
+    (f"{_WMMA}.m8n8k32.s32.s4.s4.s32", 50_000, 60_000),
+    ("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", 50_000, 60_000),
+    ("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", 50_000, 60_000),
+)
+"""Instruction, tiles of one measurement, and the rate that must be reached."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """One line of the table.
+
+    Parameters
+    ----------
+    instruction : str
+    tiles_per_second : float
+        Whole instructions per second of processor time, of all threads together.
+    required : int
+        Least rate.
+    """
+
+    instruction: str
+    tiles_per_second: float
+    required: int
+
+
+def random_operands(
+    instruction: MmaInstruction, tiles: int, random: np.random.Generator
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Uniform bit patterns (values for integers) for every operand, specials and subnormals included."""
+
+    def operand(use: Any, name: str) -> NDArray[Any]:
+        element = FORMATS[name]
+        extent = (tiles, *instruction.shape.extent(use))
+        if isinstance(element, FloatFormat):
+            return random.integers(0, 1 << element.bits, extent, dtype_of(element))
+        return random.integers(element.minimum, element.maximum, extent, dtype_of(element), endpoint=True)
+
+    return (
+        operand("a", instruction.a_type),
+        operand("b", instruction.b_type),
+        operand("c", instruction.c_type),
+    )
+
+
+def measure(text: str, tiles: int, required: int, repetitions: int = 3) -> Rate:
+    """The best of several runs over one batch."""
+    instruction = resolve_instruction(text)
+    operands = random_operands(instruction, tiles, np.random.default_rng(1))
+    golden.mma(instruction, *(operand[:64] for operand in operands))
+    best = float("inf")
+    for _ in range(repetitions):
+        start = time.process_time()
+        golden.mma(instruction, *operands)
+        best = min(best, time.process_time() - start)
+    return Rate(text, tiles / best, required)
+
+
+def peak_megabytes() -> float:
+    """The most memory this process has held, arguments and results included."""
+    kibibytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kibibytes / 1024 if platform.system() != "Darwin" else kibibytes / 1024**2
+
+
+def batch_megabytes(text: str) -> float:
+    """Peak memory after one batch of `BATCH_TILES` tiles."""
+    instruction = resolve_instruction(text)
+    operands = random_operands(instruction, BATCH_TILES, np.random.default_rng(2))
+    golden.mma(instruction, *operands)
+    return peak_megabytes()
+
+
+def main() -> None:
+    """Measure, print, write."""
+    rates = [measure(*case) for case in CASES]
+    memory = batch_megabytes(CASES[0][0])
+
+    table = Table(title="Golden model, one core")
+    table.add_column("instruction")
+    table.add_column("tiles/s", justify="right")
+    table.add_column("required", justify="right")
+    for rate in rates:
+        style = None if rate.tiles_per_second >= rate.required else "red"
+        table.add_row(
+            rate.instruction.replace(".sync.aligned.row.col", ""),
+            f"{rate.tiles_per_second:,.0f}",
+            f"{rate.required:,}",
+            style=style,
+        )
+    table.add_section()
+    style = None if memory < MEMORY_LIMIT_MB else "red"
+    table.add_row(
+        f"memory, {BATCH_TILES:,} tiles of the first",
+        f"{memory:.0f} MB",
+        f"< {MEMORY_LIMIT_MB} MB",
+        style=style,
+    )
+    Console().print(table)
+
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    report = {
+        "rates": [asdict(rate) for rate in rates],
+        "batch_tiles": BATCH_TILES,
+        "peak_megabytes": memory,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+    OUTPUT.write_text(json.dumps(report, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

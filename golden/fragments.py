@@ -1,0 +1,167 @@
+"""Fragments as arrays: between a matrix and the registers of a warp."""
+
+from functools import cache
+from typing import Any, Final, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.arguments import InvalidArgument, checked_array, dtype_of
+from golden.formats import FORMATS, FloatFormat, Format
+from golden.instruction_set import FAMILIES, SHAPES, Shape, Use
+from golden.layouts import LANES, FragmentLayout, fragment
+
+__all__ = ["collect", "distribute", "fragment_layout"]
+
+_WORD_BITS: Final = 32
+
+
+def fragment_layout(use: Use, type: str, shape: Shape | str) -> NDArray[np.int64]:
+    """Which matrix element each lane holds.
+
+    Parameters
+    ----------
+    use : {"a", "b", "c", "d"}
+        Role of the matrix.
+    type : str
+        Element type, by its PTX qualifier.
+    shape : Shape or str
+        Shape of the instruction, for example ``"m16n16k16"``.
+
+    Returns
+    -------
+    ndarray of int64, shape (32, elements, 2)
+        Row and column; elements in register order, low bits first.
+
+    Raises
+    ------
+    InvalidArgument
+        For a fragment that no instruction has.
+    """
+    return _table(use, type, _checked_shape(use, type, shape)).positions.copy()
+
+
+def distribute(matrix: ArrayLike, use: Use, type: str, shape: Shape | str) -> NDArray[np.uint32]:
+    """Spread a matrix over the registers of a warp.
+
+    Parameters
+    ----------
+    matrix : array_like, shape (..., rows, columns)
+        Raw bit patterns of floating point, values of integers, as for `golden.mma`.
+    use, type, shape
+        As for `fragment_layout`.
+
+    Returns
+    -------
+    ndarray of uint32, shape (..., registers, 32 lanes)
+        f64 takes two registers an element, the low half first.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    shape = _checked_shape(use, type, shape)
+    table = _table(use, type, shape)
+    checked = checked_array("matrix", matrix, type, shape.extent(use))
+    leading = checked.shape[:-2]
+    flat = checked.reshape(-1, shape.extent(use)[0] * shape.extent(use)[1])
+    elements = flat[:, table.gather]  # (tiles, registers or pairs of them, elements in it, lanes)
+    bits = FORMATS[type].bits
+    if bits > _WORD_BITS:
+        words = np.concatenate([elements, elements >> np.uint64(_WORD_BITS)], axis=2).astype(np.uint32)
+    else:
+        fields = elements.astype(np.uint32) & np.uint32((1 << bits) - 1)
+        fields <<= np.arange(0, _WORD_BITS, bits, dtype=np.uint32)[:, None]
+        words = np.bitwise_or.reduce(fields, axis=2)
+    return words.reshape(*leading, table.layout.registers, LANES)
+
+
+def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> NDArray[Any]:
+    """Put a matrix together from the registers of a warp: the inverse of `distribute`.
+
+    Where registers repeat an element, the first one counts.
+
+    Parameters
+    ----------
+    registers : array_like of uint32, shape (..., registers, 32 lanes)
+    use, type, shape
+        As for `fragment_layout`.
+
+    Returns
+    -------
+    ndarray, shape (..., rows, columns)
+        Raw bit patterns in the unsigned integer of their width; values of integers in the smallest
+        dtype that holds them.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    shape = _checked_shape(use, type, shape)
+    table = _table(use, type, shape)
+    checked = np.asarray(registers)
+    extent = (table.layout.registers, LANES)
+    if checked.dtype != np.uint32:
+        raise InvalidArgument("registers", f"dtype {checked.dtype}", "uint32")
+    if checked.shape[-2:] != extent:
+        raise InvalidArgument("registers", f"shape {checked.shape}", f"shape (..., {extent[0]}, {extent[1]})")
+    leading = checked.shape[:-2]
+    element = FORMATS[type]
+    words = checked.reshape(-1, table.layout.registers, LANES)
+    if element.bits > _WORD_BITS:
+        elements = words[:, 0::2, None, :].astype(np.uint64)
+        elements |= words[:, 1::2, None, :].astype(np.uint64) << np.uint64(_WORD_BITS)
+    else:
+        elements = words[:, :, None, :] >> np.arange(0, _WORD_BITS, element.bits, dtype=np.uint32)[:, None]
+    flat = elements.reshape(len(words), -1)[:, table.scatter]
+    return _values(flat, element).reshape(*leading, *shape.extent(use))
+
+
+def _values(fields: NDArray[Any], element: Format) -> NDArray[Any]:
+    """Fields of a register, with other fields above them, as elements."""
+    if isinstance(element, FloatFormat):
+        return fields.astype(dtype_of(element))
+    spare = max(8, element.bits) - element.bits
+    values = fields.astype(dtype_of(element)) << spare
+    return values >> spare  # arithmetic where the element is signed
+
+
+class _Table(NamedTuple):
+    layout: FragmentLayout
+    positions: NDArray[np.int64]
+    """(lanes, elements, 2): row and column."""
+    gather: NDArray[np.int64]
+    """(registers or pairs, elements in one, lanes): index into the flat matrix."""
+    scatter: NDArray[np.int64]
+    """(rows * columns): index into the flat elements, ordered as `gather`."""
+
+
+@cache
+def _table(use: Use, type: str, shape: Shape) -> _Table:
+    layout = fragment(use, type, shape)
+    positions = np.array(
+        [[layout.position(lane, i) for i in range(layout.elements)] for lane in range(LANES)], dtype=np.int64
+    )
+    columns = shape.extent(use)[1]
+    flat = positions[..., 0] * columns + positions[..., 1]
+    per_word = max(1, _WORD_BITS // layout.element_bits)
+    gather = np.ascontiguousarray(flat.reshape(LANES, -1, per_word).transpose(1, 2, 0))
+    scatter = np.unique(gather, return_index=True)[1]
+    return _Table(layout, positions, gather, scatter)
+
+
+def _checked_shape(use: Use, type: str, shape: Shape | str) -> Shape:
+    """The shape, after a check that some instruction has this fragment."""
+    if use not in get_args(Use):
+        raise InvalidArgument("use", repr(use), "a, b, c, d")
+    families = [f for f in FAMILIES if type in (f.multiplicands if use in "ab" else f.accumulators)]
+    if not families:
+        types = dict.fromkeys(
+            t for f in FAMILIES for t in (f.multiplicands if use in "ab" else f.accumulators)
+        )
+        raise InvalidArgument("type", repr(type), f"{', '.join(types)} for {use}")
+    named = {str(known): known for known in SHAPES}.get(str(shape))
+    shapes = dict.fromkeys(known for family in families for known in family.shapes)
+    if named not in shapes:
+        raise InvalidArgument("shape", repr(str(shape)), f"{', '.join(map(str, shapes))} for {use} of {type}")
+    return named

@@ -1,0 +1,86 @@
+"""A matrix in memory: rows or columns at a stride, elements packed low bits first."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.arguments import dtype_of
+from golden.formats import FORMATS, FloatFormat, IntegerFormat
+from golden.instruction_set import LoadInstruction, StoreInstruction
+
+__all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines"]
+
+Access = LoadInstruction | StoreInstruction
+
+
+def _line_shape(instruction: Access) -> tuple[int, int]:
+    """Lines, and elements in each."""
+    rows, columns = instruction.shape.extent(instruction.use)
+    return (rows, columns) if instruction.layout == "row" else (columns, rows)
+
+
+def gather_lines(instruction: Access, address: int, stride: int | None) -> list[tuple[int, int]]:
+    """Where the rows (columns) of the matrix lie.
+
+    Parameters
+    ----------
+    instruction : LoadInstruction or StoreInstruction
+    address : int
+        Byte address of the first element.
+    stride : int or None
+        Elements from one line to the next; None for the default.
+
+    Returns
+    -------
+    list of (int, int)
+        Byte address and number of bytes of each line, first line first.
+    """
+    lines, elements = _line_shape(instruction)
+    bits = FORMATS[instruction.type].bits
+    step = (elements if stride is None else stride) * bits // 8
+    return [(address + line * step, elements * bits // 8) for line in range(lines)]
+
+
+def matrix_of_lines(data: NDArray[np.uint8], instruction: Access) -> NDArray[Any]:
+    """The matrix whose lines are `data`.
+
+    Parameters
+    ----------
+    data : ndarray of uint8, shape (lines, bytes)
+    instruction : LoadInstruction or StoreInstruction
+
+    Returns
+    -------
+    ndarray, shape (rows, columns)
+        Raw bit patterns of floating point, values of integers.
+    """
+    element = FORMATS[instruction.type]
+    if element.bits >= 8:
+        little_endian = dtype_of(element).newbyteorder("<")
+        elements = np.ascontiguousarray(data).view(little_endian).astype(dtype_of(element))
+    else:
+        assert isinstance(element, IntegerFormat)
+        places = np.arange(0, 8, element.bits, dtype=np.uint8)
+        fields = data[:, :, None] >> places & np.uint8((1 << element.bits) - 1)
+        values = fields.reshape(len(data), -1).astype(np.int16)
+        if element.signed:
+            values -= (values > element.maximum).astype(np.int16) << element.bits
+        elements = values.astype(dtype_of(element))
+    return elements if instruction.layout == "row" else elements.T
+
+
+def matrix_to_lines(matrix: NDArray[Any], instruction: Access) -> NDArray[np.uint8]:
+    """The bytes of the matrix, shape (lines, bytes): the inverse of `matrix_of_lines`."""
+    element = FORMATS[instruction.type]
+    lines = np.ascontiguousarray(matrix if instruction.layout == "row" else matrix.T)
+    if element.bits >= 8:
+        unsigned = np.dtype(f"<u{element.bits // 8}")
+        return lines.astype(unsigned).view(np.uint8)
+    places = np.arange(0, 8, element.bits, dtype=np.uint8)
+    assert not isinstance(element, FloatFormat)
+    fields = lines.astype(np.uint8) & np.uint8((1 << element.bits) - 1)
+    packed: NDArray[np.uint8] = np.bitwise_or.reduce(
+        fields.reshape(len(lines), -1, len(places)) << places, axis=2
+    )
+    return packed

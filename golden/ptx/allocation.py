@@ -1,0 +1,173 @@
+"""Which registers of the machine hold the fragment registers of an entry.
+
+A machine wants each fragment in consecutive registers, whereas PTX names them one by one in braces. The
+vectors of an entry therefore tie registers together into *groups* with fixed distances. A vector that
+contradicts the ties made so far (a register twice, or in another order) gets a *window* of its own for
+the length of its statement, and its registers are copied into it before, or out of it after. Groups
+that never hold a wanted value in the same statement may share registers.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from golden.instruction_set import Use
+from golden.ptx.liveness import accesses, live_statements, successors
+from golden.ptx.matrix import MatrixStatement
+from golden.ptx.syntax import EntryDefinition, Register
+
+__all__ = ["Allocation", "allocate"]
+
+
+def words(register: Register) -> int:
+    """How many 32-bit registers of the machine a PTX register takes."""
+    return register.type.bits // 32
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """Places in the machine's register file.
+
+    Parameters
+    ----------
+    position : mapping of str to int
+        First machine register of each fragment register, by key.
+    window : mapping of (int, use) to int
+        First machine register of each vector, by statement index and operand.
+    copied : frozenset of (int, use)
+        The vectors whose window is not where their registers are.
+    registers : int
+        How many machine registers are used.
+    """
+
+    position: Mapping[str, int]
+    window: Mapping[tuple[int, Use], int]
+    copied: frozenset[tuple[int, Use]]
+    registers: int
+
+
+@dataclass
+class _Group:
+    """Registers with fixed distances, or the window of one copied vector.
+
+    Parameters
+    ----------
+    offsets : dict of str to int
+        Distance of each register, by key, from the group's first machine register.
+    sizes : dict of str to int
+        Machine registers that each takes.
+    live : int
+        Statements that the group must be kept through, as a mask.
+    size : int
+        Machine registers from the first to the last.
+    """
+
+    offsets: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    live: int = 0
+    size: int = 0
+
+    def normalize(self) -> None:
+        """Let the offsets begin at zero, and set the size."""
+        least = min(self.offsets.values())
+        self.offsets = {key: offset - least for key, offset in self.offsets.items()}
+        self.size = max(offset + self.sizes[key] for key, offset in self.offsets.items())
+
+
+class _Groups:
+    """The groups made so far, by the keys of their registers."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, _Group] = {}
+
+    def tie(self, vector: Iterable[Register]) -> bool:
+        """Make a vector's registers consecutive; False, and nothing done, if they cannot be."""
+        wanted: dict[str, int] = {}
+        sizes: dict[str, int] = {}
+        end = 0
+        for register in vector:
+            if register.key in wanted:
+                return False
+            wanted[register.key] = end
+            sizes[register.key] = words(register)
+            end += words(register)
+        offsets = dict(wanted)
+        shifts: dict[int, int] = {}
+        for key, offset in wanted.items():
+            group = self.by_key.get(key)
+            if group is None:
+                continue
+            shift = offset - group.offsets[key]
+            if shifts.setdefault(id(group), shift) != shift:
+                return False
+            offsets.update({other: place + shift for other, place in group.offsets.items()})
+            sizes.update(group.sizes)
+        taken = [offset + word for key, offset in offsets.items() for word in range(sizes[key])]
+        if len(set(taken)) != len(taken):
+            return False
+        merged = _Group(offsets, sizes)
+        merged.normalize()
+        self.by_key.update(dict.fromkeys(offsets, merged))
+        return True
+
+
+def _place(groups: Iterable[_Group]) -> tuple[dict[int, int], int]:
+    """Lowest fit, one group after the other; first registers by the group's id, and how many are used."""
+    first: dict[int, int] = {}
+    placed: list[tuple[int, _Group]] = []
+    used = 0
+    for group in groups:
+        blocked = sorted((start, start + other.size) for start, other in placed if other.live & group.live)
+        position = 0
+        for start, end in blocked:
+            if position + group.size <= start:
+                break
+            position = max(position, end)
+        first[id(group)] = position
+        placed.append((position, group))
+        used = max(used, position + group.size)
+    return first, used
+
+
+def allocate(
+    entry: EntryDefinition, matrix: Mapping[int, MatrixStatement], fragments: Mapping[str, Register]
+) -> Allocation:
+    """Place all registers that hold parts of fragments.
+
+    Parameters
+    ----------
+    entry : EntryDefinition
+        Its statements and labels say how long each register is wanted.
+    matrix : mapping of int to MatrixStatement
+        The entry's matrix statements by statement index.
+    fragments : mapping of str to Register
+        The registers to place, by key: at least all that stand in a vector.
+    """
+    groups = _Groups()
+    vectors = {
+        (index, use): registers for index, item in matrix.items() for use, registers in item.fragments.items()
+    }
+    copied = frozenset(place for place, registers in vectors.items() if not groups.tie(registers))
+    for key, register in fragments.items():
+        if key not in groups.by_key:
+            groups.tie([register])
+    live = live_statements(accesses(entry.statements, matrix, fragments), successors(entry))
+    for key, group in groups.by_key.items():
+        group.live |= live[key]
+    windows = {
+        place: _Group(live=1 << place[0], size=sum(words(register) for register in vectors[place]))
+        for place in sorted(copied)
+    }
+    distinct = list({id(group): group for group in (*groups.by_key.values(), *windows.values())}.values())
+    in_order = _place(sorted(distinct, key=lambda group: group.live & -group.live))
+    largest_first = _place(sorted(distinct, key=lambda group: -group.size))
+    first, used = min(in_order, largest_first, key=lambda placement: placement[1])
+    position = {key: first[id(group)] + group.offsets[key] for key, group in groups.by_key.items()}
+    return Allocation(
+        position=position,
+        window={
+            place: first[id(windows[place])] if place in copied else position[registers[0].key]
+            for place, registers in vectors.items()
+        },
+        copied=copied,
+        registers=used,
+    )

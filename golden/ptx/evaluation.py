@@ -1,0 +1,142 @@
+"""The state of one evaluation of an entry: scalar values, and the commands its statements give rise to."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from golden.commands import Command, Fill, Move
+from golden.ptx.allocation import Allocation
+from golden.ptx.provenance import Provenance
+from golden.ptx.source import Source, SourceLine
+from golden.ptx.syntax import Register, Statement
+
+__all__ = ["Action", "Evaluation", "merged"]
+
+
+class Evaluation:
+    """One run of an entry.
+
+    Parameters
+    ----------
+    source : Source
+        For messages.
+    arguments : mapping of str to int
+        Bit patterns of the parameters.
+    allocation : Allocation
+        Where the fragment registers are.
+
+    Attributes
+    ----------
+    provenance : Provenance
+        What the fragment registers hold.
+    commands : list of Command
+        What the statement under evaluation has given rise to.
+    """
+
+    def __init__(self, source: Source, arguments: Mapping[str, int], allocation: Allocation) -> None:
+        self.source = source
+        self.arguments = arguments
+        self.allocation = allocation
+        self.provenance = Provenance(source)
+        self.commands: list[Command] = []
+        self._values: dict[str, int] = {}
+
+    def read(self, register: Register) -> int:
+        """The bit pattern in a scalar register."""
+        value = self._values.get(register.key)
+        if value is None:
+            raise self.source.error(register.location, f"{register.name} is read before it is written")
+        return value
+
+    def write(self, register: Register, pattern: int) -> None:
+        """Put a bit pattern into a register; into all lanes, if it is a fragment register."""
+        pattern = register.type.wrap(pattern)
+        position = self.allocation.position.get(register.key)
+        if position is None:
+            self._values[register.key] = pattern
+            return
+        self.provenance.fill(register)
+        for word in range(register.type.bits // 32):
+            self.commands.append(Fill(position + word, 1, pattern >> (32 * word) & 0xFFFFFFFF))
+
+    def move(self, destination: Register, source: Register) -> None:
+        """Copy one fragment register to another."""
+        self.provenance.move(destination, source)
+        position = self.allocation.position
+        self.commands.append(
+            Move(position[destination.key], position[source.key], destination.type.bits // 32)
+        )
+
+
+Action = Callable[[Evaluation], int | None]
+"""What a statement does to an evaluation; it returns the index of the next statement if not in sequence."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A statement that is ready to be evaluated."""
+
+    statement: Statement
+    action: Action
+
+
+def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator[tuple[Command, SourceLine]]:
+    """Evaluate statements from the first one on, and yield their commands as they come.
+
+    Raises
+    ------
+    PtxError
+        For what a statement cannot do, and after `limit` statements.
+    """
+    source = evaluation.source
+    index = evaluated = 0
+    while index < len(steps):
+        statement = steps[index].statement
+        evaluated += 1
+        if evaluated > limit:
+            raise source.error(
+                statement.location, f"still running after {limit} instructions; is this an endless loop?"
+            )
+        guard = statement.guard
+        if guard is not None and evaluation.read(guard.register) == guard.negated:
+            index += 1
+            continue
+        following = steps[index].action(evaluation)
+        if evaluation.commands:
+            line = source.line(statement.location)
+            yield from ((command, line) for command in evaluation.commands)
+            evaluation.commands.clear()
+        index = index + 1 if following is None else following
+
+
+def _joined(first: Command, second: Command) -> Command | None:
+    """One command that does what two in a row do, if there is one."""
+    if (
+        isinstance(first, Fill)
+        and isinstance(second, Fill)
+        and second.register == first.register + first.count
+        and second.value == first.value
+    ):
+        return Fill(first.register, first.count + second.count, first.value)
+    if (
+        isinstance(first, Move)
+        and isinstance(second, Move)
+        and second.destination == first.destination + first.count
+        and second.source == first.source + first.count
+    ):
+        return Move(first.destination, first.source, first.count + second.count)
+    return None
+
+
+def merged(commands: Iterator[tuple[Command, SourceLine]]) -> Iterator[tuple[Command, SourceLine]]:
+    """The same commands, but successive fills and moves of successive registers as one."""
+    waiting: tuple[Command, SourceLine] | None = None
+    for command, line in commands:
+        if waiting is not None:
+            joined = _joined(waiting[0], command)
+            if joined is not None:
+                waiting = (joined, waiting[1])
+                continue
+            yield waiting
+        waiting = (command, line)
+    if waiting is not None:
+        yield waiting

@@ -1,0 +1,216 @@
+"""The scalar opcodes: how each statement becomes an action.
+
+Arithmetic is in its own table; what is left here moves values, branches, or does nothing. To add an
+opcode, add its decoder to `_DECODERS`.
+"""
+
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Final
+
+from golden.ptx.arithmetic import ARITHMETIC, Arithmetic, OperandType
+from golden.ptx.evaluation import Action, Evaluation
+from golden.ptx.matrix import MNEMONICS
+from golden.ptx.operands import Context, Reader
+from golden.ptx.scalar_types import TYPES, ScalarType
+from golden.ptx.source import PtxError
+from golden.ptx.syntax import Address, Operand, Register, Statement, Symbol, Vector
+
+__all__ = ["decode_scalar_statement"]
+
+_FIXED: Final = MappingProxyType({"u32": TYPES["u32"], "pred": TYPES["pred"]})
+_BARRIERS: Final = ("bar.sync", "bar.warp.sync", "barrier.sync", "barrier.sync.aligned")
+
+
+def decode_scalar_statement(context: Context, statement: Statement) -> Action:
+    """Check a statement that is not a matrix statement, and make it an action.
+
+    Raises
+    ------
+    PtxError
+        For an opcode, type or operand that is not supported, naming what is.
+    """
+    decoder = _DECODERS.get(statement.opcode[0])
+    if decoder is not None:
+        return decoder(context, statement)
+    *stem, type_name = statement.opcode
+    arithmetic = ARITHMETIC.get(".".join(stem))
+    if arithmetic is None:
+        raise _unsupported(context, statement)
+    type_ = _type(context, statement, type_name, arithmetic.types)
+    return _arithmetic(context, statement, arithmetic, type_)
+
+
+def _unsupported(context: Context, statement: Statement) -> PtxError:
+    names = sorted({*ARITHMETIC, *_DECODERS, *MNEMONICS} - {"bar", "barrier"} | set(_BARRIERS))
+    return context.error(statement, f"{statement.name} is not supported; supported: {', '.join(names)}")
+
+
+def _type(context: Context, statement: Statement, name: str, allowed: tuple[str, ...]) -> ScalarType:
+    if name not in allowed:
+        choices = ", ".join(f".{item}" for item in allowed)
+        raise context.error(statement, f"illegal type .{name} in {statement.name}; allowed: {choices}")
+    return TYPES[name]
+
+
+def _operand_type(type_: ScalarType, kind: OperandType) -> ScalarType:
+    if kind == "same":
+        return type_
+    if kind == "wide":
+        return type_.widened()
+    return _FIXED[kind]
+
+
+def _arithmetic(context: Context, statement: Statement, arithmetic: Arithmetic, type_: ScalarType) -> Action:
+    context.require_operands(statement, 1 + len(arithmetic.sources))
+    target, *sources = statement.operands
+    destination = context.destination(target, _operand_type(type_, arithmetic.destination))
+    readers = [
+        context.reader(operand, _operand_type(type_, kind))
+        for operand, kind in zip(sources, arithmetic.sources, strict=True)
+    ]
+    compute, bits = arithmetic.compute, type_.bits
+
+    def action(evaluation: Evaluation) -> None:
+        evaluation.write(destination, compute(bits, *(read(evaluation) for read in readers)))
+
+    return action
+
+
+def _load(context: Context, statement: Statement) -> Action:
+    if statement.opcode[1:-1] not in (("param",), ("param::entry",)):
+        raise context.error(statement, f"{statement.name} is not supported; only ld.param is")
+    context.require_operands(statement, 2)
+    allowed = tuple(name for name, item in TYPES.items() if item.kind != "predicate" and name[-2:] != "x2")
+    type_ = _type(context, statement, statement.opcode[-1], allowed)
+    target, address = statement.operands
+    if not isinstance(target, Register):
+        raise context.error(target, "the destination must be a register")
+    wider = type_.is_integer and target.type.kind not in ("float", "predicate")
+    if not (wider and target.type.bits > type_.bits):
+        context.destination(target, type_)
+    base = address.base if isinstance(address, Address) else None
+    if not isinstance(address, Address) or not isinstance(base, Symbol):
+        raise context.error(address, "expected a parameter in brackets, as in [n]")
+    parameter = context.parameters.get(base.name)
+    if parameter is None:
+        raise context.error(base, f"{base.name} is not a parameter")
+    if parameter.size is not None:
+        raise context.error(base, f"parameter {base.name} is an array, which is not supported")
+    if address.offset or not type_.accepts(parameter.type):
+        raise context.error(base, f"parameter {base.name} is {parameter.type}, not {type_} at that offset")
+    name = parameter.name
+
+    def action(evaluation: Evaluation) -> None:
+        evaluation.write(target, type_.interpret(evaluation.arguments[name]))
+
+    return action
+
+
+def _move(context: Context, statement: Statement) -> Action:
+    context.require_operands(statement, 2)
+    allowed = ("pred", *(f"{kind}{bits}" for bits in (16, 32, 64) for kind in "bus"), "f32", "f64")
+    type_ = _type(context, statement, ".".join(statement.opcode[1:]), allowed)
+    target, value = statement.operands
+    if isinstance(target, Vector):
+        return _unpack(context, target, value, type_)
+    destination = context.destination(target, type_)
+    if isinstance(value, Register) and {value.key, destination.key} <= set(context.fragments):
+        context.destination(value, type_)
+        source = value
+        return lambda evaluation: evaluation.move(destination, source)
+    read = _packed(context, value, type_) if isinstance(value, Vector) else context.reader(value, type_)
+    return lambda evaluation: evaluation.write(destination, read(evaluation))
+
+
+def _part(context: Context, vector: Vector, type_: ScalarType) -> ScalarType:
+    """The type of a vector's elements, which together are as wide as `type_`."""
+    name = f"b{type_.bits // len(vector.elements)}"
+    if type_.kind != "bits" or name not in TYPES or TYPES[name].bits * len(vector.elements) != type_.bits:
+        raise context.error(vector, f"{len(vector.elements)} elements cannot make up {type_}")
+    return TYPES[name]
+
+
+def _packed(context: Context, vector: Vector, type_: ScalarType) -> Reader:
+    part = _part(context, vector, type_)
+    readers = [context.reader(element, part) for element in vector.elements]
+
+    def read(evaluation: Evaluation) -> int:
+        return sum(part.wrap(read(evaluation)) << (part.bits * i) for i, read in enumerate(readers))
+
+    return read
+
+
+def _unpack(context: Context, vector: Vector, value: Operand, type_: ScalarType) -> Action:
+    part = _part(context, vector, type_)
+    destinations = [context.destination(element, part) for element in vector.elements]
+    read = context.reader(value, type_)
+
+    def action(evaluation: Evaluation) -> None:
+        pattern = read(evaluation)
+        for index, destination in enumerate(destinations):
+            evaluation.write(destination, pattern >> (part.bits * index))
+
+    return action
+
+
+def _convert_address(context: Context, statement: Statement) -> Action:
+    if statement.opcode[1:] not in (("global", "u64"), ("to", "global", "u64")):
+        allowed = "cvta.global.u64, cvta.to.global.u64"
+        raise context.error(statement, f"{statement.name} is not supported; supported: {allowed}")
+    return _copy(context, statement, TYPES["u64"], TYPES["u64"])
+
+
+def _convert(context: Context, statement: Statement) -> Action:
+    integers = tuple(name for name, item in TYPES.items() if item.is_integer)
+    if len(statement.opcode) != 3:
+        raise context.error(statement, f"{statement.name} is not supported; only cvt between integers is")
+    types = [_type(context, statement, name, integers) for name in statement.opcode[1:]]
+    return _copy(context, statement, *types)
+
+
+def _copy(context: Context, statement: Statement, to: ScalarType, of: ScalarType) -> Action:
+    context.require_operands(statement, 2)
+    target, value = statement.operands
+    destination, read = context.destination(target, to), context.reader(value, of)
+    return lambda evaluation: evaluation.write(destination, read(evaluation))
+
+
+def _branch(context: Context, statement: Statement) -> Action:
+    if statement.opcode[1:] not in ((), ("uni",)):
+        raise context.error(statement, f"{statement.name} is not supported; supported: bra, bra.uni")
+    context.require_operands(statement, 1)
+    (label,) = statement.operands
+    if not isinstance(label, Symbol) or label.name not in context.entry.labels:
+        raise context.error(label, "expected a label")
+    target = context.entry.labels[label.name]
+    return lambda _: target
+
+
+def _return(context: Context, statement: Statement) -> Action:
+    if statement.opcode[1:] not in ((), ("uni",)):
+        raise _unsupported(context, statement)
+    context.require_operands(statement, 0)
+    end = len(context.entry.statements)
+    return lambda _: end
+
+
+def _barrier(context: Context, statement: Statement) -> Action:
+    if statement.name not in _BARRIERS:
+        raise _unsupported(context, statement)
+    return lambda _: None
+
+
+_DECODERS: Final = MappingProxyType[str, Callable[[Context, Statement], Action]](
+    {
+        "bar": _barrier,
+        "barrier": _barrier,
+        "bra": _branch,
+        "cvt": _convert,
+        "cvta": _convert_address,
+        "exit": _return,
+        "ld": _load,
+        "mov": _move,
+        "ret": _return,
+    }
+)

@@ -1,0 +1,117 @@
+"""Operands of scalar instructions: what may stand where, and how its value is found."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from golden.ptx.evaluation import Evaluation
+from golden.ptx.scalar_types import ScalarType, float_bits, float_value
+from golden.ptx.source import PtxError, Source
+from golden.ptx.special_registers import UNIFORM, VARYING
+from golden.ptx.syntax import (
+    EntryDefinition,
+    Immediate,
+    Operand,
+    Parameter,
+    Register,
+    SpecialRegister,
+    Statement,
+    Symbol,
+)
+
+__all__ = ["Context", "Reader"]
+
+Reader = Callable[[Evaluation], int]
+"""How to find an operand's value; as a number if the operand's type is an integer, else as a bit pattern."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Context:
+    """What is known while the statements of an entry are made ready.
+
+    Parameters
+    ----------
+    source : Source
+    entry : EntryDefinition
+    parameters : mapping of str to Parameter
+    fragments : mapping of str to Register
+        The registers that differ between lanes, by key.
+    """
+
+    source: Source
+    entry: EntryDefinition
+    parameters: Mapping[str, Parameter]
+    fragments: Mapping[str, Register]
+
+    def error(self, where: Operand | Statement, message: str) -> PtxError:
+        """The error to raise about an operand or statement."""
+        return self.source.error(where.location, message)
+
+    def require_operands(self, statement: Statement, count: int) -> None:
+        """Refuse a statement with another number of operands."""
+        if len(statement.operands) != count:
+            plural = "" if count == 1 else "s"
+            given = len(statement.operands)
+            raise self.error(statement, f"{statement.name} takes {count} operand{plural}, not {given}")
+
+    def destination(self, operand: Operand, type_: ScalarType) -> Register:
+        """The register that takes a result of `type_`."""
+        if not isinstance(operand, Register):
+            raise self.error(operand, "the destination must be a register")
+        self._require_type(operand, type_)
+        return operand
+
+    def reader(self, operand: Operand, type_: ScalarType) -> Reader:
+        """How to find the value of a source operand of `type_`."""
+        if isinstance(operand, Immediate):
+            value = type_.interpret(self._constant(operand, type_))
+            return lambda _: value
+        if isinstance(operand, SpecialRegister):
+            value = self._special(operand, type_)
+            return lambda _: value
+        if isinstance(operand, Symbol):
+            raise self.error(operand, f"the address of {operand.name} is not supported")
+        if not isinstance(operand, Register):
+            raise self.error(operand, "expected a register or a constant")
+        register = operand
+        self._require_type(register, type_)
+        if register.key in self.fragments:
+            raise self.error(
+                register,
+                f"{register.name} belongs to a fragment and differs between lanes; "
+                "only mov to a register of the same width may read it",
+            )
+        return lambda evaluation: type_.interpret(evaluation.read(register))
+
+    def _require_type(self, register: Register, type_: ScalarType) -> None:
+        if not type_.accepts(register.type):
+            raise self.error(register, f"{register.name} is {register.type}, the instruction needs {type_}")
+
+    def _special(self, operand: SpecialRegister, type_: ScalarType) -> int:
+        if operand.name in VARYING:
+            raise self.error(
+                operand,
+                f"{operand.name} differs between the lanes of the warp; "
+                "only what is the same in all lanes can be evaluated",
+            )
+        if operand.name not in UNIFORM:
+            supported = ", ".join(sorted(UNIFORM))
+            raise self.error(operand, f"{operand.name} is not supported; supported: {supported}")
+        if type_.bits != 32 or type_.kind == "float":
+            raise self.error(operand, f"{operand.name} is .u32, the instruction needs {type_}")
+        return UNIFORM[operand.name]
+
+    def _constant(self, operand: Immediate, type_: ScalarType) -> int:
+        if operand.kind == "integer":
+            if type_.kind == "predicate":
+                return int(operand.value != 0)
+            if type_.kind == "float":
+                raise self.error(operand, f"{operand.value} is an integer constant, not {type_}")
+            if not -(1 << (type_.bits - 1)) <= operand.value < 1 << type_.bits:
+                raise self.error(operand, f"the constant {operand.value} does not fit {type_}")
+            return type_.wrap(operand.value)
+        width = 32 if operand.kind == "f32" else 64
+        if type_.kind in ("float", "bits") and type_.bits == width:
+            return operand.value
+        if type_.name == "f32":
+            return float_bits(float_value(operand.value, 64), 32)
+        raise self.error(operand, f"an .{operand.kind} constant cannot stand for {type_}")

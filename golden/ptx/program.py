@@ -1,0 +1,199 @@
+"""PTX modules as programs: kernels that give commands for a machine."""
+
+import operator
+from collections.abc import Iterator, Mapping
+
+from golden.commands import Command
+from golden.ptx.allocation import allocate
+from golden.ptx.evaluation import Evaluation, Step, merged, run
+from golden.ptx.matrix import MNEMONICS, decode_matrix_statement, fragment_registers
+from golden.ptx.matrix_action import matrix_action
+from golden.ptx.opcodes import decode_scalar_statement
+from golden.ptx.operands import Context
+from golden.ptx.parser import parse_syntax
+from golden.ptx.scalar_types import float_bits
+from golden.ptx.source import Location, PtxError, Source, SourceLine
+from golden.ptx.syntax import EntryDefinition, Module, Parameter
+
+__all__ = ["Entry", "Program", "parse_module"]
+
+STEP_LIMIT = 10_000_000
+"""Statements that an entry may evaluate, unless its caller says otherwise."""
+
+
+class Entry:
+    """One kernel of a module, checked and ready to run on one warp.
+
+    Parameters
+    ----------
+    module : Module
+    definition : EntryDefinition
+
+    Attributes
+    ----------
+    name : str
+    parameters : tuple of Parameter
+        With names and types, in order.
+    registers : int
+        32-bit registers per lane that its fragments need.
+
+    Raises
+    ------
+    PtxError
+        For a statement that is illegal or not supported.
+    """
+
+    def __init__(self, module: Module, definition: EntryDefinition) -> None:
+        self.name = definition.name
+        self.parameters = definition.parameters
+        self._source = module.source
+        self._definition = definition
+        matrix = {
+            index: decode_matrix_statement(statement, module.source, module.version)
+            for index, statement in enumerate(definition.statements)
+            if statement.opcode[0] in MNEMONICS
+        }
+        context = Context(
+            source=module.source,
+            entry=definition,
+            parameters={parameter.name: parameter for parameter in definition.parameters},
+            fragments=fragment_registers(definition.statements, matrix),
+        )
+        self._steps = tuple(
+            Step(
+                statement,
+                matrix_action(context, index, matrix[index])
+                if index in matrix
+                else decode_scalar_statement(context, statement),
+            )
+            for index, statement in enumerate(definition.statements)
+        )
+        self._allocation = allocate(definition, matrix, context.fragments)
+        self.registers = self._allocation.registers
+
+    def commands(
+        self, arguments: Mapping[str, int | float], *, registers: int = 64, step_limit: int = STEP_LIMIT
+    ) -> Iterator[tuple[Command, SourceLine]]:
+        """Evaluate the kernel, and yield its commands while it runs.
+
+        Parameters
+        ----------
+        arguments : mapping of str to int or float
+            A value for each parameter: an address, an integer, a float, or the bit pattern of a float.
+        registers : int
+            32-bit registers per lane of the machine.
+        step_limit : int
+            PTX instructions after which the kernel is stopped, so that an endless loop ends.
+
+        Returns
+        -------
+        iterator of (Command, SourceLine)
+            Each command with the line it comes from. What a fragment's registers must have in common
+            with an instruction is checked as they are yielded.
+
+        Raises
+        ------
+        PtxError
+            At once for wrong arguments or too few registers; from the iterator for what turns out
+            while the kernel runs.
+        """
+        patterns = self._patterns(arguments)
+        if self.registers > registers:
+            raise self._source.error(
+                self._definition.location,
+                f"the fragments of {self.name} need {self.registers} registers per lane; "
+                f"the machine has {registers}",
+            )
+        evaluation = Evaluation(self._source, patterns, self._allocation)
+        return merged(run(evaluation, self._steps, step_limit))
+
+    def _patterns(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
+        names = [parameter.name for parameter in self.parameters]
+        for name in arguments:
+            if name not in names:
+                raise self._source.error(
+                    self._definition.location,
+                    f"{self.name} has no parameter {name}; its parameters: {', '.join(names) or 'none'}",
+                )
+        return {parameter.name: self._pattern(parameter, arguments) for parameter in self.parameters}
+
+    def _pattern(self, parameter: Parameter, arguments: Mapping[str, int | float]) -> int:
+        name, type_ = parameter.name, parameter.type
+        if parameter.size is not None:
+            raise self._source.error(
+                parameter.location, f"parameter {name} is an array, which is not supported"
+            )
+        if name not in arguments:
+            raise self._source.error(parameter.location, f"parameter {name} ({type_}) has no argument")
+        value = arguments[name]
+        if isinstance(value, float):
+            if type_.kind != "float" or type_.name == "bf16":
+                raise self._source.error(
+                    parameter.location, f"argument {name} must be an integer, as {type_} is, not {value}"
+                )
+            return float_bits(value, type_.bits)
+        number = operator.index(value)
+        least, greatest = type_.range
+        if not least <= number <= greatest:
+            raise self._source.error(
+                parameter.location,
+                f"argument {name} is {number}, outside {least} to {greatest} of {type_}",
+            )
+        return type_.wrap(number)
+
+
+class Program:
+    """A parsed module.
+
+    Parameters
+    ----------
+    module : Module
+
+    Attributes
+    ----------
+    module : Module
+    entries : tuple of str
+        Names of the kernels, in the order written.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.entries = tuple(definition.name for definition in module.entries)
+
+    def entry(self, name: str | None = None) -> Entry:
+        """Make one kernel ready to run; its name may be left out where there is only one.
+
+        Raises
+        ------
+        PtxError
+            For a name that is missing or unknown, and for a kernel with a statement that is illegal or
+            not supported.
+        """
+        written = ", ".join(self.entries) or "none"
+        if name is None and len(self.entries) != 1:
+            raise self._error(f"name one of the module's entries: {written}")
+        for definition in self.module.entries:
+            if name in (None, definition.name):
+                return Entry(self.module, definition)
+        raise self._error(f"no entry {name}; entries: {written}")
+
+    def _error(self, message: str) -> PtxError:
+        return self.module.source.error(Location(1, 1), message)
+
+
+def parse_module(text: str, filename: str = "<ptx>") -> Program:
+    """Parse a whole PTX module.
+
+    Parameters
+    ----------
+    text : str
+        The module.
+    filename : str
+        Its name, for messages.
+
+    Raises
+    ------
+    PtxError
+        For a lexical or syntactic error; illegal instructions are refused by `Program.entry`.
+    """
+    return Program(parse_syntax(Source(text, filename)))

@@ -1,0 +1,144 @@
+"""What each fragment register holds, so that a multiply can be refused operands that are not its own."""
+
+from dataclasses import dataclass
+
+from golden.instruction_set import Layout, LoadInstruction, MmaInstruction, Shape, StoreInstruction, Use
+from golden.ptx.matrix import MatrixStatement
+from golden.ptx.source import Source
+from golden.ptx.syntax import Register
+
+__all__ = ["Provenance"]
+
+
+@dataclass(frozen=True)
+class _Fragment:
+    """What the registers of a fragment must agree on.
+
+    Parameters
+    ----------
+    matrix : str
+        In words; c and d are both an accumulator, and interchangeable.
+    shape : Shape
+    type : str
+    layout : {"row", "col"} or None
+        None for accumulators, whose registers are the same for both.
+    """
+
+    matrix: str
+    shape: Shape
+    type: str
+    layout: Layout | None
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What one register holds.
+
+    Parameters
+    ----------
+    fragment : _Fragment or None
+        None for a register that fits everywhere: filled with one value, or made by raw ``mma``.
+    element : int
+        Which register of the fragment it is.
+    line : int
+        Where it was written.
+    """
+
+    fragment: _Fragment | None
+    element: int
+    line: int
+
+
+class Provenance:
+    """What the fragment registers of one evaluation hold.
+
+    Parameters
+    ----------
+    source : Source
+        For messages.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._origins: dict[str, _Origin] = {}
+
+    def fill(self, register: Register) -> None:
+        """Note that a register now holds the same value in every lane."""
+        self._origins[register.key] = _Origin(None, 0, register.location.line)
+
+    def move(self, destination: Register, source: Register) -> None:
+        """Note a copy."""
+        self._origins[destination.key] = self._origin(source)
+
+    def execute(self, matrix: MatrixStatement) -> None:
+        """Check what a matrix statement reads, and note what it writes.
+
+        Raises
+        ------
+        PtxError
+            For a register that was never written, and for a fragment whose layout, type, shape or order of
+            registers is not that of the instruction that made it.
+        """
+        for use, registers in matrix.fragments.items():
+            if use != matrix.destination:
+                for element, register in enumerate(registers):
+                    self._check(matrix, use, element, register)
+        if matrix.destination is not None:
+            made = _fragment(matrix, matrix.destination)
+            for element, register in enumerate(matrix.fragments[matrix.destination]):
+                line = matrix.statement.location.line
+                self._origins[register.key] = _Origin(made, element, line)
+
+    def _origin(self, register: Register) -> _Origin:
+        origin = self._origins.get(register.key)
+        if origin is None:
+            raise self._source.error(register.location, f"{register.name} is read before it is written")
+        return origin
+
+    def _check(self, matrix: MatrixStatement, use: Use, element: int, register: Register) -> None:
+        origin = self._origin(register)
+        needed = _fragment(matrix, use)
+        found = origin.fragment
+        if found is None or needed is None:
+            return
+        if found.matrix != needed.matrix:
+            difference = f"is of {found.matrix}, not of {needed.matrix}"
+        elif found.type != needed.type:
+            difference = f"has .{found.type}, not .{needed.type}"
+        elif found.shape != needed.shape:
+            difference = f"has .{found.shape}, not .{needed.shape}"
+        elif found.layout != needed.layout:
+            difference = f"has .{found.layout}, not .{needed.layout}"
+        elif origin.element != element:
+            difference = f"is register {origin.element} of its fragment, not {element}"
+        else:
+            return
+        raise self._source.error(
+            register.location, f"operand {use}: {register.name} from line {origin.line} {difference}"
+        )
+
+
+def _fragment(matrix: MatrixStatement, use: Use) -> _Fragment | None:
+    """What the instruction says about its operand `use`; None for raw ``mma``, whose registers may be any."""
+    instruction = matrix.instruction
+    if isinstance(instruction, MmaInstruction):
+        if instruction.mnemonic == "mma":
+            return None
+        types = {
+            "a": instruction.a_type,
+            "b": instruction.b_type,
+            "c": instruction.c_type,
+            "d": instruction.d_type,
+        }
+        layouts = {"a": instruction.a_layout, "b": instruction.b_layout}
+        return _Fragment(_matrix(use), instruction.shape, types[use], layouts.get(use))
+    return _memory_fragment(instruction)
+
+
+def _memory_fragment(instruction: LoadInstruction | StoreInstruction) -> _Fragment:
+    layout = instruction.layout if instruction.use in "ab" else None
+    return _Fragment(_matrix(instruction.use), instruction.shape, instruction.type, layout)
+
+
+def _matrix(use: Use) -> str:
+    return "an accumulator" if use in "cd" else f"matrix {use}"

@@ -1,0 +1,95 @@
+"""The dotted qualifiers of one instruction, read from left to right with precise complaints."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from golden.formats import FORMATS
+from golden.instruction_set import BIT_OPERATIONS, LAYOUTS, ROUNDINGS, SHAPES, IllegalInstruction
+
+__all__ = ["MalformedInstruction", "Qualifiers"]
+
+_T = TypeVar("_T")
+
+_ONCE: Final = frozenset(
+    {
+        *("sync", "aligned", "popc", "satfinite", "a", "b", "c", "d"),
+        *("global", "shared", "shared::cta"),
+        *BIT_OPERATIONS,
+        *ROUNDINGS,
+        *(str(shape) for shape in SHAPES),
+    }
+)
+"""Qualifiers that no instruction has twice."""
+
+_VOCABULARY: Final = _ONCE | {"load", "store", "mma", *LAYOUTS, *FORMATS}
+
+
+class MalformedInstruction(IllegalInstruction):
+    """Qualifiers that are unknown, missing, doubled or out of order, whatever their combination.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong, for the message.
+    qualifier : str
+        The qualifier at fault, as written; empty where one is missing.
+    allowed : iterable of str
+        What may stand there instead.
+    context : str
+        The instruction up to that place.
+    """
+
+    def __init__(self, reason: str, qualifier: str, allowed: Iterable[str], context: str) -> None:
+        super().__init__(qualifier, allowed, context)
+        choices = ", ".join(f".{item}" for item in self.allowed) or "nothing"
+        self.args = (f"{reason} after {context}; allowed here: {choices}",)
+
+
+class Qualifiers:
+    """The qualifiers of one instruction, taken from left to right.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        Mnemonic and qualifiers without their dots; the first is taken like any other.
+    """
+
+    def __init__(self, parts: Sequence[str]) -> None:
+        self._parts = parts
+        self._next = 0
+
+    def take(self, allowed: Mapping[str, _T]) -> _T:
+        """The value of the next qualifier, which must be one of `allowed`."""
+        taken = self._parts[: self._next]
+        prefix = ".".join(taken)
+        if self._next == len(self._parts):
+            raise MalformedInstruction("missing qualifier", "", allowed, prefix)
+        part = self._parts[self._next]
+        if part not in allowed:
+            if part in taken and part in _ONCE:
+                reason = f"qualifier .{part} given twice,"
+            elif part in _VOCABULARY:
+                reason = f"qualifier .{part} out of place"
+            else:
+                reason = f"unknown qualifier .{part}"
+            raise MalformedInstruction(reason, part, allowed, prefix)
+        self._next += 1
+        return allowed[part]
+
+    def accept(self, allowed: Mapping[str, _T], following: Mapping[str, object]) -> _T | None:
+        """As `take`, for an optional qualifier; `following` is what may stand there when it is left out."""
+        if self._next < len(self._parts) and self._parts[self._next] in allowed:
+            return self.take(allowed)
+        if following:
+            self._expect({**allowed, **following})
+        return None
+
+    def end(self, optional: Mapping[str, object] = MappingProxyType({})) -> None:
+        """Refuse anything that follows; `optional` is what could have stood here."""
+        if self._next < len(self._parts):
+            self.take(optional)
+
+    def _expect(self, allowed: Mapping[str, object]) -> None:
+        self.take(allowed)
+        self._next -= 1

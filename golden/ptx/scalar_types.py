@@ -1,0 +1,101 @@
+"""The types of PTX registers and of scalar instructions, and how values wrap in them."""
+
+import math
+import struct
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+__all__ = ["TYPES", "ScalarType", "float_bits", "float_value"]
+
+
+@dataclass(frozen=True)
+class ScalarType:
+    """A fundamental PTX type.
+
+    Parameters
+    ----------
+    name : str
+        The qualifier without its dot.
+    bits : int
+        Width; 1 for a predicate.
+    kind : {"bits", "unsigned", "signed", "float", "predicate"}
+    """
+
+    name: str
+    bits: int
+    kind: Literal["bits", "unsigned", "signed", "float", "predicate"]
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether arithmetic on it is integer arithmetic."""
+        return self.kind in ("unsigned", "signed")
+
+    @property
+    def range(self) -> tuple[int, int]:
+        """Least and greatest integer that may be given for it; bits take signed and unsigned ones."""
+        least = -(1 << (self.bits - 1)) if self.kind in ("signed", "bits") else 0
+        greatest = (1 << (self.bits - (self.kind == "signed"))) - 1
+        return least, greatest
+
+    def wrap(self, value: int) -> int:
+        """The low bits of `value`, as an unsigned integer."""
+        return value & ((1 << self.bits) - 1)
+
+    def interpret(self, pattern: int) -> int:
+        """The number that a bit pattern stands for; for floats and bits the pattern itself."""
+        pattern = self.wrap(pattern)
+        if self.kind == "signed" and pattern >> (self.bits - 1):
+            return pattern - (1 << self.bits)
+        return pattern
+
+    def accepts(self, register: "ScalarType") -> bool:
+        """Whether an operand of this type may stand in a register of type `register`."""
+        if self.bits != register.bits or (self.kind == "predicate") != (register.kind == "predicate"):
+            return False
+        kinds = {self.kind, register.kind}
+        return "bits" in kinds or len(kinds) == 1 or kinds == {"unsigned", "signed"}
+
+    def widened(self) -> "ScalarType":
+        """The type of the same kind and twice the width."""
+        return TYPES[self.name[0] + str(2 * self.bits)]
+
+
+TYPES: Final = MappingProxyType(
+    {
+        item.name: item
+        for item in (
+            ScalarType("pred", 1, "predicate"),
+            *(ScalarType(f"b{bits}", bits, "bits") for bits in (8, 16, 32, 64)),
+            *(ScalarType(f"u{bits}", bits, "unsigned") for bits in (8, 16, 32, 64)),
+            *(ScalarType(f"s{bits}", bits, "signed") for bits in (8, 16, 32, 64)),
+            ScalarType("f16", 16, "float"),
+            ScalarType("bf16", 16, "float"),
+            ScalarType("f16x2", 32, "bits"),
+            ScalarType("bf16x2", 32, "bits"),
+            ScalarType("f32", 32, "float"),
+            ScalarType("f64", 64, "float"),
+        )
+    }
+)
+"""Every type that a register may have, by its qualifier."""
+
+_PACKINGS: Final = {16: "<e", 32: "<f", 64: "<d"}
+
+
+def float_bits(value: float, bits: int) -> int:
+    """The IEEE pattern of `value` in 16, 32 or 64 bits, rounded to nearest even; too large gives Inf."""
+    try:
+        packed = struct.pack(_PACKINGS[bits], value)
+    except OverflowError:
+        packed = struct.pack(_PACKINGS[bits], math.copysign(math.inf, value))
+    return int.from_bytes(packed, "little")
+
+
+def float_value(pattern: int, bits: int) -> float:
+    """The value of an IEEE pattern of 16, 32 or 64 bits."""
+    (value,) = struct.unpack(_PACKINGS[bits], pattern.to_bytes(bits // 8, "little"))
+    return float(value)

@@ -1,0 +1,197 @@
+"""The syntax tree of a PTX module."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from golden.ptx.scalar_types import ScalarType
+from golden.ptx.source import Location, Source
+
+__all__ = [
+    "Address",
+    "EntryDefinition",
+    "Guard",
+    "Immediate",
+    "Module",
+    "Operand",
+    "Parameter",
+    "Register",
+    "SpecialRegister",
+    "Statement",
+    "Symbol",
+    "Vector",
+]
+
+
+@dataclass(frozen=True)
+class Register:
+    """A declared register.
+
+    Parameters
+    ----------
+    name : str
+        As written.
+    key : str
+        The same for all uses of one register, different for registers of the same name in different blocks.
+    type : ScalarType
+        As declared.
+    location : Location
+    """
+
+    name: str
+    key: str
+    type: ScalarType
+    location: Location
+
+
+@dataclass(frozen=True)
+class SpecialRegister:
+    """A predefined register such as ``%tid.x``."""
+
+    name: str
+    location: Location
+
+
+@dataclass(frozen=True)
+class Immediate:
+    """A constant.
+
+    Parameters
+    ----------
+    value : int
+        The integer, or the bit pattern of the float.
+    kind : {"integer", "f32", "f64"}
+        ``0f...`` is an f32; ``0d...`` and decimal fractions are f64.
+    location : Location
+    """
+
+    value: int
+    kind: Literal["integer", "f32", "f64"]
+    location: Location
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """The name of a label, a parameter or a variable."""
+
+    name: str
+    location: Location
+
+
+@dataclass(frozen=True)
+class Address:
+    """``[base + offset]``, the offset in bytes."""
+
+    base: Register | Symbol | Immediate
+    offset: int
+    location: Location
+
+
+@dataclass(frozen=True)
+class Vector:
+    """``{element, element, ...}``."""
+
+    elements: tuple[Register | SpecialRegister | Immediate | Symbol, ...]
+    location: Location
+
+
+Operand = Register | SpecialRegister | Immediate | Symbol | Address | Vector
+
+
+@dataclass(frozen=True)
+class Guard:
+    """``@p`` or ``@!p`` before an instruction."""
+
+    register: Register
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One instruction.
+
+    Parameters
+    ----------
+    opcode : tuple of str
+        Mnemonic and qualifiers without their dots.
+    operands : tuple of Operand
+        In the order written.
+    guard : Guard or None
+    location : Location
+        Of the opcode.
+    """
+
+    opcode: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Guard | None
+    location: Location
+
+    @property
+    def name(self) -> str:
+        """The opcode as written."""
+        return ".".join(self.opcode)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of an entry.
+
+    Parameters
+    ----------
+    name : str
+    type : ScalarType
+    size : int or None
+        Elements of an array; None for a scalar.
+    location : Location
+    """
+
+    name: str
+    type: ScalarType
+    size: int | None
+    location: Location
+
+
+@dataclass(frozen=True)
+class EntryDefinition:
+    """A kernel.
+
+    Parameters
+    ----------
+    name : str
+    parameters : tuple of Parameter
+    statements : tuple of Statement
+    labels : mapping of str to int
+        Index of the statement that each label stands before.
+    variables : frozenset of str
+        Names in memory that are declared in the entry or in the module.
+    location : Location
+        Of its name.
+    """
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    statements: tuple[Statement, ...]
+    labels: Mapping[str, int]
+    variables: frozenset[str]
+    location: Location
+
+
+@dataclass(frozen=True)
+class Module:
+    """A parsed file.
+
+    Parameters
+    ----------
+    source : Source
+    version : (int, int)
+        PTX ISA version.
+    target : tuple of str
+        Target specifiers, the architecture first.
+    entries : tuple of EntryDefinition
+        In the order written.
+    """
+
+    source: Source
+    version: tuple[int, int]
+    target: tuple[str, ...]
+    entries: tuple[EntryDefinition, ...]

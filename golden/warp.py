@@ -1,0 +1,281 @@
+"""The golden machine: a warp's registers and memory, and commands executed on them to the bit."""
+
+from collections.abc import Iterable
+from typing import Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.arguments import InvalidArgument
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.faults import Cause, Fault
+from golden.fragments import collect, distribute
+from golden.instruction_set import FAMILIES, Family, MmaInstruction
+from golden.layouts import LANES, FragmentLayout, fragment
+from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
+from golden.machine import Counters
+from golden.memory import Memory
+from golden.mma import mma
+from golden.profiles import HOPPER, Profile
+
+__all__ = ["MULTIPLICAND_FORMATS", "GoldenMachine"]
+
+MULTIPLICAND_FORMATS: Final = frozenset({"f16", "bf16", "tf32", "f64", "i8", "i4", "b1"})
+"""What a machine may be able to multiply; i8 is s8 and u8, i4 is s4 and u4."""
+
+_BEAT_BYTES: Final = 16
+
+
+class GoldenMachine:
+    """A warp that executes commands as the specification says; implements `golden.machine.Machine`.
+
+    Parameters
+    ----------
+    registers : int
+        32-bit registers per lane; they start at zero.
+    memory : Memory
+        Global memory, where generic addresses fall too.
+    address_bits : int
+        Width of an address.
+    formats : iterable of str
+        Multiplicand formats it has, of `MULTIPLICAND_FORMATS`. A fragment that no multiply of these formats
+        uses is an illegal instruction.
+    profile : Profile
+        Constants of the arithmetic.
+
+    Raises
+    ------
+    InvalidArgument
+        For an unknown format, or sizes below one.
+    """
+
+    def __init__(
+        self,
+        *,
+        registers: int = 64,
+        memory: Memory,
+        address_bits: int = 32,
+        formats: Iterable[str] = MULTIPLICAND_FORMATS,
+        profile: Profile = HOPPER,
+    ) -> None:
+        chosen = frozenset(formats)
+        unknown = sorted(chosen - MULTIPLICAND_FORMATS)
+        if unknown:
+            raise InvalidArgument("formats", ", ".join(unknown), ", ".join(sorted(MULTIPLICAND_FORMATS)))
+        if registers < 1:
+            raise InvalidArgument("registers", str(registers), "at least 1")
+        if address_bits < 1:
+            raise InvalidArgument("address_bits", str(address_bits), "at least 1")
+        self._memory = memory
+        self._address_bits = address_bits
+        self._profile = profile
+        self._registers = np.zeros((registers, LANES), dtype=np.uint32)
+        self._families = tuple(family for family in FAMILIES if _available(family, chosen))
+        self._executed = 0
+
+    @property
+    def memory(self) -> Memory:
+        """Global memory; writing into it is seen by the next command."""
+        return self._memory
+
+    @property
+    def counters(self) -> Counters:
+        """Commands executed; the golden machine has no cycles and no bus."""
+        return Counters(instructions=self._executed)
+
+    def read_registers(self) -> NDArray[np.uint32]:
+        """A copy of all registers, shape (registers, 32 lanes)."""
+        return self._registers.copy()
+
+    def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
+        """Set consecutive registers; `values` has shape (count, 32 lanes).
+
+        Raises
+        ------
+        InvalidArgument
+            For values of another shape or dtype, or beyond the register file.
+        """
+        if values.dtype != np.uint32 or values.ndim != 2 or values.shape[1] != LANES:
+            given = f"{values.dtype} of shape {values.shape}"
+            raise InvalidArgument("values", given, f"uint32 of shape (count, {LANES})")
+        if first < 0 or first + len(values) > len(self._registers):
+            given = f"registers {first} to {first + len(values) - 1}"
+            raise InvalidArgument("first", given, f"0 to {len(self._registers) - 1}")
+        self._registers[first : first + len(values)] = values
+
+    def execute(self, command: Command) -> None:
+        """Execute one command to its end.
+
+        Raises
+        ------
+        Fault
+            The command was refused or failed; the machine can go on with the next one.
+        InvalidArgument
+            For an object that is no command, or a fill value beyond 32 bits.
+        """
+        match command:
+            case Load():
+                self._load(command)
+            case Store():
+                self._store(command)
+            case Mma():
+                self._multiply(command)
+            case Fill():
+                self._fill(command)
+            case Move():
+                self._move(command)
+            case _:
+                raise InvalidArgument("command", repr(command), "Load, Store, Mma, Fill or Move")
+        self._executed += 1
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _fault(self, cause: Cause, detail: str) -> NoReturn:
+        raise Fault(cause, self._executed, detail)
+
+    def _load(self, command: Load) -> None:
+        layout = self._checked_access(command)
+        lines = gather_lines(command.instruction, command.address, command.stride)
+        for address, count in lines:
+            missing = self._first_missing_beat(address, count)
+            if missing is not None:
+                self._fault(Cause.READ_DECODE_ERROR, f"no memory at {missing:#x}; no register was changed")
+        data = np.stack([self._memory.read(address, count) for address, count in lines])
+        instruction = command.instruction
+        matrix = matrix_of_lines(data, instruction)
+        words = distribute(matrix, instruction.use, instruction.type, instruction.shape)
+        self._registers[command.register : command.register + layout.registers] = words
+
+    def _store(self, command: Store) -> None:
+        layout = self._checked_access(command)
+        instruction = command.instruction
+        words = self._registers[command.register : command.register + layout.registers]
+        data = matrix_to_lines(collect(words, "d", instruction.type, instruction.shape), instruction)
+        missing: int | None = None
+        written = 0
+        for (address, count), line in zip(
+            gather_lines(instruction, command.address, command.stride), data, strict=True
+        ):
+            for start, end in _beats(address, count):
+                if self._memory.contains(start, end - start):
+                    self._memory.write(start, line[start - address : end - address])
+                    written += end - start
+                elif missing is None:
+                    missing = start
+        if missing is not None:
+            self._fault(
+                Cause.WRITE_DECODE_ERROR,
+                f"no memory at {missing:#x}; {written} of {data.size} bytes were written",
+            )
+
+    def _multiply(self, command: Mma) -> None:
+        instruction = command.instruction
+        if instruction.family not in self._families:
+            self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no .{instruction.a_type} multiply")
+        types = _operand_types(instruction)
+        layouts = {use: fragment(use, types[use], instruction.shape) for use in ("d", "a", "b", "c")}
+        first = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
+        for use, layout in layouts.items():
+            self._check_registers(first[use], layout.registers, f"fragment {use}")
+        a, b, c = (
+            collect(
+                self._registers[first[use] : first[use] + layouts[use].registers],
+                use,
+                types[use],
+                instruction.shape,
+            )
+            for use in ("a", "b", "c")
+        )
+        result = mma(instruction, a, b, c, profile=self._profile)
+        words = distribute(result, "d", instruction.d_type, instruction.shape)
+        self._registers[command.d : command.d + len(words)] = words
+
+    def _fill(self, command: Fill) -> None:
+        if not 0 <= command.value < 1 << 32:
+            raise InvalidArgument("value", f"{command.value:#x}", "a 32-bit pattern")
+        self._check_registers(command.register, command.count, "the filled range")
+        self._registers[command.register : command.register + command.count] = command.value
+
+    def _move(self, command: Move) -> None:
+        self._check_registers(command.destination, command.count, "the destination")
+        self._check_registers(command.source, command.count, "the source")
+        for offset in range(command.count):
+            self._registers[command.destination + offset] = self._registers[command.source + offset]
+
+    def _checked_access(self, command: Load | Store) -> FragmentLayout:
+        """Every check that comes before the bus, in the order of the causes."""
+        instruction = command.instruction
+        use, element, shape = instruction.use, instruction.type, instruction.shape
+        if instruction.space == "shared":
+            self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
+        if not any(
+            family.mnemonic == "wmma"
+            and shape in family.shapes
+            and element in (family.multiplicands if use in "ab" else family.accumulators)
+            for family in self._families
+        ):
+            self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no .{element} fragment of {shape}")
+        layout = fragment(use, element, shape)
+        self._check_registers(command.register, layout.registers, f"fragment {use}")
+        if command.address % layout.size:
+            self._fault(
+                Cause.MISALIGNED_ADDRESS,
+                f"address {command.address:#x} is not a multiple of the fragment's {layout.size} bytes",
+            )
+        least = shape.default_stride(use, instruction.layout)
+        stride = least if command.stride is None else command.stride
+        if stride < least:
+            self._fault(Cause.SHORT_STRIDE, f"stride {stride} is less than the leading dimension {least}")
+        if stride * layout.element_bits % (8 * layout.size):
+            self._fault(
+                Cause.MISALIGNED_STRIDE,
+                f"stride {stride} of {layout.element_bits}-bit elements is not a multiple "
+                f"of the fragment's {layout.size} bytes",
+            )
+        last, count = gather_lines(instruction, command.address, stride)[-1]
+        if command.address < 0 or last + count > 1 << self._address_bits:
+            self._fault(
+                Cause.ADDRESS_RANGE,
+                f"bytes {command.address:#x} to {last + count - 1:#x} exceed "
+                f"{self._address_bits} address bits",
+            )
+        return layout
+
+    def _check_registers(self, first: int, count: int, what: str) -> None:
+        if first < 0 or count < 0 or first + count > len(self._registers):
+            self._fault(
+                Cause.REGISTER_RANGE,
+                f"{what}, {count} registers from {first} on, exceeds the {len(self._registers)} there are",
+            )
+
+    def _first_missing_beat(self, address: int, count: int) -> int | None:
+        """Address of the first beat of a line that is not in memory."""
+        for start, end in _beats(address, count):
+            if not self._memory.contains(start, end - start):
+                return start
+        return None
+
+
+def _beats(address: int, count: int) -> list[tuple[int, int]]:
+    """Start and end of the bytes that each bus beat carries of a line."""
+    beats = []
+    while count > 0:
+        end = min(address + count, (address // _BEAT_BYTES + 1) * _BEAT_BYTES)
+        beats.append((address, end))
+        count -= end - address
+        address = end
+    return beats
+
+
+def _available(family: Family, formats: frozenset[str]) -> bool:
+    return any((f"i{name[1:]}" if name[0] in "su" else name) in formats for name in family.multiplicands)
+
+
+def _operand_types(instruction: MmaInstruction) -> dict[str, str]:
+    return {
+        "d": instruction.d_type,
+        "a": instruction.a_type,
+        "b": instruction.b_type,
+        "c": instruction.c_type,
+    }

@@ -1,0 +1,90 @@
+"""Make the compact copy of the captures that the tests fall back on: every NAME, every kind, one tile each.
+
+    python tests/data/compact.py CAPTURES
+
+CAPTURES is the folder with the full captures; the compact files are written beside this script.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+
+TILES_WITHOUT_KIND = 3
+PARTS = ("a", "b", "c", "d", "kind")
+
+
+def group_of(file: Path, name: str) -> str:
+    """Which compact file a NAME goes to."""
+    if "window" in file.stem:
+        return "window"
+    if name.startswith("mma_"):
+        return "mma"
+    if "float16" in file.stem:
+        return "float16_legacy" if name.endswith("_legacy") else "float16"
+    return "rest"
+
+
+def chosen_tiles(arrays: dict[str, np.ndarray], taken: set[int]) -> np.ndarray:
+    """Indices of the tiles that are kept: the first of each kind that is not in `taken` yet."""
+    if "kind" not in arrays:
+        return np.arange(0 if taken else TILES_WITHOUT_KIND)
+    kinds = arrays["kind"]
+    return np.array([np.flatnonzero(kinds == kind)[0] for kind in np.unique(kinds) if kind not in taken], int)
+
+
+def narrowed(array: np.ndarray) -> np.ndarray:
+    """Small integers in 8 bits."""
+    if array.dtype != np.int16:
+        return array
+    narrow = array.astype(np.uint8 if array.min() >= 0 else np.int8)
+    if not np.array_equal(narrow, array):
+        raise ValueError("a 16-bit integer of the captures does not fit 8 bits")
+    return narrow
+
+
+def compact_captures(source: Path, target: Path) -> None:
+    """Write one compact file a group; keys keep the stem of the file they came from."""
+    groups: dict[str, dict[str, np.ndarray]] = {}
+    seen: dict[str, set[int]] = {}
+    for file in sorted(source.glob("*.npz")):
+        with np.load(file) as loaded:
+            for name in sorted({key.rsplit("/", 1)[0] for key in loaded.files}):
+                arrays = {part: loaded[f"{name}/{part}"] for part in PARTS if f"{name}/{part}" in loaded}
+                taken = seen.setdefault(name if "window" not in file.stem else f"{file.stem}/{name}", set())
+                tiles = chosen_tiles(arrays, taken)
+                taken |= {int(kind) for kind in arrays["kind"][tiles]} if "kind" in arrays else {-1}
+                if not len(tiles):
+                    continue
+                group = groups.setdefault(group_of(file, name), {})
+                for part, array in arrays.items():
+                    group[f"{file.stem}/{name}/{part}"] = narrowed(array[tiles])
+    for group, members in groups.items():
+        np.savez_compressed(target / f"{group}.npz", **members)
+
+
+def compact_layouts(source: Path, target: Path) -> None:
+    """Write `layouts.npz`: per name the map of a load or the source of a store."""
+    layouts = json.loads((source / "layouts.json").read_text())
+    members = {}
+    for name, entry in layouts.items():
+        part = "map" if "map" in entry else "source"
+        facts = (entry["use"], entry["type"], entry["shape"], entry["layout"], str(entry["regs"]))
+        dtype = np.uint16 if part == "source" else np.uint8
+        members["/".join((name, *facts, part))] = np.array(entry[part], dtype)
+    np.savez_compressed(target / "layouts.npz", **members)
+
+
+def main() -> None:
+    """Read the folder from the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("captures", type=Path)
+    source = parser.parse_args().captures
+    target = Path(__file__).parent
+    compact_captures(source, target)
+    compact_layouts(source, target)
+
+
+if __name__ == "__main__":
+    main()

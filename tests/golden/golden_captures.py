@@ -1,0 +1,122 @@
+"""The captures from an NVIDIA H200: in full where they are at hand, the compact copy otherwise."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.instruction_set import MmaInstruction, Shape
+
+REPOSITORY = Path(__file__).parents[2]
+COMPACT = REPOSITORY / "tests" / "data"
+VARIABLE = "OPENWMMA_CAPTURES"
+
+WINDOW_NAMES = {
+    "bf16": "m16n16k16_f32_bf16_f32",
+    "tf32": "m16n16k8_f32_tf32_f32",
+    "f16": "m16n16k16_f16_f16_f16",
+    "f16f32": "m16n16k16_f16_f16_f32",
+}
+
+
+@cache
+def full_folder() -> Path | None:
+    """The folder of the full captures, or None where only the compact copy is at hand."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        folder = Path(named)
+        if not (folder / "public_rest.npz").is_file():
+            raise FileNotFoundError(f"{VARIABLE} names {folder}, which has no public_rest.npz")
+        return folder
+    sibling = REPOSITORY.parent / "shared" / "silicon" / "h200"
+    return sibling if (sibling / "public_rest.npz").is_file() else None
+
+
+def described() -> str:
+    """Which captures the tests use, for the header of the run."""
+    folder = full_folder()
+    files = captured_files()
+    if folder is None:
+        return f"captures: compact copy, {len(files)} files (set {VARIABLE} to the folder of the full ones)"
+    return f"captures: full, {len(files)} files of {folder}"
+
+
+def captured_files() -> list[Path]:
+    """Every file of arrays, sorted."""
+    folder = full_folder()
+    if folder is not None:
+        return sorted(folder.glob("public_*.npz"))
+    return sorted(path for path in COMPACT.glob("*.npz") if path.stem != "layouts")
+
+
+@dataclass(frozen=True)
+class Capture:
+    """One NAME of one file."""
+
+    file: Path
+    prefix: str
+
+    @property
+    def name(self) -> str:
+        return self.prefix.rsplit("/", 1)[-1]
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the arrays are registers of mma.sync."""
+        return self.name.startswith("mma_")
+
+    def __str__(self) -> str:
+        return f"{self.file.stem}-{self.prefix}"
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays a, b, c, d, and kind where there are kinds."""
+        with np.load(self.file) as loaded:
+            return {
+                part: loaded[f"{self.prefix}/{part}"]
+                for part in ("a", "b", "c", "d", "kind")
+                if f"{self.prefix}/{part}" in loaded
+            }
+
+
+def captures() -> Iterator[Capture]:
+    """Every NAME of every file."""
+    for file in captured_files():
+        with np.load(file) as loaded:
+            prefixes = sorted({key.rsplit("/", 1)[0] for key in loaded.files})
+        for prefix in prefixes:
+            yield Capture(file, prefix)
+
+
+def instruction_of(name: str) -> MmaInstruction:
+    """The wmma.mma that made a NAME.
+
+    Names ending in ``_satfinite_legacy`` were assembled with the old modifier, which the chip does not
+    honour: no result is clamped, so they are taken as the instruction without it.
+    """
+    name = WINDOW_NAMES.get(name, name)
+    match = re.fullmatch(r"m(\d+)n(\d+)k(\d+)_([a-z0-9]+)_([a-z0-9]+)_([a-z0-9]+)(_.*)?", name)
+    assert match, name
+    modifiers = (match[7] or "").split("_")[1:]
+    legacy = "legacy" in modifiers
+    rounding = [item for item in modifiers if item in ("rn", "rz", "rm", "rp")]
+    operation = [item for item in modifiers if item in ("xor", "and")]
+    known = {*rounding, *operation, "satfinite", "legacy", "popc"}
+    assert set(modifiers) <= known, name
+    return MmaInstruction(
+        shape=Shape(int(match[1]), int(match[2]), int(match[3])),
+        a_layout="row",
+        b_layout="col",
+        a_type=match[5],
+        b_type=match[5],
+        c_type=match[6],
+        d_type=match[4],
+        saturate="satfinite" in modifiers and not legacy,
+        rounding=rounding[0] if rounding else None,
+        operation=operation[0] if operation else None,
+    )

@@ -1,0 +1,85 @@
+"""Random operands that reach the corners: each tile draws its exponents from one of several distributions."""
+
+import numpy as np
+
+from golden.arguments import dtype_of
+from golden.formats import FORMATS, FloatFormat
+
+
+def exponent_fields(random, format, kind, shape, addend):
+    """Biased exponents of one tile of a multiplicand, or of the addend that meets their products."""
+    top = (1 << format.exponent_bits) - 1
+    half = format.bias // 2
+    if kind == "near one":
+        centre, spread = format.bias, {5: 6, 8: 14, 11: 60}[format.exponent_bits]
+    elif kind == "products near the bottom":
+        spread = {5: 4, 8: 10, 11: 30}[format.exponent_bits]
+        centre = spread if addend else half + 1
+    elif kind == "products near the top":
+        spread = {5: 3, 8: 4, 11: 20}[format.exponent_bits]
+        centre = top - 1 - spread if addend else format.bias + half - 2
+    elif kind == "subnormal":
+        return random.integers(0, 3, shape)
+    elif kind == "largest":
+        return random.integers(top - 5, top, shape)
+    else:
+        values = [0, 1, format.bias, format.bias + 1, top - 1, top]
+        return random.choice(values, shape, p=[0.5, 0.1, 0.2, 0.15, 0.03, 0.02])
+    return np.clip(random.integers(centre - spread, centre + spread, shape, endpoint=True), 0, top)
+
+
+KINDS = (
+    "uniform bits",
+    "near one",
+    "few bits",
+    "products near the bottom",
+    "products near the top",
+    "near one",
+    "sparse and special",
+    "subnormal",
+    "few bits",
+    "products near the bottom",
+    "products near the top",
+    "largest",
+)
+
+
+def random_floats(random, format, shape, addend=False):
+    """Bit patterns; the kind goes round along the first axis."""
+    unsigned = dtype_of(format).type
+    bits = random.integers(0, 1 << format.bits, shape, dtype=unsigned)
+    low = format.fraction_bits + format.ignored_bits
+    keep = unsigned(format.sign_mask | ((1 << low) - 1))
+    for tile in range(shape[0]):
+        kind = KINDS[tile % len(KINDS)]
+        if kind == "uniform bits":
+            continue
+        source = "near one" if kind == "few bits" else kind
+        field = exponent_fields(random, format, source, shape[1:], addend)
+        bits[tile] = bits[tile] & keep | field.astype(unsigned) << unsigned(low)
+        if kind == "few bits":
+            bits[tile] &= ~unsigned((1 << (low - 2)) - 1)
+        if kind == "sparse and special":
+            bits[tile] &= np.where(random.random(shape[1:]) < 0.5, unsigned(format.sign_mask), ~unsigned(0))
+    return bits
+
+
+def random_operand(random, type, shape, addend=False):
+    """Any element type; integers uniform, with tiles of extremes."""
+    format = FORMATS[type]
+    if isinstance(format, FloatFormat):
+        return random_floats(random, format, shape, addend)
+    dtype = np.int32 if format.bits == 32 else np.int16
+    values = random.integers(format.minimum, format.maximum, shape, dtype=dtype, endpoint=True)
+    extremes = random.choice(np.array([format.minimum, format.maximum], dtype), shape)
+    extreme_tile = np.arange(shape[0]) % 3 == 2
+    return np.where(extreme_tile.reshape(-1, *[1] * (len(shape) - 1)), extremes, values)
+
+
+def random_operands(random, instruction, tiles):
+    """a, b and c of an instruction."""
+    shape = instruction.shape
+    return tuple(
+        random_operand(random, type, (tiles, *shape.extent(use)), use == "c")
+        for use, type in (("a", instruction.a_type), ("b", instruction.b_type), ("c", instruction.c_type))
+    )

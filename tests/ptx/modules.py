@@ -1,0 +1,27 @@
+"""Modules for the tests, and what their kernels do."""
+
+from golden.ptx import parse_module
+
+FIRST_BODY_LINE = 6
+"""Line of a module's first line of body."""
+
+
+def module(body, parameters="", version="8.0"):
+    """The text of a module with one entry `k`; the body's first line is line `FIRST_BODY_LINE`."""
+    head = f".version {version}\n.target sm_90\n.address_size 64\n.visible .entry k({parameters})\n{{\n"
+    return f"{head}{body}\n}}\n"
+
+
+def entry(body, parameters="", version="8.0"):
+    """The entry of that module, from a file ``k.ptx``."""
+    return parse_module(module(body, parameters, version), "k.ptx").entry()
+
+
+def commands(body, parameters="", arguments=None, **options):
+    """The commands of that entry, without their lines."""
+    return [command for command, _ in entry(body, parameters).commands(arguments or {}, **options)]
+
+
+def vector(prefix, count, first=0):
+    """Consecutive registers in braces."""
+    return "{" + ", ".join(f"{prefix}{first + index}" for index in range(count)) + "}"

@@ -1,0 +1,385 @@
+"""Bad modules: each message in full, with file, line and column."""
+
+import pytest
+from modules import FIRST_BODY_LINE, entry, module, vector
+
+from golden.ptx import PtxError, parse_module
+
+REGISTERS = (
+    ".reg .b32 %a<8>, %b<8>; .reg .f32 %c<8>, %d<8>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p;"
+)
+A, B, C, D = vector("%a", 8), vector("%b", 8), vector("%c", 8), vector("%d", 8)
+LOAD_A = f"wmma.load.a.sync.aligned.row.m16n16k16.f16 {A}, [0];"
+LOAD_B = f"wmma.load.b.sync.aligned.col.m16n16k16.f16 {B}, [0];"
+LOAD_C = f"wmma.load.c.sync.aligned.row.m16n16k16.f32 {C}, [0];"
+MMA = f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {D}, {A}, {B}, {C};"
+
+SUPPORTED = (
+    "add, and, bar.sync, bar.warp.sync, barrier.sync, barrier.sync.aligned, bra, cvt, cvta, exit, ld, "
+    "mad.lo, mad.wide, max, min, mma, mov, mul.hi, mul.lo, mul.wide, not, or, ret, setp.eq, setp.ge, "
+    "setp.gt, setp.hi, setp.hs, setp.le, setp.lo, setp.ls, setp.lt, setp.ne, shl, shr, sub, wmma, xor"
+)
+TYPES = (
+    ".pred, .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f16x2, "
+    ".bf16x2, .f32, .f64"
+)
+
+
+MARK = "§"
+"""Stands in a body where the error should be."""
+
+
+def marked(text):
+    """A body without its mark, and where in the module the mark was."""
+    before, after = text.split(MARK)
+    line = FIRST_BODY_LINE + before.count("\n")
+    return before + after, f"k.ptx:{line}:{len(before) - before.rfind(chr(10))}"
+
+
+def message_of(action, *arguments, **options):
+    with pytest.raises(PtxError) as caught:
+        action(*arguments, **options)
+    error = caught.value
+    assert str(error) == f"{error.file}:{error.line}:{error.column}: {error.message}"
+    return str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "x.ptx:1:1: expected '.version', not the end of the file"),
+        (".version 8", "x.ptx:1:10: expected a version such as 8.0, not '8'"),
+        (".version 8.0\n.entry", "x.ptx:2:1: expected '.target', not '.entry'"),
+        (".version 8.0 .target sm_90\n.address_size 32", "x.ptx:2:15: .address_size must be 64, not 32"),
+        (
+            ".version 8.0 .target sm_90\n.visible .alias f, g;",
+            "x.ptx:2:10: unknown directive '.alias'; supported: .address_size, .entry, .global, .const, "
+            ".shared, .file, .section, .pragma",
+        ),
+        (
+            ".version 8.0 .target sm_90\n.func f() { }",
+            "x.ptx:2:1: functions are not supported; only .entry",
+        ),
+        (
+            ".version 8.0 .target sm_90 .entry k(\n)\n{ ret",
+            "x.ptx:3:6: expected an operand, not the end of the file",
+        ),
+        (".version 8.0 .target sm_90 .entry k()\n{ ret;", "x.ptx:2:1: body without its end }"),
+        (".version 8.0 /* no end\n", "x.ptx:1:14: comment without its end */"),
+        ('.version 8.0 .target sm_90 .file 1 "a', "x.ptx:1:36: string without its end"),
+        (".version 8.0 .target sm_90\n  #pragma", "x.ptx:2:3: unexpected '#'"),
+        (".version 8.0 .target sm_90 .section .debug {\n{", "x.ptx:1:44: block without its end }"),
+        (
+            ".version 8.0 .target sm_90 .entry k(.param .u64 A,\n .param .u64 A) { }",
+            "x.ptx:2:14: parameter A is already declared",
+        ),
+        (
+            ".version 8.0 .target sm_90 .entry k() { }\n.entry k() { }",
+            "x.ptx:2:8: entry k is already defined",
+        ),
+        (
+            ".version 8.0 .target sm_90 .entry k(.param .x64 A) { }",
+            f"x.ptx:1:44: expected a type ({TYPES}), not '.x64'",
+        ),
+    ],
+)
+def test_modules(text, message):
+    assert message_of(parse_module, text, "x.ptx") == message
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("mov.u32 %r0, 0;", "k.ptx:6:9: %r0 is not declared: no register, label or parameter"),
+        (
+            ".reg .b32 %r<2>;\nmov.u32 %r2, 0;",
+            "k.ptx:7:9: %r2 is not declared: no register, label or parameter",
+        ),
+        (
+            ".reg .b32 %r<2>;\nmov.u32 %r01, 0;",
+            "k.ptx:7:9: %r01 is not declared: no register, label or parameter",
+        ),
+        (
+            "{ .reg .b32 %x; }\nmov.u32 %x, 0;",
+            "k.ptx:7:9: %x is not declared: no register, label or parameter",
+        ),
+        ("bra AWAY;", "k.ptx:6:5: AWAY is not declared: no register, label or parameter"),
+        (".reg .b32 x, x;", "k.ptx:6:14: register x is already declared"),
+        ("L: ret;\nL: ret;", "k.ptx:7:1: label L is already defined"),
+        (".reg .b32 %r<2>;\n@%r0 ret;", "k.ptx:7:2: expected a .pred register, not '%r0'"),
+        (".reg .b32 %r<2>;\nmov.u32 %r0, 0q;", "k.ptx:7:14: malformed constant '0q'"),
+        (".reg .b32 %r<2>;\nmov.u32 %r0, 08;", "k.ptx:7:14: malformed constant '08'"),
+        (
+            ".reg .b64 %r<2>;\nmov.u64 %r0, 18446744073709551616;",
+            "k.ptx:7:14: constant 18446744073709551616 exceeds 64 bits",
+        ),
+        (
+            f".reg .b64 %r<2>;\nmov.u64 %r0, 0x{'f' * 70};",
+            "k.ptx:7:14: constant 0xffffffffff... exceeds 64 bits",
+        ),
+        ("call (r), f, (a);", "k.ptx:6:6: expected an operand, not '('"),
+        (
+            ".maxnreg 32;",
+            "k.ptx:6:1: unknown directive '.maxnreg' in a body; supported: "
+            ".reg, .loc, .pragma, .shared, .local, .global, .const, .param",
+        ),
+        (".reg .b32 %r<2>\nret;", "k.ptx:7:1: expected ';', not 'ret'"),
+    ],
+)
+def test_bodies(body, message):
+    assert message_of(parse_module, module(body), "k.ptx") == message
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("div.u32 %r0, %r1, 2;", f"k.ptx:7:1: div.u32 is not supported; supported: {SUPPORTED}"),
+        (
+            "bar.red.popc.u32 %r0, 0, %p;",
+            f"k.ptx:7:1: bar.red.popc.u32 is not supported; supported: {SUPPORTED}",
+        ),
+        ("ret.maybe;", f"k.ptx:7:1: ret.maybe is not supported; supported: {SUPPORTED}"),
+        (
+            "add.f32 %c0, %c1, %c2;",
+            "k.ptx:7:1: illegal type .f32 in add.f32; allowed: .u16, .u32, .u64, .s16, .s32, .s64",
+        ),
+        (
+            "setp.lt.b32 %p, 0, 0;",
+            "k.ptx:7:1: illegal type .b32 in setp.lt.b32; allowed: .u16, .u32, .u64, .s16, .s32, .s64",
+        ),
+        (
+            "mov.u32 %r0, %tid.x;",
+            "k.ptx:7:14: %tid.x differs between the lanes of the warp; "
+            "only what is the same in all lanes can be evaluated",
+        ),
+        (
+            "mov.u32 %r0, %smid;",
+            "k.ptx:7:14: %smid is not supported; supported: %ctaid.x, %ctaid.y, %ctaid.z, %nctaid.x, "
+            "%nctaid.y, %nctaid.z, %ntid.x, %ntid.y, %ntid.z, %tid.y, %tid.z, %warpid",
+        ),
+        ("mov.u64 %rd0, %ctaid.x;", "k.ptx:7:15: %ctaid.x is .u32, the instruction needs .u64"),
+        ("add.u32 %r0, %rd1, 0;", "k.ptx:7:14: %rd1 is .b64, the instruction needs .u32"),
+        ("add.u32 %r0, 1;", "k.ptx:7:1: add.u32 takes 3 operands, not 2"),
+        ("ret %r0;", "k.ptx:7:1: ret takes 0 operands, not 1"),
+        ("add.u32 5, %r0, 1;", "k.ptx:7:9: the destination must be a register"),
+        ("add.u32 %r0, [%r1], 1;", "k.ptx:7:14: expected a register or a constant"),
+        ("mov.u64 %rd0, x;", "k.ptx:7:15: the address of x is not supported"),
+        ("mov.u32 %r0, 4294967296;", "k.ptx:7:14: the constant 4294967296 does not fit .u32"),
+        ("mov.u32 %r0, 0f00000000;", "k.ptx:7:14: an .f32 constant cannot stand for .u32"),
+        ("mov.b32 %r0, {%r1, %r2};", "k.ptx:7:15: %r1 is .b32, the instruction needs .b16"),
+        ("mov.b32 %r0, {%r1, %r2, %r3};", "k.ptx:7:14: 3 elements cannot make up .b32"),
+        ("bra x;", "k.ptx:7:5: expected a label"),
+        ("bra.conv x;", "k.ptx:7:1: bra.conv is not supported; supported: bra, bra.uni"),
+        ("ld.global.u32 %r0, [%rd0];", "k.ptx:7:1: ld.global.u32 is not supported; only ld.param is"),
+        ("ld.param.u32 %r0, x;", "k.ptx:7:19: expected a parameter in brackets, as in [n]"),
+        ("ld.param.u32 %r0, [x];", "k.ptx:7:20: parameter x is .u64, not .u32 at that offset"),
+        ("ld.param.u64 %rd0, [x+8];", "k.ptx:7:21: parameter x is .u64, not .u64 at that offset"),
+        ("ld.param.u32 %r0, [y];", "k.ptx:7:20: parameter y is an array, which is not supported"),
+        ("ld.param.u32 %r0, [L];", "k.ptx:7:20: L is not a parameter"),
+        (
+            "cvt.rn.f16.f32 %r0, %r1;",
+            "k.ptx:7:1: cvt.rn.f16.f32 is not supported; only cvt between integers is",
+        ),
+        (
+            "cvta.to.shared.u64 %rd0, %rd1;",
+            "k.ptx:7:1: cvta.to.shared.u64 is not supported; supported: cvta.global.u64, cvta.to.global.u64",
+        ),
+    ],
+)
+def test_scalar_statements(statement, message):
+    body = f"{REGISTERS} L:\n{statement}"
+    assert message_of(entry, body, ".param .u64 x, .param .b8 y[4]") == message
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        (
+            f"wmma.load.a.sync.aligned.row.m16n16k8.f16 {A}, [0];",
+            "k.ptx:7:1: illegal qualifier .m16n16k8 for wmma.load.a of .f16; "
+            "allowed: .m16n16k16, .m8n32k16, .m32n8k16",
+        ),
+        (
+            f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite {D}, {A}, {B}, {C};",
+            "k.ptx:7:1: illegal qualifier .satfinite for wmma.mma.m16n16k16 of .f16 in PTX ISA 8.0 "
+            "(removed after PTX ISA 6.4); allowed: nothing",
+        ),
+        (
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {}, {}, {}, {};".replace("{}", "{%r0}"),
+            "k.ptx:7:1: unknown qualifier .m16n8k16 after mma.sync.aligned; allowed here: .m8n8k16",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%a0, %a1, %a2}, [0];",
+            "k.ptx:7:44: fragment a of .f16 in .m16n16k16 has 8 registers, not 3",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0, %rd1}, [0];",
+            "k.ptx:7:41: fragment a of .f64 in .m8n8k4 has 1 register, not 2",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%r0}, [0];",
+            "k.ptx:7:42: fragment a of .f64 in .m8n8k4 needs 64-bit registers, but %r0 is .b32",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {0}, [0];",
+            "k.ptx:7:42: fragment a of .f64 in .m8n8k4 must consist of registers",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 %rd0, [0];",
+            "k.ptx:7:41: fragment a of .f64 in .m8n8k4 must be a vector of registers in braces",
+        ),
+        (
+            f"wmma.load.a.sync.aligned.row.m16n16k16.f16 {A};",
+            "k.ptx:7:1: wmma.load.a.sync.aligned.row.m16n16k16.f16 takes a fragment, an address and "
+            "optionally a stride, not 1 operands",
+        ),
+        (
+            f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {D}, {A}, {B};",
+            "k.ptx:7:1: wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 takes the fragments d, a, b and c, "
+            "not 3 operands",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0}, %rd1;",
+            "k.ptx:7:49: the address must be in brackets, as in [%rd1]",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0}, [%r1];",
+            "k.ptx:7:50: the address %r1 is .b32; allowed: .b64, .u64, .s64",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0}, [x];",
+            "k.ptx:7:50: the address must be in a register, not in x",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0}, [0], %rd1;",
+            "k.ptx:7:54: the stride must be a 32-bit integer register or constant",
+        ),
+        (
+            "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0}, [0], -4;",
+            "k.ptx:7:54: the stride -4 is not in 0 to 4294967295",
+        ),
+        (
+            "wmma.load.c.sync.aligned.row.m8n8k4.f64 {%rd0, %rd0}, [0];",
+            "k.ptx:7:48: %rd0 stands twice in the fragment that is written",
+        ),
+        (
+            f"{LOAD_A}\nadd.u32 %r0, %a0, 1;",
+            "k.ptx:8:14: %a0 belongs to a fragment and differs between lanes; "
+            "only mov to a register of the same width may read it",
+        ),
+    ],
+)
+def test_matrix_statements(statement, message):
+    assert message_of(entry, f"{REGISTERS}\n{statement}", ".param .u64 x") == message
+
+
+def run(body, parameters="", arguments=None, **options):
+    return list(entry(body, parameters).commands(arguments or {}, **options))
+
+
+def at(text, token):
+    """The text with a mark before the first `token`."""
+    return text.replace(token, MARK + token, 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("add.u32 %r0, §%r1, 1;", "%r1 is read before it is written"),
+        ("@§%p ret;", "%p is read before it is written"),
+        (at(MMA, "%a0"), "%a0 is read before it is written"),
+        (
+            f"{LOAD_A.replace('row', 'col')}\n{LOAD_B}\n{LOAD_C}\n{at(MMA, '%a0')}",
+            "operand a: %a0 from line 7 has .col, not .row",
+        ),
+        (
+            f"{LOAD_A}\n{LOAD_B.replace('m16n16k16', 'm32n8k16')}\n{LOAD_C}\n{at(MMA, '%b0')}",
+            "operand b: %b0 from line 8 has .m32n8k16, not .m16n16k16",
+        ),
+        (
+            f"{LOAD_A}\n{LOAD_B.replace('load.b', 'load.a')}\n{LOAD_C}\n{at(MMA, '%b0')}",
+            "operand b: %b0 from line 8 is of matrix a, not of matrix b",
+        ),
+        (
+            f"{LOAD_A}\n{LOAD_B}\n{LOAD_C.replace('f32', 's32')}\n{at(MMA, '%c0')}",
+            "operand c: %c0 from line 9 has .s32, not .f32",
+        ),
+        (
+            f"{LOAD_A}\n{LOAD_B}\n{LOAD_C.replace('%c0, %c1', '%c1, %c0')}\n{at(MMA, '%c0')}",
+            "operand c: %c0 from line 9 is register 1 of its fragment, not 0",
+        ),
+        (
+            f"{LOAD_A}\nwmma.store.d.sync.aligned.row.m16n16k16.f32 [0], {at(A, '%a0')};",
+            "operand d: %a0 from line 7 is of matrix a, not of an accumulator",
+        ),
+        (
+            f"{LOAD_C}\nwmma.store.d.sync.aligned.row.m8n32k16.f32 [0], {at(C, '%c0')};",
+            "operand d: %c0 from line 7 has .m16n16k16, not .m8n32k16",
+        ),
+        (
+            "LOOP: §add.u32 %r0, 0, 1;\nbra LOOP;",
+            "still running after 100 instructions; is this an endless loop?",
+        ),
+    ],
+)
+def test_what_turns_out_while_a_kernel_runs(body, message):
+    text, place = marked(f"{REGISTERS}\n{body}")
+    assert message_of(run, text, step_limit=100) == f"{place}: {message}"
+
+
+def test_moved_registers_keep_what_they_are():
+    moves = "".join(f"mov.b32 %b{i}, %a{i};" for i in range(8))
+    text, place = marked(f"{REGISTERS}\n{LOAD_A}\n{LOAD_B}\n{moves}\n{LOAD_C}\n{at(MMA, '%b0')}")
+    assert message_of(run, text) == f"{place}: operand b: %b0 from line 7 is of matrix a, not of matrix b"
+
+
+PARAMETERS = ".param .u64 A, .param .u32 n, .param .f32 x, .param .s8 s"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n": None}, "k.ptx:4:46: parameter n (.u32) has no argument"),
+        ({"m": 1}, "k.ptx:4:17: k has no parameter m; its parameters: A, n, x, s"),
+        ({"n": 1 << 32}, "k.ptx:4:46: argument n is 4294967296, outside 0 to 4294967295 of .u32"),
+        ({"n": -1}, "k.ptx:4:46: argument n is -1, outside 0 to 4294967295 of .u32"),
+        ({"s": 128}, "k.ptx:4:75: argument s is 128, outside -128 to 127 of .s8"),
+        ({"n": 1.5}, "k.ptx:4:46: argument n must be an integer, as .u32 is, not 1.5"),
+        ({"x": 1 << 32}, "k.ptx:4:61: argument x is 4294967296, outside 0 to 4294967295 of .f32"),
+    ],
+)
+def test_arguments(change, message):
+    arguments = {"A": 0, "n": 16, "x": 1.0, "s": -128, **change}
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    assert message_of(entry("ret;", PARAMETERS).commands, arguments) == message
+
+
+def test_array_parameters_have_no_arguments():
+    kernel = entry("ret;", ".param .align 8 .b8 s[16]")
+    assert message_of(kernel.commands, {"s": 0}) == (
+        "k.ptx:4:39: parameter s is an array, which is not supported"
+    )
+
+
+def test_register_file_too_small():
+    kernel = entry(f"{REGISTERS}\n{LOAD_A} {LOAD_B} {LOAD_C} {MMA}")
+    assert message_of(kernel.commands, {}, registers=31) == (
+        "k.ptx:4:17: the fragments of k need 32 registers per lane; the machine has 31"
+    )
+    assert len(list(kernel.commands({}, registers=32))) == 4
+
+
+def test_choice_of_entry():
+    program = parse_module(
+        ".version 8.0 .target sm_90 .entry first() { ret; } .entry second() { ret; }", "k.ptx"
+    )
+    assert program.entries == ("first", "second")
+    assert program.entry("second").name == "second"
+    assert message_of(program.entry) == "k.ptx:1:1: name one of the module's entries: first, second"
+    assert message_of(program.entry, "third") == "k.ptx:1:1: no entry third; entries: first, second"
+
+
+def test_an_illegal_entry_does_not_spoil_the_others():
+    program = parse_module(".version 8.0 .target sm_90 .entry a() { foo; } .entry b() { ret; }", "k.ptx")
+    assert list(program.entry("b").commands({})) == []
+    assert message_of(program.entry, "a") == f"k.ptx:1:41: foo is not supported; supported: {SUPPORTED}"
