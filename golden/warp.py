@@ -10,7 +10,7 @@ from golden.arguments import InvalidArgument
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause, Fault
 from golden.fragments import collect, distribute
-from golden.instruction_set import FAMILIES, Family, MmaInstruction
+from golden.instruction_set import FAMILIES, Family, MmaInstruction, Space
 from golden.layouts import LANES, FragmentLayout, fragment
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
@@ -34,7 +34,10 @@ class GoldenMachine:
     registers : int
         32-bit registers per lane; they start at zero.
     memory : Memory
-        Global memory, where generic addresses fall too.
+        Global memory.
+    shared : Memory or None
+        Shared memory. A ``.shared`` address counts from its first byte; a generic address from its base to
+        its end means it, every other one global memory. None for a machine that has none.
     address_bits : int
         Width of an address.
     formats : iterable of str
@@ -54,6 +57,7 @@ class GoldenMachine:
         *,
         registers: int = 64,
         memory: Memory,
+        shared: Memory | None = None,
         address_bits: int = 32,
         formats: Iterable[str] = MULTIPLICAND_FORMATS,
         profile: Profile = HOPPER,
@@ -67,6 +71,7 @@ class GoldenMachine:
         if address_bits < 1:
             raise InvalidArgument("address_bits", str(address_bits), "at least 1")
         self._memory = memory
+        self._shared = shared
         self._address_bits = address_bits
         self._profile = profile
         self._registers = np.zeros((registers, LANES), dtype=np.uint32)
@@ -77,6 +82,11 @@ class GoldenMachine:
     def memory(self) -> Memory:
         """Global memory; writing into it is seen by the next command."""
         return self._memory
+
+    @property
+    def shared(self) -> Memory | None:
+        """Shared memory, where there is one."""
+        return self._shared
 
     @property
     def counters(self) -> Counters:
@@ -136,13 +146,9 @@ class GoldenMachine:
 
     def _load(self, command: Load) -> None:
         layout = self._checked_access(command)
-        lines = gather_lines(command.instruction, command.address, command.stride)
-        for address, count in lines:
-            missing = self._first_missing_beat(address, count)
-            if missing is not None:
-                self._fault(Cause.READ_DECODE_ERROR, f"no memory at {missing:#x}; no register was changed")
-        data = np.stack([self._memory.read(address, count) for address, count in lines])
         instruction = command.instruction
+        lines = gather_lines(instruction, command.address, command.stride)
+        data = np.stack([self._read_line(address, count, instruction.space) for address, count in lines])
         matrix = matrix_of_lines(data, instruction)
         words = distribute(matrix, instruction.use, instruction.type, instruction.shape)
         self._registers[command.register : command.register + layout.registers] = words
@@ -158,8 +164,10 @@ class GoldenMachine:
             gather_lines(instruction, command.address, command.stride), data, strict=True
         ):
             for start, end in _beats(address, count):
-                if self._memory.contains(start, end - start):
-                    self._memory.write(start, line[start - address : end - address])
+                found = self._find(start, end - start, instruction.space)
+                if found is not None:
+                    memory, place = found
+                    memory.write(place, line[start - address : end - address])
                     written += end - start
                 elif missing is None:
                     missing = start
@@ -207,7 +215,7 @@ class GoldenMachine:
         """Every check that comes before the bus, in the order of the causes."""
         instruction = command.instruction
         use, element, shape = instruction.use, instruction.type, instruction.shape
-        if instruction.space == "shared":
+        if instruction.space == "shared" and self._shared is None:
             self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
         if not any(
             family.mnemonic == "wmma"
@@ -249,12 +257,29 @@ class GoldenMachine:
                 f"{what}, {count} registers from {first} on, exceeds the {len(self._registers)} there are",
             )
 
-    def _first_missing_beat(self, address: int, count: int) -> int | None:
-        """Address of the first beat of a line that is not in memory."""
-        for start, end in _beats(address, count):
-            if not self._memory.contains(start, end - start):
-                return start
+    def _find(self, address: int, count: int, space: Space) -> tuple[Memory, int] | None:
+        """The memory that holds all these bytes, and where in it they begin."""
+        if self._shared is not None and space != "global":
+            place = address + (self._shared.base if space == "shared" else 0)
+            if self._shared.contains(place, count):
+                return self._shared, place
+        if space != "shared" and self._memory.contains(address, count):
+            return self._memory, address
         return None
+
+    def _read_line(self, address: int, count: int, space: Space) -> NDArray[np.uint8]:
+        """The bytes of one line, beat by beat only where it does not lie in one memory."""
+        pieces = [(address, address + count)]
+        if self._find(address, count, space) is None:
+            pieces = _beats(address, count)
+        data = []
+        for start, end in pieces:
+            found = self._find(start, end - start, space)
+            if found is None:
+                self._fault(Cause.READ_DECODE_ERROR, f"no memory at {start:#x}; no register was changed")
+            memory, place = found
+            data.append(memory.read(place, end - start))
+        return np.concatenate(data)
 
 
 def _beats(address: int, count: int) -> list[tuple[int, int]]:

@@ -77,9 +77,18 @@ def random_operand(random, type, shape, addend=False):
 
 
 def random_operands(random, instruction, tiles):
-    """a, b and c of an instruction."""
+    """a, b and c of an instruction; in every fifth tile of floating point the products cancel."""
     shape = instruction.shape
-    return tuple(
+    a, b, c = (
         random_operand(random, type, (tiles, *shape.extent(use)), use == "c")
         for use, type in (("a", instruction.a_type), ("b", instruction.b_type), ("c", instruction.c_type))
     )
+    format = FORMATS[instruction.a_type]
+    if isinstance(format, FloatFormat):
+        half = shape.k // 2
+        cancelling = slice(4, None, 5)
+        a[cancelling, :, half:] = a[cancelling, :, :half] ^ a.dtype.type(format.sign_mask)
+        b[cancelling, half:] = b[cancelling, :half]
+        nearly = random.random(b[cancelling, half:].shape) < 1 / shape.k
+        b[cancelling, half:][nearly] ^= b.dtype.type(1 << format.ignored_bits)
+    return a, b, c

@@ -62,13 +62,13 @@ def test_volta_keeps_23_fraction_bits():
 
 def test_hopper_and_blackwell_keep_25_fraction_bits():
     """Four products of 2**-25 beside 1, likewise."""
-    products = {k: (2**-12, 2**-13) for k in range(4)}
+    products = dict.fromkeys(range(4), (2**-12, 2**-13))
     one, next_one = f32(1.0), f32(1.0) + 1
     assert found(F16_F32, f16, products, one) == by_name(hopper=next_one, blackwell=next_one, others=one)
 
 
 def test_26th_fraction_bit_is_cut_off_everywhere():
-    products = {k: (2**-13, 2**-13) for k in range(8)}
+    products = dict.fromkeys(range(8), (2**-13, 2**-13))
     assert found(F16_F32, f16, products, f32(1.0)) == by_name(others=f32(1.0))
 
 
@@ -147,6 +147,20 @@ def test_exact_keeps_everything(mode, expected):
     """1 and a product of 2**-48: no generation sees it, and exact arithmetic rounds it as asked."""
     result = one_element(F16_F32, f16, {0: (2.0**-24, 2.0**-24)}, f32(1.0), mode)
     assert result == f32(1.0) + expected
+
+
+@pytest.mark.parametrize("mode", ["exact", "exact.rn", "exact.rz", "exact.rm", "exact.rp"])
+def test_zeros_of_exact_sums_are_those_of_ieee_754(mode):
+    """A cancelled sum is +0 (`rm`: -0); zeros of one sign keep it, and so does underflow."""
+    minus = f32(-0.0)
+    products = {0: (1.0, 1.0), 1: (-1.0, 1.0)}
+    assert one_element(F16_F32, f16, products, 0, mode) == (minus if mode == "exact.rm" else 0)
+    # All sixteen products are negative zeros, and so is c.
+    assert one_element(F16_F32, f16, dict.fromkeys(range(16), (-0.0, 1.0)), minus, mode) == minus
+    assert one_element(F16_F32, f16, {}, 0, mode) == 0
+    underflow = one_element(F16_F16, f16, {0: (-(2.0**-24), 2.0**-24)}, 0, mode)
+    assert underflow == (0x8001 if mode == "exact.rm" else 0x8000)
+    assert one_element(F16_F32, f16, dict.fromkeys(range(16), (-0.0, 1.0)), minus, "hopper") == 0
 
 
 def test_exact_cancels_without_loss():

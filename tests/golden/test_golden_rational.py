@@ -8,6 +8,7 @@ import rational_model as rational
 from random_operands import random_operands
 
 import golden
+from golden.arithmetic.fma64 import fma64
 from golden.mma import resolve_instruction
 
 RESULTS = 100_000
@@ -104,6 +105,26 @@ def test_f64(mode):
         13,
         lambda a, b, c: rational.f64_element(a, b, c, mode),
     )
+
+
+@pytest.mark.parametrize("mode", ["rn", "rz", "rm", "rp"])
+def test_f64_cancellation(mode):
+    """c next to -a b: what is left is the part of the product that no f64 holds."""
+    random = np.random.default_rng(16)
+    a, b = random.uniform(1, 2, (2, RESULTS // 20))
+    c = -(a * b)
+    for steps in (0, 0, 1, 2, 1 << 20, 1 << 40):
+        count = len(c) // 6
+        nudged = random.permutation(len(c))[:count]
+        c[nudged] = (c[nudged].view(np.int64) + steps * random.choice([-1, 1], count)).view(np.float64)
+    scale = 2.0 ** random.integers(-300, 300, (2, len(a)))
+    a, b, c = a * scale[0], b * scale[1], c * scale[0] * scale[1]
+    operands = [x.view(np.uint64) for x in (a, b, c)]
+    found = fma64(*operands, mode).tolist()
+    columns = zip(*(x.tolist() for x in operands), strict=True)
+    assert found == [rational.fused_multiply_add(*numbers, mode) for numbers in columns]
+    residuals = np.array(found, np.uint64).view(np.float64)
+    assert np.mean(np.abs(residuals) < np.abs(c) * 2.0**-50) > 0.5
 
 
 INTEGERS = {
