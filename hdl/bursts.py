@@ -1,6 +1,6 @@
 """From the rows or columns of a fragment to the bursts of AXI4."""
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -22,18 +22,18 @@ def lines_layout(config: CoreConfig) -> data.StructLayout:
     Members
     -------
     address : unsigned(address_bits)
-        Byte address of the first line, a multiple of 16.
+        Byte address of the first line, a multiple of 4.
     stride : unsigned(STRIDE_BITS)
-        Bytes from one line to the next, a multiple of 16.
-    lines_log2, chunks_log2 : unsigned
-        How many lines, and 16-byte chunks in each.
+        Bytes from one line to the next, a multiple of 4.
+    lines_log2, line_log2 : unsigned(3)
+        How many lines, and bytes in each.
     """
     return data.StructLayout(
         {
             "address": unsigned(config.address_bits),
             "stride": unsigned(STRIDE_BITS),
             "lines_log2": unsigned(3),
-            "chunks_log2": unsigned(2),
+            "line_log2": unsigned(3),
         }
     )
 
@@ -72,7 +72,7 @@ class BurstGenerator(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        page_chunks = PAGE_BYTES // CHUNK_BYTES
+        page_beats = PAGE_BYTES // CHUNK_BYTES
         offset_bits = CHUNK_BYTES.bit_length() - 1
         page_bits = PAGE_BYTES.bit_length() - 1
 
@@ -81,40 +81,52 @@ class BurstGenerator(wiring.Component):
         line_address = Signal(self._config.address_bits)
         address = Signal(self._config.address_bits)
         lines_left = Signal(6)
-        chunks_left = Signal(4)
-        to_boundary = Signal(range(page_chunks + 1))
-        chunks = Signal(4)
+        beats_left = Signal(4)
+        lines = Signal(lines_layout(self._config))
+        to_boundary = Signal(range(page_beats + 1))
+        beats = Signal(4)
         m.d.comb += [
-            to_boundary.eq(page_chunks - address[offset_bits:page_bits]),
-            chunks.eq(Mux(to_boundary < chunks_left, to_boundary, chunks_left)),
-            self.bursts.payload.address.eq(address),
-            self.bursts.payload.length.eq(chunks - 1),
+            to_boundary.eq(page_beats - address[offset_bits:page_bits]),
+            beats.eq(Mux(to_boundary < beats_left, to_boundary, beats_left)),
+            self.bursts.payload.address.eq(Cat(Const(0, offset_bits), address[offset_bits:])),
+            self.bursts.payload.length.eq(beats - 1),
             self.bursts.valid.eq(active),
             self.lines.ready.eq(~active),
         ]
-        next_line = (line_address + request.stride)[: self._config.address_bits]
+        next_line = Signal(self._config.address_bits)
+        m.d.comb += [
+            lines.eq(Mux(active, request, self.lines.payload)),
+            next_line.eq(Mux(active, line_address + request.stride, self.lines.payload.address)),
+        ]
+        # Beats that hold the next line, which may begin and end within one.
+        next_beats = Signal(4)
+        lanes = Signal(6)
+        m.d.comb += [
+            lanes.eq((1 << lines.line_log2) >> 2),
+            next_beats.eq((lanes + next_line[2:offset_bits] + 3) >> 2),
+        ]
         with m.If(~active):
             with m.If(self.lines.valid):
                 m.d.sync += [
                     request.eq(self.lines.payload),
-                    line_address.eq(self.lines.payload.address),
-                    address.eq(self.lines.payload.address),
+                    line_address.eq(next_line),
+                    address.eq(next_line),
                     lines_left.eq(1 << self.lines.payload.lines_log2),
-                    chunks_left.eq(1 << self.lines.payload.chunks_log2),
+                    beats_left.eq(next_beats),
                     active.eq(1),
                 ]
         with m.Elif(self.bursts.ready):
-            with m.If(chunks == chunks_left):
+            with m.If(beats == beats_left):
                 m.d.sync += [
                     line_address.eq(next_line),
                     address.eq(next_line),
                     lines_left.eq(lines_left - 1),
-                    chunks_left.eq(1 << request.chunks_log2),
+                    beats_left.eq(next_beats),
                     active.eq(lines_left != 1),
                 ]
             with m.Else():
                 m.d.sync += [
-                    address.eq(address + (chunks << offset_bits)),
-                    chunks_left.eq(chunks_left - chunks),
+                    address.eq(address + (beats << offset_bits)),
+                    beats_left.eq(beats_left - beats),
                 ]
         return m

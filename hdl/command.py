@@ -5,7 +5,7 @@ from amaranth.lib import data, enum
 
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.formats import FORMATS
-from golden.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES
+from golden.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES, Shape
 
 __all__ = [
     "COMMAND_BITS",
@@ -90,7 +90,7 @@ _SHAPE_CODES = {shape: code for code, shape in enumerate(SHAPES)}
 _TYPE_CODES = {name: code for code, name in enumerate(FORMATS)}
 
 
-def shape_code(shape: tuple[int, int, int]) -> int:
+def shape_code(shape: Shape) -> int:
     """The code of a tile shape: its place in `golden.instruction_set.SHAPES`."""
     return _SHAPE_CODES[shape]
 

@@ -9,6 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.axi import Axi4LiteSignature, Axi4Signature
 from hdl.config import CoreConfig
 from hdl.dot_product.unit import DotProductUnit
+from hdl.double_multiplier import DoubleMultiplier
+from hdl.fma64.unit import FusedMultiplyAdd64
 from hdl.host import HostInterface
 from hdl.load_store import LoadStoreUnit
 from hdl.register_file import RegisterFile
@@ -63,6 +65,16 @@ class Core(wiring.Component):
             connect(m, getattr(multiplier, f"operands_{index}"), unit.operands)
             connect(m, unit.result, getattr(multiplier, f"result_{index}"))
 
+        units: list[Any] = [load_store, multiplier, mover, host]
+        if config.double_units:
+            m.submodules.double_multiplier = double_multiplier = DoubleMultiplier(config)
+            m.submodules.fma = fma = FusedMultiplyAdd64()
+            connect(m, sequencer.double, double_multiplier.request)
+            connect(m, double_multiplier.operands, fma.operands)
+            connect(m, fma.result, double_multiplier.result)
+            m.d.comb += sequencer.double_done.eq(double_multiplier.done)
+            units.append(double_multiplier)
+
         connect(m, flipped(self.host), host.axi)
         connect(m, load_store.axi, flipped(self.memory))
         connect(m, host.commands, sequencer.commands)
@@ -84,8 +96,8 @@ class Core(wiring.Component):
             sequencer.tile_done.eq(multiplier.done),
             sequencer.move_done.eq(mover.done),
         ]
-        _share_write_port(m, registers.write, [unit.write for unit in (load_store, multiplier, mover, host)])
-        _share_read_port(m, registers.read, [unit.read for unit in (load_store, multiplier, mover, host)])
+        _share_write_port(m, registers.write, [unit.write for unit in units])
+        _share_read_port(m, registers.read, [unit.read for unit in units])
         return m
 
 

@@ -1,18 +1,29 @@
 """The fragment crossbar: between the order of memory and the order of lanes and registers."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
+from collections.abc import Callable
+from typing import NamedTuple
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hdl.geometry import FragmentGeometry, Pattern, block_indices
+from hdl.config import CoreConfig
+from hdl.geometry import (
+    CHUNK_BYTES,
+    FragmentGeometry,
+    Pattern,
+    block_indices,
+    fragment_geometry,
+    legal_fragments,
+    log2_exact,
+)
 from hdl.register_file import QUADS, WORD_BITS
 
 __all__ = ["Chunk", "CrossbarRequest", "FragmentCrossbar"]
 
-BANKS = 8
-BANK_BITS = WORD_BITS // BANKS
 DEPTH = 64
+"""Chunks of the largest fragment."""
 
 
 class CrossbarRequest(data.Struct):
@@ -53,27 +64,38 @@ class _State(enum.Enum, shape=2):
 class FragmentCrossbar(wiring.Component):
     """Transposing without a crossbar: a memory of skewed banks.
 
-    The fragment is written into eight 16-bit banks in the order in which it comes and read in the order in
-    which it is wanted. Both a chunk (consecutive bytes of a line) and a register word (elements of up to
-    eight different lines) must touch every bank once; so halfword e of a chunk goes to bank
-    ``(e + skew) % 8`` and halfword q of a word comes from bank ``(q + rotation) % 8``, with
+    The fragment is written into sixteen byte-wide banks in the order in which it comes and read in the order
+    in which it is wanted. Both a chunk (consecutive bytes of a line) and a register word (elements of up to
+    sixteen different lines) must touch every bank once; so byte e of a chunk goes to bank
+    ``(e + skew) % 16`` and byte q of a word comes from bank ``(q + rotation) % 16``, with
 
-    ================== ============================ ======================================
-    pattern            skew of chunk c of line l    rotation of the word of quad g, pair j
-    ================== ============================ ======================================
+    ================== ============================ ==============================================
+    pattern            skew of chunk c of line l    rotation of the word of row x, quad g, pair j, half h
+    ================== ============================ ==============================================
     PACKED             0                            0
-    PACKED_TRANSPOSED  l                            g
-    SPLIT              2 c                          2 j, lanes 1 and 2 swapped
-    SPLIT_TRANSPOSED   2 (l // 2)                   2 g
-    ================== ============================ ======================================
+    TRANSPOSED_8       l                            x
+    TRANSPOSED_16      2 l                          2 g
+    TRANSPOSED_32      4 l                          4 g
+    SPLIT              4 (c % 2)                    4 j, lanes 1 and 2 swapped
+    SPLIT_TRANSPOSED   4 (l // 2)                   4 g
+    DOUBLE_TRANSPOSED  4 l                          8 g + 4 h
+    WIDE               4 c                          8 j + 4 h
+    WIDE_TRANSPOSED    4 (l // 2)                   8 g + 4 h
+    ================== ============================ ==============================================
 
-    A bank's own index q then tells which line and chunk its halfword of the word lies in. This
-    takes one rotator on either side where a full crossbar would take a multiplexer for every bit.
+    A bank's own index q then tells which line and chunk its byte of the word lies in. This takes one
+    rotator on either side where a full crossbar would take a multiplexer for every bit. Banks are
+    as wide as the smallest element that is ever transposed: where no 8-bit format is built there are
+    eight of two bytes.
 
     Throughput: one chunk or word per cycle; first all of the fragment goes in (64 cycles at most), then all
     comes out, so that a load whose memory reports an error leaves the registers alone. Latency from
     the last input to the first output: 2 cycles.
     Critical path expected: word counter, block order, bank address (two 3-bit additions), memory.
+
+    Parameters
+    ----------
+    config : CoreConfig
 
     Members
     -------
@@ -95,6 +117,15 @@ class FragmentCrossbar(wiring.Component):
     words_in: In(stream.Signature(WORD_BITS))
     chunks_out: Out(stream.Signature(WORD_BITS))
 
+    def __init__(self, config: CoreConfig) -> None:
+        self._patterns = {fragment_geometry(*row)["pattern"] for row in legal_fragments(config)}
+        self._bank_bytes = 4
+        for pattern, step in ((Pattern.TRANSPOSED_16, 2), (Pattern.TRANSPOSED_8, 1)):
+            if pattern in self._patterns:
+                self._bank_bytes = step
+        self._banks = CHUNK_BYTES // self._bank_bytes
+        super().__init__()
+
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
@@ -113,12 +144,15 @@ class FragmentCrossbar(wiring.Component):
         last = Signal()
         last_chunk = Signal()
         last_word = Signal()
-        one = Const(1, 6)
+        last_of_line = Signal()
+        chunk_bits = log2_exact(CHUNK_BYTES)
+        last_index = Signal(3)
+        last_line = Signal(5)
         m.d.comb += [
-            last_chunk.eq(
-                (chunk == ((one << geometry.chunks_log2) - 1)[:3])
-                & (line == ((one << geometry.lines_log2) - 1)[:5])
-            ),
+            last_index.eq(((1 << geometry.line_log2) - 1) >> chunk_bits),
+            last_line.eq((1 << geometry.lines_log2) - 1),
+            last_of_line.eq(chunk == last_index),
+            last_chunk.eq(last_of_line & (line == last_line)),
             last_word.eq((quad == QUADS - 1) & (register == (geometry.registers - 1)[:3])),
             last.eq(Mux(in_chunks, last_chunk, last_word)),
         ]
@@ -138,18 +172,18 @@ class FragmentCrossbar(wiring.Component):
             fill_data.eq(Mux(store, self.words_in.payload, self.chunks_in.payload.data)),
         ]
 
-        skewed = _rotate_left(_swap_lanes(fill_data, swap & store), rotation)
+        skewed = _rotate_left(_swap_lanes(fill_data, swap & store), rotation, self._bank_bytes)
         unskewed = Signal(WORD_BITS)
         read_data = []
-        for bank in range(BANKS):
-            memory = Memory(shape=unsigned(BANK_BITS), depth=DEPTH, init=[])
+        for bank in range(self._banks):
+            memory = Memory(shape=unsigned(8 * self._bank_bytes), depth=DEPTH, init=[])
             m.submodules[f"bank_{bank}"] = memory
             write_port = memory.write_port()
             read_port = memory.read_port()
             m.d.comb += [
                 write_port.en.eq(fill),
                 write_port.addr.eq(addresses[bank]),
-                write_port.data.eq(skewed.word_select(bank, BANK_BITS)),
+                write_port.data.eq(skewed.word_select(bank, 8 * self._bank_bytes)),
                 read_port.en.eq(drain),
                 read_port.addr.eq(addresses[bank]),
             ]
@@ -157,7 +191,7 @@ class FragmentCrossbar(wiring.Component):
 
         # The read stage: a word or chunk is in the banks' output registers while `reading` is set.
         reading = Signal()
-        read_rotation = Signal(3)
+        read_rotation = Signal(4)
         read_swap = Signal()
         exhausted = Signal()
         taken = Signal()
@@ -165,7 +199,7 @@ class FragmentCrossbar(wiring.Component):
         m.d.comb += [
             taken.eq(Mux(store, self.chunks_out.ready, self.words_out.ready)),
             drain.eq((state == _State.DRAIN) & ~exhausted & (~reading | taken)),
-            unskewed.eq(_rotate_right(Cat(*read_data), read_rotation)),
+            unskewed.eq(_rotate_right(Cat(*read_data), read_rotation, self._bank_bytes)),
             output.eq(_swap_lanes(unskewed, read_swap)),
             self.words_out.payload.eq(output),
             self.chunks_out.payload.eq(output),
@@ -180,7 +214,7 @@ class FragmentCrossbar(wiring.Component):
         with m.If(fill | drain):
             with m.If(in_chunks):
                 m.d.sync += chunk.eq(chunk + 1)
-                with m.If(chunk == ((one << geometry.chunks_log2) - 1)[:3]):
+                with m.If(last_of_line):
                     m.d.sync += [chunk.eq(0), line.eq(line + 1)]
             with m.Else():
                 m.d.sync += quad.eq(quad + 1)
@@ -225,26 +259,26 @@ class FragmentCrossbar(wiring.Component):
     ) -> tuple[Signal, Signal, list[Signal]]:
         """The rotation, the lane swap and each bank's address of the current chunk or word."""
         pattern = geometry.pattern
-        split = Signal()
-        pair = Signal()
+        pairs = Signal(2)
         block = Signal(3)
-        m.d.comb += [
-            split.eq((pattern == Pattern.SPLIT) | (pattern == Pattern.SPLIT_TRANSPOSED)),
-            pair.eq(register[0] & split),
-            block.eq(Mux(split, register >> 1, register)),
-        ]
+        with m.Switch(pattern):
+            with m.Case(Pattern.SPLIT, Pattern.SPLIT_TRANSPOSED, Pattern.DOUBLE_TRANSPOSED):
+                m.d.comb += [pairs.eq(register[0]), block.eq(register >> 1)]
+            with m.Case(Pattern.WIDE, Pattern.WIDE_TRANSPOSED):
+                m.d.comb += [pairs.eq(register), block.eq(register >> 2)]
+            with m.Default():
+                m.d.comb += block.eq(register)
         x_block, y_block = block_indices(m, geometry.order, block)
 
-        skew = Signal(3)
-        word_rotation = Signal(3)
+        # Both in bytes.
+        skew = Signal(4)
+        word_rotation = Signal(4)
         with m.Switch(pattern):
-            with m.Case(Pattern.PACKED_TRANSPOSED):
-                m.d.comb += [skew.eq(line), word_rotation.eq(quad)]
-            with m.Case(Pattern.SPLIT):
-                m.d.comb += [skew.eq(chunk[0] << 1), word_rotation.eq(pair << 1)]
-            with m.Case(Pattern.SPLIT_TRANSPOSED):
-                m.d.comb += [skew.eq(line[1:3] << 1), word_rotation.eq(quad[:2] << 1)]
-        rotation = Signal(3)
+            for choice, places in _mappings(line, chunk, quad, x_block, y_block, pairs).items():
+                if choice in self._patterns:
+                    with m.Case(choice):
+                        m.d.comb += [skew.eq(places.skew), word_rotation.eq(places.rotation)]
+        rotation = Signal(4)
         swap = Signal()
         m.d.comb += [
             rotation.eq(Mux(in_chunks, skew, word_rotation)),
@@ -252,26 +286,96 @@ class FragmentCrossbar(wiring.Component):
         ]
 
         addresses = []
-        for bank in range(BANKS):
-            position = Signal(3, name=f"position_{bank}")
+        for bank in range(self._banks):
+            position = Signal(4, name=f"position_{bank}")
             word_line = Signal(5, name=f"word_line_{bank}")
             word_chunk = Signal(3, name=f"word_chunk_{bank}")
             address = Signal(6, name=f"address_{bank}")
-            m.d.comb += position.eq(bank - word_rotation)
-            by_pattern = Array(
-                [
-                    Cat(quad, x_block, y_block, Const(0, 1)),
-                    Cat(position, y_block, x_block, Const(0, 1)),
-                    Cat(quad, x_block, position[1], y_block),
-                    Cat(pair, position[1:3], y_block, quad[2], x_block),
-                ]
-            )
-            m.d.comb += [
-                Cat(word_line, word_chunk).eq(by_pattern[pattern.as_value()]),
-                address.eq(Mux(in_chunks, _address(line, chunk), _address(word_line, word_chunk))),
-            ]
+            m.d.comb += position.eq(bank * self._bank_bytes - word_rotation)
+            with m.Switch(pattern):
+                for choice, places in _mappings(line, chunk, quad, x_block, y_block, pairs).items():
+                    if choice in self._patterns:
+                        with m.Case(choice):
+                            m.d.comb += [
+                                word_line.eq(places.line(position)),
+                                word_chunk.eq(places.chunk(position)),
+                            ]
+            m.d.comb += address.eq(Mux(in_chunks, _address(line, chunk), _address(word_line, word_chunk)))
             addresses.append(address)
         return rotation, swap, addresses
+
+
+class _Places(NamedTuple):
+    """Where a pattern puts things: skew of a chunk, rotation of a word, home of each byte of a word."""
+
+    skew: ValueLike
+    rotation: ValueLike
+    line: Callable[[Signal], ValueLike]
+    chunk: Callable[[Signal], ValueLike]
+
+
+def _mappings(
+    line: Signal, chunk: Signal, quad: Signal, x_block: Signal, y_block: Signal, pairs: Signal
+) -> dict[Pattern, _Places]:
+    """The table of `FragmentCrossbar` in hardware; `position` is a byte of the word, lanes swapped."""
+    x = Cat(quad, x_block)
+    zero = Const(0, 2)
+    return {
+        Pattern.PACKED: _Places(
+            0,
+            0,
+            lambda position: x,
+            lambda position: y_block,
+        ),
+        Pattern.TRANSPOSED_8: _Places(
+            line[:4],
+            x[:4],
+            lambda position: position,
+            lambda position: x[4:],
+        ),
+        Pattern.TRANSPOSED_16: _Places(
+            Cat(zero[:1], line[:3]),
+            Cat(zero[:1], quad),
+            lambda position: Cat(position[1:], y_block),
+            lambda position: x_block,
+        ),
+        Pattern.TRANSPOSED_32: _Places(
+            Cat(zero, line[:2]),
+            Cat(zero, quad[:2]),
+            lambda position: Cat(position[2:], y_block),
+            lambda position: x[2:],
+        ),
+        Pattern.SPLIT: _Places(
+            Cat(zero, chunk[0]),
+            Cat(zero, pairs[0]),
+            lambda position: x,
+            lambda position: Cat(position[2], y_block),
+        ),
+        Pattern.SPLIT_TRANSPOSED: _Places(
+            Cat(zero, line[1:3]),
+            Cat(zero, quad[:2]),
+            lambda position: Cat(pairs[0], position[2:], y_block),
+            lambda position: x[2:],
+        ),
+        Pattern.DOUBLE_TRANSPOSED: _Places(
+            Cat(zero, line[:2]),
+            Cat(zero, pairs[0], quad[0]),
+            lambda position: position[2:],
+            lambda position: quad[1:],
+        ),
+        Pattern.WIDE: _Places(
+            Cat(zero, chunk[:2]),
+            Cat(zero, pairs),
+            lambda position: quad,
+            lambda position: position[2:],
+        ),
+        Pattern.WIDE_TRANSPOSED: _Places(
+            Cat(zero, line[1:3]),
+            Cat(zero, pairs[0], quad[0]),
+            lambda position: Cat(pairs[1], position[2:]),
+            lambda position: quad[1:],
+        ),
+    }
 
 
 def _address(line: Signal, chunk: Signal) -> Signal:
@@ -285,15 +389,15 @@ def _swap_lanes(word: Signal, swap: Signal) -> Signal:
     return Cat(lanes[0], Mux(swap, lanes[2], lanes[1]), Mux(swap, lanes[1], lanes[2]), lanes[3])
 
 
-def _rotate_left(word: Signal, amount: Signal) -> Signal:
-    """Rotate by `amount` banks: bank ``(q + amount) % 8`` gets halfword q."""
-    for bit in range(3):
-        word = Mux(amount[bit], word.rotate_left(BANK_BITS << bit), word)
+def _rotate_left(word: Signal, amount: Signal, step: int) -> Signal:
+    """Rotate by `amount` bytes, a multiple of `step`: bank ``q + amount`` gets what was at q."""
+    for bit in range(log2_exact(step), 4):
+        word = Mux(amount[bit], word.rotate_left(8 << bit), word)
     return word
 
 
-def _rotate_right(word: Signal, amount: Signal) -> Signal:
+def _rotate_right(word: Signal, amount: Signal, step: int) -> Signal:
     """Undo `_rotate_left`."""
-    for bit in range(3):
-        word = Mux(amount[bit], word.rotate_right(BANK_BITS << bit), word)
+    for bit in range(log2_exact(step), 4):
+        word = Mux(amount[bit], word.rotate_right(8 << bit), word)
     return word

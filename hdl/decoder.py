@@ -1,6 +1,7 @@
 """The decoder: from a command to what the units need, by the golden tables."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
@@ -8,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.faults import Cause
 from golden.formats import FORMATS, IntegerFormat
-from golden.instruction_set import FAMILIES, USES, MmaInstruction
+from golden.instruction_set import USES, MmaInstruction
 from golden.layouts import fragment
 from hdl.command import (
     COMMAND_BITS,
@@ -21,10 +22,11 @@ from hdl.command import (
 )
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import Multiplicand, Result
+from hdl.double_multiplier import DoubleRequest
 from hdl.geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
 from hdl.load_store import CAUSE_BITS, LoadStoreRequest
 from hdl.register_mover import MoveRequest
-from hdl.tile_multiplier import TileRequest
+from hdl.tile_multiplier import TileRequest, TileShape
 
 __all__ = ["Decoded", "Decoder"]
 
@@ -39,14 +41,19 @@ class Decoded(data.Struct):
         Zero, or why the command is refused.
     memory : LoadStoreRequest
     tile : TileRequest
+    double : DoubleRequest
     move : MoveRequest
+    is_double : unsigned(1)
+        A multiply for the f64 unit.
     """
 
     opcode: unsigned(3)
     cause: unsigned(CAUSE_BITS)
     memory: LoadStoreRequest
     tile: TileRequest
+    double: DoubleRequest
     move: MoveRequest
+    is_double: unsigned(1)
 
 
 class Decoder(wiring.Component):
@@ -104,7 +111,7 @@ class Decoder(wiring.Component):
         command = MemoryCommand(self.command)
         request = self.decoded.memory
         store = command.opcode == Opcode.STORE
-        global_space = command.space != 1
+        global_space = (command.space != 1) & (command.space != 3)
         geometry = Signal(FragmentGeometry)
         m.d.comb += [
             request.store.eq(store),
@@ -124,13 +131,13 @@ class Decoder(wiring.Component):
                 with m.Case(value):
                     fields = fragment_geometry(use, name, shape, layout)
                     m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
-                    m.d.comb += legal.eq(
-                        (store if use == "d" else ~store) & global_space & (command.space != 3)
-                    )
+                    m.d.comb += legal.eq((store if use == "d" else ~store) & global_space)
 
     def _mma(self, m: Module, legal: Signal, in_range: Signal) -> None:
         command = MmaCommand(self.command)
         tile = self.decoded.tile
+        a_count = Signal(4)
+        b_count = Signal(4)
         c_count = Signal(4)
         d_count = Signal(4)
         x_is_b = Signal()
@@ -146,12 +153,13 @@ class Decoder(wiring.Component):
             tile.operation.saturate.eq(command.saturate),
             tile.operation.bitwise_and.eq(command.bitwise_and),
             in_range.eq(
-                self._fits(command.a, 8)
-                & self._fits(command.b, 8)
+                self._fits(command.a, a_count)
+                & self._fits(command.b, b_count)
                 & self._fits(command.c, c_count)
                 & self._fits(command.d, d_count)
             ),
         ]
+        self._double(m, command)
         key = Cat(command.tile_shape, command.a_type, command.b_type, command.c_type, command.d_type)
         with m.Switch(key):
             for instruction in _legal_multiplies(self._config):
@@ -167,19 +175,41 @@ class Decoder(wiring.Component):
                 x, y = (a, b) if a.wide else (b, a)
                 with m.Case(value):
                     m.d.comb += [
-                        legal.eq(command.rounding == 0),
+                        legal.eq(
+                            ((len(instruction.family.roundings) > 0) | (command.rounding == 0))
+                            & ~(command.saturate & (instruction.family.saturate == "never"))
+                        ),
+                        a_count.eq(a.registers),
+                        b_count.eq(b.registers),
                         c_count.eq(c.registers),
                         d_count.eq(d.registers),
-                        tile.wide.eq(x.x_blocks == 4),
+                    ]
+                    if instruction.a_type == "f64":
+                        m.d.comb += self.decoded.is_double.eq(1)
+                        continue
+                    m.d.comb += [
+                        tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
+                        tile.halves.eq(x.y_blocks == 2),
+                        tile.chained.eq(_is_chained(instruction, self._config)),
                         x_is_b.eq(b.wide),
                         tile.x_order.eq(block_order(x)),
                         tile.y_order.eq(block_order(y)),
-                        tile.operation.multiplicand.eq(Multiplicand[instruction.a_type.upper()]),
+                        tile.operation.multiplicand.eq(_MULTIPLICANDS[instruction.a_type]),
                         tile.operation.a_signed.eq(_is_signed(instruction.a_type)),
                         tile.operation.b_signed.eq(_is_signed(instruction.b_type)),
                         tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
                         tile.operation.result.eq(_result(instruction)),
                     ]
+
+    def _double(self, m: Module, command: MmaCommand) -> None:
+        double = self.decoded.double
+        m.d.comb += [
+            double.rounding.eq(command.rounding),
+            double.a.eq(command.a),
+            double.b.eq(command.b),
+            double.c.eq(command.c),
+            double.d.eq(command.d),
+        ]
 
     def _move(self, m: Module, legal: Signal, in_range: Signal) -> None:
         command = RegisterCommand(self.command)
@@ -199,23 +229,52 @@ class Decoder(wiring.Component):
         ]
 
 
+_TILE_SHAPES = {
+    (2, 2): TileShape.SQUARE_16,
+    (4, 1): TileShape.WIDE_32,
+    (1, 1): TileShape.SQUARE_8,
+}
+"""By the blocks of eight rows of X and Y."""
+
+_MULTIPLICANDS = {
+    "f16": Multiplicand.F16,
+    "bf16": Multiplicand.BF16,
+    "tf32": Multiplicand.TF32,
+    "s8": Multiplicand.I8,
+    "u8": Multiplicand.I8,
+    "s4": Multiplicand.I4,
+    "u4": Multiplicand.I4,
+    "b1": Multiplicand.B1,
+}
+
+
 def _legal_multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
     """Every combination of shape and types once; layouts do not matter to a multiply."""
-    for family in FAMILIES:
-        if family.name in config.dot_product.formats:
-            for shape in family.shapes:
-                for name in family.multiplicands:
-                    for c_type in family.accumulators:
-                        for d_type in family.accumulators:
-                            yield MmaInstruction(
-                                shape=shape,
-                                a_layout="row",
-                                b_layout="col",
-                                a_type=name,
-                                b_type=name,
-                                c_type=c_type,
-                                d_type=d_type,
-                            )
+    for family in config.families:
+        types = [
+            (a_type, b_type)
+            for a_type in family.multiplicands
+            for b_type in family.multiplicands
+            if family.mixed or a_type == b_type
+        ]
+        accumulators = [(c, d) for c in family.accumulators for d in family.accumulators]
+        for shape, (a_type, b_type), (c_type, d_type) in product(family.shapes, types, accumulators):
+            yield MmaInstruction(
+                mnemonic=family.mnemonic,
+                shape=shape,
+                a_layout="row",
+                b_layout="col",
+                a_type=a_type,
+                b_type=b_type,
+                c_type=c_type,
+                d_type=d_type,
+                operation=family.operations[0] if family.operations else None,
+            )
+
+
+def _is_chained(instruction: MmaInstruction, config: CoreConfig) -> bool:
+    block = config.dot_product.profile.tf32_block
+    return instruction.a_type == "tf32" and block is not None and block < instruction.shape.k
 
 
 def _is_signed(name: str) -> bool:

@@ -12,7 +12,7 @@ from amaranth.hdl import Cat, Module, Signal, ValueLike, unsigned
 from amaranth.lib import data, enum
 
 from golden.formats import FORMATS
-from golden.instruction_set import FAMILIES, LAYOUTS, USES, Layout, Shape, Use
+from golden.instruction_set import LAYOUTS, USES, Layout, Shape, Use
 from golden.layouts import FragmentLayout, fragment
 from hdl.config import CoreConfig
 
@@ -32,27 +32,52 @@ CHUNK_BYTES = 16
 """Bytes of a chunk: the unit in which memory is walked, as wide as a register word."""
 
 
-class Pattern(enum.Enum, shape=2):
+class Pattern(enum.Enum, shape=4):
     """How a chunk of memory relates to a register word."""
 
     PACKED = 0
     """They are the same 16 bytes."""
-    PACKED_TRANSPOSED = 1
-    """Memory runs along x: a word takes one element from each of eight lines."""
-    SPLIT = 2
-    """32-bit accumulators: even columns lie in one register, odd ones in the next."""
-    SPLIT_TRANSPOSED = 3
-    """The same with memory along x: a word takes one element from every second of eight lines."""
+    TRANSPOSED_8 = 1
+    """Memory runs along x: a word takes one byte from each of sixteen lines."""
+    TRANSPOSED_16 = 2
+    """Memory runs along x: a word takes two bytes from each of eight lines."""
+    TRANSPOSED_32 = 3
+    """Memory runs along x: a word takes four bytes from each of four lines."""
+    SPLIT = 4
+    """Even 32-bit values of a line lie in one register, odd ones in the next."""
+    SPLIT_TRANSPOSED = 5
+    """32-bit accumulators along x: a word takes four bytes from every second of eight lines."""
+    DOUBLE_TRANSPOSED = 6
+    """f64 multiplicands along x: a word takes half an element from each of four lines."""
+    WIDE = 7
+    """f64 accumulators: a word takes half an element from each of four chunks."""
+    WIDE_TRANSPOSED = 8
+    """f64 accumulators along x: a word takes half an element from every second of eight lines."""
+
+
+_PATTERNS = {
+    # (element bytes, accumulator): (memory along y, memory along x)
+    (1, False): (Pattern.PACKED, Pattern.TRANSPOSED_8),
+    (2, False): (Pattern.PACKED, Pattern.TRANSPOSED_16),
+    (2, True): (Pattern.PACKED, Pattern.TRANSPOSED_16),
+    (4, False): (Pattern.PACKED, Pattern.TRANSPOSED_32),
+    (4, True): (Pattern.SPLIT, Pattern.SPLIT_TRANSPOSED),
+    (8, False): (Pattern.SPLIT, Pattern.DOUBLE_TRANSPOSED),
+    (8, True): (Pattern.WIDE, Pattern.WIDE_TRANSPOSED),
+}
 
 
 class BlockOrder(enum.Enum, shape=3):
     """Which bit of the block number is which bit of the x and y block, lowest first."""
 
-    Y = 0
-    YX = 1
-    XY = 2
-    XYX = 3
-    XX = 4
+    ONE = 0
+    """There is one block."""
+    X = 1
+    Y = 2
+    XX = 3
+    YX = 4
+    XY = 5
+    XYX = 6
 
 
 class FragmentGeometry(data.Struct):
@@ -62,12 +87,12 @@ class FragmentGeometry(data.Struct):
     -------
     pattern : Pattern
     order : BlockOrder
-    element_log2 : unsigned(2)
-        Bytes of an element, as a power of two.
+    element_log2 : unsigned(3)
+        Bits of an element, as a power of two.
     lines_log2 : unsigned(3)
         Rows (row-major) or columns (column-major) in memory.
-    chunks_log2 : unsigned(2)
-        Chunks in each line.
+    line_log2 : unsigned(3)
+        Bytes of a line.
     stride_log2 : unsigned(3)
         Default stride, in elements.
     size_log2 : unsigned(3)
@@ -78,9 +103,9 @@ class FragmentGeometry(data.Struct):
 
     pattern: Pattern
     order: BlockOrder
-    element_log2: unsigned(2)
+    element_log2: unsigned(3)
     lines_log2: unsigned(3)
-    chunks_log2: unsigned(2)
+    line_log2: unsigned(3)
     stride_log2: unsigned(3)
     size_log2: unsigned(3)
     registers: unsigned(4)
@@ -89,13 +114,14 @@ class FragmentGeometry(data.Struct):
 def legal_fragments(config: CoreConfig) -> Iterator[tuple[Use, str, Shape, Layout]]:
     """Every (use, type, shape, layout) that the configuration's formats can load or store."""
     seen = set()
-    for family in FAMILIES:
-        if family.name not in config.dot_product.formats:
+    for family in config.families:
+        if family.mnemonic != "wmma":
             continue
         for use in USES:
+            fixed = {"a": ("row",), "b": ("col",)} if family.fixed_layout else {}
             for name in family.multiplicands if use in "ab" else family.accumulators:
                 for shape in family.shapes:
-                    for layout in LAYOUTS:
+                    for layout in fixed.get(use, LAYOUTS):
                         row = cast("tuple[Use, str, Shape, Layout]", (use, name, shape, layout))
                         if row not in seen:
                             seen.add(row)
@@ -113,17 +139,16 @@ def fragment_geometry(use: Use, name: str, shape: Shape, layout: Layout) -> dict
     form = fragment(use, name, shape)
     rows, columns = shape.extent(use)
     lines, length = (rows, columns) if layout == "row" else (columns, rows)
-    element = FORMATS[name].bits // 8
-    transposed = (layout == "row") != form.x_is_row
-    split = form.is_accumulator and element == 4
-    if not split and element != 2:
-        raise ValueError(f"Fragments of {name} have no pattern in the crossbar")
+    along_x = (layout == "row") != form.x_is_row
+    element = max(form.element_bits // 8, 1)
+    if along_x and form.element_bits < 8:
+        raise ValueError(f"Fragments of {name} cannot be transposed: their elements share bytes")
     return {
-        "pattern": Pattern(2 * split + transposed),
+        "pattern": _PATTERNS[element, form.is_accumulator][along_x],
         "order": block_order(form),
-        "element_log2": log2_exact(element),
+        "element_log2": log2_exact(FORMATS[name].bits),
         "lines_log2": log2_exact(lines),
-        "chunks_log2": log2_exact(length * element // CHUNK_BYTES),
+        "line_log2": log2_exact(length * form.element_bits // 8),
         "stride_log2": log2_exact(shape.default_stride(use, layout)),
         "size_log2": log2_exact(form.size),
         "registers": form.registers,
@@ -149,7 +174,7 @@ def block_order(form: FragmentLayout) -> BlockOrder:
             places[axis] += 1
         if (value["X"], value["Y"]) != (xb, yb):
             raise ValueError(f"Blocks of {form.use} {form.type} {form.shape} are not a permutation of bits")
-    return BlockOrder["".join(axes)]
+    return BlockOrder["".join(axes) or "ONE"]
 
 
 def block_indices(m: Module, order: ValueLike, block: Signal) -> tuple[Signal, Signal]:
@@ -172,8 +197,8 @@ def block_indices(m: Module, order: ValueLike, block: Signal) -> tuple[Signal, S
     y_block = Signal(2)
     with m.Switch(order):
         for choice in BlockOrder:
-            bits = {"X": [], "Y": []}
-            for bit, axis in enumerate(choice.name):
+            bits: dict[str, list[Signal]] = {"X": [], "Y": []}
+            for bit, axis in enumerate(choice.name if choice is not BlockOrder.ONE else ""):
                 bits[axis].append(block[bit])
             with m.Case(choice):
                 m.d.comb += [x_block.eq(Cat(*bits["X"])), y_block.eq(Cat(*bits["Y"]))]

@@ -3,14 +3,16 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect
 
 from golden.faults import Cause
+from golden.layouts import fragment
 from hdl.axi import Axi4Signature, Response
 from hdl.bursts import STRIDE_BITS, BurstGenerator
 from hdl.config import CoreConfig
 from hdl.crossbar import FragmentCrossbar
-from hdl.geometry import FragmentGeometry
+from hdl.geometry import CHUNK_BYTES, FragmentGeometry, legal_fragments
+from hdl.realign import BeatsToChunks, ChunksToBeats, MaskedBeat, RealignRequest
 from hdl.register_file import register_read_signature, register_write_signature
 
 __all__ = ["CAUSE_BITS", "LoadStoreRequest", "LoadStoreUnit"]
@@ -87,6 +89,8 @@ class LoadStoreUnit(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
+        sizes = [fragment(use, name, shape).size for use, name, shape, _ in legal_fragments(config)]
+        self._unaligned = min(sizes) < CHUNK_BYTES
         super().__init__(
             {
                 "request": In(stream.Signature(LoadStoreRequest)),
@@ -102,7 +106,7 @@ class LoadStoreUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        m.submodules.crossbar = crossbar = FragmentCrossbar()
+        m.submodules.crossbar = crossbar = FragmentCrossbar(self._config)
         m.submodules.bursts = bursts = BurstGenerator(self._config)
 
         state = Signal(_State)
@@ -122,7 +126,7 @@ class LoadStoreUnit(wiring.Component):
             bursts.lines.payload.address.eq(request.address),
             bursts.lines.payload.stride.eq(stride_bytes),
             bursts.lines.payload.lines_log2.eq(geometry.lines_log2),
-            bursts.lines.payload.chunks_log2.eq(geometry.chunks_log2),
+            bursts.lines.payload.line_log2.eq(geometry.line_log2),
             self.done.eq(state == _State.DONE),
             self.cause.eq(cause),
         ]
@@ -137,10 +141,21 @@ class LoadStoreUnit(wiring.Component):
 
         running = state == _State.RUN
         words = Signal(7)
-        m.d.comb += words.eq(geometry.registers << 3)
-        load_finished = self._load(m, running & ~request.store, request, words, cause, crossbar, bursts)
-        store_finished = self._store(m, running & request.store, request, words, cause, crossbar, bursts)
         started = Signal()
+        m.d.comb += words.eq(geometry.registers << 3)
+        realign_request = Signal(RealignRequest)
+        m.d.comb += [
+            realign_request.offset.eq(request.address[2:]),
+            realign_request.stride.eq(stride_bytes[2:]),
+            realign_request.line_log2.eq(geometry.line_log2),
+        ]
+        quiet = started & bursts.lines.ready
+        load_finished = self._load(
+            m, running & ~request.store, request, words, cause, quiet, realign_request, crossbar, bursts
+        )
+        store_finished = self._store(
+            m, running & request.store, request, words, cause, quiet, realign_request, crossbar, bursts
+        )
         with m.If(state == _State.START):
             m.d.sync += started.eq(0)
         with m.If(bursts.lines.valid & bursts.lines.ready):
@@ -160,15 +175,17 @@ class LoadStoreUnit(wiring.Component):
         """Alignment, stride and span of the access, in the order of the causes."""
         geometry = request.geometry
         default_stride = Signal(32)
-        size_mask = Signal(7)
+        stride_bits = Signal(STRIDE_BITS + 3)
+        size_mask = Signal(6)
         short = Signal()
         span_less_one = Signal(STRIDE_BITS + 6)
         last = Signal(66)
-        line_less_one = Signal(8)
+        line_less_one = Signal(7)
         m.d.comb += [
             default_stride.eq(1 << geometry.stride_log2),
             size_mask.eq((1 << geometry.size_log2) - 1),
-            line_less_one.eq((16 << geometry.chunks_log2) - 1),
+            line_less_one.eq((1 << geometry.line_log2) - 1),
+            stride_bytes.eq(stride_bits >> 3),
             last.eq(request.address + span_less_one),
         ]
         with m.Switch(state):
@@ -177,7 +194,7 @@ class LoadStoreUnit(wiring.Component):
                     m.d.sync += request.stride.eq(default_stride)
                 m.d.sync += [
                     short.eq(request.has_stride & (request.stride < default_stride)),
-                    stride_bytes.eq(
+                    stride_bits.eq(
                         Mux(request.has_stride, request.stride, default_stride) << geometry.element_log2
                     ),
                     state.eq(_State.ALIGNMENT),
@@ -191,7 +208,7 @@ class LoadStoreUnit(wiring.Component):
                     m.d.sync += [cause.eq(Cause.MISALIGNED_ADDRESS), state.eq(_State.DONE)]
                 with m.Elif(short):
                     m.d.sync += [cause.eq(Cause.SHORT_STRIDE), state.eq(_State.DONE)]
-                with m.Elif((stride_bytes & size_mask).any()):
+                with m.Elif((stride_bits & Cat(Const(0b111, 3), size_mask)).any()):
                     m.d.sync += [cause.eq(Cause.MISALIGNED_STRIDE), state.eq(_State.DONE)]
             with m.Case(_State.RANGE):
                 m.d.sync += state.eq(_State.START)
@@ -205,26 +222,32 @@ class LoadStoreUnit(wiring.Component):
         request: Signal,
         words: Signal,
         cause: Signal,
+        quiet: Signal,
+        realign_request: RealignRequest,
         crossbar: FragmentCrossbar,
         bursts: BurstGenerator,
     ) -> Signal:
         """Memory to registers; returns whether the load has come to its end."""
         config = self._config
-        geometry = request.geometry
         under_way = Signal(range(config.outstanding_reads + 1))
-        chunks_left = Signal(7)
         words_done = Signal(7)
         read_issued = self.axi.ar.valid & self.axi.ar.ready
         beat = self.axi.r.valid & self.axi.r.ready
         error = beat & (self.axi.r.payload.resp >= Response.SLVERR.value)
         word = crossbar.words_out.valid & crossbar.words_out.ready
+        beats = crossbar.chunks_in
+        if self._unaligned:
+            m.submodules.beats_to_chunks = realign = BeatsToChunks()
+            m.d.comb += [realign.request.eq(realign_request), realign.start.eq(~running)]
+            connect(m, realign.chunks, crossbar.chunks_in)
+            beats = realign.beats
         m.d.comb += [
             self.axi.ar.payload.eq(bursts.bursts.payload),
             self.axi.ar.valid.eq(bursts.bursts.valid & running & (under_way != config.outstanding_reads)),
-            crossbar.chunks_in.payload.data.eq(self.axi.r.payload.data),
-            crossbar.chunks_in.payload.error.eq(error),
-            crossbar.chunks_in.valid.eq(self.axi.r.valid & running),
-            self.axi.r.ready.eq(crossbar.chunks_in.ready & running),
+            beats.payload.data.eq(self.axi.r.payload.data),
+            beats.payload.error.eq(error),
+            beats.valid.eq(self.axi.r.valid & running),
+            self.axi.r.ready.eq(beats.ready & running),
             crossbar.words_out.ready.eq(1),
             self.write.enable.eq(word),
             self.write.address.eq(Cat(Const(0, 3), request.register) + words_done),
@@ -235,17 +258,14 @@ class LoadStoreUnit(wiring.Component):
             m.d.comb += bursts.bursts.ready.eq(read_issued)
             m.d.sync += under_way.eq(under_way + read_issued - (beat & self.axi.r.payload.last))
             m.d.sync += words_done.eq(words_done + word)
-            with m.If(beat):
-                m.d.sync += chunks_left.eq(chunks_left - 1)
             with m.If(error & (cause == 0)):
                 with m.If(self.axi.r.payload.resp[0]):
                     m.d.sync += cause.eq(Cause.READ_DECODE_ERROR)
                 with m.Else():
                     m.d.sync += cause.eq(Cause.READ_SLAVE_ERROR)
         with m.Else():
-            chunks_log2 = geometry.lines_log2 + geometry.chunks_log2
-            m.d.sync += [chunks_left.eq(1 << chunks_log2), words_done.eq(0)]
-        return (words_done == words) | ((chunks_left == 0) & (cause != 0))
+            m.d.sync += words_done.eq(0)
+        return (words_done == words) | (quiet & (under_way == 0) & (cause != 0))
 
     def _store(
         self,
@@ -254,12 +274,13 @@ class LoadStoreUnit(wiring.Component):
         request: Signal,
         words: Signal,
         cause: Signal,
+        quiet: Signal,
+        realign_request: RealignRequest,
         crossbar: FragmentCrossbar,
         bursts: BurstGenerator,
     ) -> Signal:
         """Registers to memory; returns whether the store has come to its end."""
         m.submodules.lengths = lengths = SyncFIFO(width=8, depth=_STORES_UNDER_WAY)
-        geometry = request.geometry
         words_read = Signal(7)
         reading = Signal()
         read = Signal()
@@ -275,7 +296,19 @@ class LoadStoreUnit(wiring.Component):
         with m.Elif(crossbar.words_in.ready):
             m.d.sync += reading.eq(0)
 
-        chunks_left = Signal(7)
+        beats = stream.Signature(MaskedBeat).create()
+        if self._unaligned:
+            m.submodules.chunks_to_beats = realign = ChunksToBeats()
+            m.d.comb += [realign.request.eq(realign_request), realign.start.eq(~running)]
+            connect(m, crossbar.chunks_out, realign.chunks)
+            beats = realign.beats
+        else:
+            m.d.comb += [
+                beats.payload.data.eq(crossbar.chunks_out.payload),
+                beats.payload.strb.eq(~0),
+                beats.valid.eq(crossbar.chunks_out.valid),
+                crossbar.chunks_out.ready.eq(beats.ready),
+            ]
         unanswered = Signal(7)
         beat = Signal(8)
         write_issued = self.axi.aw.valid & self.axi.aw.ready
@@ -286,11 +319,11 @@ class LoadStoreUnit(wiring.Component):
             self.axi.aw.valid.eq(bursts.bursts.valid & running & lengths.w_rdy),
             lengths.w_data.eq(bursts.bursts.payload.length),
             lengths.w_en.eq(write_issued),
-            self.axi.w.payload.data.eq(crossbar.chunks_out.payload),
-            self.axi.w.payload.strb.eq(~0),
+            self.axi.w.payload.data.eq(beats.payload.data),
+            self.axi.w.payload.strb.eq(beats.payload.strb),
             self.axi.w.payload.last.eq(beat == lengths.r_data),
-            self.axi.w.valid.eq(crossbar.chunks_out.valid & lengths.r_rdy & running),
-            crossbar.chunks_out.ready.eq(written),
+            self.axi.w.valid.eq(beats.valid & lengths.r_rdy & running),
+            beats.ready.eq(written),
             lengths.r_en.eq(written & self.axi.w.payload.last),
             self.axi.b.ready.eq(running),
         ]
@@ -298,10 +331,7 @@ class LoadStoreUnit(wiring.Component):
             m.d.comb += bursts.bursts.ready.eq(write_issued)
             m.d.sync += unanswered.eq(unanswered + write_issued - answered)
             with m.If(written):
-                m.d.sync += [
-                    chunks_left.eq(chunks_left - 1),
-                    beat.eq(Mux(self.axi.w.payload.last, 0, beat + 1)),
-                ]
+                m.d.sync += beat.eq(Mux(self.axi.w.payload.last, 0, beat + 1))
             with m.If(answered & (cause == 0)):
                 with m.If(~self.axi.b.payload[1]):
                     m.d.sync += self.progress.eq(self.progress + 1)
@@ -310,8 +340,7 @@ class LoadStoreUnit(wiring.Component):
                 with m.Else():
                     m.d.sync += cause.eq(Cause.WRITE_SLAVE_ERROR)
         with m.Else():
-            chunks_log2 = geometry.lines_log2 + geometry.chunks_log2
-            m.d.sync += [chunks_left.eq(1 << chunks_log2), words_read.eq(0)]
+            m.d.sync += words_read.eq(0)
             with m.If(self.request.valid & self.request.ready):
                 m.d.sync += self.progress.eq(0)
-        return (chunks_left == 0) & (unanswered == 0)
+        return quiet & (unanswered == 0)

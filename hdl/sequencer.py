@@ -1,12 +1,13 @@
 """The sequencer: takes commands in order, hands each to its unit, counts, and stops at a fault."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS, Opcode
 from hdl.config import CoreConfig
 from hdl.decoder import Decoded, Decoder
+from hdl.double_multiplier import DoubleRequest
 from hdl.load_store import CAUSE_BITS, LoadStoreRequest
 from hdl.register_mover import MoveRequest
 from hdl.tile_multiplier import TileRequest
@@ -34,9 +35,9 @@ class Sequencer(wiring.Component):
     Members
     -------
     commands : In(stream.Signature(160))
-    memory, tile, move : Out(stream.Signature(...))
-        Requests to the load/store unit, the tile multiplier and the register mover.
-    memory_done, tile_done, move_done : In(1)
+    memory, tile, double, move : Out(stream.Signature(...))
+        Requests to the load/store unit, the tile multipliers and the register mover.
+    memory_done, tile_done, double_done, move_done : In(1)
     memory_cause : In(4)
     clear : In(1)
         Leave the fault state.
@@ -55,10 +56,12 @@ class Sequencer(wiring.Component):
                 "commands": In(stream.Signature(COMMAND_BITS)),
                 "memory": Out(stream.Signature(LoadStoreRequest)),
                 "tile": Out(stream.Signature(TileRequest)),
+                "double": Out(stream.Signature(DoubleRequest)),
                 "move": Out(stream.Signature(MoveRequest)),
                 "memory_done": In(1),
                 "memory_cause": In(CAUSE_BITS),
                 "tile_done": In(1),
+                "double_done": In(1),
                 "move_done": In(1),
                 "clear": In(1),
                 "busy": Out(1),
@@ -82,8 +85,9 @@ class Sequencer(wiring.Component):
             self.busy.eq((state != _State.IDLE) & (state != _State.FAULT)),
             self.memory.payload.eq(decoded.memory),
             self.tile.payload.eq(decoded.tile),
+            self.double.payload.eq(decoded.double),
             self.move.payload.eq(decoded.move),
-            done.eq(self.memory_done | self.tile_done | self.move_done),
+            done.eq(self.memory_done | self.tile_done | self.double_done | self.move_done),
         ]
         with m.Switch(state):
             with m.Case(_State.IDLE):
@@ -99,7 +103,11 @@ class Sequencer(wiring.Component):
                         with m.Case(Opcode.LOAD, Opcode.STORE):
                             m.d.comb += [self.memory.valid.eq(1), dispatched.eq(self.memory.ready)]
                         with m.Case(Opcode.MMA):
-                            m.d.comb += [self.tile.valid.eq(1), dispatched.eq(self.tile.ready)]
+                            m.d.comb += [
+                                self.double.valid.eq(decoded.is_double),
+                                self.tile.valid.eq(~decoded.is_double),
+                                dispatched.eq(Mux(decoded.is_double, self.double.ready, self.tile.ready)),
+                            ]
                         with m.Default():
                             m.d.comb += [self.move.valid.eq(1), dispatched.eq(self.move.ready)]
                 with m.If(dispatched):

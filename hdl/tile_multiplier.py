@@ -1,5 +1,7 @@
 """The tile multiplier: walks the fragments of one tile through the dot-product units."""
 
+from typing import Any
+
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.memory import Memory
@@ -10,27 +12,41 @@ from hdl.dot_product.interface import DotProductOperands, DotProductResult, Oper
 from hdl.geometry import BlockOrder, block_indices
 from hdl.register_file import WORD_BITS, register_read_signature, register_write_signature
 
-__all__ = ["TileMultiplier", "TileRequest"]
+__all__ = ["TileMultiplier", "TileRequest", "TileShape"]
 
 K_HALVES = 2
-"""Register words of one row: 16 products of 16 bits."""
+"""Register words of one row, at most."""
 
 STEPS = 64
-"""Words of four results in a tile of 256."""
+"""Words of four results in the largest tile."""
+
+
+class TileShape(enum.Enum, shape=2):
+    """Rows of X times rows of Y."""
+
+    SQUARE_16 = 0
+    """16 times 16."""
+    WIDE_32 = 1
+    """32 times 8."""
+    SQUARE_8 = 2
+    """8 times 8."""
 
 
 class TileRequest(data.Struct):
     """One tile to be multiplied; register ranges and types have been checked.
 
-    X is the wide multiplicand (`golden.layouts`), of 16 or 32 rows, Y the other one, of 16 or 8. A row is a
-    row of A or a column of B: the hardware does not care which.
+    X is the wide multiplicand (`golden.layouts`), of 8, 16 or 32 rows, Y the other one, of 8 or 16. A row is
+    a row of A or a column of B: the hardware does not care which.
 
     Members
     -------
     operation : Operation
         For the dot-product units.
-    wide : unsigned(1)
-        X has 32 rows and Y 8; otherwise 16 each.
+    shape : TileShape
+    halves : unsigned(1)
+        A row is two register words; otherwise one.
+    chained : unsigned(1)
+        Each of the two words is a dot product of its own, the first one's result the second one's C.
     x_order, y_order : BlockOrder
         How the blocks of the multiplicands are numbered.
     x_is_b : unsigned(1)
@@ -42,7 +58,9 @@ class TileRequest(data.Struct):
     """
 
     operation: Operation
-    wide: unsigned(1)
+    tile_shape: TileShape
+    halves: unsigned(1)
+    chained: unsigned(1)
     x_order: BlockOrder
     y_order: BlockOrder
     x_is_b: unsigned(1)
@@ -131,19 +149,25 @@ class TileMultiplier(wiring.Component):
             )
             m.submodules[f"y_memory_{unit}"] = y_memory
             y_memories.append(y_memory)
-        c_memory = Memory(shape=unsigned(WORD_BITS), depth=STEPS, init=[])
-        m.submodules.c_memory = c_memory
+        m.submodules.c_memory = c_memory = Memory(shape=unsigned(WORD_BITS), depth=STEPS, init=[])
+        m.submodules.carry_memory = carry_memory = Memory(shape=unsigned(WORD_BITS), depth=STEPS, init=[])
 
         request = Signal(TileRequest)
         active = Signal()
+        steps = Signal(range(STEPS + 1))
         fetched_c = Signal(range(STEPS + 1))
-        m.d.comb += self.request.ready.eq(~active)
+        carried = Signal(range(STEPS + 1))
+        m.d.comb += [
+            self.request.ready.eq(~active),
+            steps.eq(Mux(request.tile_shape == TileShape.SQUARE_8, STEPS // 4, STEPS)),
+        ]
         with m.If(self.request.valid & ~active):
             m.d.sync += [request.eq(self.request.payload), active.eq(1)]
 
-        self._fetch(m, active, request, fetched_c, x_memory, y_memories, c_memory)
-        self._issue(m, active, request, fetched_c, x_memory, y_memories, c_memory)
-        finished = self._collect(m, active, request)
+        self._fetch(m, request, steps, fetched_c, x_memory, y_memories, c_memory)
+        c_memories = (c_memory, carry_memory)
+        self._issue(m, active, request, steps, fetched_c, carried, x_memory, y_memories, c_memories)
+        finished = self._collect(m, active, request, steps, carried, carry_memory)
         m.d.sync += self.done.eq(finished)
         with m.If(finished):
             m.d.sync += active.eq(0)
@@ -152,8 +176,8 @@ class TileMultiplier(wiring.Component):
     def _fetch(
         self,
         m: Module,
-        active: Signal,
         request: Signal,
+        steps: Signal,
         fetched_c: Signal,
         x_memory: Memory,
         y_memories: list[Memory],
@@ -166,6 +190,15 @@ class TileMultiplier(wiring.Component):
         m.d.comb += block.eq(word >> 3)
         x_row, x_half = block_indices(m, request.x_order, block)
         y_row, y_half = block_indices(m, request.y_order, block)
+        x_rows = Signal(6)
+        y_rows = Signal(5)
+        with m.Switch(request.tile_shape):
+            with m.Case(TileShape.SQUARE_16):
+                m.d.comb += [x_rows.eq(16), y_rows.eq(16)]
+            with m.Case(TileShape.WIDE_32):
+                m.d.comb += [x_rows.eq(32), y_rows.eq(8)]
+            with m.Case(TileShape.SQUARE_8):
+                m.d.comb += [x_rows.eq(8), y_rows.eq(8)]
         step = Signal(_Step)
         c_address = Signal(6)
         last = Signal(6)
@@ -179,11 +212,11 @@ class TileMultiplier(wiring.Component):
         ]
         with m.Switch(phase):
             with m.Case(_Fetch.X):
-                m.d.comb += [base.eq(request.x), offset.eq(word), last.eq(Mux(request.wide, 63, 31))]
+                m.d.comb += [base.eq(request.x), offset.eq(word), last.eq((x_rows << request.halves) - 1)]
             with m.Case(_Fetch.Y):
-                m.d.comb += [base.eq(request.y), offset.eq(word), last.eq(Mux(request.wide, 15, 31))]
+                m.d.comb += [base.eq(request.y), offset.eq(word), last.eq((y_rows << request.halves) - 1)]
             with m.Case(_Fetch.C):
-                m.d.comb += [base.eq(request.c), offset.eq(c_address), last.eq(STEPS - 1)]
+                m.d.comb += [base.eq(request.c), offset.eq(c_address), last.eq(steps - 1)]
         with m.If(phase == _Fetch.IDLE):
             with m.If(self.request.valid & self.request.ready):
                 m.d.sync += [phase.eq(_Fetch.X), word.eq(0), fetched_c.eq(0)]
@@ -244,10 +277,12 @@ class TileMultiplier(wiring.Component):
         m: Module,
         active: Signal,
         request: Signal,
+        steps: Signal,
         fetched_c: Signal,
+        carried: Signal,
         x_memory: Memory,
         y_memories: list[Memory],
-        c_memory: Memory,
+        c_memories: tuple[Memory, Memory],
     ) -> None:
         """Read a row of X, a row of Y for each unit and C, and hand them to the units together."""
         units = len(y_memories)
@@ -261,12 +296,16 @@ class TileMultiplier(wiring.Component):
         x_block = Signal(2)
         y_block = Signal()
         ports = [getattr(self, f"operands_{unit}") for unit in range(units)]
-        enough = Mux(request.hazard, fetched_c == STEPS, fetched_c > step.as_value())
+        second = Signal()
+        available = Signal(range(STEPS + 1))
+        enough = Signal()
         m.d.comb += [
             accepted.eq(pending & Cat(port.ready for port in ports)),
+            available.eq(Mux(second, carried, fetched_c)),
+            enough.eq(Mux(request.hazard & ~second, available == steps, available > step.as_value())),
             issue.eq(active & ~exhausted & enough & (pending == accepted)),
-            x_block.eq(Mux(request.wide, step.block, step.block[0])),
-            y_block.eq(~request.wide & step.block[1]),
+            x_block.eq(Mux(request.tile_shape == TileShape.WIDE_32, step.block, step.block[0])),
+            y_block.eq((request.tile_shape != TileShape.WIDE_32) & step.block[1]),
             self.busy_units.eq(sum((accepted[unit] for unit in range(units)), Const(0, 1))),
         ]
         m.d.sync += pending.eq(Mux(issue, ~0, pending & ~accepted))
@@ -274,13 +313,17 @@ class TileMultiplier(wiring.Component):
             m.d.sync += turn.eq(turn + 1)
             with m.If(turn == rounds - 1):
                 m.d.sync += [turn.eq(0), step.as_value().eq(step.as_value() + 1)]
-                with m.If(step.as_value() == STEPS - 1):
-                    m.d.sync += exhausted.eq(1)
+                with m.If(step.as_value() == steps - 1):
+                    m.d.sync += [
+                        step.eq(0),
+                        second.eq(request.chained),
+                        exhausted.eq(~request.chained | second),
+                    ]
         with m.If(~active):
-            m.d.sync += [exhausted.eq(0), turn.eq(0), step.eq(0)]
+            m.d.sync += [exhausted.eq(0), second.eq(0), turn.eq(0), step.eq(0)]
 
         x_read = x_memory.read_port()
-        c_read = c_memory.read_port()
+        c_read, carry_read = (memory.read_port() for memory in c_memories)
         issued_turn = Signal.like(turn)
         issued_pair = Signal()
         m.d.comb += [
@@ -288,14 +331,19 @@ class TileMultiplier(wiring.Component):
             x_read.addr.eq(Cat(step.quad, x_block)),
             c_read.en.eq(issue),
             c_read.addr.eq(step.as_value()),
+            carry_read.en.eq(issue),
+            carry_read.addr.eq(step.as_value()),
         ]
+        issued_second = Signal()
+        c_word = Signal(WORD_BITS)
+        m.d.comb += c_word.eq(Mux(issued_second, carry_read.data, c_read.data))
         with m.If(issue):
-            m.d.sync += [issued_turn.eq(turn), issued_pair.eq(step.pair)]
-        lanes = Array(c_read.data.word_select(lane, 32) for lane in range(4))
-        x_row = Cat(x_read.data[0], x_read.data[1])
+            m.d.sync += [issued_turn.eq(turn), issued_pair.eq(step.pair), issued_second.eq(second)]
+        lanes = Array(c_word.word_select(lane, 32) for lane in range(4))
+        x_row = _row(x_read.data, issued_second)
         for unit, (port, y_memory) in enumerate(zip(ports, y_memories, strict=True)):
             y_read = y_memory.read_port()
-            y_row = Cat(y_read.data[0], y_read.data[1])
+            y_row = _row(y_read.data, issued_second)
             lane = Signal(32, name=f"c_lane_{unit}")
             m.d.comb += [
                 y_read.en.eq(issue),
@@ -307,10 +355,14 @@ class TileMultiplier(wiring.Component):
                 port.payload.operation.eq(request.operation),
                 port.valid.eq(pending[unit]),
             ]
+            with m.If(request.chained & ~issued_second):
+                m.d.comb += port.payload.operation.saturate.eq(0)
             with m.If(request.operation.c_is_f16):
                 m.d.comb += port.payload.c.eq(lane.word_select(issued_pair, 16))
 
-    def _collect(self, m: Module, active: Signal, request: Signal) -> Signal:
+    def _collect(
+        self, m: Module, active: Signal, request: Signal, steps: Signal, carried: Signal, carry_memory: Memory
+    ) -> Signal:
         """Gather results to words and write them; returns whether the last one is being written."""
         units = self._config.dot_product_units
         rounds = 4 // units
@@ -323,11 +375,14 @@ class TileMultiplier(wiring.Component):
             arrived.eq(Cat(port.valid for port in ports).all()),
             half.eq(request.operation.result != Result.F32),
         ]
+        second = Signal()
         complete = Signal()
+        carry = Signal()
+        carry_step = Signal(6)
         word = Signal(data.ArrayLayout(data.ArrayLayout(unsigned(16), 2), 4))
         address = Signal.like(self.write.address)
         last = Signal()
-        m.d.sync += complete.eq(0)
+        m.d.sync += [complete.eq(0), carry.eq(0)]
         for unit, port in enumerate(ports):
             m.d.comb += port.ready.eq(arrived)
             lane = word[turn * units + unit]
@@ -342,19 +397,33 @@ class TileMultiplier(wiring.Component):
                 m.d.sync += [
                     turn.eq(0),
                     step.as_value().eq(step.as_value() + 1),
-                    complete.eq(~half | step.pair),
-                    last.eq(step.as_value() == STEPS - 1),
+                    complete.eq((~half | step.pair) & (second | ~request.chained)),
+                    carry.eq(request.chained & ~second),
+                    carry_step.eq(step),
                     address.eq(Cat(Const(0, 3), request.d) + _accumulator_address(step, half)),
                 ]
+                with m.If(step.as_value() == steps - 1):
+                    m.d.sync += [step.eq(0), second.eq(1), last.eq(second | ~request.chained)]
         with m.If(~active):
-            m.d.sync += last.eq(0)
+            m.d.sync += [last.eq(0), second.eq(0), carried.eq(0)]
+        with m.If(carry):
+            m.d.sync += carried.eq(carried + 1)
+        carry_write = carry_memory.write_port()
         m.d.comb += [
+            carry_write.en.eq(carry),
+            carry_write.addr.eq(carry_step),
+            carry_write.data.eq(word),
             self.write.enable.eq(complete),
             self.write.address.eq(address),
             self.write.data.eq(word),
             self.write.lanes.eq(0b1111),
         ]
         return complete & last
+
+
+def _row(words: Any, second: Signal) -> Any:
+    """What a unit takes of a row: all of it, or of a chained row the second word in its turn."""
+    return Cat(Mux(second, words[1], words[0]), words[1])
 
 
 def _accumulator_address(step: _Step, half: Signal) -> Signal:

@@ -43,9 +43,10 @@ def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
         "clock": "aclk",
         "reset": {"name": "aresetn", "active": "low", "synchronous": True},
         "parameters": {
-            "formats": sorted(config.dot_product.formats),
+            "formats": sorted(config.formats),
             "profile": config.dot_product.profile.name,
             "dot_product_units": config.dot_product_units,
+            "double_units": config.double_units,
             "registers": config.registers,
             "queue_depth": config.queue_depth,
             "address_bits": config.address_bits,

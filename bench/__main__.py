@@ -1,0 +1,19 @@
+"""Every benchmark, each in a process of its own, so that one's memory does not count for another."""
+
+import subprocess
+import sys
+
+BENCHMARKS = ("bench.golden", "bench.core", "bench.dot_product", "bench.fma64")
+
+
+def main() -> int:
+    """Run them all; the exit code is that of the first that fails."""
+    for benchmark in BENCHMARKS:
+        code = subprocess.run([sys.executable, "-m", benchmark], check=False).returncode
+        if code:
+            return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

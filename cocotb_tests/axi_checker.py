@@ -1,0 +1,153 @@
+"""What AXI4 asks of a master, checked in every cycle."""
+
+from collections import deque
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+__all__ = ["AxiChecker"]
+
+_SIZE_16_BYTES = 4
+_INCR = 1
+_PAGE = 4096
+_STROBES = {
+    0xFFFF,
+    *(0xFFFF << 4 * lane & 0xFFFF for lane in range(4)),
+    *(0xFFFF >> 4 * lane for lane in range(4)),
+}
+"""A whole beat, the end of one where a line begins within it, or the beginning where one ends."""
+_CHANNELS = {
+    "ar": ("addr", "len", "size", "burst"),
+    "aw": ("addr", "len", "size", "burst"),
+    "w": ("data", "strb", "last"),
+}
+
+
+class AxiChecker:
+    """Watches an AXI4 master port and fails the test at the first breach.
+
+    Payloads stay while valid waits for ready, and valid stays with them; bursts are INCR of aligned
+    full-width beats within one 4 KiB page; WLAST marks the last beat of each burst and no other; answers
+    are owed by a burst; no more reads are under way than allowed; in reset nothing is valid.
+
+    Parameters
+    ----------
+    dut : handle
+    outstanding_reads : int
+        Read bursts that may be under way.
+    prefix : str
+
+    Attributes
+    ----------
+    read_bursts, write_bursts : list of (int, int)
+        Address and beats of every burst accepted.
+    read_beats, write_beats : int
+        Data beats transferred.
+    """
+
+    def __init__(self, dut: Any, outstanding_reads: int, prefix: str = "m_axi_") -> None:
+        self.read_bursts: list[tuple[int, int]] = []
+        self.write_bursts: list[tuple[int, int]] = []
+        self.read_beats = 0
+        self.write_beats = 0
+        self._dut = dut
+        self._limit = outstanding_reads
+        self._ports = {
+            channel: {
+                field: getattr(dut, f"{prefix}{channel}{field}") for field in (*fields, "valid", "ready")
+            }
+            for channel, fields in _CHANNELS.items()
+        }
+        self._reads: deque[int] = deque()
+        self._unwritten: deque[int] = deque()
+        self._beats = 0
+        self._unanswered = 0
+        answers = ("r", ("valid", "ready", "last")), ("b", ("valid", "ready"))
+        for channel, fields in answers:
+            self._ports[channel] = {field: getattr(dut, f"{prefix}{channel}{field}") for field in fields}
+        cocotb.start_soon(self._watch())
+
+    def assert_quiet(self) -> None:
+        """Check that every burst has been served to its end."""
+        assert not self._reads, f"{len(self._reads)} reads have not been answered"
+        assert not self._unwritten, f"{len(self._unwritten)} bursts have not been written"
+        assert not self._unanswered, f"{self._unanswered} writes have not been answered"
+        for channel in _CHANNELS:
+            assert not self._ports[channel]["valid"].value, f"{channel} is valid"
+
+    async def _watch(self) -> None:
+        edge = RisingEdge(self._dut.aclk)
+        offered: dict[str, tuple[int, ...] | None] = dict.fromkeys(_CHANNELS)
+        in_reset = 0
+        while True:
+            await edge
+            if not self._dut.aresetn.value:
+                in_reset += 1
+                self._forget()
+                offered = dict.fromkeys(_CHANNELS)
+                if in_reset > 1:
+                    for channel in _CHANNELS:
+                        assert not self._ports[channel]["valid"].value, f"{channel} is valid in reset"
+                continue
+            in_reset = 0
+            for channel, fields in _CHANNELS.items():
+                ports = self._ports[channel]
+                before = offered[channel]
+                if not ports["valid"].value:
+                    assert before is None, f"{channel}: valid fell before ready"
+                    continue
+                payload = tuple(int(ports[field].value) for field in fields)
+                assert before in (None, payload), f"{channel}: changed from {before} to {payload}"
+                offered[channel] = payload
+                if ports["ready"].value:
+                    offered[channel] = None
+                    self._transfer(channel, dict(zip(fields, payload, strict=True)))
+            self._answers()
+
+    def _transfer(self, channel: str, payload: dict[str, int]) -> None:
+        if channel == "w":
+            self.write_beats += 1
+            self._beats += 1
+            assert self._unwritten, "a beat before its burst"
+            assert payload["strb"] in _STROBES, f"strobes {payload['strb']:#x}"
+            last = self._beats == self._unwritten[0]
+            assert payload["last"] == last, f"WLAST {payload['last']} at beat {self._beats}"
+            if last:
+                self._unwritten.popleft()
+                self._beats = 0
+                self._unanswered += 1
+            return
+        address, beats = payload["addr"], payload["len"] + 1
+        assert payload["size"] == _SIZE_16_BYTES, f"{channel}: size {payload['size']}"
+        assert payload["burst"] == _INCR, f"{channel}: burst {payload['burst']}"
+        assert address % 16 == 0, f"{channel}: address {address:#x}"
+        assert address % _PAGE + 16 * beats <= _PAGE, (
+            f"{channel}: {beats} beats at {address:#x} leave the page"
+        )
+        if channel == "ar":
+            self.read_bursts.append((address, beats))
+            self._reads.append(beats)
+            assert len(self._reads) <= self._limit, f"{len(self._reads)} reads under way"
+        else:
+            self.write_bursts.append((address, beats))
+            self._unwritten.append(beats)
+
+    def _answers(self) -> None:
+        r, b = self._ports["r"], self._ports["b"]
+        if r["valid"].value and r["ready"].value:
+            self.read_beats += 1
+            assert self._reads, "read data that nobody asked for was taken"
+            self._reads[0] -= 1
+            assert bool(r["last"].value) == (self._reads[0] == 0), "the memory model's RLAST"
+            if not self._reads[0]:
+                self._reads.popleft()
+        if b["valid"].value and b["ready"].value:
+            assert self._unanswered, "a write response that nobody waits for was taken"
+            self._unanswered -= 1
+
+    def _forget(self) -> None:
+        self._reads.clear()
+        self._unwritten.clear()
+        self._beats = 0
+        self._unanswered = 0

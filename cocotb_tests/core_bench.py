@@ -1,0 +1,202 @@
+"""The whole core between a host and a memory, beside a golden machine that is given the same commands."""
+
+import random
+from collections.abc import Sequence
+from typing import Any, Final
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge, with_timeout
+from cocotbext.axi import AxiResp
+from numpy.typing import NDArray
+
+from cocotb_tests.axi_checker import AxiChecker
+from cocotb_tests.axi_memory import BusMemory
+from cocotb_tests.host_port import HostPort
+from cocotb_tests.streams import start
+from golden.commands import Command, Load, Store
+from golden.faults import Cause, Fault
+from golden.instruction_set import Layout, LoadInstruction, Shape, StoreInstruction, Use
+from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
+from golden.memory import Memory
+from golden.warp import GoldenMachine
+from hdl.command import encode
+from hdl.config import CoreConfig
+
+__all__ = ["BASE", "SCRATCH", "SIZE", "SQUARE", "CoreBench"]
+
+BASE: Final = 0x20000
+SIZE: Final = 0x8000
+SCRATCH: Final = BASE + SIZE - 0x2000
+"""Where `CoreBench.compare` stores the registers."""
+
+SQUARE: Final = Shape(16, 16, 16)
+_PER_FRAGMENT: Final = 8
+_FRAGMENT_BYTES: Final = 1024
+_LIMIT_US: Final = 200
+
+
+class CoreBench:
+    """A core, its host and its memory; everything is compared with the golden machine.
+
+    Parameters
+    ----------
+    dut : handle
+    config : CoreConfig
+    """
+
+    def __init__(self, dut: Any, config: CoreConfig) -> None:
+        self.dut = dut
+        self.config = config
+        self.rng = random.Random(cocotb.RANDOM_SEED)
+        self.bits = np.random.default_rng(cocotb.RANDOM_SEED)
+        self.host = HostPort(dut)
+        self.bus = BusMemory(dut, Memory(SIZE, BASE))
+        self.checker = AxiChecker(dut, config.outstanding_reads)
+        self.golden = self._golden_machine()
+
+    async def start(self, pause: float = 0.2) -> None:
+        """Reset, and fill memory and registers with finite f16 numbers."""
+        self.pause(pause)
+        await start(self.dut)
+        await self.restart()
+
+    def pause(self, share: float) -> None:
+        """Make every channel of both ports wait in `share` of the cycles."""
+        self.bus.pause(self.rng, share)
+        self.host.pause(self.rng, share)
+
+    async def restart(self) -> None:
+        """After a reset: a new golden machine, known memory and registers, interrupts enabled."""
+        await self.host.set("INTERRUPT_ENABLE", 3)
+        self.golden = self._golden_machine()
+        self.bus.memory.data[:] = self.golden.memory.data[:] = self.finite(SIZE // 2).view(np.uint8)
+        await self.randomize()
+
+    async def randomize(self) -> None:
+        """Load every register from random places."""
+        load = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32")
+        for register in range(0, self.config.registers, _PER_FRAGMENT):
+            place = BASE + 32 * self.rng.randrange((SIZE - 0x2000 - _FRAGMENT_BYTES) // 32)
+            await self.run(Load(load, register, place))
+
+    def finite(self, count: int) -> NDArray[np.uint16]:
+        """Random f16 numbers between 2**-7 and 2**5, of both signs."""
+        exponents = self.bits.integers(8, 21, count, dtype=np.uint16) << np.uint16(10)
+        rest = self.bits.integers(0, 1 << 16, count, dtype=np.uint16) & np.uint16(0x83FF)
+        return exponents | rest
+
+    def place(
+        self,
+        matrix: NDArray[Any],
+        use: Use,
+        layout: Layout,
+        shape: Shape,
+        type: str,
+        address: int,
+        stride: int,
+    ) -> Load:
+        """Put a matrix into memory; returns the load that fetches it, to register 0."""
+        instruction = LoadInstruction(use=use, layout=layout, shape=shape, type=type)
+        lines = matrix_to_lines(matrix, instruction)
+        for (line, count), values in zip(gather_lines(instruction, address, stride), lines, strict=True):
+            for memory in (self.bus.memory, self.golden.memory):
+                memory.data[line - BASE : line - BASE + count] = values
+        return Load(instruction, 0, address, stride)
+
+    def stored(self, command: Store) -> NDArray[Any]:
+        """The matrix that lies in memory where a store put it."""
+        lines = gather_lines(command.instruction, command.address, command.stride)
+        data = np.stack([self.bus.memory.read(address, count) for address, count in lines])
+        return matrix_of_lines(data, command.instruction)
+
+    async def push(self, command: Command | Sequence[int]) -> None:
+        """Queue a command as soon as there is room."""
+        words = command if isinstance(command, list | tuple) else encode(command)  # type: ignore[arg-type]
+        for _ in range(2000):
+            if await self.host.get("STATUS") >> 8:
+                assert await self.host.push(words) == AxiResp.OKAY
+                return
+        raise AssertionError("the queue never had room")
+
+    async def wait(self) -> Cause | None:
+        """Wait until the core is idle or at fault; returns the fault's cause."""
+        for _ in range(100):
+            if not self.dut.irq.value:
+                await with_timeout(RisingEdge(self.dut.irq), _LIMIT_US, "us")
+            status = await self.host.get("STATUS")
+            if status & 2:
+                self.checker.assert_quiet()
+                return Cause(await self.host.get("FAULT_CAUSE"))
+            if not status & 1:
+                self.checker.assert_quiet()
+                assert await self.host.get("FAULT_CAUSE") == 0
+                return None
+        raise AssertionError("the core never came to rest")
+
+    async def clear(self) -> None:
+        """Clear the fault."""
+        await self.host.set("CONTROL", 1)
+        assert not await self.host.get("STATUS") & 3
+        assert await self.host.get("FAULT_CAUSE") == 0
+
+    async def run(self, *commands: Command) -> Fault | None:
+        """Run commands on both to their end or first fault, which must be the same; clears it."""
+        expected: Fault | None = None
+        for command in commands:
+            try:
+                self.golden.execute(command)
+            except Fault as fault:
+                expected = fault
+                break
+        for command in commands:
+            if expected and await self.host.get("STATUS") & 2:
+                break
+            await self.push(command)
+        cause = await self.wait()
+        assert cause == (expected.cause if expected else None), f"{commands}: {cause}, but {expected}"
+        if expected:
+            assert await self.host.get("FAULT_INDEX") == expected.index, commands
+            await self.clear()
+        return expected
+
+    async def fail(self, command: Command, cause: Cause) -> None:
+        """Run a command that only the memory refuses, so that golden does not know; clears the fault."""
+        await self.push(command)
+        assert await self.wait() == cause, command
+        assert await self.host.get("FAULT_INDEX") == self.golden.counters.instructions
+        await self.clear()
+
+    def memory_after(self, command: Command) -> NDArray[np.uint8]:
+        """What golden memory would hold after a command, which is not executed here."""
+        other = self._golden_machine()
+        other.memory.data[:] = self.golden.memory.data
+        other.write_registers(0, self.golden.read_registers())
+        other.execute(command)
+        return other.memory.data
+
+    async def compare(self) -> None:
+        """Store every register on both, and compare all of memory."""
+        store = StoreInstruction(layout="row", shape=SQUARE, type="f32")
+        for register in range(0, self.config.registers, _PER_FRAGMENT):
+            place = SCRATCH + _FRAGMENT_BYTES * (register // _PER_FRAGMENT % 8)
+            assert await self.run(Store(store, register, place)) is None
+            self.compare_memory(f"registers from {register} on")
+
+    def compare_memory(self, what: object) -> None:
+        """Compare all of memory."""
+        places = np.flatnonzero(self.bus.memory.data != self.golden.memory.data)
+        assert not len(places), f"{what}: memory differs at {[hex(BASE + int(at)) for at in places[:4]]}"
+
+    async def cycles(self, count: int) -> None:
+        """Let time pass."""
+        for _ in range(count):
+            await RisingEdge(self.dut.aclk)
+
+    def _golden_machine(self) -> GoldenMachine:
+        return GoldenMachine(
+            registers=self.config.registers,
+            memory=Memory(SIZE, BASE),
+            address_bits=self.config.address_bits,
+            formats=self.config.dot_product.formats,
+        )

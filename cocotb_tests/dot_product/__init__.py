@@ -1,0 +1,1 @@
+"""Testbenches of the dot-product unit and its stages."""

@@ -1,0 +1,131 @@
+"""The dot-product unit against golden, by the hundred thousand: random, directed and captured operands."""
+
+import numpy as np
+import pytest
+
+from cocotb_tests.bulk import BulkUnit
+from cocotb_tests.dot_product.captures import captured_tiles, chained
+from cocotb_tests.dot_product.corners import floating_corners
+from cocotb_tests.dot_product.operands import MODES, Batch, Mode, random_batch
+from golden.formats import FORMATS, FloatFormat
+from golden.profiles import HOPPER, PROFILES, Profile
+from hdl.config import DotProductConfig
+from hdl.dot_product.unit import DotProductUnit
+
+FAMILIES = ("f16", "bf16", "tf32", "i8", "i4", "b1")
+ALL = DotProductConfig(formats=frozenset(FAMILIES))
+SUBSETS = (frozenset({"f16", "bf16"}), frozenset({"tf32"}), frozenset({"i8"}), frozenset({"i4", "b1"}))
+RESULTS = 200_000
+LONG_RESULTS = 10_000_000
+CHUNK = 100_000
+
+
+def modes_of(formats: frozenset[str]) -> list[Mode]:
+    return [mode for mode in MODES if mode.format in formats]
+
+
+def is_floating(mode: Mode) -> bool:
+    return isinstance(FORMATS[mode.a_type], FloatFormat)
+
+
+@pytest.fixture(scope="module")
+def unit() -> BulkUnit:
+    return BulkUnit(DotProductUnit(ALL))
+
+
+def compare(unit: BulkUnit, batch: Batch, profile: Profile = HOPPER) -> None:
+    """Run a batch and compare every bit; the message shows the first operation that differs."""
+    expected = batch.expected(profile)
+    results = unit.run(batch.pack())[:, 0]
+    different = np.flatnonzero(results != expected)
+    if different.size:
+        at = int(different[0])
+        a, b = ([hex(int(x) & 0xFFFFFFFF) for x in operand[at]] for operand in (batch.a, batch.b))
+        c = int(batch.c[at]) & 0xFFFFFFFF
+        pytest.fail(
+            f"{different.size} of {expected.size} differ; the first is {batch.mode}, number {at}: "
+            f"a {a} b {b} c {c:#x}, unit {results[at]:#010x}, golden {expected[at]:#010x}"
+        )
+
+
+def compare_random(unit: BulkUnit, formats: frozenset[str], count: int, profile: Profile = HOPPER) -> None:
+    """`count` random operations, in equal parts of every mode of the formats."""
+    modes = modes_of(formats)
+    for mode in modes:
+        left, seed = -(-count // len(modes)), 1
+        while left > 0:
+            compare(unit, random_batch(mode, min(left, CHUNK), seed=seed, profile=profile), profile)
+            left, seed = left - CHUNK, seed + 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_operands(unit: BulkUnit, family: str) -> None:
+    compare_random(unit, frozenset({family}), RESULTS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
+def test_random_operands_by_the_million(unit: BulkUnit, family: str) -> None:
+    compare_random(unit, frozenset({family}), LONG_RESULTS)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if is_floating(mode)], ids=str)
+def test_corners(unit: BulkUnit, mode: Mode) -> None:
+    for _, batch in floating_corners(mode, mode.products(HOPPER)):
+        compare(unit, batch)
+
+
+def test_captures(unit: BulkUnit) -> None:
+    """Every captured wmma gives the captured bits."""
+    names = 0
+    for name, blocks, captured in captured_tiles():
+        results = blocks[0].c
+        for index, block in enumerate(blocks):
+            batch = chained(block, results) if index else block
+            results = unit.run(batch.pack())[:, 0]
+        assert np.array_equal(results, captured), name
+        names += 1
+    assert names > 40
+
+
+@pytest.mark.parametrize(("input_pause", "output_pause"), [(0, 128), (128, 0), (90, 90), (20, 230)])
+def test_mixed_operations_with_pauses(unit: BulkUnit, input_pause: int, output_pause: int) -> None:
+    """All modes in random order, back to back; nothing lost, repeated or exchanged."""
+    batches = [random_batch(mode, 1000, seed=7) for mode in MODES]
+    operands = np.concatenate([batch.pack() for batch in batches])
+    expected = np.concatenate([batch.expected() for batch in batches])
+    order = np.random.default_rng(input_pause).permutation(len(expected))
+    results = unit.run(operands[order], input_pause=input_pause, output_pause=output_pause, seed=output_pause)
+    assert np.array_equal(results[:, 0], expected[order])
+
+
+def test_one_result_per_cycle(unit: BulkUnit) -> None:
+    batch = random_batch(MODES[0], 1000, seed=1)
+    unit.run(batch.pack())
+    assert unit.cycles <= 1000 + DotProductUnit.latency + 2
+
+
+def test_f16_alone() -> None:
+    """The unit of the small presets, with the logic of all other formats left out."""
+    formats = frozenset({"f16"})
+    compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats))), formats, 50_000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("formats", SUBSETS, ids=lambda formats: "-".join(sorted(formats)))
+def test_subsets_of_formats(formats: frozenset[str]) -> None:
+    compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats))), formats, 200_000)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(set(PROFILES) - {"hopper"}))
+def test_profiles(name: str) -> None:
+    """The constants of every other generation, with random and directed operands."""
+    profile = PROFILES[name]
+    formats = frozenset({"f16", "bf16", "i8"} | ({"tf32"} if profile.tf32_block else set()))
+    profiled = BulkUnit(DotProductUnit(DotProductConfig(formats=formats, profile=profile)))
+    compare_random(profiled, formats, 400_000, profile)
+    for mode in modes_of(formats):
+        if is_floating(mode):
+            for _, batch in floating_corners(mode, mode.products(profile)):
+                compare(profiled, batch, profile)

@@ -1,0 +1,168 @@
+"""Decode and decode C: fields, zero products, special values, against the golden decoder."""
+
+import random
+from fractions import Fraction
+from typing import Any
+
+import cocotb
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.dot_product.corners import boundary_values
+from cocotb_tests.dot_product.operands import MODES, Mode
+from cocotb_tests.dot_product.stage import check_stage, join, split
+from cocotb_tests.unit import unit_design
+from golden.formats import FORMATS, FloatFormat
+from golden.profiles import HOPPER
+from hdl.config import DotProductConfig
+from hdl.dot_product.decode import Decode
+from hdl.dot_product.decode_c import DecodeC
+from hdl.dot_product.widths import FLOATING, LANES, Widths
+
+CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
+WIDTHS = Widths(CONFIG)
+FLOATS = [mode for mode in MODES if mode.format in FLOATING]
+NAN, POSITIVE, NEGATIVE = 1, 2, 4
+
+
+def format_of(name: str) -> FloatFormat:
+    found = FORMATS[name]
+    assert isinstance(found, FloatFormat)
+    return found
+
+
+def fields(word: int, format: FloatFormat) -> tuple[int, int, int, bool, bool]:
+    """Sign, exponent, significand with the format's fraction bits, whether infinite, whether NaN."""
+    word >>= format.ignored_bits
+    fraction = word & ((1 << format.fraction_bits) - 1)
+    biased = word >> format.fraction_bits & ((1 << format.exponent_bits) - 1)
+    sign = word >> (format.exponent_bits + format.fraction_bits)
+    top = (1 << format.exponent_bits) - 1
+    hidden = (1 << format.fraction_bits) if biased else 0
+    exponent = max(biased, 1) - format.bias
+    return sign, exponent, fraction | hidden, biased == top and not fraction, biased == top and fraction > 0
+
+
+def scale(mode: Mode) -> int:
+    """The travelling exponent of 2**0."""
+    return WIDTHS.exponent_zero(narrow=mode.format == "f16")
+
+
+def random_word(rng: random.Random, format: FloatFormat) -> int:
+    return rng.choice(boundary_values(format)) if rng.random() < 0.3 else rng.getrandbits(format.bits)
+
+
+def payload(mode: Mode, a: list[int], b: list[int], c: int) -> int:
+    bits = FORMATS[mode.a_type].bits
+    return join(a, bits) | join(b, bits) << 256 | c << 512 | mode.code() << 544
+
+
+def lane_of(mode: Mode, product: int) -> int:
+    """The lane of a product: a tf32 is decoded in the odd one of its two."""
+    return 2 * product + 1 if mode.format == "tf32" else product
+
+
+@cocotb.test
+async def multiplicands(dut: Any) -> None:
+    rng = random.Random(cocotb.RANDOM_SEED)
+    inputs, expected = [], []
+    for _ in range(600):
+        mode = rng.choice(FLOATS)
+        format = format_of(mode.a_type)
+        count = mode.products(HOPPER)
+        a, b = ([random_word(rng, format) for _ in range(count)] for _ in range(2))
+        c_sign = rng.getrandbits(1)
+        shift = 10 - format.fraction_bits
+        exponents, masks = [0] * LANES, [(1 << 9) - 1] * LANES
+        significands_a, significands_b = [0] * LANES, [0] * LANES
+        signs, sign_mask, special = 0, 0, 0
+        for product in range(count):
+            lane = lane_of(mode, product)
+            a_sign, a_exponent, a_significand, a_infinite, a_nan = fields(a[product], format)
+            b_sign, b_exponent, b_significand, b_infinite, b_nan = fields(b[product], format)
+            sign = a_sign ^ b_sign
+            significands_a[lane], significands_b[lane] = a_significand << shift, b_significand << shift
+            signs |= (sign ^ c_sign) << lane
+            sign_mask |= 1 << lane
+            infinite = a_infinite or b_infinite
+            if a_nan or b_nan or (infinite and not (a_significand and b_significand)):
+                special |= NAN
+                masks[lane] = 0
+            elif infinite:
+                special |= NEGATIVE if sign else POSITIVE
+                masks[lane] = 0
+            elif a_significand and b_significand:
+                exponents[lane] = a_exponent + b_exponent + scale(mode)
+        used = [bool(sign_mask >> lane & 1) for lane in range(LANES)]
+        significand_mask = join([2047 if is_used else 0 for is_used in used], 11)
+        inputs.append({"operands": payload(mode, a, b, 0), "c_sign": c_sign})
+        expected.append(
+            {
+                "significand_a": (join(significands_a, 11), significand_mask),
+                "significand_b": (join(significands_b, 11), significand_mask),
+                "exponent": (join(exponents, 9), join(masks, 9)),
+                "sign": (signs, sign_mask),
+                "special": special,
+            }
+        )
+    await check_stage(
+        dut, inputs, expected, Decode.latency, later_inputs={"c_sign": 2}, output_latency={"special": 4}
+    )
+
+
+@cocotb.test
+async def integer_bytes(dut: Any) -> None:
+    """Lanes 0 to 7 pass the low bytes of 16-bit integers' lanes."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    inputs, expected = [], []
+    mask = join([255] * 8, 11)
+    for _ in range(100):
+        mode = rng.choice([mode for mode in MODES if mode.format in ("i8", "i4")])
+        a, b = rng.getrandbits(128), rng.getrandbits(128)
+        inputs.append({"operands": a | b << 256 | mode.code() << 544, "c_sign": 0})
+        expected.append(
+            {
+                "significand_a": (join(split(a, 16, 8), 11), mask),
+                "significand_b": (join(split(b, 16, 8), 11), mask),
+            }
+        )
+    await check_stage(dut, inputs, expected, Decode.latency)
+
+
+@cocotb.test
+async def accumulator(dut: Any) -> None:
+    rng = random.Random(cocotb.RANDOM_SEED)
+    inputs, expected = [], []
+    for _ in range(1500):
+        mode = rng.choice(MODES)
+        if mode.format not in FLOATING:
+            c = rng.getrandbits(32)
+            inputs.append({"operands": payload(mode, [], [], c)})
+            expected.append({"value": c, "sign": 0})
+            continue
+        format = format_of(mode.c_type)
+        c = random_word(rng, format)
+        sign, exponent, significand, infinite, nan = fields(c, format)
+        exact = Fraction(significand) * Fraction(2) ** (exponent - format.fraction_bits)
+        half_result = mode.d_type == mode.c_type == "f16"
+        if mode.c_type == "f16" and not half_result and exact:
+            exponent = -24
+            while exact >= Fraction(2) ** (exponent + 1):
+                exponent += 1
+        least = HOPPER.least_exponent(format_of("f16" if half_result else "f32"))
+        assert least is not None
+        inputs.append({"operands": payload(mode, [], [], c)})
+        entry = {"sign": sign, "special": NAN if nan else (NEGATIVE if sign else POSITIVE) if infinite else 0}
+        if not (nan or infinite):
+            entry["exponent"] = (exponent if exact else least) + scale(mode)
+            entry["value"] = int(exact / Fraction(2) ** (exponent - 23))
+        expected.append(entry)
+    await check_stage(dut, inputs, expected, DecodeC.latency, output_latency={"sign": 2})
+
+
+def test_decode(simulate: Simulate) -> None:
+    design = unit_design("dot_product_decode", Decode(CONFIG))
+    simulate(design, __name__, cases=("multiplicands", "integer_bytes"))
+
+
+def test_decode_c(simulate: Simulate) -> None:
+    simulate(unit_design("dot_product_decode_c", DecodeC(CONFIG)), __name__, cases=("accumulator",))

@@ -1,0 +1,52 @@
+"""Normalize: magnitude, shift and exponent for every position of the leading one and every limit."""
+
+import random
+from typing import Any
+
+import cocotb
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.dot_product.stage import check_stage
+from cocotb_tests.unit import unit_design
+from hdl.config import DotProductConfig
+from hdl.dot_product.normalize import Normalize
+from hdl.dot_product.widths import Widths
+
+CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
+TOTAL = Widths(CONFIG).total
+BITS = TOTAL - 1
+
+
+def normalized(magnitude: int, limit: int) -> tuple[int, int]:
+    """The value and its biased exponent."""
+    shift = min(BITS - magnitude.bit_length(), limit) if magnitude else 0
+    value = magnitude << shift
+    return value, limit + 1 - shift if value >> (BITS - 1) else 0
+
+
+@cocotb.test
+async def shifts(dut: Any) -> None:
+    rng = random.Random(cocotb.RANDOM_SEED)
+    cases = [(0, limit, 0) for limit in (0, 1, 31, 32, 400)]
+    for length in range(1, BITS + 1):
+        for limit in (*range(0, BITS + 2), 64, 255, 500):
+            magnitude = 1 << (length - 1) | rng.getrandbits(length) >> 1
+            cases.append((rng.choice((magnitude, -magnitude)), limit, 0))
+    cases += [(-(1 << length), 300, 0) for length in range(BITS)]
+    cases += [(rng.randrange(-(1 << BITS), 1 << BITS), rng.randrange(500), 1) for _ in range(200)]
+    inputs, expected = [], []
+    for total, limit, integer in cases:
+        inputs.append({"sum": total & ((1 << TOTAL) - 1), "integer": integer, "limit": limit})
+        value, exponent = normalized(abs(total), limit)
+        entry = {"negative": int(total < 0), "value": value, "exponent": exponent}
+        if integer:
+            entry = {"negative": int(total < 0), "value": total & ((1 << BITS) - 1)}
+        elif total == 0:
+            entry = {"value": 0, "exponent": 0}
+        expected.append(entry)
+    expected[0]["negative"] = 0
+    await check_stage(dut, inputs, expected, Normalize.latency)
+
+
+def test_normalize(simulate: Simulate) -> None:
+    simulate(unit_design("dot_product_normalize", Normalize(CONFIG)), __name__)

@@ -1,0 +1,355 @@
+"""The decoder against the golden tables: what is accepted, with which constants, what is refused and why."""
+
+import random
+from collections import Counter
+from typing import Any
+
+import cocotb
+from amaranth.lib import data
+from cocotb.triggers import Timer
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.unit import unit_design
+from golden.commands import Command, Load, Mma, Store
+from golden.faults import Cause
+from golden.formats import FORMATS
+from golden.instruction_set import (
+    FAMILIES,
+    LAYOUTS,
+    ROUNDINGS,
+    SHAPES,
+    SPACES,
+    USES,
+    IllegalInstruction,
+    LoadInstruction,
+    MmaInstruction,
+    Shape,
+    StoreInstruction,
+)
+from golden.layouts import FragmentLayout, fragment
+from hdl.command import (
+    COMMAND_BITS,
+    MemoryCommand,
+    MmaCommand,
+    Opcode,
+    RegisterCommand,
+    encode,
+)
+from hdl.config import CoreConfig
+from hdl.decoder import Decoded, Decoder
+from hdl.dot_product.interface import Multiplicand, Result
+from hdl.geometry import BlockOrder, Pattern
+from hdl.tile_multiplier import TileShape
+
+CONFIG = CoreConfig()
+F16 = next(family for family in FAMILIES if family.name == "f16")
+DECODED = data.Layout.cast(Decoded)
+
+
+async def decode(dut: Any, bits: int) -> Any:
+    """What the decoder makes of a command word."""
+    dut.command.value = bits
+    await Timer(1, "ns")
+    return DECODED.from_bits(int(dut.decoded.value))
+
+
+def bits_of(command: Command) -> int:
+    return sum(word << 32 * index for index, word in enumerate(encode(command)))
+
+
+@cocotb.test
+async def every_load_and_store(dut: Any) -> None:
+    """All loads and stores of the f16 family, with their geometry."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    registers = CONFIG.registers
+    count = 0
+    for shape in F16.shapes:
+        for layout in LAYOUTS:
+            for space in ("global", "generic"):
+                rows: list[Any] = [
+                    LoadInstruction(use=use, layout=layout, shape=shape, type=name, space=space)
+                    for use in ("a", "b", "c")
+                    for name in (F16.accumulators if use == "c" else F16.multiplicands)
+                ]
+                rows += [
+                    StoreInstruction(layout=layout, shape=shape, type=name, space=space)
+                    for name in F16.accumulators
+                ]
+                for instruction in rows:
+                    form = fragment(instruction.use, instruction.type, shape)
+                    for register in (0, 1, registers - form.registers):
+                        stride = rng.choice([None, 0, rng.getrandbits(32)])
+                        address = rng.getrandbits(64)
+                        kind = Store if instruction.use == "d" else Load
+                        command = kind(instruction, register, address, stride)
+                        decoded = await decode(dut, bits_of(command))
+                        check_memory(command, form, decoded)
+                        count += 1
+                    command = kind(instruction, registers - form.registers + 1, 0)
+                    assert (await decode(dut, bits_of(command))).cause == Cause.REGISTER_RANGE
+    assert count == 3 * 2 * 2 * 6 * 3
+
+
+def check_memory(command: Load | Store, form: FragmentLayout, decoded: Any) -> None:
+    """Compare the decoded request with the command and the golden layout of its fragment."""
+    instruction = command.instruction
+    rows, columns = instruction.shape.extent(instruction.use)
+    lines, length = (rows, columns) if instruction.layout == "row" else (columns, rows)
+    request, geometry = decoded.memory, decoded.memory.geometry
+    bits = FORMATS[instruction.type].bits
+    assert decoded.cause == 0, command
+    assert decoded.opcode == (Opcode.STORE if isinstance(command, Store) else Opcode.LOAD).value
+    assert request.store == isinstance(command, Store)
+    assert request.register == command.register
+    assert request.address == command.address
+    assert request.has_stride == (command.stride is not None)
+    assert request.stride == (command.stride or 0)
+    assert 1 << geometry.element_log2 == bits
+    assert 1 << geometry.lines_log2 == lines
+    assert (8 << geometry.line_log2) == length * bits
+    assert 1 << geometry.stride_log2 == instruction.shape.default_stride(instruction.use, instruction.layout)
+    assert 1 << geometry.size_log2 == form.size
+    assert geometry.registers == form.registers
+    split = form.is_accumulator and bits == 32
+    transposed = form.x_is_row != (instruction.layout == "row")
+    assert (
+        geometry.pattern
+        == {
+            (False, False): Pattern.PACKED,
+            (False, True): Pattern.TRANSPOSED_16,
+            (True, False): Pattern.SPLIT,
+            (True, True): Pattern.SPLIT_TRANSPOSED,
+        }[split, transposed]
+    ), command
+    check_order(geometry.order, form)
+
+
+def check_order(order: BlockOrder, form: FragmentLayout) -> None:
+    """The order says of each block number which x and which y block it is."""
+    for number, expected in enumerate(form.blocks()):
+        found = {"X": 0, "Y": 0}
+        place = {"X": 0, "Y": 0}
+        for bit, axis in enumerate(order.name):
+            found[axis] |= (number >> bit & 1) << place[axis]
+            place[axis] += 1
+        assert (found["X"], found["Y"]) == expected, (form, number)
+
+
+@cocotb.test
+async def every_multiply(dut: Any) -> None:
+    """All multiplies of the f16 family, layouts and saturation included, with registers of every overlap."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    registers = CONFIG.registers
+    for shape in F16.shapes:
+        for a_layout in LAYOUTS:
+            for b_layout in LAYOUTS:
+                for c_type in F16.accumulators:
+                    for d_type in F16.accumulators:
+                        for saturate in (False, True):
+                            instruction = MmaInstruction(
+                                shape=shape,
+                                a_layout=a_layout,
+                                b_layout=b_layout,
+                                a_type="f16",
+                                b_type="f16",
+                                c_type=c_type,
+                                d_type=d_type,
+                                saturate=saturate,
+                            )
+                            for _ in range(10):
+                                first = [rng.randrange(registers - 7) for _ in range(4)]
+                                if rng.random() < 0.7:
+                                    shift = rng.randrange(-9, 10)
+                                    first[0] = min(max(first[3] + shift, 0), registers - 8)
+                                command = Mma(instruction, *first)
+                                check_multiply(command, shape, await decode(dut, bits_of(command)))
+                            await check_multiply_ranges(dut, instruction, registers)
+
+
+def check_multiply(command: Mma, shape: Shape, decoded: Any) -> None:
+    """Compare the decoded tile with the command and the golden layouts of its fragments."""
+    instruction = command.instruction
+    tile, operation = decoded.tile, decoded.tile.operation
+    a, b = (fragment(use, "f16", shape) for use in ("a", "b"))
+    c, d = fragment("c", instruction.c_type, shape), fragment("d", instruction.d_type, shape)
+    x, y = (b, a) if shape.n == 32 else (a, b)
+    assert decoded.cause == 0, command
+    assert decoded.opcode == Opcode.MMA.value
+    assert tile.tile_shape == (TileShape.WIDE_32 if 32 in (shape.m, shape.n) else TileShape.SQUARE_16)
+    assert tile.halves
+    assert not tile.chained
+    assert tile.x_is_b == (shape.n == 32)
+    assert (tile.x, tile.y) == ((command.b, command.a) if shape.n == 32 else (command.a, command.b))
+    assert (tile.c, tile.d) == (command.c, command.d)
+    check_order(tile.x_order, x)
+    check_order(tile.y_order, y)
+    assert operation.multiplicand == Multiplicand.F16
+    assert operation.saturate == instruction.saturate
+    assert operation.c_is_f16 == (instruction.c_type == "f16")
+    assert not operation.a_signed
+    assert not operation.b_signed
+    assert (
+        operation.result
+        == {
+            ("f32", "f32"): Result.F32,
+            ("f32", "f16"): Result.F32,
+            ("f16", "f16"): Result.F16,
+            ("f16", "f32"): Result.F16_FROM_F32,
+        }[instruction.d_type, instruction.c_type]
+    )
+    c_range = set(range(command.c, command.c + c.registers))
+    d_range = set(range(command.d, command.d + d.registers))
+    in_place = command.c == command.d and instruction.c_type == instruction.d_type
+    assert tile.hazard == (bool(c_range & d_range) and not in_place), command
+
+
+async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers: int) -> None:
+    """Each fragment just within the register file, and one too far."""
+    types = {"d": instruction.d_type, "a": "f16", "b": "f16", "c": instruction.c_type}
+    for use, name in types.items():
+        last = registers - fragment(use, name, instruction.shape).registers
+        for place, cause in ((last, 0), (last + 1, Cause.REGISTER_RANGE)):
+            first = {"d": 0, "a": 0, "b": 0, "c": 0, use: place}
+            decoded = await decode(dut, bits_of(Mma(instruction, **first)))
+            assert decoded.cause == cause, (instruction, use, place)
+
+
+@cocotb.test
+async def random_words(dut: Any) -> None:
+    """Command words at random, most of them nearly legal: refused exactly when the tables do."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    seen: Counter[tuple[int, int]] = Counter()
+    for _ in range(6000):
+        opcode = rng.randrange(8)
+        bits = (
+            near_legal(rng, opcode, CONFIG.registers) if rng.random() < 0.9 else rng.getrandbits(COMMAND_BITS)
+        )
+        bits = bits >> 3 << 3 | opcode
+        decoded = await decode(dut, bits)
+        expected = expected_cause(bits, CONFIG.registers, CONFIG.dot_product.formats)
+        assert decoded.cause == expected, f"{bits:#x}: {expected}"
+        seen[opcode, expected] += 1
+    for opcode in (item.value for item in Opcode):
+        assert seen[opcode, 0] > 20, opcode
+        assert seen[opcode, Cause.REGISTER_RANGE] > 20, opcode
+    for item in (0, 6, 7, Opcode.LOAD.value, Opcode.STORE.value, Opcode.MMA.value):
+        assert seen[item, Cause.ILLEGAL_INSTRUCTION] > 20, item
+
+
+def near_legal(rng: random.Random, opcode: int, registers: int) -> int:
+    """A word whose fields are likely, but not sure, to be legal together."""
+
+    def pick(likely: Any, bits: int) -> int:
+        return rng.choice(list(likely)) if rng.random() < 0.93 else rng.getrandbits(bits)
+
+    place = range(registers + 1)
+    if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
+        fields = {
+            "use": pick([3] if opcode == Opcode.STORE.value else range(3), 2),
+            "layout": rng.getrandbits(1),
+            "tile_shape": pick(range(3), 4),
+            "element_type": pick((0, 0, 3), 4),
+            "space": pick((0, 2), 2),
+            "has_stride": rng.getrandbits(1),
+            "reserved": rng.getrandbits(15),
+            "register": pick(place, 8),
+            "reserved_registers": rng.getrandbits(24),
+            "address": rng.getrandbits(64),
+            "stride": rng.getrandbits(32),
+        }
+        return int(MemoryCommand.const(fields).as_bits())
+    if opcode == Opcode.MMA.value:
+        fields = {
+            "tile_shape": pick(range(3), 4),
+            "a_type": pick([0], 4),
+            "b_type": pick([0], 4),
+            "c_type": pick((0, 3), 4),
+            "d_type": pick((0, 3), 4),
+            "saturate": rng.getrandbits(1),
+            "rounding": pick([0], 2),
+            "bitwise_and": rng.getrandbits(1),
+            "reserved": rng.getrandbits(5),
+            **{use: pick(range(registers - 6), 8) for use in "dabc"},
+            "unused": rng.getrandbits(96),
+        }
+        return int(MmaCommand.const(fields).as_bits())
+    fields = {
+        "reserved": rng.getrandbits(13),
+        "count": pick(range(registers // 2), 16),
+        "destination": pick(place, 8),
+        "source": pick(place, 8),
+        "reserved_registers": rng.getrandbits(16),
+        "value": rng.getrandbits(32),
+        "unused": rng.getrandbits(64),
+    }
+    return int(RegisterCommand.const(fields).as_bits())
+
+
+def expected_cause(bits: int, registers: int, formats: frozenset[str]) -> int:
+    """Why the golden tables refuse a word; 0 where they do not. Reserved bits do not count."""
+    opcode = bits & 7
+    if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
+        return expected_memory_cause(bits, registers, formats)
+    if opcode == Opcode.MMA.value:
+        return expected_multiply_cause(bits, registers, formats)
+    if opcode in (Opcode.FILL.value, Opcode.MOVE.value):
+        command = data.Layout.cast(RegisterCommand).from_bits(bits)
+        ends = [command.destination + command.count]
+        if opcode == Opcode.MOVE.value:
+            ends.append(command.source + command.count)
+        return Cause.REGISTER_RANGE if max(ends) > registers else 0
+    return Cause.ILLEGAL_INSTRUCTION
+
+
+def expected_memory_cause(bits: int, registers: int, formats: frozenset[str]) -> int:
+    command = data.Layout.cast(MemoryCommand).from_bits(bits)
+    use = USES[command.use]
+    if (use == "d") != (bits & 7 == Opcode.STORE.value):
+        return Cause.ILLEGAL_INSTRUCTION
+    try:
+        shape, name = SHAPES[command.tile_shape], list(FORMATS)[command.element_type]
+        space = SPACES[command.space]
+        common = {"layout": LAYOUTS[command.layout], "shape": shape, "type": name, "space": space}
+        _ = StoreInstruction(**common) if use == "d" else LoadInstruction(use=use, **common)
+    except (IndexError, IllegalInstruction):
+        return Cause.ILLEGAL_INSTRUCTION
+    held = any(
+        shape in family.shapes and name in (family.multiplicands if use in "ab" else family.accumulators)
+        for family in FAMILIES
+        if family.mnemonic == "wmma" and set(family.multiplicands) & formats
+    )
+    if not held or space == "shared":
+        return Cause.ILLEGAL_INSTRUCTION
+    return Cause.REGISTER_RANGE if command.register + fragment(use, name, shape).registers > registers else 0
+
+
+def expected_multiply_cause(bits: int, registers: int, formats: frozenset[str]) -> int:
+    command = data.Layout.cast(MmaCommand).from_bits(bits)
+    names = list(FORMATS)
+    try:
+        types = {
+            use: names[code]
+            for use, code in zip(
+                "abcd", (command.a_type, command.b_type, command.c_type, command.d_type), strict=True
+            )
+        }
+        shape = SHAPES[command.tile_shape]
+        instruction = MmaInstruction(
+            shape=shape,
+            a_layout="row",
+            b_layout="col",
+            **{f"{use}_type": name for use, name in types.items()},
+            saturate=bool(command.saturate),
+            rounding=None if command.rounding == 0 else ROUNDINGS[command.rounding],
+        )
+    except (IndexError, IllegalInstruction):
+        return Cause.ILLEGAL_INSTRUCTION
+    if not set(instruction.family.multiplicands) & formats:
+        return Cause.ILLEGAL_INSTRUCTION
+    first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
+    fits = all(first[use] + fragment(use, name, shape).registers <= registers for use, name in types.items())
+    return 0 if fits else Cause.REGISTER_RANGE
+
+
+def test_decoder(simulate: Simulate) -> None:
+    simulate(unit_design("decoder", Decoder(CONFIG)), __name__)

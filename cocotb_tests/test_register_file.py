@@ -1,0 +1,91 @@
+"""The register file against a list of words."""
+
+import random
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.streams import start
+from cocotb_tests.unit import unit_design
+from hdl.config import PRESETS
+from hdl.register_file import QUADS, RegisterFile
+
+LANES = 4
+
+
+@cocotb.test
+async def random_accesses(dut: Any) -> None:
+    """Words written and read at random, often the same one in the same cycle."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    words = PRESETS["small"].registers * QUADS
+    stored = [[0] * LANES for _ in range(words)]
+    await start(dut)
+    await _clear(dut, words)
+    expected: list[int] | None = None
+    touched = set()
+    for _ in range(20 * words):
+        write, read = rng.random() < 0.6, rng.random() < 0.6
+        few = rng.random() < 0.5
+        address = rng.randrange(8 if few else words)
+        read_address = address if rng.random() < 0.3 else rng.randrange(8 if few else words)
+        values = [rng.getrandbits(32) for _ in range(LANES)]
+        lanes = rng.randrange(16)
+        dut.write_enable.value = write
+        dut.write_address.value = address
+        dut.write_data.value = sum(value << 32 * lane for lane, value in enumerate(values))
+        dut.write_lanes.value = lanes
+        dut.read_enable.value = read
+        dut.read_address.value = read_address
+        await RisingEdge(dut.aclk)
+        if expected is not None:
+            assert _lanes(dut.read_data) == expected
+        if read:
+            expected = list(stored[read_address])
+        if write:
+            touched.add(address)
+            for lane in range(LANES):
+                if lanes >> lane & 1:
+                    stored[address][lane] = values[lane]
+    assert len(touched) > 0.9 * words, "the test is to write nearly every word"
+
+
+@cocotb.test
+async def every_word_is_its_own(dut: Any) -> None:
+    """Each word holds a number of its own, in every lane, and reads back at one word per cycle."""
+    words = PRESETS["small"].registers * QUADS
+    await start(dut)
+    dut.write_lanes.value = 0b1111
+    dut.write_enable.value = 1
+    dut.read_enable.value = 0
+    for word in range(words):
+        dut.write_address.value = word
+        dut.write_data.value = sum((word * LANES + lane) << 32 * lane for lane in range(LANES))
+        await RisingEdge(dut.aclk)
+    dut.write_enable.value = 0
+    dut.read_enable.value = 1
+    for word in range(words + 1):
+        dut.read_address.value = word % words
+        await RisingEdge(dut.aclk)
+        if word > 0:
+            assert _lanes(dut.read_data) == [(word - 1) * LANES + lane for lane in range(LANES)], word
+
+
+async def _clear(dut: Any, words: int) -> None:
+    dut.write_enable.value = 1
+    dut.write_lanes.value = 0b1111
+    dut.write_data.value = 0
+    dut.read_enable.value = 0
+    for word in range(words):
+        dut.write_address.value = word
+        await RisingEdge(dut.aclk)
+
+
+def _lanes(port: Any) -> list[int]:
+    value = int(port.value)
+    return [value >> 32 * lane & 0xFFFF_FFFF for lane in range(LANES)]
+
+
+def test_register_file(simulate: Simulate) -> None:
+    simulate(unit_design("register_file", RegisterFile(PRESETS["small"])), __name__)

@@ -1,0 +1,93 @@
+"""Fill and move against the golden machine."""
+
+import random
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.register_model import RegisterModel
+from cocotb_tests.streams import StreamSource, start
+from cocotb_tests.unit import unit_design
+from golden.commands import Fill, Move
+from golden.layouts import LANES
+from golden.memory import Memory
+from golden.warp import GoldenMachine
+from hdl.config import CoreConfig
+from hdl.register_mover import MoveRequest, RegisterMover
+
+CONFIG = CoreConfig(registers=32)
+
+
+def payload(command: Fill | Move) -> int:
+    if isinstance(command, Fill):
+        fields = {"destination": command.register, "count": command.count, "value": command.value}
+    else:
+        fields = {
+            "is_move": 1,
+            "destination": command.destination,
+            "source": command.source,
+            "count": command.count,
+        }
+    return MoveRequest.const(fields).as_bits()
+
+
+@cocotb.test
+async def random_fills_and_moves(dut: Any) -> None:
+    """Ranges of every length, none and all registers among them; moves that overlap both ways."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    bits = np.random.default_rng(cocotb.RANDOM_SEED)
+    golden = GoldenMachine(registers=CONFIG.registers, memory=Memory(64))
+    registers = RegisterModel(dut, CONFIG.registers)
+    start_values = bits.integers(0, 1 << 32, (CONFIG.registers, LANES), dtype=np.uint32)
+    golden.write_registers(0, start_values)
+    registers.values[:] = start_values
+    await start(dut)
+    source = StreamSource(dut, "request")
+    commands: list[Fill | Move] = [
+        *(
+            Fill(0, 0, 1),
+            Move(3, 3, 0),
+            Move(5, 5, 4),
+            Move(1, 0, 31),
+            Move(0, 1, 31),
+            Fill(31, 1, 2**32 - 1),
+        ),
+        *(Move(0, 0, 32), Move(9, 8, 8), Move(8, 9, 8)),
+    ]
+    for _ in range(150):
+        count = rng.choice([0, 1, 2, rng.randrange(CONFIG.registers + 1)])
+        first, second = (rng.randrange(CONFIG.registers - count + 1) for _ in range(2))
+        if rng.random() < 0.3:
+            second = min(CONFIG.registers - count, first + rng.randrange(3))
+        refill = bits.integers(0, 1 << 32, (2, LANES), dtype=np.uint32)
+        place = rng.randrange(CONFIG.registers - 1)
+        commands.append(rng.choice([Fill(first, count, rng.getrandbits(32)), Move(first, second, count)]))
+        golden.write_registers(place, refill)
+        registers.values[place : place + 2] = refill
+        command = commands.pop(0)
+        golden.execute(command)
+        written = registers.writes
+        source.put(payload(command))
+        cycles = await until_done(dut)
+        await RisingEdge(dut.aclk)
+        assert np.array_equal(registers.values, golden.read_registers()), command
+        assert registers.writes - written == 8 * command.count
+        assert cycles == 8 * command.count + 1, command
+
+
+async def until_done(dut: Any) -> int:
+    """Cycles from the acceptance of a request to its end."""
+    while not (dut.request_valid.value and dut.request_ready.value):
+        await RisingEdge(dut.aclk)
+    for cycle in range(1, 1000):
+        await RisingEdge(dut.aclk)
+        if dut.done.value:
+            return cycle
+    raise AssertionError("no end")
+
+
+def test_register_mover(simulate: Simulate) -> None:
+    simulate(unit_design("register_mover", RegisterMover(CONFIG)), __name__)

@@ -1,0 +1,30 @@
+"""Sphinx: the pages of this folder, and the reference from the docstrings."""
+
+from importlib.metadata import version as installed_version
+
+project = "openwmma"
+copyright = "the openwmma authors"
+version = release = installed_version("openwmma")
+extensions = ["sphinx.ext.apidoc", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_parser"]
+apidoc_modules = [
+    {
+        "path": f"../{package}",
+        "destination": f"generated/{package}",
+        "separate_modules": True,
+        "automodule_options": {"members", "show-inheritance", "ignore-module-all"},
+    }
+    for package in ("golden", "hdl", "sim")
+]
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_custom_sections = [("Members", "params_style")]
+exclude_patterns = [
+    "generated/*/modules.rst",
+    *(f"generated/{name}/{name}.rst" for name in ("golden", "hdl", "sim")),
+]
+html_theme = "alabaster"
+html_theme_options = {"description": "an open tensor core"}
+# Many classes have a member of the same name (shape, registers, ...), which a docstring may mention.
+suppress_warnings = ["ref.python"]

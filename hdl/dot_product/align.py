@@ -1,0 +1,130 @@
+"""Align: every term as a number of multiples of 2**(Emax - fraction bits)."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config import DotProductConfig
+from hdl.dot_product.interface import Operation
+from hdl.dot_product.pipeline import register
+from hdl.dot_product.widths import FLOATING, INTEGER, LANES, Widths
+
+__all__ = ["Align"]
+
+_FIELD = 11
+"""Bits of an aligned term that come from a pair of 4-bit products; what lies above is another field."""
+
+
+class Align(wiring.Component):
+    """Bring products and C to Emax, cutting off what lies below the last bit, then apply the signs.
+
+    The magnitude is cut before it is negated, which truncates towards zero. A negative term leaves as its
+    one's complement; `Reduce` adds the missing one, told by `carry`.
+
+    Integer products pass: those of 8 bits as if at distance 0, the middle fields of 4-bit pairs as if at
+    distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
+    theirs need 10.
+
+    Latency 2 cycles from all inputs but `product`, 1 from that; one operation per cycle. Expected critical
+    path: a choice of four by one-hot selects, then the sign.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    operation : In(Operation)
+    distance : In(16 x 3)
+        Distance from Emax divided by 8; 4 and more leave nothing.
+    sign : In(16)
+    c_value : In(32)
+        Significand with 23 fraction bits, or s32.
+    c_distance : In(6)
+        32 and more leave nothing.
+    count : In(8)
+        Of single bits; 0 for other formats. Time as for `product`.
+    product : In(16 x signed(36))
+        From `Multiply`.
+    term : Out(16 x signed(window + 1))
+    carry : Out(16)
+    c_term : Out(signed(total))
+        A significand is never negative: signs are relative to that of C.
+    """
+
+    latency = 2
+
+    def __init__(self, config: DotProductConfig) -> None:
+        self.widths = Widths(config)
+        super().__init__(
+            {
+                "operation": In(Operation),
+                "distance": In(3).array(LANES),
+                "sign": In(1).array(LANES),
+                "c_value": In(32),
+                "c_distance": In(6),
+                "count": In(8),
+                "product": In(signed(2 * self.widths.multiplier_bits)).array(LANES),
+                "term": Out(signed(self.widths.window + 1)).array(LANES),
+                "carry": Out(1).array(LANES),
+                "c_term": Out(signed(self.widths.total)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        widths = self.widths
+        multiplicand = self.operation.multiplicand
+        floating = widths.chosen(multiplicand, FLOATING)
+        i4 = widths.chosen(multiplicand, frozenset({"i4"}))
+        floating_2 = register(m, floating, "floating_2")
+        i4_2 = register(m, i4, "i4_2")
+        for lane in range(LANES):
+            self._lane(m, lane, floating, i4, floating_2, i4_2)
+        self._c(m)
+        return m
+
+    def _lane(self, m: Module, lane: int, floating: Value, i4: Value, floating_2: Value, i4_2: Value) -> None:
+        widths, product = self.widths, self.product[lane]
+        eighths = self.distance[lane]
+        sign = register(m, self.sign[lane] & floating, f"sign{lane}")
+        # Bit 23 tells the sign of both kinds of integers.
+        field_sign = product[23]
+        end = widths.integer_bit + widths.window
+        magnitude: Value = Const(0, widths.window)
+        for value in range(4):
+            select = (eighths == value) & floating
+            if value == 0:
+                select |= ~floating & ~i4
+            if value == 1:
+                select |= i4
+            select = register(m, select, f"select{lane}_{value}")
+            # A product placed at distance 0 ends below `end`.
+            part = product[widths.integer_bit + 8 * value : end]
+            used = select.replicate(len(part))
+            if value == 1:
+                used &= Cat(Const(-1, _FIELD), (~i4_2).replicate(len(part) - _FIELD))
+            magnitude |= part & used
+        fill = Cat(Const(0, _FIELD), (field_sign & i4_2).replicate(widths.window - _FIELD))
+        term = (magnitude ^ sign.replicate(widths.window)) | fill
+        if lane == 0:
+            term |= self.count
+        signed_term = Cat(term[: widths.window], Mux(floating_2, sign, field_sign))
+        m.d.sync += [
+            self.term[lane].eq(signed_term),
+            self.carry[lane].eq(Mux(i4_2, product[11], sign)),
+        ]
+
+    def _c(self, m: Module) -> None:
+        widths = self.widths
+        integer = widths.chosen(self.operation.multiplicand, INTEGER)
+        padding = widths.profile.fraction_bits - 23
+        # For s32 the shift just takes the padding away again.
+        distance = Mux(integer, padding, self.c_distance)
+        widened = Cat(Const(0, padding), self.c_value)
+        coarse = register(m, Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
+        fine = register(m, distance[:3], "c_fine")
+        negative = register(m, self.c_value[31] & integer, "c_negative")
+        shifted = (coarse >> fine)[:32]
+        m.d.sync += self.c_term.eq(Cat(shifted, negative.replicate(widths.total - 32)).as_signed())

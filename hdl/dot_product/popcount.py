@@ -1,0 +1,90 @@
+"""Popcount: the dot product of single bits."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.dot_product.pipeline import register
+
+__all__ = ["Popcount"]
+
+BITS = 128
+
+
+def _schedule() -> list[list[int]]:
+    """How many bits of each weight there are before each level of full adders."""
+    counts, levels = [BITS], []
+    while max(counts) > 2:
+        levels.append(counts)
+        after = [0] * (len(counts) + 1)
+        for weight, count in enumerate(counts):
+            after[weight] += count // 3 + count % 3
+            after[weight + 1] += count // 3
+        counts = after if after[-1] else after[:-1]
+    return levels
+
+
+class Popcount(wiring.Component):
+    """Count the ones of ``a xor b`` or ``a and b`` with full adders: three bits of one weight to two.
+
+    Two levels of full adders a cycle, until no weight has more than two bits; then one carry-propagate
+    addition. A full adder is two look-up tables and takes one bit away, which is as small as an adder tree
+    on carry chains.
+
+    Latency `latency` cycles, one operation per cycle. Expected critical path: two full adders.
+
+    Members
+    -------
+    a, b : In(128)
+    bitwise_and : In(1)
+        AND instead of XOR.
+    enable : In(1)
+        Without it the count is 0.
+    count : Out(8)
+    """
+
+    latency = 2 + (len(_schedule()) + 1) // 2
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "a": In(BITS),
+                "b": In(BITS),
+                "bitwise_and": In(1),
+                "enable": In(1),
+                "count": Out(8),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        combined = Mux(self.bitwise_and, self.a & self.b, self.a ^ self.b)
+        columns: dict[int, Value] = {0: register(m, Mux(self.enable, combined, 0), "combined")}
+        levels = len(_schedule())
+        for level in range(levels):
+            columns = _compress(columns)
+            if level % 2 or level == levels - 1:
+                columns = {
+                    weight: register(m, bits, f"weight{weight}_{level}") for weight, bits in columns.items()
+                }
+        rows = [
+            Cat(*(bits[row] if row < len(bits) else Const(0, 1) for _, bits in sorted(columns.items())))
+            for row in range(2)
+        ]
+        m.d.sync += self.count.eq(rows[0] + rows[1])
+        return m
+
+
+def _compress(columns: dict[int, Value]) -> dict[int, Value]:
+    """One level of full adders, side by side as bits of wide words."""
+    parts: dict[int, list[Value]] = {}
+    for weight, bits in columns.items():
+        third = len(bits) // 3
+        if third:
+            x, y, z = (bits[part * third : (part + 1) * third] for part in range(3))
+            parts.setdefault(weight, []).append(x ^ y ^ z)
+            parts.setdefault(weight + 1, []).append((x & y) | (x & z) | (y & z))
+        if len(bits) % 3:
+            parts.setdefault(weight, []).append(bits[3 * third :])
+    return {weight: Cat(*values) for weight, values in sorted(parts.items())}

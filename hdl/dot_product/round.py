@@ -1,0 +1,140 @@
+"""Round: the result's bits."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config import DotProductConfig
+from hdl.dot_product.decode import Special
+from hdl.dot_product.interface import Operation, Result
+from hdl.dot_product.pipeline import delay, register
+from hdl.dot_product.widths import INTEGER, Widths
+
+__all__ = ["Round"]
+
+
+class Round(wiring.Component):
+    """Pack the normalised sum as f32, truncated, or as f16, rounded to nearest even; clamp integers.
+
+    For a direct f16 result the bits below the 24 leading ones count as sticky; for an f16 made of the f32
+    result they were truncated away and do not. The latter keeps the sign of an f32 that becomes zero.
+
+    Latency 4 cycles, one operation per cycle. Expected critical path: the 16-bit rounding increment.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    operation : In(Operation)
+    c_sign : In(1)
+        What the sign of the sum is relative to.
+    negative, value, exponent : In
+        From `Normalize`.
+    halve : In(1)
+        The highest bit of `value` lies one place below that of the smallest normal f32.
+    special : In(Special)
+    d : Out(32)
+    """
+
+    latency = 4
+
+    def __init__(self, config: DotProductConfig) -> None:
+        self.config = config
+        self.widths = Widths(config)
+        super().__init__(
+            {
+                "operation": In(Operation),
+                "c_sign": In(1),
+                "negative": In(1),
+                "value": In(self.widths.total - 1),
+                "exponent": In(self.widths.exponent_bits),
+                "halve": In(1),
+                "special": In(Special),
+                "d": Out(32),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        operation = self.operation
+        has_half = "f16" in self.config.formats
+        integer = delay(m, self.widths.chosen(operation.multiplicand, INTEGER), 3, "integer")
+        is_half = delay(m, operation.result != Result.F32, 3, "is_half") if has_half else Const(0, 1)
+        saturate = delay(m, operation.saturate, 3, "saturate")
+        special = delay(m, self.special, 3, "special")
+        sign = register(m, self.negative ^ self.c_sign, "sign_1")
+
+        value, exponent = self.value, self.exponent
+        significand = value[-24:]
+        if self.widths.may_halve:
+            significand = Mux(self.halve, significand >> 1, significand)
+        significand = register(m, significand, "significand_1")
+        exponent_1 = register(m, exponent, "exponent_1")
+        zero = register(m, ~significand.any(), "zero_2")
+        single = delay(m, Cat(significand[:23], exponent_1[:8]), 2, "single")
+        single_infinite = delay(m, exponent_1 >= 255, 2, "single_infinite")
+
+        half: Value = Const(0, 15)
+        half_infinite: Value = Const(0, 1)
+        half_zero: Value = Const(0, 1)
+        if has_half:
+            half, half_infinite, half_zero = self._half(m, significand, exponent_1, zero)
+        sign = delay(m, sign, 1, "sign")
+        sign = register(m, sign, "sign_3") & ~Mux(is_half, half_zero, register(m, zero, "zero_3"))
+
+        # Cycle 4: one choice of results, specials forced over it.
+        infinite = Mux(is_half, half_infinite, single_infinite) | special.positive | special.negative
+        nan = special.nan | (special.positive & special.negative)
+        sign = Mux(special.positive | special.negative, special.negative, sign)
+        result = Signal(32)
+        with m.If(nan):
+            m.d.comb += result.eq(Mux(saturate, 0, Mux(is_half, 0x7FFF, 0x7FFFFFFF)))
+        with m.Elif(infinite):
+            half_limit = Cat(Mux(saturate, 0x7BFF, Const(0x7C00, 15)), sign)
+            single_limit = Cat(Mux(saturate, 0x7F7FFFFF, Const(0x7F800000, 31)), sign)
+            m.d.comb += result.eq(Mux(is_half, half_limit, single_limit))
+        with m.Else():
+            m.d.comb += result.eq(Mux(is_half, Cat(half, sign), Cat(single, sign)))
+        if self.widths.integer:
+            whole = delay(m, value[:32], 3, "whole")
+            beyond = delay(m, (self.negative ^ value[31]) & operation.saturate, 3, "beyond")
+            negative = delay(m, self.negative, 3, "negative")
+            clamped = Mux(beyond, Cat((~negative).replicate(31), negative), whole)
+            m.d.sync += self.d.eq(Mux(integer, clamped, result))
+        else:
+            m.d.sync += self.d.eq(result)
+        return m
+
+    def _half(
+        self, m: Module, significand: Value, exponent: Value, single_zero: Value
+    ) -> tuple[Value, Value, Value]:
+        """Cycles 1 to 3 of an f16 result: 15 bits, whether it overflows, whether a zero loses its sign."""
+        # Cycle 1: how far a subnormal has to go right; 16 stands for that and more.
+        right = Signal(9)
+        m.d.comb += right.eq(113 - self.exponent)
+        subnormal = self.exponent < 113
+        distance = register(m, Mux(subnormal, Mux(right[4:].any(), 16, right[:4]), 0)[:5], "right_1")
+        half_exponent = register(m, Mux(subnormal, 0, self.exponent - 112)[:8], "half_exponent_1")
+        direct = self.operation.result == Result.F16
+        sticky = register(m, self.value[:-24].any() & direct, "sticky_1")
+        keep = delay(m, ~direct, 2, "keep_sign")
+
+        # Cycle 2: eleven bits, and what rounding needs.
+        shifted = Mux(distance[4], significand, significand << 16 >> distance[:4])
+        kept = register(m, shifted[29:40], "kept_2")
+        guard = register(m, shifted[28], "guard_2")
+        below = register(m, shifted[:28].any() | sticky, "below_2")
+        half_exponent = register(m, half_exponent, "half_exponent_2")
+
+        # Cycle 3: a carry out of the significand raises the exponent by itself.
+        packed = Cat(kept[:10], half_exponent)
+        rounded = (packed + (guard & (below | kept[0])))[:18]
+        half = register(m, rounded[:15], "half_3")
+        infinite = register(m, rounded[10:] >= 31, "half_infinite_3")
+        zero = register(
+            m, ~(kept.any() | half_exponent.any() | guard & below) & ~(keep & ~single_zero), "half_zero_3"
+        )
+        return half, infinite, zero

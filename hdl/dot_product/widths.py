@@ -1,0 +1,147 @@
+"""Numbers that several stages of the dot-product unit agree on, derived from its configuration."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Value
+
+from golden.formats import FORMATS, FloatFormat
+from golden.profiles import Profile
+from hdl.config import DotProductConfig
+from hdl.dot_product.interface import Multiplicand
+
+__all__ = ["FLOATING", "INTEGER", "LANES", "WIDE", "Widths", "float_format"]
+
+LANES = 16
+"""Multipliers of one unit."""
+
+FLOATING = frozenset({"f16", "bf16", "tf32"})
+"""Multiplicand formats with an exponent."""
+
+WIDE = frozenset({"bf16", "tf32"})
+"""Multiplicand formats with f32's exponent range."""
+
+INTEGER = frozenset({"i8", "i4", "b1"})
+"""Multiplicand formats with an s32 result."""
+
+
+def float_format(name: str) -> FloatFormat:
+    """The floating-point format called `name`."""
+    found = FORMATS[name]
+    assert isinstance(found, FloatFormat)
+    return found
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Widths and offsets of the datapath of one configuration.
+
+    Exponents travel with an offset that makes every one of them positive, so that comparisons are unsigned:
+    a product has the sum of its two biased exponents (plus `half_offset` for f16), and C is brought to the
+    same scale.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+    """
+
+    config: DotProductConfig
+
+    half_offset = 128
+    """Added to the exponents of f16 products: the least exponent of an f32 C, -126, then lies above 0.
+
+    A product of f16 has 2 to 60, so the addition only sets a bit.
+    """
+
+    exponent_bits = 9
+    """bf16: 1 + 1 to 254 + 254, C 128 to 381. f16: 130 to 188, C 32 to 285."""
+
+    multiplier_bits = 18
+    """Of one factor, signed. A float significand shifted left by up to 4 plus `placement` takes 17."""
+
+    integer_bit = 4
+    """The product bit that is the lowest bit of an aligned term at distance 0.
+
+    Integers are placed for this (`hdl.dot_product.integers`); floating-point products by `placement`.
+    """
+
+    @property
+    def profile(self) -> Profile:
+        """The numerics profile."""
+        return self.config.profile
+
+    @property
+    def placement(self) -> int:
+        """How far left the first factor's significand sits in its multiplier input.
+
+        Products have 20 fraction bits and are shifted left by 7 at distance 0, so that all but
+        `fraction_bits` of those 27 have to lie below `integer_bit`.
+        """
+        return self.integer_bit + self.profile.fraction_bits - 27
+
+    @property
+    def floating(self) -> bool:
+        """Whether any floating-point format is computed."""
+        return bool(self.config.formats & FLOATING)
+
+    @property
+    def wide(self) -> bool:
+        """Whether a format with f32's exponent range is among the multiplicands."""
+        return bool(self.config.formats & WIDE)
+
+    @property
+    def integer(self) -> bool:
+        """Whether any integer format is computed."""
+        return bool(self.config.formats & INTEGER)
+
+    @property
+    def window(self) -> int:
+        """Bits of an aligned magnitude: two before the binary point, the profile's fraction bits after it."""
+        return self.profile.fraction_bits + 2
+
+    @property
+    def total(self) -> int:
+        """Bits of the sum of all terms, the sign included.
+
+        16 products below ``4 * 2**Emax`` and C below ``2 * 2**Emax`` stay below ``66 * 2**Emax``, so seven
+        bits before the binary point and a sign. s32 plus 2**21 in magnitude takes 33.
+        """
+        return max(self.profile.fraction_bits + 8, 33 if self.integer else 0)
+
+    @property
+    def top_exponent(self) -> int:
+        """The highest magnitude bit of the sum stands for 2**(Emax + top_exponent)."""
+        return self.total - 2 - self.profile.fraction_bits
+
+    def exponent_zero(self, *, narrow: bool) -> int:
+        """The travelling exponent that stands for 2**0."""
+        return 2 * float_format("f16").bias + self.half_offset if narrow else 2 * float_format("bf16").bias
+
+    def least_maximum(self, *, narrow: bool, half_result: bool) -> int:
+        """The travelling exponent of the least Emax."""
+        least = self.profile.least_exponent(float_format("f16" if half_result else "f32"))
+        return 0 if least is None else self.exponent_zero(narrow=narrow) + least
+
+    def limit_offset(self, *, narrow: bool) -> int:
+        """What to add to the travelling Emax for the shift that makes the sum an f32 subnormal."""
+        bias = float_format("f32").bias
+        return bias - self.exponent_zero(narrow=narrow) + self.top_exponent - 1
+
+    @property
+    def may_halve(self) -> bool:
+        """Whether the sum's highest bit can lie below that of the smallest normal f32.
+
+        It then does so by one place, and only when Emax is the least.
+        """
+        return (
+            self.wide
+            and self.least_maximum(narrow=False, half_result=False) + self.limit_offset(narrow=False) < 0
+        )
+
+    def chosen(self, multiplicand: Value, formats: frozenset[str]) -> Value:
+        """Whether an operation's multiplicands are of one of `formats`; a constant where all or none are."""
+        present = self.config.formats & formats
+        if not present:
+            return Const(0, 1)
+        if present == self.config.formats:
+            return Const(1, 1)
+        return Cat(multiplicand == Multiplicand[name.upper()] for name in sorted(present)).any()

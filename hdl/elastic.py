@@ -1,0 +1,94 @@
+"""Flow control around a pipeline that never stops."""
+
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["CreditQueue"]
+
+
+class CreditQueue(wiring.Component):
+    """Let results of a free-running pipeline leave through a stream, and admit what there is room for.
+
+    The pipeline has no clock enable: what entered comes out a fixed number of cycles later, and must find a
+    place. So a place is reserved when an operation enters, and given back when its result has left. Both
+    ready signals are then apart: `ready` of the input comes from a register, `output.ready` only ends at
+    registers.
+
+    Throughput: one per cycle, if `depth` is at least the pipeline's latency + 2. Latency: 1 cycle from
+    `push` to `output.valid`. Expected critical path: the read port of the distributed memory.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Of a result.
+    depth : int
+        Places; a power of two.
+
+    Members
+    -------
+    ready : Out(1)
+        There is a place for one more operation.
+    enter : In(1)
+        An operation enters the pipeline in this cycle; only while `ready`.
+    push : In(1)
+        A result leaves the pipeline in this cycle.
+    payload : In(shape)
+        That result.
+    output : Out(stream.Signature(shape))
+
+    Raises
+    ------
+    ValueError
+        For a depth that is not a power of two above 1.
+    """
+
+    def __init__(self, shape: ShapeLike, *, depth: int) -> None:
+        if depth < 2 or depth & (depth - 1):
+            raise ValueError(f"depth must be a power of two above 1, not {depth}")
+        self._shape = shape
+        self._depth = depth
+        super().__init__(
+            {
+                "ready": Out(1),
+                "enter": In(1),
+                "push": In(1),
+                "payload": In(shape),
+                "output": Out(stream.Signature(shape)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        m.submodules.places = places = Memory(shape=self._shape, depth=self._depth, init=[])
+        write, read = places.write_port(), places.read_port(domain="comb")
+        leave = Signal()
+        m.d.comb += [
+            leave.eq(self.output.valid & self.output.ready),
+            write.en.eq(self.push),
+            write.data.eq(self.payload),
+            self.output.payload.eq(read.data),
+        ]
+        for event, pointer in ((self.push, write.addr), (leave, read.addr)):
+            counter = Signal.like(pointer)
+            m.d.comb += pointer.eq(counter)
+            with m.If(event):
+                m.d.sync += counter.eq(counter + 1)
+
+        m.d.comb += [
+            self.ready.eq(self._any(m, "unreserved", more=leave, fewer=self.enter, initial=self._depth)),
+            self.output.valid.eq(self._any(m, "waiting", more=self.push, fewer=leave, initial=0)),
+        ]
+        return m
+
+    def _any(self, m: Module, name: str, *, more: Value, fewer: Value, initial: int) -> Value:
+        """Count up and down from `initial`, up to `depth`, and return whether anything is there.
+
+        The register holds one less than the count, so that its sign is the answer.
+        """
+        less_one = Signal(range(-1, self._depth), name=name, init=initial - 1)
+        with m.If(more != fewer):
+            m.d.sync += less_one.eq(less_one + Mux(more, 1, -1))
+        return ~less_one[-1]

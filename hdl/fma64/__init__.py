@@ -1,0 +1,1 @@
+"""The f64 fused multiply-add, one stage a file."""

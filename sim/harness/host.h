@@ -1,0 +1,121 @@
+// The AXI4-Lite master in front of the core: register reads and writes, and commands pushed through them.
+#pragma once
+
+#include <string>
+
+#include "axi_memory.h"
+#include "configuration.h"
+#include "simulation.h"
+
+namespace openwmma {
+
+class Host {
+  public:
+    explicit Host(Simulation &simulation) : simulation_(simulation) {}
+
+    // Reads `count` successive registers, the next address on the bus before the last answer is back.
+    // Returns the first response that is an error, or OKAY.
+    Response read(std::uint32_t address, std::uint32_t count, std::uint32_t *values) {
+        Vopenwmma_core &top = simulation_.top();
+        const std::uint64_t deadline = simulation_.deadline(count);
+        Response worst = OKAY;
+        std::uint32_t issued = 0;
+        for (std::uint32_t answered = 0; answered < count;) {
+            top.s_axil_arvalid = issued < count;
+            top.s_axil_araddr = address + 4 * issued;
+            top.s_axil_rready = 1;
+            simulation_.settle();
+            issued += top.s_axil_arvalid && top.s_axil_arready;
+            if (top.s_axil_rvalid) {
+                if (answered == issued) throw ProtocolError("the host interface answered a read that was not asked for");
+                if (worst == OKAY) worst = Response(top.s_axil_rresp);
+                values[answered++] = top.s_axil_rdata;
+            }
+            simulation_.edge();
+            simulation_.check(deadline, "a host read");
+        }
+        top.s_axil_arvalid = 0;
+        top.s_axil_rready = 0;
+        return worst;
+    }
+
+    // Writes `count` registers at the given addresses, in order.
+    Response write(const std::uint32_t *addresses, const std::uint32_t *values, std::uint32_t count) {
+        Vopenwmma_core &top = simulation_.top();
+        const std::uint64_t deadline = simulation_.deadline(count);
+        Response worst = OKAY;
+        std::uint32_t addressed = 0;
+        std::uint32_t sent = 0;
+        for (std::uint32_t answered = 0; answered < count;) {
+            top.s_axil_awvalid = addressed < count;
+            top.s_axil_awaddr = addressed < count ? addresses[addressed] : 0;
+            top.s_axil_wvalid = sent < count;
+            top.s_axil_wdata = sent < count ? values[sent] : 0;
+            top.s_axil_wstrb = 15;
+            top.s_axil_bready = 1;
+            simulation_.settle();
+            addressed += top.s_axil_awvalid && top.s_axil_awready;
+            sent += top.s_axil_wvalid && top.s_axil_wready;
+            if (top.s_axil_bvalid) {
+                if (answered >= addressed || answered >= sent) throw ProtocolError("the host interface answered a write that was not asked for");
+                if (worst == OKAY) worst = Response(top.s_axil_bresp);
+                ++answered;
+            }
+            simulation_.edge();
+            simulation_.check(deadline, "a host write");
+        }
+        top.s_axil_awvalid = 0;
+        top.s_axil_wvalid = 0;
+        top.s_axil_bready = 0;
+        return worst;
+    }
+
+    // Pushes commands as the queue has room, then waits until the core is idle.
+    // Returns false when the core stopped with a fault; what was queued behind it is then still to be dropped.
+    bool execute(const std::uint32_t *words, std::uint32_t commands) {
+        using namespace configuration;
+        for (std::uint32_t pushed = 0; pushed < commands;) {
+            const std::uint32_t value = poll([](std::uint32_t status) { return status & (STATUS_FAULT | STATUS_FREE); }, "a full queue", 1);
+            if (value & STATUS_FAULT) return false;
+            const std::uint32_t free = (value & STATUS_FREE) / (STATUS_FREE & (0U - STATUS_FREE));
+            for (std::uint32_t place = 0; place < free && pushed < commands; ++place) push(words + COMMAND_WORDS * pushed++);
+        }
+        // Each command that is still queued may need its whole limit.
+        const auto stopped = [](std::uint32_t status) { return (status & STATUS_FAULT) || !(status & STATUS_BUSY); };
+        return !(poll(stopped, "the commands", QUEUE_DEPTH + 1) & STATUS_FAULT);
+    }
+
+  private:
+    std::uint32_t status() {
+        std::uint32_t value = 0;
+        if (read(configuration::STATUS, 1, &value) != OKAY) throw ProtocolError("the status register answered with an error");
+        simulation_.note_status(value);
+        return value;
+    }
+
+    // Word 0 comes last: writing it pushes the command.
+    void push(const std::uint32_t *words) {
+        std::uint32_t addresses[configuration::COMMAND_WORDS];
+        std::uint32_t values[configuration::COMMAND_WORDS];
+        for (std::uint32_t word = 0; word < configuration::COMMAND_WORDS; ++word) {
+            const std::uint32_t source = (word + 1) % configuration::COMMAND_WORDS;
+            addresses[word] = configuration::COMMAND + 4 * source;
+            values[word] = words[source];
+        }
+        if (write(addresses, values, configuration::COMMAND_WORDS) != OKAY)
+            throw ProtocolError("the command queue refused a command although it reported a free place");
+    }
+
+    template <typename Condition> std::uint32_t poll(Condition condition, const char *awaited, std::uint64_t limits) {
+        const std::uint64_t deadline = simulation_.deadline(limits);
+        for (;;) {
+            const std::uint32_t value = status();
+            if (condition(value)) return value;
+            simulation_.check(deadline, awaited);
+        }
+    }
+
+    Simulation &simulation_;
+};
+
+}  // namespace openwmma

@@ -1,0 +1,231 @@
+"""The Python side of the harness: one simulated core behind its host interface."""
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.memory import Memory
+from hdl.command import COMMAND_WORDS
+
+__all__ = ["BusTiming", "HostRefusal", "Simulation", "SimulationError"]
+
+
+class SimulationError(RuntimeError):
+    """The simulated hardware broke a rule: a bus protocol, an assertion, or it never came to an end."""
+
+
+class HostRefusal(RuntimeError):
+    """The host interface answered an access with SLVERR."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BusTiming:
+    """How the simulated memory behaves.
+
+    Parameters
+    ----------
+    latency : int
+        Cycles from a read address to its first beat, and from the last written beat to the response.
+    stall : int
+        Of 256 chances in each cycle and channel, in how many the memory makes the core wait.
+    seed : int
+        Of those chances.
+
+    Raises
+    ------
+    ValueError
+        For a value out of its range.
+    """
+
+    latency: int = 20
+    stall: int = 0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.latency < 1 << 16:
+            raise ValueError(f"Latency must be from 0 to 65535 cycles, not {self.latency}")
+        if not 0 <= self.stall <= 224:
+            raise ValueError(f"Stall must be from 0 to 224 chances of 256, not {self.stall}")
+
+
+class _Outcome(IntEnum):
+    DONE = 0
+    FAULT = 1
+    REFUSED = 2
+    BROKEN = 3
+
+
+class _MemoryParameters(ctypes.Structure):
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("base", ctypes.c_uint64),
+        ("size", ctypes.c_uint64),
+        ("read_latency", ctypes.c_uint32),
+        ("write_latency", ctypes.c_uint32),
+        ("stall", ctypes.c_uint32),
+        ("seed", ctypes.c_uint32),
+    )
+
+
+class Simulation:
+    """A Verilated core, its clock running only while something is asked of it.
+
+    Parameters
+    ----------
+    library : Path
+        What `sim.build.build_core` returned.
+    memory : Memory
+        What the core finds at its memory port; its buffer is shared, not copied.
+    timing : BusTiming
+    cycle_limit : int
+        Cycles in which one command or one host access must end.
+    waves : Path or None
+        The FST file to write; the library must have been built for it.
+
+    Raises
+    ------
+    SimulationError
+        When the waveform cannot be written.
+    """
+
+    def __init__(
+        self,
+        library: Path,
+        memory: Memory,
+        *,
+        timing: BusTiming,
+        cycle_limit: int = 200_000,
+        waves: Path | None = None,
+    ) -> None:
+        self._library = _load(library)
+        self._buffer = memory.data  # keeps the shared buffer alive
+        parameters = _MemoryParameters(
+            data=memory.data.ctypes.data,
+            base=memory.base,
+            size=memory.size,
+            read_latency=timing.latency,
+            write_latency=timing.latency,
+            stall=timing.stall,
+            seed=timing.seed,
+        )
+        path = None if waves is None else str(waves).encode()
+        self._harness: int | None = self._library.openwmma_create(ctypes.byref(parameters), cycle_limit, path)
+        if self._harness is None:
+            raise SimulationError(self._error())
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles simulated so far."""
+        return int(self._library.openwmma_cycles(self._handle()))
+
+    def read(self, address: int, count: int = 1) -> NDArray[np.uint32]:
+        """Read successive host registers.
+
+        Parameters
+        ----------
+        address : int
+            Byte address of the first.
+        count : int
+
+        Returns
+        -------
+        ndarray of uint32, shape (count,)
+
+        Raises
+        ------
+        HostRefusal
+            One of them answered with an error.
+        SimulationError
+        """
+        values = np.empty(count, dtype=np.uint32)
+        outcome = self._library.openwmma_read(self._handle(), address, count, values.ctypes.data)
+        if self._judge(outcome) is _Outcome.REFUSED:
+            raise HostRefusal(f"the core refused a read of {count} host registers at {address:#06x}")
+        return values
+
+    def write(self, address: int, values: NDArray[np.uint32]) -> None:
+        """Write successive host registers, the first at byte address `address`.
+
+        Raises
+        ------
+        HostRefusal
+            One of them answered with an error.
+        SimulationError
+        """
+        data = np.ascontiguousarray(values, dtype=np.uint32).reshape(-1)
+        addresses = address + 4 * np.arange(data.size, dtype=np.uint32)
+        outcome = self._library.openwmma_write(
+            self._handle(), addresses.ctypes.data, data.ctypes.data, data.size
+        )
+        if self._judge(outcome) is _Outcome.REFUSED:
+            raise HostRefusal(f"the core refused a write of {data.size} host registers at {address:#06x}")
+
+    def execute(self, commands: Sequence[Sequence[int]]) -> bool:
+        """Queue encoded commands, as fast as the queue has room, and run until the core is idle.
+
+        Parameters
+        ----------
+        commands : sequence of sequences of int
+            `COMMAND_WORDS` words each.
+
+        Returns
+        -------
+        bool
+            False when the core has stopped with a fault, which is then to be cleared.
+
+        Raises
+        ------
+        SimulationError
+        """
+        words = np.array(commands, dtype=np.uint32).reshape(-1, COMMAND_WORDS)
+        outcome = self._library.openwmma_execute(self._handle(), words.ctypes.data, len(words))
+        return self._judge(outcome) is _Outcome.DONE
+
+    def set_slave_error(self, base: int, size: int) -> None:
+        """Let the memory answer accesses to `size` bytes from `base` on with SLVERR."""
+        self._library.openwmma_set_slave_error(self._handle(), base, size)
+
+    def close(self) -> None:
+        """End the simulation and finish its waveform."""
+        if self._harness is not None:
+            self._library.openwmma_destroy(self._harness)
+            self._harness = None
+
+    def _handle(self) -> int:
+        if self._harness is None:
+            raise ValueError("the simulation is closed")
+        return self._harness
+
+    def _judge(self, outcome: int) -> _Outcome:
+        if outcome == _Outcome.BROKEN:
+            raise SimulationError(self._error())
+        return _Outcome(outcome)
+
+    def _error(self) -> str:
+        text: bytes = self._library.openwmma_error()
+        return text.decode()
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
+    signatures: dict[str, tuple[type | None, tuple[type, ...]]] = {
+        "openwmma_error": (ctypes.c_char_p, ()),
+        "openwmma_create": (pointer, (pointer, u64, ctypes.c_char_p)),
+        "openwmma_destroy": (None, (pointer,)),
+        "openwmma_cycles": (u64, (pointer,)),
+        "openwmma_set_slave_error": (None, (pointer, u64, u64)),
+        "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),
+        "openwmma_write": (ctypes.c_int, (pointer, pointer, pointer, u32)),
+        "openwmma_execute": (ctypes.c_int, (pointer, pointer, u32)),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library

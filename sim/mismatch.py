@@ -1,0 +1,175 @@
+"""Where two machines differ after an instruction, told in the terms of the matrix."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.commands import Command, Load, Mma, Store
+from golden.formats import FORMATS
+from golden.instruction_set import Use
+from golden.layouts import FragmentLayout, fragment
+from sim.values import describe, describe_command
+
+__all__ = ["Mismatch", "memory_difference", "register_difference"]
+
+
+class Mismatch(Exception):
+    """Golden model and RTL disagree.
+
+    Parameters
+    ----------
+    index : int
+        How many commands had been executed before.
+    command : Command
+        The one after which they differ.
+    difference : str
+        Where, and both values.
+
+    Attributes
+    ----------
+    origin : str
+        The program line of the command, where a program runner knows it.
+    """
+
+    def __init__(self, index: int, command: Command, difference: str) -> None:
+        super().__init__(index, command, difference)
+        self.index = index
+        self.command = command
+        self.difference = difference
+        self.origin = ""
+
+    def __str__(self) -> str:
+        what = describe_command(self.command)
+        origin = f" ({self.origin})" if self.origin else ""
+        return f"instruction {self.index}: {what}{origin}: {self.difference}"
+
+
+@dataclass(frozen=True)
+class _Destination:
+    """The fragment that a command writes into registers."""
+
+    use: Use
+    first: int
+    layout: FragmentLayout
+
+
+def _destination(command: Command) -> _Destination | None:
+    match command:
+        case Load(instruction, register):
+            layout = fragment(instruction.use, instruction.type, instruction.shape)
+            return _Destination(instruction.use, register, layout)
+        case Mma(instruction, d):
+            return _Destination("d", d, fragment("d", instruction.d_type, instruction.shape))
+        case _:
+            return None
+
+
+def register_difference(command: Command, golden: NDArray[np.uint32], rtl: NDArray[np.uint32]) -> str | None:
+    """Compare all registers after a command.
+
+    Parameters
+    ----------
+    command : Command
+    golden, rtl : ndarray of uint32, shape (registers, 32 lanes)
+
+    Returns
+    -------
+    str or None
+        None where they are equal; else the number of differing registers and the first of them, with row and
+        column where it belongs to the fragment that the command writes.
+    """
+    places = np.argwhere(golden != rtl)
+    if not len(places):
+        return None
+    count = f"{len(places)} of {golden.size} registers differ; the first is "
+    destination = _destination(command)
+    for register, lane in places.tolist():
+        if destination and 0 <= register - destination.first < destination.layout.registers:
+            return count + _element_difference(destination, register, lane, golden, rtl)
+    register, lane = places[0].tolist()
+    place = f"lane {lane}, register {register}"
+    values = f"golden {golden[register, lane]:#010x}, rtl {rtl[register, lane]:#010x}"
+    outside = ", outside the fragment that was written" if destination else ""
+    return f"{count}{place}{outside}: {values}"
+
+
+def _element_difference(
+    destination: _Destination,
+    register: int,
+    lane: int,
+    golden: NDArray[np.uint32],
+    rtl: NDArray[np.uint32],
+) -> str:
+    layout = destination.layout
+    rows = slice(destination.first, destination.first + layout.registers)
+    ours, theirs = (
+        int.from_bytes(file[rows, lane].astype("<u4").tobytes(), "little") for file in (golden, rtl)
+    )
+    bits = layout.element_bits
+    differing = ours ^ theirs
+    element = ((differing & -differing).bit_length() - 1) // bits
+    row, column = layout.position(lane, element)
+    mask = (1 << bits) - 1
+    values = [describe(layout.type, word >> (element * bits) & mask) for word in (ours, theirs)]
+    return (
+        f"row {row}, column {column} of {destination.use} (lane {lane}, register {register}): "
+        f"golden {values[0]}, rtl {values[1]}"
+    )
+
+
+def memory_difference(
+    command: Command, base: int, golden: NDArray[np.uint8], rtl: NDArray[np.uint8]
+) -> str | None:
+    """Compare all of memory after a command.
+
+    Parameters
+    ----------
+    command : Command
+    base : int
+        Address of the first byte.
+    golden, rtl : ndarray of uint8
+
+    Returns
+    -------
+    str or None
+        None where they are equal; else the number of differing bytes and the first of them, with row and
+        column where it belongs to the matrix that the command stores.
+    """
+    places = np.flatnonzero(golden != rtl)
+    if not places.size:
+        return None
+    count = f"{places.size} bytes of memory differ; the first is "
+    if isinstance(command, Store):
+        layout = fragment("d", command.instruction.type, command.instruction.shape)
+        size = FORMATS[layout.type].bits // 8
+        for offset in places.tolist():
+            found = _stored_position(command, base + offset)
+            if found is not None:
+                row, column = found
+                start = offset - (base + offset - command.address) % size
+                words = [
+                    int.from_bytes(data[start : start + size].tobytes(), "little") for data in (golden, rtl)
+                ]
+                values = [describe(layout.type, word) for word in words]
+                return (
+                    f"{count}row {row}, column {column} of d (address {base + start:#x}): "
+                    f"golden {values[0]}, rtl {values[1]}"
+                )
+    offset = int(places[0])
+    outside = ", outside the matrix that was stored" if isinstance(command, Store) else ""
+    values = [f"{data[offset]:#04x}" for data in (golden, rtl)]
+    return f"{count}address {base + offset:#x}{outside}: golden {values[0]}, rtl {values[1]}"
+
+
+def _stored_position(command: Store, address: int) -> tuple[int, int] | None:
+    """Row and column of the element at `address`, if it is one of the stored matrix."""
+    instruction = command.instruction
+    stride = command.stride
+    if stride is None:
+        stride = instruction.shape.default_stride("d", instruction.layout)
+    element = (address - command.address) // (FORMATS[instruction.type].bits // 8)
+    line, place = divmod(element, stride)
+    rows, columns = instruction.shape.extent("d")
+    row, column = (line, place) if instruction.layout == "row" else (place, line)
+    return (row, column) if 0 <= row < rows and 0 <= column < columns else None

@@ -1,0 +1,199 @@
+"""Multiplies a batch of tiles: each loaded, multiplied and stored by a machine."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.arguments import InvalidArgument, checked_array
+from golden.commands import Command, Load, Mma, Store
+from golden.formats import FORMATS
+from golden.instruction_set import (
+    LAYOUTS,
+    USES,
+    Layout,
+    LoadInstruction,
+    MmaInstruction,
+    StoreInstruction,
+    Use,
+)
+from golden.layouts import fragment
+from golden.machine import Machine
+from golden.memory import Memory
+from sim.buffers import Buffers
+from sim.execution import Execution, execute
+from sim.values import pack, unpack
+
+__all__ = ["TileRun", "multiply_tiles"]
+
+_CHUNK = 256
+"""Tiles that are in memory at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileRun:
+    """What a batch gave.
+
+    Parameters
+    ----------
+    d : ndarray, shape (..., m, n)
+        Raw bit patterns, or int32.
+    execution : Execution
+    """
+
+    d: NDArray[Any]
+    execution: Execution
+
+
+def multiply_tiles(
+    instruction: MmaInstruction,
+    operands: Sequence[ArrayLike],
+    open_machine: Callable[[int], Machine],
+    on_progress: Callable[[int], None] = lambda count: None,
+) -> TileRun:
+    """D = A B + C for every tile.
+
+    Parameters
+    ----------
+    instruction : MmaInstruction
+        A `wmma.mma`; A and B lie in memory in its layouts, C and D by rows.
+    operands : sequence of three array_like
+        a, b and c, as for `golden.mma`: shapes (..., m, k), (..., k, n), (..., m, n).
+    open_machine : callable
+        Makes the machine, given the bytes of memory it needs; it is closed in the end.
+    on_progress : callable
+        Called with the number of commands that have just been executed, of which a tile has five.
+
+    Raises
+    ------
+    golden.arguments.InvalidArgument
+        For an array of the wrong shape or dtype, or an instruction without loads.
+    sim.execution.ProgramFault
+    sim.mismatch.Mismatch
+    """
+    if instruction.mnemonic != "wmma":
+        raise InvalidArgument("instruction", str(instruction), "wmma.mma, whose fragments can be loaded")
+    tiles = _Tiles.of(instruction, operands)
+    count = len(tiles.a)
+    chunk = max(1, min(count, _CHUNK))
+    buffers = Buffers({use: chunk * tiles.tile_bytes(use) for use in USES})
+    machine = open_machine(buffers.memory_size)
+    pieces = []
+    try:
+        seconds = 0.0
+        for first in range(0, count, chunk):
+            size = min(chunk, count - first)
+            tiles.write(buffers, machine.memory, slice(first, first + size))
+            execution = execute(machine, tiles.commands(buffers, first, size), on_progress)
+            seconds += execution.seconds
+            pieces.append(tiles.read(buffers, machine.memory, size))
+        counters = machine.counters
+    finally:
+        machine.close()
+    shape = instruction.shape
+    d = np.concatenate(pieces) if pieces else unpack(np.zeros(0, np.uint8), instruction.d_type)
+    return TileRun(
+        d=d.reshape(*tiles.leading, shape.m, shape.n),
+        execution=Execution(counters=counters, seconds=seconds),
+    )
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    instruction: MmaInstruction
+    a: NDArray[Any]
+    b: NDArray[Any]
+    c: NDArray[Any]
+    leading: tuple[int, ...]
+
+    @classmethod
+    def of(cls, instruction: MmaInstruction, operands: Sequence[ArrayLike]) -> "_Tiles":
+        """Checked arrays, each with one leading axis."""
+        uses: tuple[Use, ...] = ("a", "b", "c")
+        checked = [
+            checked_array(use, matrix, type_, instruction.shape.extent(use))
+            for use, matrix, type_ in zip(
+                uses,
+                operands,
+                (instruction.a_type, instruction.b_type, instruction.c_type),
+                strict=True,
+            )
+        ]
+        leading = checked[0].shape[:-2]
+        for use, matrix in zip("bc", checked[1:], strict=True):
+            if matrix.shape[:-2] != leading:
+                raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, those of a")
+        a, b, c = (matrix.reshape(-1, *matrix.shape[-2:]) for matrix in checked)
+        return cls(instruction, a, b, c, leading)
+
+    def type(self, use: Use) -> str:
+        """Element type of a matrix."""
+        instruction = self.instruction
+        return {"a": instruction.a_type, "b": instruction.b_type, "c": instruction.c_type}.get(
+            use, instruction.d_type
+        )
+
+    def layout(self, use: Use) -> Layout:
+        """How a matrix lies in memory."""
+        return {"a": self.instruction.a_layout, "b": self.instruction.b_layout}.get(use, LAYOUTS[0])
+
+    def lines(self, use: Use) -> tuple[int, int]:
+        """Rows (or columns, where they are contiguous) of a matrix, and the elements of each."""
+        rows, columns = self.instruction.shape.extent(use)
+        return (rows, columns) if self.layout(use) == "row" else (columns, rows)
+
+    def stride(self, use: Use) -> int:
+        """Elements from one line to the next: each must begin at a multiple of the fragment's size."""
+        layout = fragment(use, self.type(use), self.instruction.shape)
+        multiple = layout.size * 8 // layout.element_bits
+        return -(-self.lines(use)[1] // multiple) * multiple
+
+    def tile_bytes(self, use: Use) -> int:
+        """Bytes from one tile to the next."""
+        return self.lines(use)[0] * self.stride(use) * FORMATS[self.type(use)].bits // 8
+
+    def write(self, buffers: Buffers, memory: Memory, part: slice) -> None:
+        """Put some tiles into memory."""
+        uses: tuple[Use, ...] = ("a", "b", "c")
+        for use, matrix in zip(uses, (self.a, self.b, self.c), strict=True):
+            tiles = matrix[part]
+            if self.layout(use) == "col":
+                tiles = tiles.swapaxes(-1, -2)
+            padding = self.stride(use) - tiles.shape[-1]
+            padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
+            buffers.write(memory, use, pack(padded, self.type(use)))
+
+    def read(self, buffers: Buffers, memory: Memory, count: int) -> NDArray[Any]:
+        """The results of `count` tiles."""
+        data = buffers.read(memory, "d")[: count * self.tile_bytes("d")]
+        lines, length = self.lines("d")
+        return unpack(data, self.type("d")).reshape(count, lines, self.stride("d"))[..., :length]
+
+    def commands(self, buffers: Buffers, first: int, count: int) -> Iterator[tuple[Command, str]]:
+        """Load, multiply and store each of `count` tiles; `first` is the first one's number, for messages."""
+        instruction, shape = self.instruction, self.instruction.shape
+        loads: list[tuple[LoadInstruction, int]] = []
+        register = 0
+        uses: tuple[Use, ...] = ("a", "b", "c")
+        for use in uses:
+            load = LoadInstruction(
+                use=use, layout=self.layout(use), shape=shape, type=self.type(use), space="global"
+            )
+            loads.append((load, register))
+            register += fragment(use, load.type, shape).registers
+        (_, a), (_, b), (_, c) = loads
+        multiply = Mma(instruction, d=register, a=a, b=b, c=c)
+        store = StoreInstruction(layout=self.layout("d"), shape=shape, type=self.type("d"), space="global")
+        place = {
+            use: [address + tile * self.tile_bytes(use) for tile in range(count)]
+            for use, address in zip(USES, buffers.addresses.values(), strict=True)
+        }
+        strides = {use: self.stride(use) for use in USES}
+        for tile in range(count):
+            origin = f"tile {first + tile}"
+            for load, position in loads:
+                yield Load(load, position, place[load.use][tile], strides[load.use]), origin
+            yield multiply, origin
+            yield Store(store, register, place["d"][tile], strides["d"]), origin

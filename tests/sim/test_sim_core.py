@@ -1,0 +1,263 @@
+"""The simulated core against the golden machine and the chip: programs, tiles, faults, host accesses."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from golden_captures import COMPACT, instruction_of
+from rtl import BASE, CONFIG, fill, golden_machine, load, memory_of_noise, multiply, rtl_machine, store
+
+from golden.commands import Fill, Move
+from golden.faults import Cause, Fault
+from golden.instruction_set import Shape
+from golden.ptx.program import parse_module
+from golden.warp import GoldenMachine
+from hdl.command import encode
+from hdl.config import PRESETS
+from sim.arguments import Output
+from sim.execution import execute
+from sim.library import BusTiming, HostRefusal
+from sim.lockstep import LockstepMachine
+from sim.machine import RtlMachine
+from sim.machines import Backend, open_machine
+from sim.program import run_program
+from sim.tiles import multiply_tiles
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.ptx"))
+F16_FAMILY = [
+    f"m{m}n{n}k16_{d}_f16_{c}"
+    for m, n in ((16, 16), (8, 32), (32, 8))
+    for d in ("f16", "f32")
+    for c in ("f16", "f32")
+]
+
+
+def opener(backend, config=CONFIG):
+    return lambda size: open_machine(backend, config, size)
+
+
+@pytest.fixture
+def rtl():
+    machine = rtl_machine()
+    yield machine
+    machine.close()
+
+
+@pytest.mark.parametrize("name", F16_FAMILY)
+def test_captured_tiles_equal_the_chip(name):
+    with np.load(COMPACT / "float16.npz") as captured:
+        prefix = f"public_float16/{name}"
+        a, b, c, d = (captured[f"{prefix}/{matrix}"] for matrix in "abcd")
+    run = multiply_tiles(instruction_of(name), (a, b, c), opener(Backend.RTL))
+    np.testing.assert_array_equal(run.d, d)
+    assert run.execution.counters.instructions == 5 * len(a)
+
+
+@pytest.mark.parametrize("layouts", [("row", "row"), ("col", "row"), ("col", "col")])
+@pytest.mark.parametrize("shape", ["m16n16k16", "m8n32k16", "m32n8k16"])
+def test_every_layout_in_memory_gives_the_same(layouts, shape):
+    instruction = instruction_of(f"{shape}_f32_f16_f32")
+    with np.load(COMPACT / "float16.npz") as captured:
+        a, b, c, d = (captured[f"public_float16/{shape}_f32_f16_f32/{matrix}"][:2] for matrix in "abcd")
+    changed = replace(instruction, a_layout=layouts[0], b_layout=layouts[1])
+    np.testing.assert_array_equal(multiply_tiles(changed, (a, b, c), opener(Backend.LOCKSTEP)).d, d)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("stall", [0, 150])
+def test_examples_in_lockstep_on_random_bits(path, stall):
+    entry = parse_module(path.read_text(), path.name).entry()
+    room = 1 << 13
+    size = room * len(entry.parameters)
+    golden = GoldenMachine(memory=memory_of_noise(size=size), formats=CONFIG.formats)
+    timing = BusTiming(stall=stall, latency=5)
+    machine = LockstepMachine(golden, RtlMachine(CONFIG, memory_of_noise(size=size), timing=timing))
+    pointers = [parameter.name for parameter in entry.parameters if parameter.type.bits == 64]
+    arguments = {name: BASE + room * index for index, name in enumerate(pointers)}
+    if len(pointers) < len(entry.parameters):
+        arguments["n"] = 32
+    before = machine.memory.data.copy()
+    execution = execute(machine, entry.commands(arguments))
+    machine.close()
+    assert execution.counters.instructions > 4
+    assert (machine.memory.data != before).any()
+    assert execution.counters.dot_product_cycles > 0
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_every_preset_multiplies_matrices(preset):
+    path = next(path for path in EXAMPLES if path.stem == "gemm_f16_f32")
+    random = np.random.default_rng(8)
+    a, b = (random.standard_normal((32, 32)).astype(np.float16) for _ in "ab")
+    outputs = [Output("D", Path("d.npy"), "f32", (32, 32))]
+    entry = parse_module(path.read_text(), path.name).entry()
+    found = [
+        run_program(
+            entry,
+            opener(backend, PRESETS[preset]),
+            arguments={"A": a, "B": b, "n": 32},
+            outputs=outputs,
+            registers=PRESETS[preset].registers,
+        ).outputs["D"]
+        for backend in (Backend.RTL, Backend.GOLDEN)
+    ]
+    np.testing.assert_array_equal(*(array.view(np.uint32) for array in found))
+    np.testing.assert_allclose(found[0], a.astype(float) @ b.astype(float), rtol=1e-4, atol=1e-4)
+
+
+FAULTS = {
+    "no such multiply": (multiply(a_type="bf16"), Cause.ILLEGAL_INSTRUCTION),
+    "no such fragment": (load("a", type="s8"), Cause.ILLEGAL_INSTRUCTION),
+    "fragment beyond the registers": (load("a", 57), Cause.REGISTER_RANGE),
+    "fill beyond the registers": (fill(60, 5), Cause.REGISTER_RANGE),
+    "move beyond the registers": (Move(0, 60, 5), Cause.REGISTER_RANGE),
+    "multiply beyond the registers": (multiply(d=60), Cause.REGISTER_RANGE),
+    "misaligned load": (load(address=BASE + 16), Cause.MISALIGNED_ADDRESS),
+    "misaligned store": (store(address=BASE + 16), Cause.MISALIGNED_ADDRESS),
+    "short stride": (load(stride=15), Cause.SHORT_STRIDE),
+    "misaligned stride": (load(stride=24), Cause.MISALIGNED_STRIDE),
+    "beyond the address width": (load(address=(1 << 32) - 256), Cause.ADDRESS_RANGE),
+    "load from nothing": (load(address=0x100), Cause.READ_DECODE_ERROR),
+    "load past the end": (load(address=BASE + (1 << 14) - 256), Cause.READ_DECODE_ERROR),
+    "store to nothing": (store(address=0x80), Cause.WRITE_DECODE_ERROR),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_golden_and_rtl_fault_alike_and_go_on(name):
+    command, cause = FAULTS[name]
+    machine = LockstepMachine(golden_machine(), rtl_machine())
+    for ordinary in (load("a", 0), load("b", 8, BASE + 512)):
+        machine.execute(ordinary)
+    for _ in range(2):
+        with pytest.raises(Fault) as error:
+            machine.execute(command)
+        assert (error.value.cause, error.value.index) == (cause, 2)
+    for ordinary in (fill(16, 8, 0), multiply(), store(16, BASE + 0x1000)):
+        machine.execute(ordinary)
+    assert machine.counters.instructions == 5
+    machine.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "cause"),
+    [
+        (load(address=BASE + 0x1000), Cause.READ_SLAVE_ERROR),
+        (store(16, BASE + 0x1000), Cause.WRITE_SLAVE_ERROR),
+    ],
+)
+def test_slave_errors_fault_and_change_nothing(rtl, command, cause):
+    registers, data = rtl.read_registers(), rtl.memory.data.copy()
+    rtl.simulation.set_slave_error(BASE + 0x1000, 4096)
+    with pytest.raises(Fault) as error:
+        rtl.execute(command)
+    assert (error.value.cause, error.value.index) == (cause, 0)
+    np.testing.assert_array_equal(rtl.read_registers(), registers)
+    np.testing.assert_array_equal(rtl.memory.data, data)
+    rtl.simulation.set_slave_error(0, 0)
+    rtl.execute(command)
+    assert rtl.counters.instructions == 1
+
+
+@pytest.mark.parametrize("word", [0, 6, 7, 0xFFFFFFFF])
+def test_an_unknown_command_word_is_illegal(rtl, word):
+    assert not rtl.execute_words([(word, 0, 0, 0, 0)])
+    assert rtl.clear_fault() == (Cause.ILLEGAL_INSTRUCTION, 0)
+    assert rtl.execute_words([encode(fill())])
+
+
+def test_a_fault_in_a_batch_drops_what_is_behind_it(rtl):
+    with pytest.raises(Fault) as error:
+        rtl.execute_batch([fill(0), fill(8), load(address=BASE + 8), *[fill(16, 8, 9)] * 20])
+    assert (error.value.cause, error.value.index) == (Cause.MISALIGNED_ADDRESS, 2)
+    assert "address 0x4008" in error.value.detail
+    assert rtl.counters.instructions == 2
+    assert not rtl.read_registers()[16:].any()
+    rtl.execute_batch([fill(16, 8, 9)])
+    assert (rtl.read_registers()[16:24] == 9).all()
+
+
+def test_registers_begin_at_zero_and_are_read_and_written_by_the_host(rtl):
+    assert not rtl.read_registers().any()
+    values = np.random.default_rng(3).integers(0, 1 << 32, (5, 32), dtype=np.uint32)
+    rtl.write_registers(59, values)
+    np.testing.assert_array_equal(rtl.read_registers()[59:], values)
+    assert not rtl.read_registers()[:59].any()
+    with pytest.raises(ValueError, match=r"^registers 60 to 64 must be among 0 to 63$"):
+        rtl.write_registers(60, values)
+    with pytest.raises(ValueError, match=r"^register values must have shape \(count, 32\), not \(5, 4\)$"):
+        rtl.write_registers(0, values[:, :4])
+
+
+def test_the_host_is_refused_what_does_not_exist(rtl):
+    with pytest.raises(HostRefusal):
+        rtl.simulation.read(0x7FFC)
+    assert rtl.simulation.read(0)[0] == 0x4F574D4D
+
+
+def test_counters_add_up(rtl):
+    rtl.execute_batch(
+        [load("a", 0), load("b", 8, BASE + 512), fill(16), multiply(), store(16, BASE + 0x1000)]
+    )
+    counters = rtl.counters
+    assert counters.instructions == 5
+    assert counters.dot_product_cycles == 256
+    assert (counters.read_beats, counters.write_beats) == (2 * 512 // 16, 1024 // 16)
+    assert counters.cycles > 256
+    before = rtl.simulation.cycles
+    rtl.read_registers()
+    assert rtl.simulation.cycles > before
+    assert rtl.counters == counters, "an idle core counts nothing"
+
+
+def test_operands_that_have_no_place_in_the_command(rtl):
+    with pytest.raises(ValueError, match=r"^register must be from 0 to 255, not 256$"):
+        rtl.execute(load(register=256))
+    assert rtl.counters.instructions == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_commands_in_lockstep(seed):
+    """Loads, stores, multiplies, fills and moves, legal and not, with random operands."""
+    random = np.random.default_rng(seed)
+    shapes = [Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16)]
+    timing = BusTiming(stall=int(random.integers(0, 200)), latency=int(random.integers(0, 30)), seed=seed + 1)
+    machine = LockstepMachine(golden_machine(seed), rtl_machine(seed, timing=timing))
+
+    def pick(*choices):
+        return choices[random.integers(len(choices))]
+
+    def register():
+        return int(random.integers(0, 66))
+
+    def place():
+        return {
+            "register": register(),
+            "address": BASE + 16 * int(random.integers(0, 1000)),
+            "stride": pick(None, None, 8 * int(random.integers(0, 9))),
+            "layout": pick("row", "col"),
+            "shape": pick(*shapes),
+        }
+
+    faults = 0
+    for _ in range(60):
+        kind = random.integers(6)
+        if kind < 2:
+            use = pick("a", "b", "c")
+            command = load(use, **place(), type="f16" if use != "c" else pick("f16", "f32"))
+        elif kind == 2:
+            command = store(**place(), type=pick("f16", "f32"))
+        elif kind == 3:
+            command = Fill(register(), int(random.integers(0, 9)), int(random.integers(0, 1 << 32)))
+        elif kind == 4:
+            command = Move(register(), register(), int(random.integers(0, 9)))
+        else:
+            types = {"d_type": pick("f16", "f32"), "c_type": pick("f16", "f32")}
+            command = multiply(*(register() % 60 for _ in range(4)), **types, shape=pick(*shapes))
+        try:
+            machine.execute(command)
+        except Fault:
+            faults += 1
+    machine.close()
+    assert 0 < faults < 60
