@@ -35,8 +35,8 @@ class BulkUnit:
     Parameters
     ----------
     unit : wiring.Component
-        Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers. Its
-        simulation is built once for each Verilog text and kept under ``build/bulk``.
+        Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers.
+        Its simulation is built once for each Verilog text and kept under ``build/bulk``.
 
     Attributes
     ----------
@@ -115,15 +115,27 @@ def _build(text: str, sizes: tuple[str, ...]) -> Path:
     source.write_text(text)
     objects = folder / f"objects-{os.getpid()}"
     _run(
-        [str(VERILATOR_ROOT / "bin" / "verilator"), *_VERILATOR_FLAGS, "--Mdir", str(objects), str(source)]
-        + ["-CFLAGS", " ".join(_COMPILER_FLAGS)]
+        [
+            str(VERILATOR_ROOT / "bin" / "verilator"),
+            *_VERILATOR_FLAGS,
+            "--Mdir",
+            str(objects),
+            str(source),
+            "-CFLAGS",
+            " ".join(_COMPILER_FLAGS),
+        ]
     )
     archives = [f"libV{TOP}.a", "libverilated.a"]
     _run(["make", "-C", str(objects), "-f", f"V{TOP}.mk", "OPT_FAST=-O3", "OPT_SLOW=-O1", *_PCH, *archives])
     unfinished = folder / f"bulk-{os.getpid()}.so"
     _run(
-        ["c++", *_COMPILER_FLAGS, *sizes, f"-I{objects}", f"-isystem{VERILATOR_ROOT / 'include'}", "-shared"]
-        + [
+        [
+            "c++",
+            *_COMPILER_FLAGS,
+            *sizes,
+            f"-I{objects}",
+            f"-isystem{VERILATOR_ROOT / 'include'}",
+            "-shared",
             "-pthread",
             "-o",
             str(unfinished),
