@@ -39,7 +39,7 @@ from hdl.config import CoreConfig
 from hdl.decoder import Decoded, Decoder
 from hdl.dot_product.interface import Multiplicand, Result
 from hdl.geometry import BlockOrder, Pattern
-from hdl.tile_multiplier import TileShape
+from hdl.tile_request import TileShape
 
 CONFIG = CoreConfig()
 F16 = next(family for family in FAMILIES if family.name == "f16")

@@ -18,7 +18,7 @@ from hdl.config import CoreConfig
 from hdl.load_store import LoadStoreRequest
 from hdl.register_mover import MoveRequest
 from hdl.sequencer import Sequencer
-from hdl.tile_multiplier import TileRequest
+from hdl.tile_request import TileRequest
 
 CONFIG = CoreConfig()
 SHAPE = Shape(16, 16, 16)

@@ -1,13 +1,11 @@
 """The fragment crossbar: between the order of memory and the order of lanes and registers."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, ValueLike, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.bank_places import bank_places
 from hdl.config import CoreConfig
 from hdl.geometry import (
     CHUNK_BYTES,
@@ -67,26 +65,11 @@ class FragmentCrossbar(wiring.Component):
     The fragment is written into sixteen byte-wide banks in the order in which it comes and read in the order
     in which it is wanted. Both a chunk (consecutive bytes of a line) and a register word (elements of up to
     sixteen different lines) must touch every bank once; so byte e of a chunk goes to bank
-    ``(e + skew) % 16`` and byte q of a word comes from bank ``(q + rotation) % 16``, with
-
-    ================== ============================ ==============================================
-    pattern            skew of chunk c of line l    rotation of the word of row x, quad g, pair j, half h
-    ================== ============================ ==============================================
-    PACKED             0                            0
-    TRANSPOSED_8       l                            x
-    TRANSPOSED_16      2 l                          2 g
-    TRANSPOSED_32      4 l                          4 g
-    SPLIT              4 (c % 2)                    4 j, lanes 1 and 2 swapped
-    SPLIT_TRANSPOSED   4 (l // 2)                   4 g
-    DOUBLE_TRANSPOSED  4 l                          8 g + 4 h
-    WIDE               4 c                          8 j + 4 h
-    WIDE_TRANSPOSED    4 (l // 2)                   8 g + 4 h
-    ================== ============================ ==============================================
-
-    A bank's own index q then tells which line and chunk its byte of the word lies in. This takes one
-    rotator on either side where a full crossbar would take a multiplexer for every bit. Banks are
-    as wide as the smallest element that is ever transposed: where no 8-bit format is built there are
-    eight of two bytes.
+    ``(e + skew) % 16`` and byte q of a word comes from bank ``(q + rotation) % 16``, with the skews and
+    rotations of `hdl.bank_places`. A bank's own index q then tells which line and chunk its byte of the word
+    lies in. This takes one rotator on either side where a full crossbar would take a multiplexer for every
+    bit. Banks are as wide as the smallest element that is ever transposed: where no 8-bit format is built
+    there are eight of two bytes.
 
     Throughput: one chunk or word per cycle; first all of the fragment goes in (64 cycles at most), then all
     comes out, so that a load whose memory reports an error leaves the registers alone. Latency from
@@ -274,7 +257,7 @@ class FragmentCrossbar(wiring.Component):
         skew = Signal(4)
         word_rotation = Signal(4)
         with m.Switch(pattern):
-            for choice, places in _mappings(line, chunk, quad, x_block, y_block, pairs).items():
+            for choice, places in bank_places(line, chunk, quad, x_block, y_block, pairs).items():
                 if choice in self._patterns:
                     with m.Case(choice):
                         m.d.comb += [skew.eq(places.skew), word_rotation.eq(places.rotation)]
@@ -293,7 +276,7 @@ class FragmentCrossbar(wiring.Component):
             address = Signal(6, name=f"address_{bank}")
             m.d.comb += position.eq(bank * self._bank_bytes - word_rotation)
             with m.Switch(pattern):
-                for choice, places in _mappings(line, chunk, quad, x_block, y_block, pairs).items():
+                for choice, places in bank_places(line, chunk, quad, x_block, y_block, pairs).items():
                     if choice in self._patterns:
                         with m.Case(choice):
                             m.d.comb += [
@@ -303,79 +286,6 @@ class FragmentCrossbar(wiring.Component):
             m.d.comb += address.eq(Mux(in_chunks, _address(line, chunk), _address(word_line, word_chunk)))
             addresses.append(address)
         return rotation, swap, addresses
-
-
-class _Places(NamedTuple):
-    """Where a pattern puts things: skew of a chunk, rotation of a word, home of each byte of a word."""
-
-    skew: ValueLike
-    rotation: ValueLike
-    line: Callable[[Signal], ValueLike]
-    chunk: Callable[[Signal], ValueLike]
-
-
-def _mappings(
-    line: Signal, chunk: Signal, quad: Signal, x_block: Signal, y_block: Signal, pairs: Signal
-) -> dict[Pattern, _Places]:
-    """The table of `FragmentCrossbar` in hardware; `position` is a byte of the word, lanes swapped."""
-    x = Cat(quad, x_block)
-    zero = Const(0, 2)
-    return {
-        Pattern.PACKED: _Places(
-            0,
-            0,
-            lambda position: x,
-            lambda position: y_block,
-        ),
-        Pattern.TRANSPOSED_8: _Places(
-            line[:4],
-            x[:4],
-            lambda position: position,
-            lambda position: x[4:],
-        ),
-        Pattern.TRANSPOSED_16: _Places(
-            Cat(zero[:1], line[:3]),
-            Cat(zero[:1], quad),
-            lambda position: Cat(position[1:], y_block),
-            lambda position: x_block,
-        ),
-        Pattern.TRANSPOSED_32: _Places(
-            Cat(zero, line[:2]),
-            Cat(zero, quad[:2]),
-            lambda position: Cat(position[2:], y_block),
-            lambda position: x[2:],
-        ),
-        Pattern.SPLIT: _Places(
-            Cat(zero, chunk[0]),
-            Cat(zero, pairs[0]),
-            lambda position: x,
-            lambda position: Cat(position[2], y_block),
-        ),
-        Pattern.SPLIT_TRANSPOSED: _Places(
-            Cat(zero, line[1:3]),
-            Cat(zero, quad[:2]),
-            lambda position: Cat(pairs[0], position[2:], y_block),
-            lambda position: x[2:],
-        ),
-        Pattern.DOUBLE_TRANSPOSED: _Places(
-            Cat(zero, line[:2]),
-            Cat(zero, pairs[0], quad[0]),
-            lambda position: position[2:],
-            lambda position: quad[1:],
-        ),
-        Pattern.WIDE: _Places(
-            Cat(zero, chunk[:2]),
-            Cat(zero, pairs),
-            lambda position: quad,
-            lambda position: position[2:],
-        ),
-        Pattern.WIDE_TRANSPOSED: _Places(
-            Cat(zero, line[1:3]),
-            Cat(zero, pairs[0], quad[0]),
-            lambda position: Cat(pairs[1], position[2:]),
-            lambda position: quad[1:],
-        ),
-    }
 
 
 def _address(line: Signal, chunk: Signal) -> Signal:

@@ -26,7 +26,7 @@ from hdl.double_multiplier import DoubleRequest
 from hdl.geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
 from hdl.load_store import CAUSE_BITS, LoadStoreRequest
 from hdl.register_mover import MoveRequest
-from hdl.tile_multiplier import TileRequest, TileShape
+from hdl.tile_request import TileRequest, TileShape
 
 __all__ = ["Decoded", "Decoder"]
 

@@ -10,7 +10,7 @@ from hdl.decoder import Decoded, Decoder
 from hdl.double_multiplier import DoubleRequest
 from hdl.load_store import CAUSE_BITS, LoadStoreRequest
 from hdl.register_mover import MoveRequest
-from hdl.tile_multiplier import TileRequest
+from hdl.tile_request import TileRequest
 
 __all__ = ["Sequencer"]
 

@@ -8,67 +8,18 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.dot_product.interface import DotProductOperands, DotProductResult, Operation, Result
-from hdl.geometry import BlockOrder, block_indices
+from hdl.dot_product.interface import DotProductOperands, DotProductResult, Result
+from hdl.geometry import block_indices
 from hdl.register_file import WORD_BITS, register_read_signature, register_write_signature
+from hdl.tile_request import TileRequest, TileShape
 
-__all__ = ["TileMultiplier", "TileRequest", "TileShape"]
+__all__ = ["TileMultiplier"]
 
 K_HALVES = 2
 """Register words of one row, at most."""
 
 STEPS = 64
 """Words of four results in the largest tile."""
-
-
-class TileShape(enum.Enum, shape=2):
-    """Rows of X times rows of Y."""
-
-    SQUARE_16 = 0
-    """16 times 16."""
-    WIDE_32 = 1
-    """32 times 8."""
-    SQUARE_8 = 2
-    """8 times 8."""
-
-
-class TileRequest(data.Struct):
-    """One tile to be multiplied; register ranges and types have been checked.
-
-    X is the wide multiplicand (`golden.layouts`), of 8, 16 or 32 rows, Y the other one, of 8 or 16. A row is
-    a row of A or a column of B: the hardware does not care which.
-
-    Members
-    -------
-    operation : Operation
-        For the dot-product units.
-    shape : TileShape
-    halves : unsigned(1)
-        A row is two register words; otherwise one.
-    chained : unsigned(1)
-        Each of the two words is a dot product of its own, the first one's result the second one's C.
-    x_order, y_order : BlockOrder
-        How the blocks of the multiplicands are numbered.
-    x_is_b : unsigned(1)
-        X is B and Y is A.
-    x, y, c, d : unsigned(8)
-        First registers of the fragments.
-    hazard : unsigned(1)
-        D overlaps C other than in place, so all of C must be read before the first result is written.
-    """
-
-    operation: Operation
-    tile_shape: TileShape
-    halves: unsigned(1)
-    chained: unsigned(1)
-    x_order: BlockOrder
-    y_order: BlockOrder
-    x_is_b: unsigned(1)
-    x: unsigned(8)
-    y: unsigned(8)
-    c: unsigned(8)
-    d: unsigned(8)
-    hazard: unsigned(1)
 
 
 class _Fetch(enum.Enum, shape=2):

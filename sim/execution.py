@@ -14,7 +14,7 @@ from sim.mismatch import Mismatch
 __all__ = ["Execution", "ProgramFault", "execute"]
 
 _BATCH = 256
-"""Commands handed to the simulated core at once; it overlaps what it can within them."""
+"""Commands handed to the simulated core at once."""
 
 
 class ProgramFault(Exception):
@@ -59,7 +59,7 @@ def execute(
     Parameters
     ----------
     machine : Machine
-        A simulated core is handed many commands at once, so that it can overlap them.
+        A simulated core is handed many commands at once, so that none waits for Python.
     commands : iterable of (Command, object)
         Each with what names its place in the program.
     on_progress : callable

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import InvalidArgument, checked_array
+from golden.arguments import InvalidArgument, checked_array, dtype_of
 from golden.commands import Command, Load, Mma, Store
 from golden.formats import FORMATS
+from golden.fragments import collect, distribute
 from golden.instruction_set import (
     LAYOUTS,
     USES,
@@ -30,6 +31,9 @@ __all__ = ["TileRun", "multiply_tiles"]
 
 _CHUNK = 256
 """Tiles that are in memory at once."""
+
+_UNUSED = 64
+"""Bytes of memory for a matrix that never gets there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,25 +62,27 @@ def multiply_tiles(
     Parameters
     ----------
     instruction : MmaInstruction
-        A `wmma.mma`; A and B lie in memory in its layouts, C and D by rows.
+        Of a `wmma.mma`, A and B lie in memory in its layouts, C and D by rows. An `mma` has no loads: its
+        fragments are written to the registers, and D is read from there.
     operands : sequence of three array_like
         a, b and c, as for `golden.mma`: shapes (..., m, k), (..., k, n), (..., m, n).
     open_machine : callable
         Makes the machine, given the bytes of memory it needs; it is closed in the end.
     on_progress : callable
-        Called with the number of commands that have just been executed, of which a tile has five.
+        Called with the number of commands that have just been executed, of which a tile has five, or one
+        where there are no loads.
 
     Raises
     ------
     golden.arguments.InvalidArgument
-        For an array of the wrong shape or dtype, or an instruction without loads.
+        For an array of the wrong shape or dtype.
     sim.execution.ProgramFault
     sim.mismatch.Mismatch
     """
-    if instruction.mnemonic != "wmma":
-        raise InvalidArgument("instruction", str(instruction), "wmma.mma, whose fragments can be loaded")
     tiles = _Tiles.of(instruction, operands)
     count = len(tiles.a)
+    if instruction.mnemonic == "mma":
+        return _multiply_in_registers(tiles, open_machine, on_progress)
     chunk = max(1, min(count, _CHUNK))
     buffers = Buffers({use: chunk * tiles.tile_bytes(use) for use in USES})
     machine = open_machine(buffers.memory_size)
@@ -97,6 +103,36 @@ def multiply_tiles(
     return TileRun(
         d=d.reshape(*tiles.leading, shape.m, shape.n),
         execution=Execution(counters=counters, seconds=seconds),
+    )
+
+
+def _multiply_in_registers(
+    tiles: "_Tiles", open_machine: Callable[[int], Machine], on_progress: Callable[[int], None]
+) -> TileRun:
+    """Multiply with fragments that are put into the registers from outside."""
+    instruction = tiles.instruction
+    machine = open_machine(Buffers(dict.fromkeys(USES, _UNUSED)).memory_size)
+    first: dict[Use, int] = {}
+    register = 0
+    for use in USES:
+        first[use] = register
+        register += fragment(use, tiles.type(use), instruction.shape).registers
+    multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
+    d = np.zeros((len(tiles.a), *instruction.shape.extent("d")), dtype_of(FORMATS[instruction.d_type]))
+    seconds = 0.0
+    try:
+        for tile, matrices in enumerate(zip(tiles.a, tiles.b, tiles.c, strict=True)):
+            for use, matrix in zip(USES, matrices, strict=False):
+                words = distribute(matrix, use, tiles.type(use), instruction.shape)
+                machine.write_registers(first[use], words)
+            seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
+            words = machine.read_registers()[first["d"] : register]
+            d[tile] = collect(words, "d", instruction.d_type, instruction.shape)
+        counters = machine.counters
+    finally:
+        machine.close()
+    return TileRun(
+        d=d.reshape(*tiles.leading, *d.shape[1:]), execution=Execution(counters=counters, seconds=seconds)
     )
 
 

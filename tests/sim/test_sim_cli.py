@@ -216,10 +216,9 @@ BAD_USAGE = {
         ["mma", INSTRUCTION.replace("m16n16k16", "m8n32k16"), *TILES],
         "a: got shape (3, 16, 16); allowed: shape (..., 8, 16)",
     ),
-    "mma without loads": (
+    "floats for integers": (
         ["mma", "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", *TILES],
-        "instruction: got mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32; "
-        "allowed: wmma.mma, whose fragments can be loaded",
+        "a: got dtype float16; allowed: any integer dtype (values of s8)",
     ),
     "missing matrix": (
         ["mma", INSTRUCTION, "no.npy", *TILES[1:]],

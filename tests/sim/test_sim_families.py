@@ -7,10 +7,9 @@ import pytest
 from golden_captures import captures, instruction_of
 
 import golden
-from golden.commands import Load, Mma, Store
+from golden.commands import Load, Store
 from golden.faults import Fault
 from golden.formats import FORMATS
-from golden.fragments import collect, distribute
 from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.layouts import fragment
 from golden.memory import Memory
@@ -112,18 +111,10 @@ def test_m8n8k16_on_raw_registers(types, saturate):
         saturate=saturate,
     )
     random = np.random.default_rng(sum(map(ord, str(instruction))))
-    machine = RtlMachine(CONFIG, Memory(1 << 12))
-    try:
-        for _ in range(20):
-            matrices = {
-                "a": random.integers(FORMATS[types[0]].minimum, FORMATS[types[0]].maximum + 1, (8, 16)),
-                "b": random.integers(FORMATS[types[1]].minimum, FORMATS[types[1]].maximum + 1, (16, 8)),
-                "c": random.choice([-(2**31), 2**31 - 1, 0, 77], (8, 8)).astype(np.int32),
-            }
-            for register, (use, name) in enumerate((("a", types[0]), ("b", types[1]), ("c", "s32"))):
-                machine.write_registers(5 + register, distribute(matrices[use], use, name, instruction.shape))
-            machine.execute(Mma(instruction, d=21, a=5, b=6, c=7))
-            d = collect(machine.read_registers()[21:23], "d", "s32", instruction.shape)
-            np.testing.assert_array_equal(d, golden.mma(instruction, *matrices.values()))
-    finally:
-        machine.close()
+    a, b = (
+        random.integers(FORMATS[name].minimum, FORMATS[name].maximum + 1, (3, 5, *extent))
+        for name, extent in zip(types, ((8, 16), (16, 8)), strict=True)
+    )
+    c = random.choice([-(2**31), 2**31 - 1, 0, 77], (3, 5, 8, 8)).astype(np.int32)
+    run = multiply_tiles(instruction, (a, b, c), lambda size: open_machine(Backend.LOCKSTEP, CONFIG, size))
+    np.testing.assert_array_equal(run.d, golden.mma(instruction, a, b, c))

@@ -1,0 +1,126 @@
+"""Where the crossbar's banks keep the bytes of a fragment: one row for each pattern.
+
+Byte e of a chunk goes to bank ``(e + skew) % 16``, byte q of a word comes from bank ``(q + rotation) % 16``:
+
+================== =========================== =====================================================
+pattern            skew of chunk c of line l   rotation of the word of row x, quad g, pair j, half h
+================== =========================== =====================================================
+PACKED             0                           0
+TRANSPOSED_8       l                           x
+TRANSPOSED_16      2 l                         2 g
+TRANSPOSED_32      4 l                         4 g
+SPLIT              4 (c % 2)                   4 j, lanes 1 and 2 swapped
+SPLIT_TRANSPOSED   4 (l // 2)                  4 g
+DOUBLE_TRANSPOSED  4 l                         8 g + 4 h
+WIDE               4 c                         8 j + 4 h
+WIDE_TRANSPOSED    4 (l // 2)                  8 g + 4 h
+================== =========================== =====================================================
+
+so that neither meets a bank twice. Lanes 1 and 2 are exchanged where the table says so.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from amaranth.hdl import Cat, Const, Signal, ValueLike
+
+from hdl.geometry import Pattern
+
+__all__ = ["Places", "bank_places"]
+
+
+class Places(NamedTuple):
+    """Where one pattern puts things, in bytes.
+
+    Parameters
+    ----------
+    skew : value
+        Of the current chunk.
+    rotation : value
+        Of the current word.
+    line, chunk : callable
+        Line and chunk that hold the byte at a position of the current word.
+    """
+
+    skew: ValueLike
+    rotation: ValueLike
+    line: Callable[[Signal], ValueLike]
+    chunk: Callable[[Signal], ValueLike]
+
+
+def bank_places(
+    line: Signal, chunk: Signal, quad: Signal, x_block: Signal, y_block: Signal, pairs: Signal
+) -> dict[Pattern, Places]:
+    """The table as hardware.
+
+    Parameters
+    ----------
+    line, chunk : Signal(5), Signal(3)
+        The current chunk.
+    quad, x_block, y_block : Signal
+        The current word: its quad, and the blocks of its register.
+    pairs : Signal(2)
+        Of the register, the bits that tell pairs of columns and halves of f64 apart.
+
+    Returns
+    -------
+    dict of Pattern to Places
+    """
+    x = Cat(quad, x_block)
+    zero = Const(0, 2)
+    return {
+        Pattern.PACKED: Places(
+            0,
+            0,
+            lambda position: x,
+            lambda position: y_block,
+        ),
+        Pattern.TRANSPOSED_8: Places(
+            line[:4],
+            x[:4],
+            lambda position: position,
+            lambda position: x[4:],
+        ),
+        Pattern.TRANSPOSED_16: Places(
+            Cat(zero[:1], line[:3]),
+            Cat(zero[:1], quad),
+            lambda position: Cat(position[1:], y_block),
+            lambda position: x_block,
+        ),
+        Pattern.TRANSPOSED_32: Places(
+            Cat(zero, line[:2]),
+            Cat(zero, quad[:2]),
+            lambda position: Cat(position[2:], y_block),
+            lambda position: x[2:],
+        ),
+        Pattern.SPLIT: Places(
+            Cat(zero, chunk[0]),
+            Cat(zero, pairs[0]),
+            lambda position: x,
+            lambda position: Cat(position[2], y_block),
+        ),
+        Pattern.SPLIT_TRANSPOSED: Places(
+            Cat(zero, line[1:3]),
+            Cat(zero, quad[:2]),
+            lambda position: Cat(pairs[0], position[2:], y_block),
+            lambda position: x[2:],
+        ),
+        Pattern.DOUBLE_TRANSPOSED: Places(
+            Cat(zero, line[:2]),
+            Cat(zero, pairs[0], quad[0]),
+            lambda position: position[2:],
+            lambda position: quad[1:],
+        ),
+        Pattern.WIDE: Places(
+            Cat(zero, chunk[:2]),
+            Cat(zero, pairs),
+            lambda position: quad,
+            lambda position: position[2:],
+        ),
+        Pattern.WIDE_TRANSPOSED: Places(
+            Cat(zero, line[1:3]),
+            Cat(zero, pairs[0], quad[0]),
+            lambda position: Cat(pairs[1], position[2:]),
+            lambda position: quad[1:],
+        ),
+    }
