@@ -145,7 +145,8 @@ class ChunksToBeats(wiring.Component):
         shifted = Signal(2 * WORD_BITS)
         mask = Signal(LANES)
         m.d.comb += [
-            shifted.eq(Cat(held, self.chunks.payload) << (lines.offset << 5)),
+            # The last beat must not change with what follows, even where it is masked.
+            shifted.eq(Cat(held, Mux(closing, 0, self.chunks.payload)) << (lines.offset << 5)),
             self.beats.payload.data.eq(shifted[WORD_BITS:]),
             mask.eq(~0),
             self.beats.payload.strb.eq(Cat(lane.replicate(4) for lane in mask)),
