@@ -13,17 +13,20 @@ __all__ = [
     "boundary_values",
     "cancellations",
     "floating_corners",
-    "specialboundary_values",
+    "least_maximum",
+    "special_values",
     "thresholds",
 ]
 
 
 def floating_corners(mode: Mode, products: int) -> Iterator[tuple[str, Batch]]:
     """Every directed set of a floating-point mode, with its name."""
-    yield "special values", specialboundary_values(mode, products)
+    yield "special values", special_values(mode, products)
     yield "alignment distances", alignment_distances(mode, products)
     yield "cancellations", cancellations(mode, products)
     yield "thresholds", thresholds(mode, products)
+    if mode.a_type == "f16":
+        yield "least Emax", least_maximum(mode, products)
 
 
 def _formats(mode: Mode) -> tuple[FloatFormat, FloatFormat]:
@@ -65,7 +68,7 @@ def _batch(mode: Mode, rows: list[tuple[list[int], list[int], int]]) -> Batch:
     return Batch(mode=mode, a=np.array(a, kind), b=np.array(b, kind), c=np.array(c, kinds[c_format.bits]))
 
 
-def specialboundary_values(mode: Mode, products: int) -> Batch:
+def special_values(mode: Mode, products: int) -> Batch:
     """Every special value in every position, against every other on the other side, with every C."""
     format, c_format = _formats(mode)
     values, cboundary_values = boundary_values(format), boundary_values(c_format)
@@ -196,4 +199,32 @@ def thresholds(mode: Mode, products: int) -> Batch:
                             c_fraction = int(rng.integers(1 << c_format.fraction_bits))
                             c = _word(c_format, exponent, c_fraction, int(rng.integers(2)))
                         rows.append((a, b, c))
+    return _batch(mode, rows)
+
+
+def least_maximum(mode: Mode, products: int) -> Batch:
+    """Ties of the smallest f16 numbers, and one product that lies around the last place of the least Emax.
+
+    Half of the smallest f16 is 2**-25; with no exponent above -21 the last place is 2**-46, and what lies
+    below it must not decide the tie.
+    """
+    format, _ = _formats(mode)
+    rows = []
+    for odd in (1, 3, 5, 7):
+        significand = odd << (format.fraction_bits - odd.bit_length() + 1)
+        fraction = significand - (1 << format.fraction_bits)
+        tie = _word(format, -12 + odd.bit_length() - 1, fraction)
+        for last in range(43, 49):
+            for sign in (0, 1):
+                for tiny_sign in (0, 1):
+                    for raise_maximum in range(4):
+                        a, b = [0] * products, [0] * products
+                        a[0], b[0] = tie, _word(format, -13, 0, sign)
+                        # Subnormals count with exponent -14, so this product has exponent -28.
+                        a[1], b[1] = _word(format, -24), _word(format, 24 - last, 0, tiny_sign)
+                        # Two products that cancel set Emax to -22 .. -19.
+                        exponent = -22 + raise_maximum
+                        for at, cancel in ((2, 0), (3, 1)):
+                            a[at], b[at] = _word(format, -11), _word(format, exponent + 11, 0, cancel)
+                        rows.append((a, b, 0))
     return _batch(mode, rows)

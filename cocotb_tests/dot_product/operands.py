@@ -163,7 +163,7 @@ def _pack_elements(values: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     return np.bitwise_or.reduce(padded << shifts, axis=2).astype(np.uint32)
 
 
-KINDS = ("bits", "near", "cancel", "spread", "tiny", "edge", "special", "sparse", "huge")
+KINDS = ("bits", "near", "cancel", "spread", "tiny", "edge", "special", "sparse", "huge", "tie")
 """Distributions of floating-point operands."""
 
 
@@ -247,6 +247,22 @@ def _random_floats(
         a[rng.random(shape) < 0.85] &= np.uint32(format.sign_mask)
         c[rng.random(count) < 0.5] &= np.uint32(c_format.sign_mask)
         return a, b, c
+    if kind == "tie":
+        # C is an f16; one product is half its last place, another lies just above or below f32's last place.
+        exponent = rng.integers(-4, 8, count)
+        last = rng.integers(9, 24, count)
+        c = ((exponent + c_bias) << c_format.fraction_bits) | (
+            rng.integers(0, 1 << 10, count) << (c_format.fraction_bits - 10)
+        )
+        c |= rng.integers(0, 2, count) << (c_format.bits - 1)
+        a, b = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+        place = format.fraction_bits + format.ignored_bits
+        for column, power in ((0, exponent - 11), (1, exponent - 11 - last)):
+            a[:, column] = ((power // 2 + bias) << place) | (rng.integers(0, 2, count) << (format.bits - 1))
+            b[:, column] = (power - power // 2 + bias) << place
+        order = rng.permuted(np.tile(np.arange(products), (count, 1)), axis=1)
+        a, b = (np.take_along_axis(operand, order, 1).astype(np.uint32) for operand in (a, b))
+        return a, b, c.astype(np.uint32)
     if kind == "cancel":
         a, b, c = draw((bias - 6, bias + 6), (bias - 6, bias + 6), (c_bias - 30, c_bias + 6))
         half = products // 2

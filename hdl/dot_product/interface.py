@@ -10,11 +10,11 @@ class Multiplicand(enum.Enum, shape=3):
     """The element format of both multiplicands of one operation."""
 
     F16 = 0
-    """16 products of f16."""
+    """As many products of f16 as the profile's block has (hopper: 16), in the low bits."""
     BF16 = 1
-    """16 products of bf16."""
+    """Likewise of bf16."""
     TF32 = 2
-    """As many products of tf32 as the profile's block has, in the low bits."""
+    """Likewise of tf32, with the profile's block of that (hopper: 4)."""
     I8 = 3
     """16 products of 8-bit integers, in the low 128 bits."""
     I4 = 4

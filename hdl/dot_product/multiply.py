@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.integers import integer_factors
+from hdl.dot_product.integers import IntegerMode, integer_factors
 from hdl.dot_product.interface import Operation
 from hdl.dot_product.pipeline import register
 from hdl.dot_product.widths import FLOATING, LANES, Widths
@@ -64,15 +64,19 @@ class Multiply(wiring.Component):
         widths = self.widths
         multiplicand = self.operation.multiplicand
         floating = widths.chosen(multiplicand, FLOATING)
-        i8 = widths.chosen(multiplicand, frozenset({"i8"}))
-        i4 = widths.chosen(multiplicand, frozenset({"i4"}))
-        signedness = (self.operation.a_signed, self.operation.b_signed)
+        mode = IntegerMode(
+            widths.chosen(multiplicand, frozenset({"i8"})),
+            widths.chosen(multiplicand, frozenset({"i4"})),
+            self.operation.a_signed,
+            self.operation.b_signed,
+        )
+        late = mode.registered(m)
         for lane in range(LANES):
             a, b = self.significand_a[lane], self.significand_b[lane]
             byte_a, byte_b = (
                 (a[:8], b[:8]) if lane < BYTES else (self.byte_a[lane - BYTES], self.byte_b[lane - BYTES])
             )
-            factors = integer_factors(m, widths, byte_a, byte_b, i8, i4, signedness, f"lane{lane}")
+            factors = integer_factors(m, widths, byte_a, byte_b, mode, late, f"lane{lane}")
             a = register(m, Mux(floating, a, 0), f"a{lane}")
             b = register(m, Mux(floating, b, 0), f"b{lane}")
             left = ~self.distance[lane]
