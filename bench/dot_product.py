@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3, help="place-and-route runs of each configuration")
     parser.add_argument("--only", choices=tuple(CONFIGURATIONS), help="one configuration")
     arguments = parser.parse_args()
-    console = Console()
+    console = Console(width=max(132, Console().width))
     costs: dict[str, Ecp5Cost] = {}
     report: dict[str, Any] = {}
     others = Table("unit", "xc7 LUT", "CARRY4", "FF", "DSP48", "latency", "simulated results/s")
