@@ -33,11 +33,11 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.verilog import generate
 from sim.arguments import UsageError, load_array, parse_argument, parse_output
 from sim.execution import Execution, ProgramFault
-from sim.library import SimulationError
 from sim.machines import Backend, open_machine
 from sim.mismatch import Mismatch
 from sim.program import run_program
 from sim.report import execution_rows, presets_table
+from sim.simulation import SimulationError
 from sim.tiles import multiply_tiles
 from sim.verilate import BuildError
 

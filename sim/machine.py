@@ -15,7 +15,7 @@ from hdl.command import encode
 from hdl.config import CoreConfig
 from sim import host_map
 from sim.build import build_core
-from sim.library import BusTiming, Simulation
+from sim.simulation import BusTiming, Simulation
 from sim.values import describe_command
 
 __all__ = ["RtlMachine"]
@@ -37,7 +37,7 @@ class RtlMachine:
     Raises
     ------
     sim.verilate.BuildError
-    sim.library.SimulationError
+    sim.simulation.SimulationError
         When the waveform cannot be written; from every method, when the hardware breaks a rule.
     """
 

@@ -1,4 +1,4 @@
-// The C interface through which Python drives a Verilated core; see sim/library.py.
+// The C interface through which Python drives a Verilated core; see sim/simulation.py.
 #include <cstdio>
 #include <memory>
 #include <string>

@@ -9,9 +9,9 @@ import pytest
 
 import golden
 from sim.cli import main
-from sim.library import SimulationError
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
+from sim.simulation import SimulationError
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"

@@ -17,11 +17,11 @@ from hdl.command import encode
 from hdl.config import PRESETS
 from sim.arguments import Output
 from sim.execution import execute
-from sim.library import BusTiming, HostRefusal
 from sim.lockstep import LockstepMachine
 from sim.machine import RtlMachine
 from sim.machines import Backend, open_machine
 from sim.program import run_program
+from sim.simulation import BusTiming, HostRefusal
 from sim.tiles import multiply_tiles
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.ptx"))

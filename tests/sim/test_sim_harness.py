@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
-from sim.library import BusTiming, HostRefusal, Simulation, SimulationError
+from sim.simulation import BusTiming, HostRefusal, Simulation, SimulationError
 from sim.verilate import BuildError, build_verilog
 
 COPIER = Path(__file__).with_name("copier.v").read_text()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
-from sim.library import BusTiming, Simulation
+from sim.simulation import BusTiming, Simulation
 from sim.verilate import build_verilog
 
 COPIER = Path(__file__).with_name("copier.v").read_text()
