@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from cocotb_tests.streams import pause_channels
-from hdl.host import REGISTERS, WINDOW
+from hdl.control.host import REGISTERS, WINDOW
 
 __all__ = ["HostPort"]
 

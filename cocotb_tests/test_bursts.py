@@ -9,8 +9,8 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
 from cocotb_tests.unit import unit_design
-from hdl.bursts import BurstGenerator, burst_layout, lines_layout
 from hdl.config import CoreConfig
+from hdl.memory.bursts import BurstGenerator, burst_layout, lines_layout
 
 CONFIG = CoreConfig()
 PAGE = 4096

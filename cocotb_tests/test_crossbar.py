@@ -18,8 +18,8 @@ from golden.formats import FORMATS, IntegerFormat
 from golden.fragments import distribute
 from golden.instruction_set import LoadInstruction, StoreInstruction
 from golden.lines import matrix_to_lines
-from hdl.crossbar import Chunk, CrossbarRequest, FragmentCrossbar
-from hdl.geometry import fragment_geometry, legal_fragments
+from hdl.memory.crossbar import Chunk, CrossbarRequest, FragmentCrossbar
+from hdl.memory.geometry import fragment_geometry, legal_fragments
 
 CONFIG = ALL_FORMATS
 FRAGMENTS = list(legal_fragments(CONFIG))

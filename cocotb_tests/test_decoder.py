@@ -36,10 +36,10 @@ from hdl.command import (
     encode,
 )
 from hdl.config import CoreConfig
-from hdl.decoder import Decoded, Decoder
+from hdl.control.decoder import Decoded, Decoder
 from hdl.dot_product.interface import Multiplicand, Result
-from hdl.geometry import BlockOrder, Pattern
-from hdl.tile_request import TileShape
+from hdl.memory.geometry import BlockOrder, Pattern
+from hdl.multiply.tile_request import TileShape
 
 CONFIG = CoreConfig()
 F16 = next(family for family in FAMILIES if family.name == "f16")

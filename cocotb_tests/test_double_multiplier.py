@@ -21,8 +21,8 @@ from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, start
 from cocotb_tests.unit import unit_design
 from golden.fragments import distribute
 from golden.instruction_set import Shape
-from hdl.double_multiplier import DoubleMultiplier, DoubleRequest
 from hdl.fma64.interface import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
+from hdl.multiply.double_multiplier import DoubleMultiplier, DoubleRequest
 
 SHAPE = Shape(8, 8, 4)
 COUNTS = {"a": 2, "b": 2, "c": 4, "d": 4}

@@ -18,8 +18,8 @@ from cocotb_tests.unit import unit_design
 from golden.layouts import LANES
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS
+from hdl.control.host import IDENTITY, REGISTERS, VERSION, WINDOW, HostInterface
 from hdl.dot_product.interface import Multiplicand
-from hdl.host import IDENTITY, REGISTERS, VERSION, WINDOW, HostInterface
 
 INPUTS = ("busy", "cause", "executed", "progress", "read_beat", "write_beat", "busy_units")
 COUNTERS = ("INSTRUCTIONS", "CYCLES", "DOT_PRODUCT_CYCLES", "READ_BEATS", "WRITE_BEATS")

@@ -24,8 +24,8 @@ from golden.layouts import LANES, fragment
 from golden.lines import gather_lines
 from golden.memory import Memory
 from golden.warp import GoldenMachine
-from hdl.geometry import fragment_geometry, legal_fragments
-from hdl.load_store import LoadStoreRequest, LoadStoreUnit
+from hdl.memory.geometry import fragment_geometry, legal_fragments
+from hdl.memory.load_store import LoadStoreRequest, LoadStoreUnit
 
 CONFIG = replace(ALL_FORMATS, address_bits=24, outstanding_reads=3)
 FRAGMENTS = list(legal_fragments(CONFIG))

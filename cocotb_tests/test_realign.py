@@ -10,8 +10,8 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
 from cocotb_tests.unit import unit_design
-from hdl.crossbar import Chunk
-from hdl.realign import BeatsToChunks, ChunksToBeats, MaskedBeat, RealignRequest
+from hdl.memory.crossbar import Chunk
+from hdl.memory.realign import BeatsToChunks, ChunksToBeats, MaskedBeat, RealignRequest
 
 BEAT = 16
 

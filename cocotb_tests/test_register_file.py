@@ -10,7 +10,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
 from cocotb_tests.unit import unit_design
 from hdl.config import PRESETS
-from hdl.register_file import QUADS, RegisterFile
+from hdl.registers.register_file import QUADS, RegisterFile
 
 LANES = 4
 

@@ -16,7 +16,7 @@ from golden.layouts import LANES
 from golden.memory import Memory
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
-from hdl.register_mover import MoveRequest, RegisterMover
+from hdl.registers.register_mover import MoveRequest, RegisterMover
 
 CONFIG = CoreConfig(registers=32)
 

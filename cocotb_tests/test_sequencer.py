@@ -15,10 +15,10 @@ from golden.faults import Cause
 from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from hdl.command import encode
 from hdl.config import CoreConfig
-from hdl.load_store import LoadStoreRequest
-from hdl.register_mover import MoveRequest
-from hdl.sequencer import Sequencer
-from hdl.tile_request import TileRequest
+from hdl.control.sequencer import Sequencer
+from hdl.memory.load_store import LoadStoreRequest
+from hdl.multiply.tile_request import TileRequest
+from hdl.registers.register_mover import MoveRequest
 
 CONFIG = CoreConfig()
 SHAPE = Shape(16, 16, 16)

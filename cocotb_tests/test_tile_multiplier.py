@@ -26,9 +26,9 @@ from golden.instruction_set import Shape
 from golden.layouts import fragment
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import DotProductOperands, DotProductResult, Multiplicand, Operation, Result
-from hdl.geometry import block_order
-from hdl.tile_multiplier import TileMultiplier
-from hdl.tile_request import TileRequest, TileShape
+from hdl.memory.geometry import block_order
+from hdl.multiply.tile_multiplier import TileMultiplier
+from hdl.multiply.tile_request import TileRequest, TileShape
 
 SHAPES = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
 TYPES = [("f16", "f16"), ("f16", "f32"), ("f32", "f16"), ("f32", "f32")]

@@ -4,8 +4,8 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.bursts import burst_layout
 from hdl.config import CoreConfig
+from hdl.memory.bursts import burst_layout
 
 __all__ = ["HOST_ADDRESS_BITS", "Axi4LiteSignature", "Axi4Signature", "Response"]
 

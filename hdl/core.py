@@ -8,15 +8,15 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.axi import Axi4LiteSignature, Axi4Signature
 from hdl.config import CoreConfig
+from hdl.control.host import HostInterface
+from hdl.control.sequencer import Sequencer
 from hdl.dot_product.unit import DotProductUnit
-from hdl.double_multiplier import DoubleMultiplier
 from hdl.fma64.unit import FusedMultiplyAdd64
-from hdl.host import HostInterface
-from hdl.load_store import LoadStoreUnit
-from hdl.register_file import RegisterFile
-from hdl.register_mover import RegisterMover
-from hdl.sequencer import Sequencer
-from hdl.tile_multiplier import TileMultiplier
+from hdl.memory.load_store import LoadStoreUnit
+from hdl.multiply.double_multiplier import DoubleMultiplier
+from hdl.multiply.tile_multiplier import TileMultiplier
+from hdl.registers.register_file import RegisterFile
+from hdl.registers.register_mover import RegisterMover
 
 __all__ = ["Core"]
 

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from hdl.command import COMMAND_WORDS
 from hdl.config import CoreConfig
+from hdl.control.host import IDENTITY, REGISTERS, VERSION, WINDOW
 from hdl.core import Core
-from hdl.host import IDENTITY, REGISTERS, VERSION, WINDOW
 from hdl.ports import Port, Top
 
 __all__ = ["TOP", "describe", "generate"]

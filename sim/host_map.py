@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from hdl.host import REGISTERS, WINDOW
+from hdl.control.host import REGISTERS, WINDOW
 
 __all__ = [
     "CLEAR",

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.interface import Operation
-from hdl.dot_product.pipeline import register
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES, Widths
+from hdl.pipeline import register
 
 __all__ = ["Align"]
 

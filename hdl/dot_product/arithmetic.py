@@ -12,11 +12,11 @@ from hdl.dot_product.interface import DotProductOperands
 from hdl.dot_product.maximum_exponent import MaximumExponent
 from hdl.dot_product.multiply import Multiply
 from hdl.dot_product.normalize import Normalize
-from hdl.dot_product.pipeline import delay, register
 from hdl.dot_product.popcount import Popcount
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.round import Round
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES, WIDE, Widths
+from hdl.pipeline import delay, register
 
 __all__ = ["Arithmetic"]
 

@@ -8,8 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.interface import DotProductOperands
-from hdl.dot_product.pipeline import register
 from hdl.dot_product.widths import LANES, WIDE, Widths
+from hdl.pipeline import register
 
 __all__ = ["Decode", "Special"]
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.dot_product.pipeline import register
 from hdl.dot_product.widths import Widths
+from hdl.pipeline import register
 
 __all__ = ["Factors", "IntegerMode", "integer_factors"]
 

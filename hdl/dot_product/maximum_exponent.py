@@ -5,8 +5,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.pipeline import delay, register
 from hdl.dot_product.widths import LANES, Widths
+from hdl.pipeline import delay, register
 
 __all__ = ["MaximumExponent"]
 

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import register
+from hdl.pipeline import register
 
 __all__ = ["Popcount"]
 

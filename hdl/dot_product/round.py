@@ -7,8 +7,8 @@ from amaranth.lib.wiring import In, Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.decode import Special
 from hdl.dot_product.interface import Operation, Result
-from hdl.dot_product.pipeline import delay, register
 from hdl.dot_product.widths import INTEGER, Widths
+from hdl.pipeline import delay, register
 
 __all__ = ["Round"]
 

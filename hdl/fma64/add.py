@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import delay, register
 from hdl.fma64.widths import BELOW_PRODUCT, LOW_PRODUCT, PRODUCT, WINDOW
+from hdl.pipeline import delay, register
 
 __all__ = ["Add"]
 

@@ -4,7 +4,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import delay, register
 from hdl.fma64.widths import (
     DISTANCE_BITS,
     EXPONENT_BITS,
@@ -15,6 +14,7 @@ from hdl.fma64.widths import (
     WINDOW_EXPONENT_BITS,
     WINDOW_STEP,
 )
+from hdl.pipeline import delay, register
 
 __all__ = ["Align", "Place"]
 

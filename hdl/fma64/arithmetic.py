@@ -4,7 +4,6 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import delay
 from hdl.fma64.add import Add
 from hdl.fma64.align import Align, Place
 from hdl.fma64.decode import Decode
@@ -12,6 +11,7 @@ from hdl.fma64.interface import FusedMultiplyAdd64Operands
 from hdl.fma64.multiply import Multiply
 from hdl.fma64.normalize import Normalize
 from hdl.fma64.round import Round
+from hdl.pipeline import delay
 
 __all__ = ["Arithmetic"]
 

@@ -4,7 +4,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigne
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import delay, register
 from hdl.fma64.interface import FusedMultiplyAdd64Operands
 from hdl.fma64.widths import (
     DISTANCE_BITS,
@@ -15,6 +14,7 @@ from hdl.fma64.widths import (
     SIGNIFICAND,
     SPECIAL_EXPONENT,
 )
+from hdl.pipeline import delay, register
 
 __all__ = ["Decode", "Signs"]
 

@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import delay, register
 from hdl.fma64.widths import PRODUCT, SIGNIFICAND
+from hdl.pipeline import delay, register
 
 __all__ = ["Multiply"]
 

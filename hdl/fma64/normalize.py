@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import delay, register
 from hdl.fma64.widths import SHIFT_BITS, SIGNIFICAND, WINDOW, WINDOW_EXPONENT_BITS
+from hdl.pipeline import delay, register
 
 __all__ = ["Normalize"]
 

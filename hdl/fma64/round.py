@@ -4,10 +4,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.pipeline import delay, register
 from hdl.fma64.decode import Signs
 from hdl.fma64.interface import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, WINDOW_EXPONENT_BITS
+from hdl.pipeline import delay, register
 
 __all__ = ["Round"]
 

@@ -15,7 +15,7 @@ from golden.layouts import fragment
 from golden.memory import Memory
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
-from hdl.geometry import legal_fragments
+from hdl.memory.geometry import legal_fragments
 from sim.lockstep import LockstepMachine
 from sim.machine import RtlMachine
 from sim.machines import Backend, open_machine

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 from hdl.fma64.interface import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
-from hdl.register_file import QUADS, WORD_BITS, register_read_signature, register_write_signature
+from hdl.registers.register_file import QUADS, WORD_BITS, register_read_signature, register_write_signature
 
 __all__ = ["DoubleMultiplier", "DoubleRequest"]
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.geometry import CHUNK_BYTES
+from hdl.memory.geometry import CHUNK_BYTES
 
 __all__ = ["STRIDE_BITS", "BurstGenerator", "burst_layout", "lines_layout"]
 

@@ -9,8 +9,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.crossbar import Chunk
-from hdl.register_file import WORD_BITS
+from hdl.memory.crossbar import Chunk
+from hdl.registers.register_file import WORD_BITS
 
 __all__ = ["BeatsToChunks", "ChunksToBeats", "MaskedBeat", "RealignRequest"]
 

@@ -8,12 +8,12 @@ from amaranth.lib.wiring import In, Out, connect
 from golden.faults import Cause
 from golden.layouts import fragment
 from hdl.axi import Axi4Signature, Response
-from hdl.bursts import STRIDE_BITS, BurstGenerator
 from hdl.config import CoreConfig
-from hdl.crossbar import FragmentCrossbar
-from hdl.geometry import CHUNK_BYTES, FragmentGeometry, legal_fragments
-from hdl.realign import BeatsToChunks, ChunksToBeats, MaskedBeat, RealignRequest
-from hdl.register_file import register_read_signature, register_write_signature
+from hdl.memory.bursts import STRIDE_BITS, BurstGenerator
+from hdl.memory.crossbar import FragmentCrossbar
+from hdl.memory.geometry import CHUNK_BYTES, FragmentGeometry, legal_fragments
+from hdl.memory.realign import BeatsToChunks, ChunksToBeats, MaskedBeat, RealignRequest
+from hdl.registers.register_file import register_read_signature, register_write_signature
 
 __all__ = ["CAUSE_BITS", "LoadStoreRequest", "LoadStoreUnit"]
 

@@ -6,11 +6,11 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS, Opcode
 from hdl.config import CoreConfig
-from hdl.decoder import Decoded, Decoder
-from hdl.double_multiplier import DoubleRequest
-from hdl.load_store import CAUSE_BITS, LoadStoreRequest
-from hdl.register_mover import MoveRequest
-from hdl.tile_request import TileRequest
+from hdl.control.decoder import Decoded, Decoder
+from hdl.memory.load_store import CAUSE_BITS, LoadStoreRequest
+from hdl.multiply.double_multiplier import DoubleRequest
+from hdl.multiply.tile_request import TileRequest
+from hdl.registers.register_mover import MoveRequest
 
 __all__ = ["Sequencer"]
 

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.register_file import register_read_signature, register_write_signature
+from hdl.registers.register_file import register_read_signature, register_write_signature
 
 __all__ = ["MoveRequest", "RegisterMover"]
 

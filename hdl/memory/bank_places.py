@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Signal, ValueLike
 
-from hdl.geometry import Pattern
+from hdl.memory.geometry import Pattern
 
 __all__ = ["Places", "bank_places"]
 

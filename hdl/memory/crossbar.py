@@ -5,9 +5,9 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hdl.bank_places import bank_places
 from hdl.config import CoreConfig
-from hdl.geometry import (
+from hdl.memory.bank_places import bank_places
+from hdl.memory.geometry import (
     CHUNK_BYTES,
     FragmentGeometry,
     Pattern,
@@ -16,7 +16,7 @@ from hdl.geometry import (
     legal_fragments,
     log2_exact,
 )
-from hdl.register_file import QUADS, WORD_BITS
+from hdl.registers.register_file import QUADS, WORD_BITS
 
 __all__ = ["Chunk", "CrossbarRequest", "FragmentCrossbar"]
 
@@ -66,8 +66,8 @@ class FragmentCrossbar(wiring.Component):
     in which it is wanted. Both a chunk (consecutive bytes of a line) and a register word (elements of up to
     sixteen different lines) must touch every bank once; so byte e of a chunk goes to bank
     ``(e + skew) % 16`` and byte q of a word comes from bank ``(q + rotation) % 16``, with the skews and
-    rotations of `hdl.bank_places`. A bank's own index q then tells which line and chunk its byte of the word
-    lies in. This takes one rotator on either side where a full crossbar would take a multiplexer for every
+    rotations of `hdl.memory.bank_places`. A bank's own index q then tells which line and chunk its byte of
+    the word lies in. This takes one rotator on either side where a full crossbar would take a multiplexer for every
     bit. Banks are as wide as the smallest element that is ever transposed: where no 8-bit format is built
     there are eight of two bytes.
 

@@ -1,4 +1,4 @@
-"""Registers between the stages of the dot-product unit."""
+"""Registers between the stages of a pipeline that never stops."""
 
 from amaranth.hdl import Module, Signal, ValueLike
 

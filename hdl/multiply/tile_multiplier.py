@@ -9,9 +9,9 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import DotProductOperands, DotProductResult, Result
-from hdl.geometry import block_indices
-from hdl.register_file import WORD_BITS, register_read_signature, register_write_signature
-from hdl.tile_request import TileRequest, TileShape
+from hdl.memory.geometry import block_indices
+from hdl.multiply.tile_request import TileRequest, TileShape
+from hdl.registers.register_file import WORD_BITS, register_read_signature, register_write_signature
 
 __all__ = ["TileMultiplier"]
 

@@ -4,7 +4,7 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
 from hdl.dot_product.interface import Operation
-from hdl.geometry import BlockOrder
+from hdl.memory.geometry import BlockOrder
 
 __all__ = ["TileRequest", "TileShape"]
 

@@ -22,11 +22,11 @@ from hdl.command import (
 )
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import Multiplicand, Result
-from hdl.double_multiplier import DoubleRequest
-from hdl.geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
-from hdl.load_store import CAUSE_BITS, LoadStoreRequest
-from hdl.register_mover import MoveRequest
-from hdl.tile_request import TileRequest, TileShape
+from hdl.memory.geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
+from hdl.memory.load_store import CAUSE_BITS, LoadStoreRequest
+from hdl.multiply.double_multiplier import DoubleRequest
+from hdl.multiply.tile_request import TileRequest, TileShape
+from hdl.registers.register_mover import MoveRequest
 
 __all__ = ["Decoded", "Decoder"]
 

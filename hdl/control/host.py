@@ -12,8 +12,8 @@ from hdl.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
 from hdl.command import COMMAND_BITS, COMMAND_WORDS
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import Multiplicand
-from hdl.load_store import CAUSE_BITS
-from hdl.register_file import register_read_signature, register_write_signature
+from hdl.memory.load_store import CAUSE_BITS
+from hdl.registers.register_file import register_read_signature, register_write_signature
 
 __all__ = ["IDENTITY", "REGISTERS", "VERSION", "WINDOW", "HostInterface"]
 

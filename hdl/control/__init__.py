@@ -1,0 +1,1 @@
+"""Commands: from the host to the units."""

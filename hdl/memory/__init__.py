@@ -1,0 +1,1 @@
+"""Loads and stores: from the memories to the registers and back."""

@@ -1,0 +1,1 @@
+"""Walking tiles through the arithmetic units."""

@@ -1,0 +1,1 @@
+"""The fragment registers and what stays within them."""
