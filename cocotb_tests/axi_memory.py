@@ -22,9 +22,20 @@ class _Read(AxiSlaveRead):  # type: ignore[misc]
         self._response = AxiResp.OKAY
         self._send = self.r_channel.send
         self.r_channel.send = self._answer
+        self._receive = self.ar_channel.recv
+        self.ar_channel.recv = self._take
+        self._beat = 0
+        self._step = 0
+
+    async def _take(self) -> Any:
+        burst = await self._receive()
+        self._beat, self._step = int(burst.araddr), 1 << int(burst.arsize)
+        return burst
 
     async def _read(self, address: int, length: int) -> bytes:
-        self._response = self._owner.response(address)
+        """Give the whole width of the bus, of which the beat may be a part."""
+        self._response = self._owner.response(self._beat)
+        self._beat += self._step
         if self._response != AxiResp.OKAY:
             return bytes(length)
         return self._owner.memory.read(address, length).tobytes()
@@ -68,7 +79,7 @@ class BusMemory:
     Attributes
     ----------
     faults : dict of int to AxiResp
-        Addresses of beats that are answered otherwise than with OKAY.
+        Addresses of beats that are answered otherwise than with OKAY, multiples of 16, or of 8 on a bus of 8.
     """
 
     def __init__(self, dut: Any, memory: Memory) -> None:
@@ -79,13 +90,19 @@ class BusMemory:
         arguments = {"reset": dut.aresetn, "reset_active_level": False}
         self._write = _Write(self, bus.write, dut.aclk, **arguments)
         self._read = _Read(self, bus.read, dut.aclk, **arguments)
+        self._beat_bytes = min(len(dut.m_axi_wdata) // 8, 16)
 
     def response(self, address: int) -> AxiResp:
         """What the beat that holds this address is answered with."""
-        beat = address // 16 * 16
+        beat = address // self._beat_bytes * self._beat_bytes
         if beat in self.faults:
             return self.faults[beat]
-        return AxiResp.OKAY if self.memory.contains(beat, 16) else AxiResp.DECERR
+        return AxiResp.OKAY if self.memory.contains(beat, self._beat_bytes) else AxiResp.DECERR
+
+    def hold(self, channel: str, *, hold: bool) -> None:
+        """Stop a channel, one of ``ar``, ``r``, ``aw``, ``w`` and ``b``, or let it go on."""
+        side = self._read if channel in ("ar", "r") else self._write
+        getattr(side, f"{channel}_channel").pause = hold
 
     def pause(self, rng: random.Random, share: float) -> None:
         """Make every channel wait in `share` of the cycles, each at its own times."""

@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from cocotb_tests.streams import pause_channels
-from hdl.control.host import REGISTERS, WINDOW
+from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
 
 __all__ = ["HostPort"]
 
@@ -77,6 +77,14 @@ class HostPort:
     async def write_lane(self, register: int, lane: int, value: int) -> AxiResp:
         """Write one lane of a fragment register through the window."""
         return await self.write_word(WINDOW + 128 * register + 4 * lane, value)
+
+    async def read_shared(self, word: int) -> tuple[int, AxiResp]:
+        """Read one 32-bit word of the on-chip memory."""
+        return await self.read_word(SHARED_WINDOW + 4 * word)
+
+    async def write_shared(self, word: int, value: int) -> AxiResp:
+        """Write one 32-bit word of the on-chip memory."""
+        return await self.write_word(SHARED_WINDOW + 4 * word, value)
 
 
 async def _watch(dut: Any, channel: str, fields: tuple[str, ...]) -> None:

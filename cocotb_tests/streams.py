@@ -80,6 +80,7 @@ class StreamSource:
         self._waiting: deque[int] = deque()
         self._empty = Event()
         self._empty.set()
+        self._active = False
         self._valid.value = 0
         cocotb.start_soon(self._drive())
 
@@ -93,6 +94,13 @@ class StreamSource:
         """Wait until everything has been taken."""
         await self._empty.wait()
 
+    def drop(self) -> None:
+        """Take back all that has not been taken, also what is being offered."""
+        self._waiting.clear()
+        self._empty.set()
+        self._active = False
+        self._valid.value = 0
+
     async def send(self, *payloads: int) -> None:
         """Queue payloads and wait until they have been taken."""
         self.put(*payloads)
@@ -100,19 +108,18 @@ class StreamSource:
 
     async def _drive(self) -> None:
         edge = RisingEdge(self._clock)
-        active = False
         while True:
             await edge
-            if active and self._ready.value:
-                active = False
+            if self._active and self._ready.value:
+                self._active = False
                 self._waiting.popleft()
                 if not self._waiting:
                     self._empty.set()
-            if not active:
-                active = bool(self._waiting) and not next(self._pause)
-                if active:
+            if not self._active:
+                self._active = bool(self._waiting) and not next(self._pause)
+                if self._active:
                     self._payload.value = self._waiting[0]
-                self._valid.value = active
+                self._valid.value = self._active
 
 
 class StreamMonitor:

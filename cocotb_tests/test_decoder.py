@@ -2,13 +2,19 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import cocotb
+import pytest
 from amaranth.lib import data
 from cocotb.triggers import Timer
 
+from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.runner import parameters
 from cocotb_tests.unit import unit_design
 from golden.commands import Command, Load, Mma, Store
 from golden.faults import Cause
@@ -35,13 +41,19 @@ from hdl.command import (
     RegisterCommand,
     encode,
 )
-from hdl.config import CoreConfig
+from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.decoder import Decoded, Decoder
+from hdl.control.scoreboard import Unit
 from hdl.dot_product.interface import Multiplicand, Result
-from hdl.memory.geometry import BlockOrder, Pattern
-from hdl.multiply.tile_request import TileShape
+from hdl.memory.geometry import BlockOrder, Pattern, legal_fragments
+from hdl.multiply.tile.request import TileShape
 
 CONFIG = CoreConfig()
+CONFIGS = {
+    "f16": CONFIG,
+    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000),
+    "integers": CoreConfig(dot_product=DotProductConfig(formats=frozenset({"i8", "b1"}))),
+}
 F16 = next(family for family in FAMILIES if family.name == "f16")
 DECODED = data.Layout.cast(Decoded)
 
@@ -98,8 +110,14 @@ def check_memory(command: Load | Store, form: FragmentLayout, decoded: Any) -> N
     request, geometry = decoded.memory, decoded.memory.geometry
     bits = FORMATS[instruction.type].bits
     assert decoded.cause == 0, command
-    assert decoded.opcode == (Opcode.STORE if isinstance(command, Store) else Opcode.LOAD).value
-    assert request.store == isinstance(command, Store)
+    held = set(range(command.register, command.register + form.registers))
+    if isinstance(command, Store):
+        assert decoded.unit is Unit.STORE
+        assert footprint(decoded) == ([held], set())
+    else:
+        assert decoded.unit is Unit.LOAD
+        assert footprint(decoded) == ([], held)
+    assert request.space == SPACES.index(instruction.space)
     assert request.register == command.register
     assert request.address == command.address
     assert request.has_stride == (command.stride is not None)
@@ -174,7 +192,7 @@ def check_multiply(command: Mma, shape: Shape, decoded: Any) -> None:
     c, d = fragment("c", instruction.c_type, shape), fragment("d", instruction.d_type, shape)
     x, y = (b, a) if shape.n == 32 else (a, b)
     assert decoded.cause == 0, command
-    assert decoded.opcode == Opcode.MMA.value
+    assert decoded.unit is Unit.TILE
     assert tile.tile_shape == (TileShape.WIDE_32 if 32 in (shape.m, shape.n) else TileShape.SQUARE_16)
     assert tile.halves
     assert not tile.chained
@@ -197,10 +215,21 @@ def check_multiply(command: Mma, shape: Shape, decoded: Any) -> None:
             ("f16", "f32"): Result.F16_FROM_F32,
         }[instruction.d_type, instruction.c_type]
     )
-    c_range = set(range(command.c, command.c + c.registers))
-    d_range = set(range(command.d, command.d + d.registers))
-    in_place = command.c == command.d and instruction.c_type == instruction.d_type
-    assert tile.hazard == (bool(c_range & d_range) and not in_place), command
+    reads = [
+        set(range(first, first + form.registers))
+        for first, form in ((command.a, a), (command.b, b), (command.c, c))
+    ]
+    assert footprint(decoded) == (reads, set(range(command.d, command.d + d.registers)))
+
+
+def footprint(decoded: Any) -> tuple[list[set[int]], set[int]]:
+    """The registers that a decoded command reads, operand by operand, and those it writes."""
+
+    def registers(operand: Any) -> set[int]:
+        return set(range(operand.first, operand.last + 1)) if operand.valid else set()
+
+    reads = [registers(operand) for operand in decoded.footprint.reads]
+    return [operand for operand in reads if operand], registers(decoded.footprint.write)
 
 
 async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers: int) -> None:
@@ -351,5 +380,112 @@ def expected_multiply_cause(bits: int, registers: int, formats: frozenset[str]) 
     return 0 if fits else Cause.REGISTER_RANGE
 
 
-def test_decoder(simulate: Simulate) -> None:
-    simulate(unit_design("decoder", Decoder(CONFIG)), __name__)
+@cocotb.test
+async def every_family(dut: Any) -> None:
+    """Every multiply, load and store of all formats: its unit, its registers, and the f64 request."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    units: Counter[Unit] = Counter()
+    for use, name, shape, layout in legal_fragments(config):
+        space = rng.choice(SPACES if config.shared_bytes else ("global", "generic"))
+        held = fragment(use, name, shape).registers
+        register = rng.randrange(config.registers - held + 1)
+        common = {"layout": layout, "shape": shape, "type": name, "space": space}
+        command: Command = (
+            Store(StoreInstruction(**common), register, 0)
+            if use == "d"
+            else Load(LoadInstruction(use=use, **common), register, 0)
+        )
+        decoded = await decode(dut, bits_of(command))
+        assert decoded.cause == 0, command
+        registers = set(range(register, register + held))
+        assert footprint(decoded) == (([registers], set()) if use == "d" else ([], registers))
+        units[decoded.unit] += 1
+        past = type(command)(command.instruction, config.registers - held + 1, 0)
+        assert (await decode(dut, bits_of(past))).cause == Cause.REGISTER_RANGE
+    for instruction in multiplies(config):
+        types = {
+            "a": instruction.a_type,
+            "b": instruction.b_type,
+            "c": instruction.c_type,
+            "d": instruction.d_type,
+        }
+        held_by = {use: fragment(use, name, instruction.shape).registers for use, name in types.items()}
+        first = {use: rng.randrange(config.registers - count + 1) for use, count in held_by.items()}
+        decoded = await decode(dut, bits_of(Mma(instruction, **first)))
+        assert decoded.cause == 0, instruction
+        ranges = {use: set(range(first[use], first[use] + count)) for use, count in held_by.items()}
+        assert footprint(decoded) == ([ranges[use] for use in "abc"], ranges["d"])
+        double = instruction.a_type == "f64"
+        assert decoded.unit is (Unit.DOUBLE if double else Unit.TILE)
+        if double:
+            request = decoded.double
+            assert (request.a, request.b, request.c, request.d) == tuple(first[use] for use in "abcd")
+            assert ROUNDINGS[request.rounding] == (instruction.rounding or "rn")
+        units[decoded.unit] += 1
+    expected = {Unit.LOAD, Unit.STORE, Unit.TILE} | ({Unit.DOUBLE} if config.double_units else set())
+    assert set(units) == expected
+
+
+@cocotb.test
+async def absent_formats_and_spaces(dut: Any) -> None:
+    """What the configuration leaves out is an illegal instruction."""
+    config = CONFIGS[parameters()["config"]]
+    present = list(legal_fragments(config))
+    for use, name, shape, layout in legal_fragments(ALL_FORMATS):
+        for space in SPACES:
+            common = {"layout": layout, "shape": shape, "type": name, "space": space}
+            command: Command = (
+                Store(StoreInstruction(**common), 0, 0)
+                if use == "d"
+                else Load(LoadInstruction(use=use, **common), 0, 0)
+            )
+            held = (use, name, shape, layout) in present and (space != "shared" or config.shared_bytes > 0)
+            cause = 0 if held else Cause.ILLEGAL_INSTRUCTION
+            assert (await decode(dut, bits_of(command))).cause == cause, command
+    absent = [family for family in FAMILIES if family not in config.families]
+    for instruction in multiplies(ALL_FORMATS):
+        cause = Cause.ILLEGAL_INSTRUCTION if instruction.family in absent else 0
+        assert (await decode(dut, bits_of(Mma(instruction, 0, 0, 0, 0)))).cause == cause, instruction
+
+
+def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
+    """Every multiply of the configuration's families, each modifier once."""
+    for family in config.families:
+        fixed = family.fixed_layout or family.mnemonic != "wmma"
+        for shape, a_type, b_type, c_type, d_type in product(
+            family.shapes,
+            family.multiplicands,
+            family.multiplicands,
+            family.accumulators,
+            family.accumulators,
+        ):
+            if a_type != b_type and not family.mixed:
+                continue
+            for rounding, operation, saturate in product(
+                family.roundings or (None,), family.operations or (None,), (False, True)
+            ):
+                if saturate and family.saturate == "never":
+                    continue
+                yield MmaInstruction(
+                    mnemonic=family.mnemonic,
+                    shape=shape,
+                    a_layout="row" if fixed else "col",
+                    b_layout="col",
+                    a_type=a_type,
+                    b_type=b_type,
+                    c_type=c_type,
+                    d_type=d_type,
+                    rounding=rounding,
+                    operation=operation,
+                    saturate=saturate,
+                )
+
+
+ANY = ("every_family", "absent_formats_and_spaces")
+
+
+@pytest.mark.parametrize("config", list(CONFIGS))
+def test_decoder(simulate: Simulate, config: str) -> None:
+    design = unit_design(f"decoder_{config}", Decoder(CONFIGS[config]))
+    simulate(design, __name__, values={"config": config}, cases=() if config == "f16" else ANY)

@@ -1,6 +1,7 @@
 """The host interface: cocotbext-axi's AXI4-Lite master in front, the core's signals behind."""
 
 import random
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import cocotb
@@ -11,18 +12,31 @@ from cocotbext.axi import AxiResp
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.host_port import HostPort
-from cocotb_tests.register_model import RegisterModel
+from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.runner import parameters
-from cocotb_tests.streams import StreamSink, start
+from cocotb_tests.shared_words import SharedWords
+from cocotb_tests.streams import StreamMonitor, StreamSink, pauses, reset, start
 from cocotb_tests.unit import unit_design
 from golden.layouts import LANES
 from hdl.command import COMMAND_WORDS
-from hdl.config import PRESETS
-from hdl.control.host import IDENTITY, REGISTERS, VERSION, WINDOW, HostInterface
+from hdl.config import PRESETS, CoreConfig
+from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW, HostInterface
 from hdl.dot_product.interface import Multiplicand
 
-INPUTS = ("busy", "cause", "executed", "progress", "read_beat", "write_beat", "busy_units")
-COUNTERS = ("INSTRUCTIONS", "CYCLES", "DOT_PRODUCT_CYCLES", "READ_BEATS", "WRITE_BEATS")
+INCREMENTS = {
+    "CYCLES": "busy",
+    "DOT_PRODUCT_CYCLES": "busy_units",
+    "READ_BEATS": "read_beat",
+    "WRITE_BEATS": "write_beat",
+    "STALL_REGISTERS": "stall_registers",
+    "STALL_MEMORY": "stall_memory",
+    "STALL_UNIT": "stall_unit",
+    "STALL_EMPTY": "stall_empty",
+}
+"""The counters that count, and what each counts."""
+INPUTS = ("cause", "executed", "progress", "shared_ready", *INCREMENTS.values())
+COUNTERS = ("INSTRUCTIONS", *INCREMENTS)
+F64_BIT = 6
 
 
 async def host_of(dut: Any, pause: float = 0.2) -> tuple[HostPort, random.Random]:
@@ -31,6 +45,8 @@ async def host_of(dut: Any, pause: float = 0.2) -> tuple[HostPort, random.Random
     for name in INPUTS:
         getattr(dut, name).value = 0
     dut.commands_ready.value = 0
+    dut.read_ready.value = 0
+    dut.write_ready.value = 0
     host = HostPort(dut)
     host.pause(rng, pause)
     await start(dut)
@@ -39,20 +55,32 @@ async def host_of(dut: Any, pause: float = 0.2) -> tuple[HostPort, random.Random
 
 @cocotb.test
 async def constants(dut: Any) -> None:
-    """What never changes."""
+    """What never changes, each value where it belongs."""
     host, _ = await host_of(dut)
-    config = PRESETS[parameters()["preset"]]
+    config = configuration()
     assert await host.get("IDENTITY") == IDENTITY == int.from_bytes(b"OWMM", "big")
-    assert await host.get("VERSION") == VERSION
+    assert await host.get("VERSION") == VERSION == 0x200
     formats = await host.get("FORMATS")
-    assert {
-        item.name.lower() for item in Multiplicand if formats >> item.value & 1
-    } == config.dot_product.formats
+    named = {item.name.lower() for item in Multiplicand if formats >> item.value & 1}
+    assert named == config.dot_product.formats
+    assert formats >> F64_BIT == (1 if config.double_units else 0)
+    assert F64_BIT not in {item.value for item in Multiplicand}
     sizes = await host.get("CONFIGURATION")
     assert sizes & 0xFFFF == config.registers
     assert sizes >> 16 & 0xFF == config.dot_product_units
     assert sizes >> 24 == config.queue_depth - 1
+    units = await host.get("UNITS")
+    assert units & 0xFF == config.double_units
+    assert units >> 8 == config.word_quads
+    memory = await host.get("MEMORY")
+    assert memory & 0xFF == config.address_bits
+    assert (memory >> 8 & 0xFF) * 8 == config.data_bits
+    assert memory >> 16 == config.outstanding_reads
+    assert await host.get("SHARED_SIZE") == config.shared_bytes
+    base = await host.get("SHARED_BASE") | await host.get("SHARED_BASE_HIGH") << 32
+    assert base == (config.shared_base if config.shared_bytes else 0)
     assert await host.get("CONTROL") == 0
+    assert await host.get("MODE") == 0
     assert await host.get("STATUS") == config.queue_depth << 8
 
 
@@ -60,12 +88,20 @@ async def constants(dut: Any) -> None:
 async def every_address(dut: Any) -> None:
     """Addresses without a register, misaligned ones and partial writes are refused and change nothing."""
     host, rng = await host_of(dut, 0)
-    registers = RegisterModel(dut, PRESETS[parameters()["preset"]].registers)
+    config = configuration()
+    registers = RegisterPorts(dut, config)
+    shared = SharedWords(dut, config)
     readable = {address for name, address in REGISTERS.items() if name != "COMMAND"}
     readable |= {REGISTERS[name] + 4 for name in COUNTERS}
-    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE")}
+    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE")}
     writable |= {REGISTERS["COMMAND"] + 4 * index for index in range(COMMAND_WORDS)}
-    for address in [*range(0, 0x100, 4), *(4 * rng.randrange(0x40, 0x2000) for _ in range(40))]:
+    nowhere = (WINDOW, 2 * WINDOW, SHARED_WINDOW)
+    for address in [
+        *range(0, 0x200, 4),
+        *(4 * rng.randrange(0x40, nowhere[0] // 4) for _ in range(40)),
+        *(4 * rng.randrange(nowhere[1] // 4, nowhere[2] // 4) for _ in range(40)),
+        *(0x10000 << bit for bit in range(2)),
+    ]:
         _, response = await host.read_word(address)
         assert (response == AxiResp.OKAY) == (address in readable), f"read {address:#x}"
         assert response in (AxiResp.OKAY, AxiResp.SLVERR)
@@ -73,13 +109,14 @@ async def every_address(dut: Any) -> None:
             continue
         response = await host.write_word(address, 0)
         assert (response == AxiResp.OKAY) == (address in writable), f"write {address:#x}"
-    for address in sorted(writable | {WINDOW, WINDOW + 4}):
+    for address in sorted(writable | {WINDOW, WINDOW + 4, SHARED_WINDOW, SHARED_WINDOW + 4}):
         for offset, count in ((0, 1), (0, 2), (1, 3), (3, 1)):
             answer = await host.master.write(address + offset, b"\xff" * count)
             assert answer.resp == AxiResp.SLVERR, f"{count} bytes at {address + offset:#x}"
     assert await host.get("INTERRUPT_ENABLE") == 0
+    assert await host.get("MODE") == 0
     assert await host.get("STATUS") & 1 == 0
-    assert registers.writes == 0
+    assert registers.writes == shared.writes == 0
 
 
 @cocotb.test
@@ -128,7 +165,7 @@ async def words_stay(dut: Any) -> None:
 
 @cocotb.test
 async def faults_and_clear(dut: Any) -> None:
-    """A fault shows with index and progress and holds the queue; clear drops what is queued, once."""
+    """A fault shows with index and progress; what is queued stays until clear drops it, once."""
     host, rng = await host_of(dut)
     depth = PRESETS[parameters()["preset"]].queue_depth
     clears = 0
@@ -146,9 +183,6 @@ async def faults_and_clear(dut: Any) -> None:
         await host.push([rng.getrandbits(32) for _ in range(COMMAND_WORDS)])
         cause, index, progress = rng.randrange(1, 11), rng.getrandbits(32), rng.getrandbits(16)
         dut.cause.value, dut.executed.value, dut.progress.value = cause, index, progress
-        await RisingEdge(dut.aclk)
-        await RisingEdge(dut.aclk)
-        assert not dut.commands_valid.value, "a command during a fault"
         await host.push([rng.getrandbits(32) for _ in range(COMMAND_WORDS)])
         status = await host.get("STATUS")
         assert status >> 1 & 1
@@ -156,6 +190,7 @@ async def faults_and_clear(dut: Any) -> None:
         assert await host.get("FAULT_CAUSE") == cause
         assert await host.get("FAULT_INDEX") == index
         assert await host.get("FAULT_PROGRESS") == progress
+        assert dut.commands_valid.value
         await host.set("CONTROL", 0)
         assert clears == round_number - 1
         await host.set("CONTROL", 1)
@@ -188,24 +223,16 @@ async def counters(dut: Any) -> None:
     host, rng = await host_of(dut)
     await host.set("CONTROL", 1)
     units = PRESETS[parameters()["preset"]].dot_product_units
-    before = {name: await host.counter(name) for name in COUNTERS[1:]}
-    expected = dict.fromkeys(COUNTERS[1:], 0)
+    before = {name: await host.counter(name) for name in INCREMENTS}
+    expected = dict.fromkeys(INCREMENTS, 0)
     for _ in range(500):
-        drive = {
-            "CYCLES": rng.getrandbits(1),
-            "DOT_PRODUCT_CYCLES": rng.randrange(units + 1),
-            "READ_BEATS": rng.getrandbits(1),
-            "WRITE_BEATS": rng.getrandbits(1),
-        }
-        dut.busy.value = drive["CYCLES"]
-        dut.busy_units.value = drive["DOT_PRODUCT_CYCLES"]
-        dut.read_beat.value = drive["READ_BEATS"]
-        dut.write_beat.value = drive["WRITE_BEATS"]
-        for name, count in drive.items():
+        for name, port in INCREMENTS.items():
+            count = rng.randrange(units + 1) if name == "DOT_PRODUCT_CYCLES" else rng.getrandbits(1)
+            getattr(dut, port).value = count
             expected[name] += count
         await RisingEdge(dut.aclk)
-    for name in ("busy", "busy_units", "read_beat", "write_beat"):
-        getattr(dut, name).value = 0
+    for port in INCREMENTS.values():
+        getattr(dut, port).value = 0
     for name, count in expected.items():
         assert await host.counter(name) - before[name] == count, name
     dut.executed.value = 0x1234_5678_9ABC_DEF0
@@ -221,8 +248,9 @@ async def counters(dut: Any) -> None:
 async def window(dut: Any) -> None:
     """Each lane of each register in its place while idle; refused while busy and beyond the last register."""
     host, rng = await host_of(dut, 0.1)
-    count = PRESETS[parameters()["preset"]].registers
-    registers = RegisterModel(dut, count)
+    config = configuration()
+    count = config.registers
+    registers = RegisterPorts(dut, config, pauses(rng, 0.5), pauses(rng, 0.5))
     registers.values[:] = np.random.default_rng(cocotb.RANDOM_SEED).integers(
         0, 1 << 32, (count, LANES), dtype=np.uint32
     )
@@ -242,20 +270,203 @@ async def window(dut: Any) -> None:
         for register in (count, 2 * count - 1, 255):
             assert (await host.read_lane(register, 0))[1] == AxiResp.SLVERR
             assert await host.write_lane(register, 0, 1) == AxiResp.SLVERR
-    dut.busy.value = 1
-    await RisingEdge(dut.aclk)
-    assert (await host.read_lane(1, 1))[1] == AxiResp.SLVERR
-    assert await host.write_lane(1, 1, 1) == AxiResp.SLVERR
-    dut.busy.value = 0
-    await host.push([0] * COMMAND_WORDS)
-    assert (await host.read_lane(1, 1))[1] == AxiResp.SLVERR, "a queued command is about to run"
-    assert await host.write_lane(1, 1, 1) == AxiResp.SLVERR
-    await host.set("CONTROL", 1)
+    await refused_while_at_work(dut, host, lambda: host.read_lane(1, 1), lambda: host.write_lane(1, 1, 1))
     assert np.array_equal(registers.values, expected)
     assert await host.read_lane(1, 1) == (int(expected[1, 1]), AxiResp.OKAY)
 
 
-@pytest.mark.parametrize("preset", ["tiny", "standard"])
+@cocotb.test
+async def shared_window(dut: Any) -> None:
+    """Each word of the on-chip memory in its place while idle; refused while busy and past its end."""
+    host, rng = await host_of(dut, 0.1)
+    config = configuration()
+    shared = SharedWords(dut, config, pauses(rng, 0.5))
+    words = config.shared_bytes // 4
+    window_words = (1 << 19) // 4 - SHARED_WINDOW // 4
+    past = [words, words + 1, words | 1 << 15, window_words - 1]
+    for word in [word for word in past if word < window_words]:
+        if word >= words:
+            assert (await host.read_shared(word))[1] == AxiResp.SLVERR, word
+            assert await host.write_shared(word, 1) == AxiResp.SLVERR, word
+    assert shared.reads == shared.writes == 0
+    if not words:
+        return
+    places = [0, 1, 2, 3, words - 1, *(1 << bit for bit in range(2, words.bit_length() - 1))]
+    places += [rng.randrange(words) for _ in range(100)]
+    for word in places:
+        if rng.random() < 0.5:
+            value = rng.getrandbits(32)
+            assert await host.write_shared(word, value) == AxiResp.OKAY
+            assert shared.values[word] == value, word
+        assert await host.read_shared(word) == (shared.values[word], AxiResp.OKAY), word
+    before = list(shared.values)
+    await refused_while_at_work(dut, host, lambda: host.read_shared(1), lambda: host.write_shared(1, 1))
+    assert shared.values == before
+    assert await host.read_shared(1) == (before[1], AxiResp.OKAY)
+
+
+async def refused_while_at_work(
+    dut: Any,
+    host: HostPort,
+    read: Callable[[], Awaitable[tuple[int, AxiResp]]],
+    write: Callable[[], Awaitable[AxiResp]],
+) -> None:
+    """Try an access while a command is in progress and while one waits; leave the core idle."""
+    dut.busy.value = 1
+    await RisingEdge(dut.aclk)
+    assert (await read())[1] == AxiResp.SLVERR
+    assert await write() == AxiResp.SLVERR
+    dut.busy.value = 0
+    await host.push([0] * COMMAND_WORDS)
+    assert (await read())[1] == AxiResp.SLVERR, "a queued command is about to run"
+    assert await write() == AxiResp.SLVERR
+    dut.cause.value = 3
+    assert (await read())[1] == AxiResp.OKAY, "at a fault the host may look"
+    dut.cause.value = 0
+    await host.set("CONTROL", 1)
+
+
+@cocotb.test
+async def mode(dut: Any) -> None:
+    """Serial or not, as was written while idle; not to be changed while a command runs or waits."""
+    host, _ = await host_of(dut)
+    for value in (1, 0, 1):
+        await host.set("MODE", value)
+        assert await host.get("MODE") == value == int(dut.serial.value)
+    dut.busy.value = 1
+    await RisingEdge(dut.aclk)
+    assert await host.write_word(REGISTERS["MODE"], 0) == AxiResp.SLVERR
+    dut.busy.value = 0
+    await host.push([0] * COMMAND_WORDS)
+    assert await host.write_word(REGISTERS["MODE"], 0) == AxiResp.SLVERR
+    assert await host.get("MODE") == 1 == int(dut.serial.value)
+    await host.set("CONTROL", 1)
+    await host.set("MODE", 0)
+    assert not dut.serial.value
+
+
+@cocotb.test
+async def idle_shows_no_gap(dut: Any) -> None:
+    """From the cycle after a command is written until it is taken the core is not idle."""
+    host, _ = await host_of(dut, 0)
+    await host.set("INTERRUPT_ENABLE", 1)
+    assert dut.irq.value
+    answered = 0
+
+    async def watch() -> None:
+        """The command's own answer finds the core at work."""
+        nonlocal answered
+        command = False
+        while True:
+            await RisingEdge(dut.aclk)
+            if dut.s_axil_awvalid.value and dut.s_axil_awready.value:
+                command = int(dut.s_axil_awaddr.value) == REGISTERS["COMMAND"]
+            elif command and dut.s_axil_bvalid.value:
+                answered += 1
+                assert not dut.irq.value
+
+    watching = cocotb.start_soon(watch())
+    for _ in range(5):
+        assert await host.push([1] * COMMAND_WORDS) == AxiResp.OKAY
+        for _ in range(10):
+            assert not dut.irq.value
+            await RisingEdge(dut.aclk)
+        await host.set("CONTROL", 1)
+        assert dut.irq.value
+    assert answered >= 5
+    watching.cancel()
+
+
+@cocotb.test
+async def answers_in_time(dut: Any) -> None:
+    """Cycles from address to answer: two, and one or two more in the windows."""
+    host, rng = await host_of(dut, 0)
+    config = configuration()
+    RegisterPorts(dut, config)
+    SharedWords(dut, config)
+    asked = answered = now = 0
+
+    async def watch() -> None:
+        nonlocal asked, answered, now
+        while True:
+            await RisingEdge(dut.aclk)
+            now += 1
+            write = dut.s_axil_awvalid.value and dut.s_axil_awready.value and dut.s_axil_wvalid.value
+            if write or (dut.s_axil_arvalid.value and dut.s_axil_arready.value):
+                asked, answered = now, 0
+            elif not answered and (dut.s_axil_bvalid.value or dut.s_axil_rvalid.value):
+                answered = now
+
+    watching = cocotb.start_soon(watch())
+    expected = {REGISTERS["MODE"]: (2, 2), WINDOW + 128: (3, 4)}
+    if config.shared_bytes:
+        expected[SHARED_WINDOW + 4 * rng.randrange(config.shared_bytes // 4)] = (3, 4)
+    for address, (to_write, to_read) in expected.items():
+        assert await host.write_word(address, 1) == AxiResp.OKAY
+        assert answered - asked == to_write, hex(address)
+        await host.read_word(address)
+        assert answered - asked == to_read, hex(address)
+    watching.cancel()
+
+
+@cocotb.test
+async def commands_stay_offered(dut: Any) -> None:
+    """A command is offered until it is taken, through faults, and only clear takes it back, in one cycle."""
+    host, rng = await host_of(dut)
+    monitor = StreamMonitor(dut, "commands")
+    taken = []
+    for _ in range(20):
+        words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
+        assert await host.push(words) == AxiResp.OKAY
+        for _ in range(rng.randrange(10)):
+            dut.cause.value = rng.choice([0, 0, 4])
+            dut.busy.value = rng.getrandbits(1)
+            await RisingEdge(dut.aclk)
+        dut.commands_ready.value = 1
+        taken.append(sum(word << 32 * index for index, word in enumerate(words)))
+        while len(monitor.received) < len(taken):
+            await RisingEdge(dut.aclk)
+        dut.commands_ready.value = 0
+        await RisingEdge(dut.aclk)
+    assert monitor.received == taken
+
+
+@cocotb.test
+async def reset_at_work(dut: Any) -> None:
+    """A reset in the middle of an access and with commands queued leaves the interface as new."""
+    host, rng = await host_of(dut)
+    config = configuration()
+    registers = RegisterPorts(dut, config, pauses(rng, 0.9), pauses(rng, 0.9))
+    for _ in range(10):
+        await host.set("MODE", 1)
+        await host.set("INTERRUPT_ENABLE", 3)
+        accesses: list[Callable[[], Any]] = [
+            lambda: host.read_lane(2, 3),
+            lambda: host.write_lane(2, 3, 4),
+            lambda: host.push([1] * COMMAND_WORDS),
+        ]
+        work = cocotb.start_soon(rng.choice(accesses)())
+        for _ in range(rng.randrange(2, 30)):
+            await RisingEdge(dut.aclk)
+        work.cancel()
+        await reset(dut, rng.randrange(2, 5))
+        assert not dut.commands_valid.value
+        assert not dut.serial.value
+        assert not dut.irq.value
+        await host.push([7] * COMMAND_WORDS)
+        assert await host.get("STATUS") == (config.queue_depth - 1) << 8 | 1
+        await host.set("CONTROL", 1)
+        assert await host.get("INTERRUPT_ENABLE") == 0
+        value = rng.getrandbits(32)
+        assert await host.write_lane(1, 2, value) == AxiResp.OKAY
+        assert registers.values[1, 2] == value
+
+
+def configuration() -> CoreConfig:
+    return PRESETS[parameters()["preset"]]
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small", "standard", "large"])
 def test_host(simulate: Simulate, preset: str) -> None:
     design = unit_design(f"host-{preset}", HostInterface(PRESETS[preset]))
     simulate(design, __name__, values={"preset": preset})

@@ -4,23 +4,23 @@ import random
 from typing import Any
 
 import cocotb
+import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
 from cocotb_tests.unit import unit_design
-from hdl.config import PRESETS
-from hdl.registers.register_file import QUADS, RegisterFile
-
-LANES = 4
+from hdl.config import PRESETS, QUADS
+from hdl.registers.file import RegisterFile
 
 
 @cocotb.test
 async def random_accesses(dut: Any) -> None:
     """Words written and read at random, often the same one in the same cycle."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    words = PRESETS["small"].registers * QUADS
-    stored = [[0] * LANES for _ in range(words)]
+    words, lanes_of_word = sizes()
+    stored = [[0] * lanes_of_word for _ in range(words)]
     await start(dut)
     await _clear(dut, words)
     expected: list[int] | None = None
@@ -30,8 +30,8 @@ async def random_accesses(dut: Any) -> None:
         few = rng.random() < 0.5
         address = rng.randrange(8 if few else words)
         read_address = address if rng.random() < 0.3 else rng.randrange(8 if few else words)
-        values = [rng.getrandbits(32) for _ in range(LANES)]
-        lanes = rng.randrange(16)
+        values = [rng.getrandbits(32) for _ in range(lanes_of_word)]
+        lanes = rng.getrandbits(lanes_of_word)
         dut.write_enable.value = write
         dut.write_address.value = address
         dut.write_data.value = sum(value << 32 * lane for lane, value in enumerate(values))
@@ -45,7 +45,7 @@ async def random_accesses(dut: Any) -> None:
             expected = list(stored[read_address])
         if write:
             touched.add(address)
-            for lane in range(LANES):
+            for lane in range(lanes_of_word):
                 if lanes >> lane & 1:
                     stored[address][lane] = values[lane]
     assert len(touched) > 0.9 * words, "the test is to write nearly every word"
@@ -54,14 +54,16 @@ async def random_accesses(dut: Any) -> None:
 @cocotb.test
 async def every_word_is_its_own(dut: Any) -> None:
     """Each word holds a number of its own, in every lane, and reads back at one word per cycle."""
-    words = PRESETS["small"].registers * QUADS
+    words, lanes_of_word = sizes()
     await start(dut)
-    dut.write_lanes.value = 0b1111
+    dut.write_lanes.value = (1 << lanes_of_word) - 1
     dut.write_enable.value = 1
     dut.read_enable.value = 0
     for word in range(words):
         dut.write_address.value = word
-        dut.write_data.value = sum((word * LANES + lane) << 32 * lane for lane in range(LANES))
+        dut.write_data.value = sum(
+            (word * lanes_of_word + lane) << 32 * lane for lane in range(lanes_of_word)
+        )
         await RisingEdge(dut.aclk)
     dut.write_enable.value = 0
     dut.read_enable.value = 1
@@ -69,12 +71,21 @@ async def every_word_is_its_own(dut: Any) -> None:
         dut.read_address.value = word % words
         await RisingEdge(dut.aclk)
         if word > 0:
-            assert _lanes(dut.read_data) == [(word - 1) * LANES + lane for lane in range(LANES)], word
+            assert _lanes(dut.read_data) == [
+                (word - 1) * lanes_of_word + lane for lane in range(lanes_of_word)
+            ], word
+
+
+def sizes() -> tuple[int, int]:
+    """Words of the register file, and lanes of a word."""
+    config = PRESETS[parameters()["preset"]]
+    return config.registers * QUADS // config.word_quads, 4 * config.word_quads
 
 
 async def _clear(dut: Any, words: int) -> None:
+    _, lanes_of_word = sizes()
     dut.write_enable.value = 1
-    dut.write_lanes.value = 0b1111
+    dut.write_lanes.value = (1 << lanes_of_word) - 1
     dut.write_data.value = 0
     dut.read_enable.value = 0
     for word in range(words):
@@ -84,8 +95,11 @@ async def _clear(dut: Any, words: int) -> None:
 
 def _lanes(port: Any) -> list[int]:
     value = int(port.value)
-    return [value >> 32 * lane & 0xFFFF_FFFF for lane in range(LANES)]
+    _, lanes_of_word = sizes()
+    return [value >> 32 * lane & 0xFFFF_FFFF for lane in range(lanes_of_word)]
 
 
-def test_register_file(simulate: Simulate) -> None:
-    simulate(unit_design("register_file", RegisterFile(PRESETS["small"])), __name__)
+@pytest.mark.parametrize("preset", ["small", "standard"])
+def test_register_file(simulate: Simulate, preset: str) -> None:
+    design = unit_design(f"register_file_{preset}", RegisterFile(PRESETS[preset]))
+    simulate(design, __name__, values={"preset": preset})

@@ -5,20 +5,26 @@ from typing import Any
 
 import cocotb
 import numpy as np
+import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.register_model import RegisterModel
-from cocotb_tests.streams import StreamSource, start
+from cocotb_tests.register_ports import RegisterPorts
+from cocotb_tests.runner import parameters
+from cocotb_tests.streams import StreamSource, pauses, start
 from cocotb_tests.unit import unit_design
 from golden.commands import Fill, Move
 from golden.layouts import LANES
 from golden.memory import Memory
 from golden.warp import GoldenMachine
-from hdl.config import CoreConfig
-from hdl.registers.register_mover import MoveRequest, RegisterMover
+from hdl.config import QUADS, CoreConfig
+from hdl.registers.mover import MoveRequest, RegisterMover
 
-CONFIG = CoreConfig(registers=32)
+REGISTERS = 32
+
+
+def config_of(units: int) -> CoreConfig:
+    return CoreConfig(registers=REGISTERS, dot_product_units=units)
 
 
 def payload(command: Fill | Move) -> int:
@@ -35,13 +41,15 @@ def payload(command: Fill | Move) -> int:
 
 
 @cocotb.test
-async def random_fills_and_moves(dut: Any) -> None:
+@cocotb.parametrize(share=[0.0, 0.4])
+async def random_fills_and_moves(dut: Any, share: float) -> None:
     """Ranges of every length, none and all registers among them; moves that overlap both ways."""
+    config = config_of(parameters()["units"])
     rng = random.Random(cocotb.RANDOM_SEED)
     bits = np.random.default_rng(cocotb.RANDOM_SEED)
-    golden = GoldenMachine(registers=CONFIG.registers, memory=Memory(64))
-    registers = RegisterModel(dut, CONFIG.registers)
-    start_values = bits.integers(0, 1 << 32, (CONFIG.registers, LANES), dtype=np.uint32)
+    golden = GoldenMachine(registers=REGISTERS, memory=Memory(64))
+    registers = RegisterPorts(dut, config, pauses(rng, share), pauses(rng, share))
+    start_values = bits.integers(0, 1 << 32, (REGISTERS, LANES), dtype=np.uint32)
     golden.write_registers(0, start_values)
     registers.values[:] = start_values
     await start(dut)
@@ -58,12 +66,12 @@ async def random_fills_and_moves(dut: Any) -> None:
         *(Move(0, 0, 32), Move(9, 8, 8), Move(8, 9, 8)),
     ]
     for _ in range(150):
-        count = rng.choice([0, 1, 2, rng.randrange(CONFIG.registers + 1)])
-        first, second = (rng.randrange(CONFIG.registers - count + 1) for _ in range(2))
+        count = rng.choice([0, 1, 2, rng.randrange(REGISTERS + 1)])
+        first, second = (rng.randrange(REGISTERS - count + 1) for _ in range(2))
         if rng.random() < 0.3:
-            second = min(CONFIG.registers - count, first + rng.randrange(3))
+            second = min(REGISTERS - count, first + rng.randrange(3))
         refill = bits.integers(0, 1 << 32, (2, LANES), dtype=np.uint32)
-        place = rng.randrange(CONFIG.registers - 1)
+        place = rng.randrange(REGISTERS - 1)
         commands.append(rng.choice([Fill(first, count, rng.getrandbits(32)), Move(first, second, count)]))
         golden.write_registers(place, refill)
         registers.values[place : place + 2] = refill
@@ -74,20 +82,24 @@ async def random_fills_and_moves(dut: Any) -> None:
         cycles = await until_done(dut)
         await RisingEdge(dut.aclk)
         assert np.array_equal(registers.values, golden.read_registers()), command
-        assert registers.writes - written == 8 * command.count
-        assert cycles == 8 * command.count + 1, command
+        words = QUADS // config.word_quads * command.count
+        assert registers.writes - written == words
+        if share == 0:
+            assert cycles == words * (2 if isinstance(command, Move) else 1) + 1, command
 
 
 async def until_done(dut: Any) -> int:
     """Cycles from the acceptance of a request to its end."""
     while not (dut.request_valid.value and dut.request_ready.value):
         await RisingEdge(dut.aclk)
-    for cycle in range(1, 1000):
+    for cycle in range(1, 5000):
         await RisingEdge(dut.aclk)
         if dut.done.value:
             return cycle
     raise AssertionError("no end")
 
 
-def test_register_mover(simulate: Simulate) -> None:
-    simulate(unit_design("register_mover", RegisterMover(CONFIG)), __name__)
+@pytest.mark.parametrize("units", [1, 4, 8])
+def test_register_mover(simulate: Simulate, units: int) -> None:
+    design = unit_design(f"register_mover_{units}", RegisterMover(config_of(units)))
+    simulate(design, __name__, values={"units": units})

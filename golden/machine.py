@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from golden.commands import Command
 from golden.memory import Memory
 
-__all__ = ["Counters", "Machine"]
+__all__ = ["Counters", "Machine", "Storage"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +26,11 @@ class Counters:
         Sum over the dot-product units of the cycles in which one accepted operands; 0 on the golden machine.
     read_beats, write_beats : int
         AXI data beats; 0 on the golden machine.
+    stall_registers, stall_memory, stall_unit : int
+        Cycles in which the next command waited: for registers that an earlier one still reads or writes, for
+        memory likewise, or for its unit to take it; 0 on the golden machine.
+    stall_empty : int
+        Cycles in which commands were in progress, but none waited in the queue; 0 on the golden machine.
     """
 
     instructions: int = 0
@@ -33,14 +38,43 @@ class Counters:
     dot_product_cycles: int = 0
     read_beats: int = 0
     write_beats: int = 0
+    stall_registers: int = 0
+    stall_memory: int = 0
+    stall_unit: int = 0
+    stall_empty: int = 0
+
+
+class Storage(Protocol):
+    """Bytes at the addresses `base` to ``base + size``: `golden.memory.Memory`, or what stands for one."""
+
+    @property
+    def base(self) -> int:
+        """Address of the first byte."""
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+
+    def contains(self, address: int, count: int) -> bool:
+        """Whether all `count` bytes from `address` on exist."""
+
+    def read(self, address: int, count: int) -> NDArray[np.uint8]:
+        """A copy of `count` bytes; IndexError where not all of them exist."""
+
+    def write(self, address: int, values: NDArray[np.uint8]) -> None:
+        """Write bytes; IndexError, with nothing written, where not all of them exist."""
 
 
 class Machine(Protocol):
-    """A warp: 32 lanes of 32-bit registers and a global memory."""
+    """A warp: 32 lanes of 32-bit registers, a global memory, and perhaps a shared one."""
 
     @property
     def memory(self) -> Memory:
         """Global memory; writing into it is seen by the next command."""
+
+    @property
+    def shared(self) -> Storage | None:
+        """Shared memory, by generic addresses; None where there is none."""
 
     @property
     def counters(self) -> Counters:

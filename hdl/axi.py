@@ -5,12 +5,22 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.memory.bursts import burst_layout
 
-__all__ = ["HOST_ADDRESS_BITS", "Axi4LiteSignature", "Axi4Signature", "Response"]
+__all__ = [
+    "HOST_ADDRESS_BITS",
+    "Axi4LiteSignature",
+    "Axi4Signature",
+    "Response",
+    "beat_bytes",
+    "burst_layout",
+]
 
-HOST_ADDRESS_BITS = 16
-"""Width of an AXI4-Lite address: registers in the lower half, the fragment window in the upper."""
+HOST_ADDRESS_BITS = 19
+"""Width of an AXI4-Lite address: host registers, the fragment registers at 32 KiB, and in the upper half the
+on-chip memory."""
+
+_MOST_BEAT_BYTES = 16
+"""What the fragment crossbar takes in a cycle: on a wider bus, beats are narrower than it."""
 
 
 class Response(enum.Enum, shape=2):
@@ -22,8 +32,18 @@ class Response(enum.Enum, shape=2):
     DECERR = 3
 
 
+def beat_bytes(config: CoreConfig) -> int:
+    """Bytes of a beat, 2 ** AxSIZE: the whole bus, at most 16."""
+    return min(config.data_bits // 8, _MOST_BEAT_BYTES)
+
+
+def burst_layout(config: CoreConfig) -> data.StructLayout:
+    """One burst: its byte address, and its beats less one, as AXI4 counts them."""
+    return data.StructLayout({"address": unsigned(config.address_bits), "length": unsigned(8)})
+
+
 class Axi4Signature(wiring.Signature):
-    """An AXI4 master port without ids: INCR bursts of full-width beats, answered in order.
+    """An AXI4 master port without ids: INCR bursts of beats of `beat_bytes`, answered in order.
 
     Parameters
     ----------

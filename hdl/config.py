@@ -8,7 +8,16 @@ from typing import Final
 from golden.instruction_set import FAMILIES, Family
 from golden.profiles import HOPPER, Profile
 
-__all__ = ["PRESETS", "CoreConfig", "DotProductConfig"]
+__all__ = ["PAGE_BYTES", "PRESETS", "QUADS", "CoreConfig", "DotProductConfig"]
+
+QUADS: Final = 8
+"""Groups of four lanes in a warp."""
+
+PAGE_BYTES: Final = 4096
+"""No AXI4 burst crosses a multiple of this; memories begin and end at one."""
+
+MOST_SHARED_BYTES: Final = 228 * 1024
+"""The shared memory of a multiprocessor of compute capability 9.0."""
 
 _FORMATS: Final = MappingProxyType(
     {
@@ -65,9 +74,9 @@ class CoreConfig:
     dot_product : DotProductConfig
         What each dot-product unit computes.
     dot_product_units : int
-        Results per cycle: 1, 2 or 4.
+        Results per cycle: a power of two from 1 to 64.
     double_units : int
-        Fused multiply-add units for f64: 0 or 1.
+        Fused multiply-add units for f64: 0, 1, 2 or 4.
     registers : int
         32-bit registers per lane: a power of two from 32 to 256.
     queue_depth : int
@@ -75,9 +84,13 @@ class CoreConfig:
     address_bits : int
         Width of an AXI address: 16 to 64.
     data_bits : int
-        Width of the AXI data bus.
+        Width of the AXI data bus: 64, 128, 256 or 512.
     outstanding_reads : int
-        AXI read bursts under way at once: 1 to 16.
+        AXI read bursts under way at once: 1 to 64.
+    shared_bytes : int
+        Size of the on-chip memory, the state space ``.shared``: a multiple of 4096 up to 228 KiB, 0 for none.
+    shared_base : int
+        Generic address of the first byte of the on-chip memory: a multiple of 4096.
 
     Raises
     ------
@@ -92,21 +105,42 @@ class CoreConfig:
     queue_depth: int = 16
     address_bits: int = 32
     data_bits: int = 128
-    outstanding_reads: int = 8
+    outstanding_reads: int = 16
+    shared_bytes: int = 0
+    shared_base: int = 0xFF00_0000
 
     def __post_init__(self) -> None:
-        if self.double_units not in (0, 1):
-            raise ValueError(f"Double units must be 0 or 1, not {self.double_units}")
-        if self.dot_product_units not in (1, 2, 4):
-            raise ValueError(f"Dot-product units must be 1, 2 or 4, not {self.dot_product_units}")
+        _require_power_of_two("Dot-product units", self.dot_product_units, 1, 64)
+        if self.double_units not in (0, 1, 2, 4):
+            raise ValueError(
+                f"Double units must be 0, 1, 2 or 4 (they divide four lanes), not {self.double_units}"
+            )
         _require_power_of_two("Registers", self.registers, 32, 256)
         _require_power_of_two("Queue depth", self.queue_depth, 4, 256)
         if not 16 <= self.address_bits <= 64:
             raise ValueError(f"Address bits must be from 16 to 64, not {self.address_bits}")
-        if self.data_bits != 128:
-            raise ValueError(f"Data bits must be 128, not {self.data_bits}")
-        if not 1 <= self.outstanding_reads <= 16:
-            raise ValueError(f"Outstanding reads must be from 1 to 16, not {self.outstanding_reads}")
+        _require_power_of_two("Data bits", self.data_bits, 64, 512)
+        if not 1 <= self.outstanding_reads <= 64:
+            raise ValueError(f"Outstanding reads must be from 1 to 64, not {self.outstanding_reads}")
+        if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
+            raise ValueError(
+                f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MOST_SHARED_BYTES}, "
+                f"not {self.shared_bytes}"
+            )
+        if not self.shared_bytes:
+            return
+        if self.shared_base % PAGE_BYTES or self.shared_base < 0:
+            raise ValueError(f"Shared base must be a multiple of {PAGE_BYTES}, not {self.shared_base:#x}")
+        if self.shared_base + self.shared_bytes > 1 << self.address_bits:
+            raise ValueError(
+                f"Shared base must leave room for {self.shared_bytes} bytes below 2**{self.address_bits}, "
+                f"the end of the addresses; {self.shared_base:#x} does not"
+            )
+
+    @property
+    def word_quads(self) -> int:
+        """Quads in a word of the register file: as many as keep all dot-product units supplied, at most 8."""
+        return min(self.dot_product_units, QUADS)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -127,10 +161,29 @@ def _require_power_of_two(name: str, value: int, least: int, most: int) -> None:
 PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
     {
         "tiny": CoreConfig(registers=32, queue_depth=4, outstanding_reads=2),
-        "small": CoreConfig(dot_product=DotProductConfig(formats=_ALL), double_units=1),
+        "small": CoreConfig(
+            dot_product=DotProductConfig(formats=_ALL), double_units=1, shared_bytes=4 * PAGE_BYTES
+        ),
         "standard": CoreConfig(
-            dot_product=DotProductConfig(formats=_ALL), dot_product_units=4, double_units=1
+            dot_product=DotProductConfig(formats=_ALL),
+            dot_product_units=4,
+            double_units=1,
+            registers=128,
+            queue_depth=32,
+            outstanding_reads=32,
+            shared_bytes=16 * PAGE_BYTES,
+        ),
+        "large": CoreConfig(
+            dot_product=DotProductConfig(formats=_ALL),
+            dot_product_units=64,
+            double_units=4,
+            registers=256,
+            queue_depth=64,
+            outstanding_reads=64,
+            data_bits=512,
+            shared_bytes=MOST_SHARED_BYTES,
         ),
     }
 )
-"""Ready-made configurations by name: f16 alone, all formats on one unit, all formats on four."""
+"""Ready-made configurations by name: f16 alone; all formats on one unit; all formats on four units; all
+formats on 64 units, which is 1024 multiply-adds of f16 per cycle."""

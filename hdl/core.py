@@ -9,14 +9,18 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.axi import Axi4LiteSignature, Axi4Signature
 from hdl.config import CoreConfig
 from hdl.control.host import HostInterface
+from hdl.control.scoreboard import Unit
 from hdl.control.sequencer import Sequencer
 from hdl.dot_product.unit import DotProductUnit
 from hdl.fma64.unit import FusedMultiplyAdd64
-from hdl.memory.load_store import LoadStoreUnit
-from hdl.multiply.double_multiplier import DoubleMultiplier
-from hdl.multiply.tile_multiplier import TileMultiplier
-from hdl.registers.register_file import RegisterFile
-from hdl.registers.register_mover import RegisterMover
+from hdl.memory.load_engine import LoadEngine
+from hdl.memory.port import MemoryPort
+from hdl.memory.store_engine import StoreEngine
+from hdl.multiply.double.multiplier import DoubleMultiplier
+from hdl.multiply.tile.multiplier import TileMultiplier
+from hdl.registers.file import RegisterFile
+from hdl.registers.mover import RegisterMover
+from hdl.registers.ports import share_read_port, share_write_port
 
 __all__ = ["Core"]
 
@@ -24,9 +28,10 @@ __all__ = ["Core"]
 class Core(wiring.Component):
     """A tensor core for one warp.
 
-    Commands from the host pass the queue to the sequencer, which hands each to the load/store unit, the
-    tile multiplier or the register mover. These share the register file's two ports; as commands do not
-    overlap, whoever raises its enable has the port.
+    Commands from the host pass the queue to the sequencer, which hands them to the load engine, the store
+    engine, the tile multipliers and the register mover, in order and as soon as their registers are free. The
+    units work side by side. They share the register file's two ports: results come before loads, operands
+    before stores, so that the multipliers wait for nobody.
 
     Parameters
     ----------
@@ -55,67 +60,74 @@ class Core(wiring.Component):
         config = self._config
         m.submodules.host = host = HostInterface(config)
         m.submodules.sequencer = sequencer = Sequencer(config)
-        m.submodules.load_store = load_store = LoadStoreUnit(config)
-        m.submodules.multiplier = multiplier = TileMultiplier(config)
+        m.submodules.load = load = LoadEngine(config)
+        m.submodules.store = store = StoreEngine(config)
+        m.submodules.memory = memory = MemoryPort(config)
+        m.submodules.tile = tile = TileMultiplier(config)
         m.submodules.mover = mover = RegisterMover(config)
         m.submodules.registers = registers = RegisterFile(config)
         for index in range(config.dot_product_units):
             unit = DotProductUnit(config.dot_product)
             m.submodules[f"dot_product_{index}"] = unit
-            connect(m, getattr(multiplier, f"operands_{index}"), unit.operands)
-            connect(m, unit.result, getattr(multiplier, f"result_{index}"))
-
-        units: list[Any] = [load_store, multiplier, mover, host]
+            connect(m, getattr(tile, f"operands_{index}"), unit.operands)
+            connect(m, unit.result, getattr(tile, f"result_{index}"))
+        multipliers: list[Any] = [tile]
         if config.double_units:
-            m.submodules.double_multiplier = double_multiplier = DoubleMultiplier(config)
-            m.submodules.fma = fma = FusedMultiplyAdd64()
-            connect(m, sequencer.double, double_multiplier.request)
-            connect(m, double_multiplier.operands, fma.operands)
-            connect(m, fma.result, double_multiplier.result)
-            m.d.comb += sequencer.double_done.eq(double_multiplier.done)
-            units.append(double_multiplier)
+            m.submodules.double = double = DoubleMultiplier(config)
+            connect(m, sequencer.double, double.request)
+            multipliers.append(double)
+            for index in range(config.double_units):
+                fma = FusedMultiplyAdd64()
+                m.submodules[f"fma_{index}"] = fma
+                connect(m, getattr(double, f"operands_{index}"), fma.operands)
+                connect(m, fma.result, getattr(double, f"result_{index}"))
+            m.d.comb += [
+                sequencer.fetched[Unit.DOUBLE.value].eq(double.fetched),
+                sequencer.done[Unit.DOUBLE.value].eq(double.done),
+            ]
 
         connect(m, flipped(self.host), host.axi)
-        connect(m, load_store.axi, flipped(self.memory))
         connect(m, host.commands, sequencer.commands)
-        connect(m, sequencer.memory, load_store.request)
-        connect(m, sequencer.tile, multiplier.request)
+        connect(m, host.shared, memory.words)
+        connect(m, memory.axi, flipped(self.memory))
+        connect(m, sequencer.load, load.request)
+        connect(m, sequencer.store, store.request)
+        connect(m, sequencer.tile, tile.request)
         connect(m, sequencer.move, mover.request)
+        connect(m, load.bursts, memory.read_bursts)
+        connect(m, memory.read_beats, load.beats)
+        connect(m, store.bursts, memory.write_bursts)
+        connect(m, store.beats, memory.write_beats)
+        connect(m, memory.write_responses, store.responses)
+        writers = [*multipliers, load, mover, host]
+        readers = [*multipliers, store, mover, host]
+        share_write_port(m, registers.write, [unit.write for unit in writers])
+        share_read_port(m, registers.read, [unit.read for unit in readers])
         m.d.comb += [
             self.irq.eq(host.irq),
             host.busy.eq(sequencer.busy),
             host.cause.eq(sequencer.cause),
             host.executed.eq(sequencer.executed),
-            host.progress.eq(load_store.progress),
+            host.progress.eq(sequencer.progress),
             host.read_beat.eq(self.memory.r.valid & self.memory.r.ready),
             host.write_beat.eq(self.memory.w.valid & self.memory.w.ready),
-            host.busy_units.eq(multiplier.busy_units),
+            host.busy_units.eq(tile.busy_units),
+            host.stall_registers.eq(sequencer.stall_registers),
+            host.stall_memory.eq(sequencer.stall_memory),
+            host.stall_unit.eq(sequencer.stall_unit),
+            host.stall_empty.eq(sequencer.stall_empty),
             sequencer.clear.eq(host.clear),
-            sequencer.memory_done.eq(load_store.done),
-            sequencer.memory_cause.eq(load_store.cause),
-            sequencer.tile_done.eq(multiplier.done),
-            sequencer.move_done.eq(mover.done),
+            sequencer.serial.eq(host.serial),
+            sequencer.load_cause.eq(load.cause),
+            sequencer.store_cause.eq(store.cause),
+            sequencer.store_progress.eq(store.progress),
         ]
-        _share_write_port(m, registers.write, [unit.write for unit in units])
-        _share_read_port(m, registers.read, [unit.read for unit in units])
+        for place, ending in ((Unit.LOAD, load), (Unit.STORE, store), (Unit.TILE, tile), (Unit.MOVE, mover)):
+            m.d.comb += sequencer.done[place.value].eq(ending.done)
+        for place, fetched in (
+            (Unit.STORE, store.fetched),
+            (Unit.TILE, tile.fetched),
+            (Unit.MOVE, mover.done),
+        ):
+            m.d.comb += sequencer.fetched[place.value].eq(fetched)
         return m
-
-
-def _share_write_port(m: Module, port: Any, users: list[Any]) -> None:
-    """Give the port to the first user that raises its enable."""
-    for index, user in enumerate(users):
-        with m.If(user.enable) if index == 0 else m.Elif(user.enable):
-            m.d.comb += [
-                port.enable.eq(1),
-                port.address.eq(user.address),
-                port.data.eq(user.data),
-                port.lanes.eq(user.lanes),
-            ]
-
-
-def _share_read_port(m: Module, port: Any, users: list[Any]) -> None:
-    """Give the port to the first user that raises its enable; all see what was read."""
-    m.d.comb += [user.data.eq(port.data) for user in users]
-    for index, user in enumerate(users):
-        with m.If(user.enable) if index == 0 else m.Elif(user.enable):
-            m.d.comb += [port.enable.eq(1), port.address.eq(user.address)]

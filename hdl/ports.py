@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from amaranth.back import verilog
 from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal
 from amaranth.lib import wiring
 
-from hdl.axi import HOST_ADDRESS_BITS
+from hdl.axi import HOST_ADDRESS_BITS, beat_bytes
 from hdl.config import CoreConfig
+from hdl.verilog_modules import convert
 
 __all__ = ["Port", "Top"]
 
@@ -21,7 +21,6 @@ class Port:
     direction: Literal["input", "output"]
 
 
-_SIZE_16_BYTES: Final = 4
 _BURST_INCR: Final = 1
 
 
@@ -52,7 +51,7 @@ class Top(Elaboratable):
             fields = {
                 "addr": (channel.payload.address, config.address_bits),
                 "len": (channel.payload.length, 8),
-                "size": (_SIZE_16_BYTES, 3),
+                "size": (beat_bytes(config).bit_length() - 1, 3),
                 "burst": (_BURST_INCR, 2),
             }
             self._drive(prefix + name, channel, fields)
@@ -104,7 +103,7 @@ class Top(Elaboratable):
     def convert(self, name: str) -> str:
         """Convert to Verilog, as a module called `name`."""
         ports = {port_name: (port.signal, None) for port_name, port in self.ports.items()}
-        return str(verilog.convert(self, name=name, ports=ports, strip_internal_attrs=True))
+        return convert(self, name, ports)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""

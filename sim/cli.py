@@ -32,6 +32,7 @@ from golden.ptx.source import PtxError
 from hdl.config import PRESETS, CoreConfig
 from hdl.verilog import generate
 from sim.arguments import UsageError, load_array, parse_argument, parse_output
+from sim.capabilities import CapabilityError
 from sim.execution import Execution, ProgramFault
 from sim.machines import Backend, open_machine
 from sim.mismatch import Mismatch
@@ -160,7 +161,9 @@ def mma(
             f"--output {output}: expected a file in a folder that exists, not in {output.parent}"
         )
     with _progress("instructions", None) as advance:
-        result = multiply_tiles(parsed, operands, _opener(on, config, waves), advance)
+        result = multiply_tiles(
+            parsed, operands, _opener(on, config, waves), advance, registers=config.registers
+        )
     np.save(output, result.d)
     _print_result(str(parsed), on, result.execution, config, waves)
 
@@ -216,7 +219,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error.format_message(), 2)
     except (UsageError, PtxError, IllegalInstruction, InvalidArgument) as error:
         return _complain(str(error), 2)
-    except (Mismatch, ProgramFault, SimulationError, BuildError) as error:
+    except (Mismatch, ProgramFault, CapabilityError, SimulationError, BuildError) as error:
         return _complain(str(error), 1)
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}", 2)

@@ -1,6 +1,7 @@
 """Runs a stream of commands on a machine, and says what that took."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
@@ -8,6 +9,7 @@ from itertools import islice
 from golden.commands import Command
 from golden.faults import Fault
 from golden.machine import Counters, Machine
+from sim.lockstep import LockstepMachine
 from sim.machine import RtlMachine
 from sim.mismatch import Mismatch
 
@@ -15,6 +17,9 @@ __all__ = ["Execution", "ProgramFault", "execute"]
 
 _BATCH = 256
 """Commands handed to the simulated core at once."""
+
+_REMEMBERED = 1024
+"""Commands whose place in the program is known: more than a core's queue holds and it has at work."""
 
 
 class ProgramFault(Exception):
@@ -59,11 +64,12 @@ def execute(
     Parameters
     ----------
     machine : Machine
-        A simulated core is handed many commands at once, so that none waits for Python.
+        A simulated core is handed commands as fast as it takes them, so that they overlap as it can; a
+        machine in lockstep compares its shared memories in the end.
     commands : iterable of (Command, object)
         Each with what names its place in the program.
     on_progress : callable
-        Called with the number of commands that have just been executed.
+        Called with the number of commands that have just been executed, or handed to a simulated core.
 
     Raises
     ------
@@ -72,19 +78,43 @@ def execute(
         In lockstep; with the place in the program.
     """
     before = time.perf_counter()
+    if isinstance(machine, RtlMachine):
+        _execute_overlapped(machine, commands, on_progress)
+    else:
+        _execute_singly(machine, commands, on_progress)
+    return Execution(counters=machine.counters, seconds=time.perf_counter() - before)
+
+
+def _execute_overlapped(
+    machine: RtlMachine, commands: Iterable[tuple[Command, object]], on_progress: Callable[[int], None]
+) -> None:
     stream = iter(commands)
-    while batch := list(islice(stream, _BATCH if isinstance(machine, RtlMachine) else 1)):
-        first = machine.counters.instructions if len(batch) > 1 else 0
+    places: deque[object] = deque()
+    first = machine.counters.instructions
+    try:
+        while batch := list(islice(stream, _BATCH)):
+            places.extend(place for _, place in batch)
+            machine.queue([command for command, _ in batch])
+            while len(places) > _REMEMBERED:
+                places.popleft()
+                first += 1
+            on_progress(len(batch))
+        machine.finish()
+    except Fault as fault:
+        raise ProgramFault(fault, str(places[fault.index - first])) from fault
+
+
+def _execute_singly(
+    machine: Machine, commands: Iterable[tuple[Command, object]], on_progress: Callable[[int], None]
+) -> None:
+    for command, place in commands:
         try:
-            if isinstance(machine, RtlMachine):
-                machine.execute_batch([command for command, _ in batch])
-            else:
-                machine.execute(batch[0][0])
+            machine.execute(command)
         except Fault as fault:
-            place = batch[fault.index - first][1] if len(batch) > 1 else batch[0][1]
             raise ProgramFault(fault, str(place)) from fault
         except Mismatch as mismatch:
-            mismatch.origin = str(batch[0][1])
+            mismatch.origin = str(place)
             raise
-        on_progress(len(batch))
-    return Execution(counters=machine.counters, seconds=time.perf_counter() - before)
+        on_progress(1)
+    if isinstance(machine, LockstepMachine):
+        machine.compare_shared()

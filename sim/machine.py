@@ -1,7 +1,9 @@
 """The RTL machine: `golden.machine.Machine` on the Verilated core."""
 
+from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +17,15 @@ from hdl.command import encode
 from hdl.config import CoreConfig
 from sim import host_map
 from sim.build import build_core
+from sim.capabilities import Capabilities
+from sim.shared_window import SharedWindow
 from sim.simulation import BusTiming, Simulation
 from sim.values import describe_command
 
 __all__ = ["RtlMachine"]
+
+_IN_FLIGHT = 64
+"""More commands than a core can have taken from its queue and not yet ended."""
 
 
 class RtlMachine:
@@ -37,6 +44,8 @@ class RtlMachine:
     Raises
     ------
     sim.verilate.BuildError
+    sim.capabilities.CapabilityError
+        When the core's own account of itself is not what `config` says.
     sim.simulation.SimulationError
         When the waveform cannot be written; from every method, when the hardware breaks a rule.
     """
@@ -53,6 +62,19 @@ class RtlMachine:
         self._memory = memory
         library = build_core(config, waves=waves is not None)
         self._simulation = Simulation(library, memory, timing=timing or BusTiming(), waves=waves)
+        self._serial = False
+        self._queued: deque[Command] = deque()
+        self._first_queued = 0
+        try:
+            Capabilities.read(self._simulation.read).require(Capabilities.of(config))
+        except BaseException:
+            self._simulation.close()
+            raise
+        self._shared = (
+            SharedWindow(self._simulation, config.shared_bytes, config.shared_base)
+            if config.shared_bytes
+            else None
+        )
 
     @property
     def config(self) -> CoreConfig:
@@ -68,6 +90,11 @@ class RtlMachine:
     def memory(self) -> Memory:
         """Global memory; writing into it is seen by the next command."""
         return self._memory
+
+    @property
+    def shared(self) -> SharedWindow | None:
+        """The on-chip memory, where the configuration has one."""
+        return self._shared
 
     @property
     def counters(self) -> Counters:
@@ -99,7 +126,7 @@ class RtlMachine:
         self._simulation.write(host_map.register_address(first), values)
 
     def execute(self, command: Command) -> None:
-        """Execute one command to its end.
+        """Execute one command to its end; the core is told to have only one at work.
 
         Raises
         ------
@@ -108,22 +135,40 @@ class RtlMachine:
         ValueError
             An operand has no place in its field of the command.
         """
-        self.execute_batch((command,))
+        self._queue((command,), serial=True)
+        self.finish()
 
     def execute_batch(self, commands: Sequence[Command]) -> None:
-        """Execute commands without waiting in between: the core overlaps them as it can.
+        """Execute commands without waiting in between: `queue` and `finish`."""
+        self.queue(commands)
+        self.finish()
+
+    def queue(self, commands: Sequence[Command]) -> None:
+        """Hand over commands as fast as the queue takes them, and return while the core is still at work.
+
+        The core overlaps them as it can. Until `finish`, nothing but more commands may be asked of it.
 
         Raises
         ------
         golden.faults.Fault
-            The first that failed; those behind it have been dropped, and the fault cleared.
+            The first that failed, of these or of those queued before; those behind it have been dropped,
+            and the fault cleared.
         ValueError
-            An operand has no place in its field of a command; nothing has been executed.
+            An operand has no place in its field of a command; nothing has been queued.
         """
-        before = self._executed()
-        if not self.execute_words([encode(command) for command in commands]):
-            cause, index = self.clear_fault()
-            raise Fault(cause, index, describe_command(commands[index - before]))
+        self._queue(commands, serial=False)
+
+    def finish(self) -> None:
+        """Wait until every command that was queued has been executed.
+
+        Raises
+        ------
+        golden.faults.Fault
+            As `queue` does.
+        """
+        if not self._simulation.finish():
+            self._raise_fault()
+        self._queued.clear()
 
     def execute_words(self, words: Sequence[Sequence[int]]) -> bool:
         """Execute encoded commands; False when the core has stopped with a fault, still to be cleared."""
@@ -140,5 +185,27 @@ class RtlMachine:
         """End the simulation and finish its waveform."""
         self._simulation.close()
 
-    def _executed(self) -> int:
-        return int(self._simulation.read(host_map.COUNTERS["instructions"])[0])
+    def _queue(self, commands: Sequence[Command], *, serial: bool) -> None:
+        words = [encode(command) for command in commands]
+        if serial != self._serial and self._queued:
+            self.finish()
+        if not self._queued:
+            self._first_queued = int(self._simulation.read(host_map.COUNTERS["instructions"])[0])
+            self._set_serial(serial)
+        self._queued.extend(commands)
+        if not self._simulation.queue(words):
+            self._raise_fault()
+        while len(self._queued) > self._config.queue_depth + _IN_FLIGHT:
+            self._queued.popleft()
+            self._first_queued += 1
+
+    def _set_serial(self, serial: bool) -> None:
+        if serial != self._serial:
+            self._simulation.write(host_map.MODE, np.array([host_map.SERIAL * serial], dtype=np.uint32))
+            self._serial = serial
+
+    def _raise_fault(self) -> NoReturn:
+        cause, index = self.clear_fault()
+        command = self._queued[index - self._first_queued]
+        self._queued.clear()
+        raise Fault(cause, index, describe_command(command))

@@ -11,7 +11,7 @@ from sim.buffers import BASE
 from sim.lockstep import LockstepMachine
 from sim.machine import RtlMachine
 
-__all__ = ["Backend", "open_machine"]
+__all__ = ["Backend", "golden_machine", "open_machine"]
 
 
 class Backend(StrEnum):
@@ -27,11 +27,14 @@ def open_machine(
 ) -> Machine:
     """Make a machine of a configuration.
 
+    A machine in lockstep executes command by command; a simulated core overlaps them as it can.
+
     Parameters
     ----------
     backend : Backend
     config : CoreConfig
-        Of the core; the golden machine has the same registers, formats, profile and address width.
+        Of the core; the golden machine has the same registers, formats, profile, address width and shared
+        memory.
     memory_size : int
         Bytes of global memory, from `sim.buffers.BASE` on.
     waves : Path or None
@@ -45,15 +48,28 @@ def open_machine(
     if backend is Backend.GOLDEN:
         if waves is not None:
             raise ValueError("a waveform needs a simulated core: rtl or lockstep, not golden")
-        return _golden(config, memory_size)
+        return golden_machine(config, Memory(memory_size, BASE))
     rtl = RtlMachine(config, Memory(memory_size, BASE), waves=waves)
-    return rtl if backend is Backend.RTL else LockstepMachine(_golden(config, memory_size), rtl)
+    return (
+        rtl
+        if backend is Backend.RTL
+        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl)
+    )
 
 
-def _golden(config: CoreConfig, memory_size: int) -> GoldenMachine:
+def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:
+    """The golden machine that is as large and as able as a core of the configuration.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    memory : Memory
+        Global memory.
+    """
     return GoldenMachine(
         registers=config.registers,
-        memory=Memory(memory_size, BASE),
+        memory=memory,
+        shared=Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None,
         address_bits=config.address_bits,
         formats=config.formats,
         profile=config.dot_product.profile,

@@ -21,8 +21,8 @@ class Mismatch(Exception):
     ----------
     index : int
         How many commands had been executed before.
-    command : Command
-        The one after which they differ.
+    command : Command or None
+        The one after which they differ; None where that is not known.
     difference : str
         Where, and both values.
 
@@ -32,7 +32,7 @@ class Mismatch(Exception):
         The program line of the command, where a program runner knows it.
     """
 
-    def __init__(self, index: int, command: Command, difference: str) -> None:
+    def __init__(self, index: int, command: Command | None, difference: str) -> None:
         super().__init__(index, command, difference)
         self.index = index
         self.command = command
@@ -40,6 +40,8 @@ class Mismatch(Exception):
         self.origin = ""
 
     def __str__(self) -> str:
+        if self.command is None:
+            return f"after {self.index} instructions: {self.difference}"
         what = describe_command(self.command)
         origin = f" ({self.origin})" if self.origin else ""
         return f"instruction {self.index}: {what}{origin}: {self.difference}"
@@ -119,16 +121,23 @@ def _element_difference(
 
 
 def memory_difference(
-    command: Command, base: int, golden: NDArray[np.uint8], rtl: NDArray[np.uint8]
+    command: Command | None,
+    base: int,
+    golden: NDArray[np.uint8],
+    rtl: NDArray[np.uint8],
+    name: str = "memory",
 ) -> str | None:
-    """Compare all of memory after a command.
+    """Compare memory after a command.
 
     Parameters
     ----------
-    command : Command
+    command : Command or None
+        None after many.
     base : int
-        Address of the first byte.
+        Address of the first byte, as the command counts addresses.
     golden, rtl : ndarray of uint8
+    name : str
+        Which memory, for the message.
 
     Returns
     -------
@@ -139,7 +148,7 @@ def memory_difference(
     places = np.flatnonzero(golden != rtl)
     if not places.size:
         return None
-    count = f"{places.size} bytes of memory differ; the first is "
+    count = f"{places.size} bytes of {name} differ; the first is "
     if isinstance(command, Store):
         layout = fragment("d", command.instruction.type, command.instruction.shape)
         size = FORMATS[layout.type].bits // 8

@@ -165,8 +165,8 @@ class Simulation:
         if self._judge(outcome) is _Outcome.REFUSED:
             raise HostRefusal(f"the core refused a write of {data.size} host registers at {address:#06x}")
 
-    def execute(self, commands: Sequence[Sequence[int]]) -> bool:
-        """Queue encoded commands, as fast as the queue has room, and run until the core is idle.
+    def queue(self, commands: Sequence[Sequence[int]]) -> bool:
+        """Queue encoded commands, as fast as the queue has room, and return when the last is queued.
 
         Parameters
         ----------
@@ -183,8 +183,21 @@ class Simulation:
         SimulationError
         """
         words = np.array(commands, dtype=np.uint32).reshape(-1, COMMAND_WORDS)
-        outcome = self._library.openwmma_execute(self._handle(), words.ctypes.data, len(words))
+        outcome = self._library.openwmma_queue(self._handle(), words.ctypes.data, len(words))
         return self._judge(outcome) is _Outcome.DONE
+
+    def finish(self) -> bool:
+        """Run until the core is idle; False when it has stopped with a fault.
+
+        Raises
+        ------
+        SimulationError
+        """
+        return self._judge(self._library.openwmma_finish(self._handle())) is _Outcome.DONE
+
+    def execute(self, commands: Sequence[Sequence[int]]) -> bool:
+        """Queue encoded commands and run until the core is idle; as `queue` and `finish`."""
+        return self.queue(commands) and self.finish()
 
     def set_slave_error(self, base: int, size: int) -> None:
         """Let the memory answer accesses to `size` bytes from `base` on with SLVERR."""
@@ -222,7 +235,8 @@ def _load(path: Path) -> ctypes.CDLL:
         "openwmma_set_slave_error": (None, (pointer, u64, u64)),
         "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),
         "openwmma_write": (ctypes.c_int, (pointer, pointer, pointer, u32)),
-        "openwmma_execute": (ctypes.c_int, (pointer, pointer, u32)),
+        "openwmma_queue": (ctypes.c_int, (pointer, pointer, u32)),
+        "openwmma_finish": (ctypes.c_int, (pointer,)),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, name)

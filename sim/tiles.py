@@ -56,8 +56,13 @@ def multiply_tiles(
     operands: Sequence[ArrayLike],
     open_machine: Callable[[int], Machine],
     on_progress: Callable[[int], None] = lambda count: None,
+    *,
+    registers: int = 32,
 ) -> TileRun:
     """D = A B + C for every tile.
+
+    Where the registers hold several tiles, the loads of one are issued before the multiply of the one before
+    and the store of the one before that, so that a core can do them at once.
 
     Parameters
     ----------
@@ -71,6 +76,8 @@ def multiply_tiles(
     on_progress : callable
         Called with the number of commands that have just been executed, of which a tile has five, or one
         where there are no loads.
+    registers : int
+        32-bit registers per lane of the machine.
 
     Raises
     ------
@@ -92,7 +99,7 @@ def multiply_tiles(
         for first in range(0, count, chunk):
             size = min(chunk, count - first)
             tiles.write(buffers, machine.memory, slice(first, first + size))
-            execution = execute(machine, tiles.commands(buffers, first, size), on_progress)
+            execution = execute(machine, tiles.commands(buffers, first, size, registers), on_progress)
             seconds += execution.seconds
             pieces.append(tiles.read(buffers, machine.memory, size))
         counters = machine.counters
@@ -207,29 +214,47 @@ class _Tiles:
         lines, length = self.lines("d")
         return unpack(data, self.type("d")).reshape(count, lines, self.stride("d"))[..., :length]
 
-    def commands(self, buffers: Buffers, first: int, count: int) -> Iterator[tuple[Command, str]]:
+    def commands(
+        self, buffers: Buffers, first: int, count: int, registers: int
+    ) -> Iterator[tuple[Command, str]]:
         """Load, multiply and store each of `count` tiles; `first` is the first one's number, for messages."""
         instruction, shape = self.instruction, self.instruction.shape
-        loads: list[tuple[LoadInstruction, int]] = []
-        register = 0
+        place: dict[Use, int] = {}
+        used = 0
+        for use in USES:
+            place[use] = used
+            used += fragment(use, self.type(use), shape).registers
+        sets = max(1, registers // used)
         uses: tuple[Use, ...] = ("a", "b", "c")
-        for use in uses:
-            load = LoadInstruction(
+        instructions = [
+            LoadInstruction(
                 use=use, layout=self.layout(use), shape=shape, type=self.type(use), space="global"
             )
-            loads.append((load, register))
-            register += fragment(use, load.type, shape).registers
-        (_, a), (_, b), (_, c) = loads
-        multiply = Mma(instruction, d=register, a=a, b=b, c=c)
-        store = StoreInstruction(layout=self.layout("d"), shape=shape, type=self.type("d"), space="global")
-        place = {
-            use: [address + tile * self.tile_bytes(use) for tile in range(count)]
-            for use, address in zip(USES, buffers.addresses.values(), strict=True)
-        }
-        strides = {use: self.stride(use) for use in USES}
-        for tile in range(count):
-            origin = f"tile {first + tile}"
-            for load, position in loads:
-                yield Load(load, position, place[load.use][tile], strides[load.use]), origin
-            yield multiply, origin
-            yield Store(store, register, place["d"][tile], strides["d"]), origin
+            for use in uses
+        ]
+        storing = StoreInstruction(layout=self.layout("d"), shape=shape, type=self.type("d"), space="global")
+        addresses = dict(zip(USES, buffers.addresses.values(), strict=True))
+
+        def base(tile: int) -> int:
+            return tile % sets * used
+
+        def address(use: Use, tile: int) -> int:
+            return addresses[use] + tile * self.tile_bytes(use)
+
+        # Tiles that the multiply and the store are behind the loads. Two sets of registers are enough: loads
+        # replace A, B and C of the tile before the last, which has been multiplied, but not its D.
+        multiply_lag, store_lag = (1, 2) if sets > 1 else (0, 0)
+        for step in range(count + store_lag):
+            if step < count:
+                for load in instructions:
+                    use = load.use
+                    command = Load(load, base(step) + place[use], address(use, step), self.stride(use))
+                    yield command, f"tile {first + step}"
+            tile = step - multiply_lag
+            if 0 <= tile < count:
+                d, a, b, c = (base(tile) + place[use] for use in ("d", *uses))
+                yield Mma(instruction, d=d, a=a, b=b, c=c), f"tile {first + tile}"
+            tile = step - store_lag
+            if tile >= 0:
+                store = Store(storing, base(tile) + place["d"], address("d", tile), self.stride("d"))
+                yield store, f"tile {first + tile}"

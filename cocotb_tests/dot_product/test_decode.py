@@ -93,12 +93,12 @@ async def multiplicands(dut: Any) -> None:
             elif a_significand and b_significand:
                 exponents[lane] = a_exponent + b_exponent + scale(mode)
         used = [bool(sign_mask >> lane & 1) for lane in range(LANES)]
-        significand_mask = join([2047 if is_used else 0 for is_used in used], 11)
+        significand_mask = join([2047 if is_used else 0 for is_used in used], 16)
         inputs.append({"operands": payload(mode, a, b, 0), "c_sign": c_sign})
         expected.append(
             {
-                "significand_a": (join(significands_a, 11), significand_mask),
-                "significand_b": (join(significands_b, 11), significand_mask),
+                "significand_a": (join(significands_a, 16), significand_mask),
+                "significand_b": (join(significands_b, 16), significand_mask),
                 "exponent": (join(exponents, 9), join(masks, 9)),
                 "sign": (signs, sign_mask),
                 "special": special,
@@ -114,15 +114,15 @@ async def integer_bytes(dut: Any) -> None:
     """Lanes 0 to 7 pass the low bytes of 16-bit integers' lanes."""
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
-    mask = join([255] * 8, 11)
+    mask = join([255] * 8, 16)
     for _ in range(100):
         mode = rng.choice([mode for mode in MODES if mode.format in ("i8", "i4")])
         a, b = rng.getrandbits(128), rng.getrandbits(128)
         inputs.append({"operands": a | b << 256 | mode.code() << 544, "c_sign": 0})
         expected.append(
             {
-                "significand_a": (join(split(a, 16, 8), 11), mask),
-                "significand_b": (join(split(b, 16, 8), 11), mask),
+                "significand_a": (join(split(a, 16, 8), 16), mask),
+                "significand_b": (join(split(b, 16, 8), 16), mask),
             }
         )
     await check_stage(dut, inputs, expected, Decode.latency)

@@ -61,10 +61,10 @@ async def products(dut: Any) -> None:
         inputs.append(
             {
                 "operation": mode.code(),
-                "significand_a": join(a, 11),
-                "significand_b": join(b, 11),
-                "byte_a": join(byte_a, 8),
-                "byte_b": join(byte_b, 8),
+                "significand_a": join(a, 16),
+                "significand_b": join(b, 16),
+                "byte_a": join(byte_a, 16),
+                "byte_b": join(byte_b, 16),
                 "distance": join(shift, 3),
             }
         )

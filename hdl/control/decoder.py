@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import product
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
@@ -9,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.faults import Cause
 from golden.formats import FORMATS, IntegerFormat
-from golden.instruction_set import USES, MmaInstruction
+from golden.instruction_set import SPACES, USES, MmaInstruction
 from golden.layouts import fragment
 from hdl.command import (
     COMMAND_BITS,
@@ -21,39 +22,42 @@ from hdl.command import (
     type_code,
 )
 from hdl.config import CoreConfig
+from hdl.control.scoreboard import Footprint, Range, Unit
 from hdl.dot_product.interface import Multiplicand, Result
+from hdl.memory.access import AccessRequest
 from hdl.memory.geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
-from hdl.memory.load_store import CAUSE_BITS, LoadStoreRequest
-from hdl.multiply.double_multiplier import DoubleRequest
-from hdl.multiply.tile_request import TileRequest, TileShape
-from hdl.registers.register_mover import MoveRequest
+from hdl.memory.interface import CAUSE_BITS
+from hdl.multiply.double.request import DoubleRequest
+from hdl.multiply.tile.request import TileRequest, TileShape
+from hdl.registers.mover import MoveRequest
 
 __all__ = ["Decoded", "Decoder"]
 
 
 class Decoded(data.Struct):
-    """A command as the units take it; only the request that `opcode` names has a meaning.
+    """A command as the units take it; only the request for its `unit` has a meaning.
 
     Members
     -------
-    opcode : unsigned(3)
+    unit : Unit
     cause : unsigned(4)
         Zero, or why the command is refused.
-    memory : LoadStoreRequest
+    footprint : Footprint
+        The registers it reads and writes.
+    memory : AccessRequest
+        For loads and stores, still to be checked.
     tile : TileRequest
     double : DoubleRequest
     move : MoveRequest
-    is_double : unsigned(1)
-        A multiply for the f64 unit.
     """
 
-    opcode: unsigned(3)
+    unit: Unit
     cause: unsigned(CAUSE_BITS)
-    memory: LoadStoreRequest
+    footprint: Footprint
+    memory: AccessRequest
     tile: TileRequest
     double: DoubleRequest
     move: MoveRequest
-    is_double: unsigned(1)
 
 
 class Decoder(wiring.Component):
@@ -88,7 +92,6 @@ class Decoder(wiring.Component):
         in_range = Signal()
         memory = MemoryCommand(self.command)
         m.d.comb += [
-            self.decoded.opcode.eq(memory.opcode),
             in_range.eq(1),
         ]
         with m.Switch(memory.opcode):
@@ -111,11 +114,26 @@ class Decoder(wiring.Component):
         command = MemoryCommand(self.command)
         request = self.decoded.memory
         store = command.opcode == Opcode.STORE
-        global_space = (command.space != 1) & (command.space != 3)
+        spaces = {"global", "generic"} | ({"shared"} if self._config.shared_bytes else set())
+        in_space = Signal()
+        footprint = self.decoded.footprint
         geometry = Signal(FragmentGeometry)
+        with m.Switch(command.space):
+            with m.Case(*(SPACES.index(space) for space in sorted(spaces))):
+                m.d.comb += in_space.eq(1)
+        with m.If(store):
+            m.d.comb += [
+                self.decoded.unit.eq(Unit.STORE),
+                *_covers(footprint.reads[0], command.register, geometry.registers),
+            ]
+        with m.Else():
+            m.d.comb += [
+                self.decoded.unit.eq(Unit.LOAD),
+                *_covers(footprint.write, command.register, geometry.registers),
+            ]
         m.d.comb += [
-            request.store.eq(store),
             request.register.eq(command.register),
+            request.space.eq(command.space),
             request.address.eq(command.address),
             request.has_stride.eq(command.has_stride),
             request.stride.eq(command.stride),
@@ -131,7 +149,7 @@ class Decoder(wiring.Component):
                 with m.Case(value):
                     fields = fragment_geometry(use, name, shape, layout)
                     m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
-                    m.d.comb += legal.eq((store if use == "d" else ~store) & global_space)
+                    m.d.comb += legal.eq((store if use == "d" else ~store) & in_space)
 
     def _mma(self, m: Module, legal: Signal, in_range: Signal) -> None:
         command = MmaCommand(self.command)
@@ -141,15 +159,18 @@ class Decoder(wiring.Component):
         c_count = Signal(4)
         d_count = Signal(4)
         x_is_b = Signal()
-        overlap = (command.c < command.d + d_count) & (command.d < command.c + c_count)
-        in_place = (command.c == command.d) & (command.c_type == command.d_type)
+        footprint = self.decoded.footprint
         m.d.comb += [
+            self.decoded.unit.eq(Unit.TILE),
+            *_covers(footprint.reads[0], command.a, a_count),
+            *_covers(footprint.reads[1], command.b, b_count),
+            *_covers(footprint.reads[2], command.c, c_count),
+            *_covers(footprint.write, command.d, d_count),
             tile.x_is_b.eq(x_is_b),
             tile.x.eq(Mux(x_is_b, command.b, command.a)),
             tile.y.eq(Mux(x_is_b, command.a, command.b)),
             tile.c.eq(command.c),
             tile.d.eq(command.d),
-            tile.hazard.eq(overlap & ~in_place),
             tile.operation.saturate.eq(command.saturate),
             tile.operation.bitwise_and.eq(command.bitwise_and),
             in_range.eq(
@@ -185,7 +206,7 @@ class Decoder(wiring.Component):
                         d_count.eq(d.registers),
                     ]
                     if instruction.a_type == "f64":
-                        m.d.comb += self.decoded.is_double.eq(1)
+                        m.d.comb += self.decoded.unit.eq(Unit.DOUBLE)
                         continue
                     m.d.comb += [
                         tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
@@ -215,8 +236,14 @@ class Decoder(wiring.Component):
         command = RegisterCommand(self.command)
         move = self.decoded.move
         is_move = command.opcode == Opcode.MOVE
+        footprint = self.decoded.footprint
+        with m.If(command.count != 0):
+            m.d.comb += _covers(footprint.write, command.destination, command.count)
+            with m.If(is_move):
+                m.d.comb += _covers(footprint.reads[0], command.source, command.count)
         m.d.comb += [
             legal.eq(1),
+            self.decoded.unit.eq(Unit.MOVE),
             move.is_move.eq(is_move),
             move.destination.eq(command.destination),
             move.source.eq(command.source),
@@ -246,6 +273,11 @@ _MULTIPLICANDS = {
     "u4": Multiplicand.I4,
     "b1": Multiplicand.B1,
 }
+
+
+def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
+    """Make `operand` the range of `count` registers from `first` on; `count` is not zero."""
+    return [operand.valid.eq(1), operand.first.eq(first), operand.last.eq(first + count - 1)]
 
 
 def _legal_multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:

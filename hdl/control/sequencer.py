@@ -1,32 +1,57 @@
-"""The sequencer: takes commands in order, hands each to its unit, counts, and stops at a fault."""
+"""The sequencer: starts commands in order, as soon as their registers and their unit allow, and counts."""
 
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import enum, stream, wiring
+from amaranth.hdl import Array, Const, Module, Mux, Signal, unsigned
+from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.command import COMMAND_BITS, Opcode
+from hdl.command import COMMAND_BITS
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
-from hdl.memory.load_store import CAUSE_BITS, LoadStoreRequest
-from hdl.multiply.double_multiplier import DoubleRequest
-from hdl.multiply.tile_request import TileRequest
-from hdl.registers.register_mover import MoveRequest
+from hdl.control.scoreboard import TAG_BITS, Scoreboard, Unit
+from hdl.memory.access import AccessCheck
+from hdl.memory.interface import CAUSE_BITS, access_layout
+from hdl.multiply.double.request import DoubleRequest
+from hdl.multiply.tile.request import TileRequest
+from hdl.registers.mover import MoveRequest
 
 __all__ = ["Sequencer"]
+
+_OPERANDS = 4
+_TAGS = 1 << TAG_BITS
 
 
 class _State(enum.Enum, shape=3):
     IDLE = 0
     DECODE = 1
-    DISPATCH = 2
-    EXECUTE = 3
-    FAULT = 4
+    CHECK = 2
+    OPERANDS = 3
+    DISPATCH = 4
+    STOP = 5
+    FAULT = 6
+
+
+class _BusFault(data.Struct):
+    """The oldest command that a memory refused; nothing while `cause` is zero."""
+
+    cause: unsigned(CAUSE_BITS)
+    tag: unsigned(TAG_BITS)
 
 
 class Sequencer(wiring.Component):
-    """Executes commands one after the other.
+    """Starts commands in order; they run side by side and may end in any order.
 
-    Latency: three cycles from the queue to the unit, one from its end to the next command.
+    A command is decoded, an access also checked for alignment and range; then its operands are asked of the
+    scoreboard one by one, and it is handed to its unit when none is in conflict. As younger commands wait
+    behind it, a refusal at this point leaves everything as if neither it nor they had been there.
+
+    What a memory answers comes later: a load that fails writes nothing, a store stops counting; commands
+    that need their registers have not been started. Others may have been, and they end as usual; nothing new
+    is started. Where several fail, the oldest is reported. In `serial` mode each command ends before the
+    next one starts, so nothing younger is ever under way.
+
+    Throughput: a multiply each 7 cycles, a load or store each 10. Latency: 6 cycles from the queue to the
+    unit of a multiply, 9 of a load or store.
+    Expected critical path: the scoreboard's comparison.
 
     Parameters
     ----------
@@ -35,38 +60,57 @@ class Sequencer(wiring.Component):
     Members
     -------
     commands : In(stream.Signature(160))
-    memory, tile, double, move : Out(stream.Signature(...))
-        Requests to the load/store unit, the tile multipliers and the register mover.
-    memory_done, tile_done, double_done, move_done : In(1)
-    memory_cause : In(4)
+    load, store, tile, double, move : Out(stream.Signature(...))
+        Requests to the units.
+    fetched, done : In(5)
+        A bit for each `Unit`: its oldest command has read all its registers; is at its end.
+    load_cause, store_cause : In(4)
+        With `done`: zero, or the `Cause` of the failure.
+    store_progress : In(16)
+        With `done` of a failed store: bursts that the memory took.
+    serial : In(1)
+        One command at a time.
     clear : In(1)
         Leave the fault state.
     busy : Out(1)
         A command is in progress.
     cause : Out(4)
         Zero, or why the core stands still.
+    progress : Out(16)
+        Of the last store that failed.
     executed : Out(64)
         Commands executed to their end; at a fault, the index of the one at fault.
+    stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
+        In this cycle nothing was started because: an operand is still in use; so are bytes of memory; the
+        unit takes nothing; there was no command while others were under way.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
+        access = access_layout(config)
         super().__init__(
             {
                 "commands": In(stream.Signature(COMMAND_BITS)),
-                "memory": Out(stream.Signature(LoadStoreRequest)),
+                "load": Out(stream.Signature(access)),
+                "store": Out(stream.Signature(access)),
                 "tile": Out(stream.Signature(TileRequest)),
                 "double": Out(stream.Signature(DoubleRequest)),
                 "move": Out(stream.Signature(MoveRequest)),
-                "memory_done": In(1),
-                "memory_cause": In(CAUSE_BITS),
-                "tile_done": In(1),
-                "double_done": In(1),
-                "move_done": In(1),
+                "fetched": In(len(Unit)),
+                "done": In(len(Unit)),
+                "load_cause": In(CAUSE_BITS),
+                "store_cause": In(CAUSE_BITS),
+                "store_progress": In(16),
+                "serial": In(1),
                 "clear": In(1),
                 "busy": Out(1),
                 "cause": Out(CAUSE_BITS),
+                "progress": Out(16),
                 "executed": Out(64),
+                "stall_registers": Out(1),
+                "stall_memory": Out(1),
+                "stall_unit": Out(1),
+                "stall_empty": Out(1),
             }
         )
 
@@ -74,54 +118,137 @@ class Sequencer(wiring.Component):
         """Return the unit's module."""
         m = Module()
         m.submodules.decoder = decoder = Decoder(self._config)
+        m.submodules.check = check = AccessCheck(self._config)
+        m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
         state = Signal(_State)
         command = Signal(COMMAND_BITS)
         decoded = Signal(Decoded)
-        dispatched = Signal()
-        done = Signal()
+        operand = Signal(range(_OPERANDS))
+        dispatched = Signal(64)
+        refusal = Signal(CAUSE_BITS)
+        allowed = Signal()
+        offered = Signal()
+        started = Signal()
+        stopped = Signal()
+        in_memory = (decoded.unit == Unit.LOAD) | (decoded.unit == Unit.STORE)
+        reads = decoded.footprint.reads
+        checked = check.checked.payload
         m.d.comb += [
             decoder.command.eq(command),
+            check.request.payload.eq(decoder.decoded.memory),
             self.commands.ready.eq(state == _State.IDLE),
-            self.busy.eq((state != _State.IDLE) & (state != _State.FAULT)),
-            self.memory.payload.eq(decoded.memory),
+            self.busy.eq(((state != _State.IDLE) & (state != _State.FAULT)) | ~scoreboard.idle),
+            self.load.payload.eq(checked.access),
+            self.store.payload.eq(checked.access),
             self.tile.payload.eq(decoded.tile),
             self.double.payload.eq(decoded.double),
             self.move.payload.eq(decoded.move),
-            done.eq(self.memory_done | self.tile_done | self.double_done | self.move_done),
+            scoreboard.unit.eq(decoded.unit),
+            scoreboard.footprint.eq(decoded.footprint),
+            scoreboard.span.first.eq(checked.first),
+            scoreboard.span.last.eq(checked.last),
+            scoreboard.tag.eq(dispatched),
+            scoreboard.operand.eq(Array([reads[0], reads[1], reads[2], decoded.footprint.write])[operand]),
+            scoreboard.is_write.eq(operand == _OPERANDS - 1),
+            scoreboard.fetched.eq(self.fetched),
+            scoreboard.done.eq(self.done),
+            scoreboard.allocate.eq(started),
+            check.checked.ready.eq((started & in_memory) | (state == _State.STOP)),
+            stopped.eq((state == _State.STOP) & scoreboard.idle & check.request.ready),
         ]
+        bus_fault = self._bus_fault(m, scoreboard)
+
         with m.Switch(state):
             with m.Case(_State.IDLE):
+                m.d.comb += self.stall_empty.eq(~self.commands.valid & ~scoreboard.idle)
+                m.d.sync += [command.eq(self.commands.payload), operand.eq(0)]
                 with m.If(self.commands.valid):
-                    m.d.sync += [command.eq(self.commands.payload), state.eq(_State.DECODE)]
+                    m.d.sync += state.eq(_State.DECODE)
             with m.Case(_State.DECODE):
-                m.d.sync += [decoded.eq(decoder.decoded), state.eq(_State.DISPATCH)]
-            with m.Case(_State.DISPATCH):
-                with m.If(decoded.cause != 0):
-                    m.d.sync += [self.cause.eq(decoded.cause), state.eq(_State.FAULT)]
+                m.d.sync += [decoded.eq(decoder.decoded), refusal.eq(decoder.decoded.cause)]
+                unit = decoder.decoded.unit
+                with m.If(decoder.decoded.cause != 0):
+                    m.d.sync += state.eq(_State.STOP)
+                with m.Elif((unit == Unit.LOAD) | (unit == Unit.STORE)):
+                    m.d.comb += check.request.valid.eq(1)
+                    m.d.sync += state.eq(_State.CHECK)
                 with m.Else():
-                    with m.Switch(decoded.opcode):
-                        with m.Case(Opcode.LOAD, Opcode.STORE):
-                            m.d.comb += [self.memory.valid.eq(1), dispatched.eq(self.memory.ready)]
-                        with m.Case(Opcode.MMA):
-                            m.d.comb += [
-                                self.double.valid.eq(decoded.is_double),
-                                self.tile.valid.eq(~decoded.is_double),
-                                dispatched.eq(Mux(decoded.is_double, self.double.ready, self.tile.ready)),
-                            ]
-                        with m.Default():
-                            m.d.comb += [self.move.valid.eq(1), dispatched.eq(self.move.ready)]
-                with m.If(dispatched):
-                    m.d.sync += state.eq(_State.EXECUTE)
-            with m.Case(_State.EXECUTE):
-                with m.If(done):
-                    m.d.sync += [self.executed.eq(self.executed + 1), state.eq(_State.IDLE)]
-                    with m.If(self.memory_done & (self.memory_cause != 0)):
-                        m.d.sync += [
-                            self.cause.eq(self.memory_cause),
-                            self.executed.eq(self.executed),
-                            state.eq(_State.FAULT),
-                        ]
+                    m.d.sync += state.eq(_State.OPERANDS)
+            with m.Case(_State.CHECK):
+                with m.If(check.checked.valid):
+                    m.d.sync += [
+                        refusal.eq(checked.cause),
+                        state.eq(Mux(checked.cause != 0, _State.STOP, _State.OPERANDS)),
+                    ]
+            with m.Case(_State.OPERANDS):
+                last = operand == _OPERANDS - 1
+                m.d.comb += [
+                    self.stall_registers.eq(scoreboard.conflict),
+                    self.stall_memory.eq(~scoreboard.conflict & last & scoreboard.span_conflict),
+                ]
+                with m.If(~self.stall_registers & ~self.stall_memory):
+                    m.d.sync += operand.eq(operand + 1)
+                    with m.If(last):
+                        m.d.sync += state.eq(_State.DISPATCH)
+            with m.Case(_State.DISPATCH):
+                free = ~scoreboard.full & (~self.serial | scoreboard.idle) & (bus_fault.cause == 0)
+                m.d.comb += [allowed.eq(offered | free), self.stall_unit.eq(~started)]
+                m.d.sync += offered.eq(allowed & ~started)
+                for unit, request in (
+                    (Unit.LOAD, self.load),
+                    (Unit.STORE, self.store),
+                    (Unit.TILE, self.tile),
+                    (Unit.DOUBLE, self.double),
+                    (Unit.MOVE, self.move),
+                ):
+                    with m.If(decoded.unit == unit):
+                        m.d.comb += [request.valid.eq(allowed), started.eq(allowed & request.ready)]
+                with m.If(started):
+                    m.d.sync += [dispatched.eq(dispatched + 1), state.eq(_State.IDLE)]
+            with m.Case(_State.STOP):
+                with m.If(stopped):
+                    m.d.sync += state.eq(_State.FAULT)
             with m.Case(_State.FAULT):
                 with m.If(self.clear):
-                    m.d.sync += [self.cause.eq(0), state.eq(_State.IDLE)]
+                    m.d.sync += [self.cause.eq(0), bus_fault.eq(0), refusal.eq(0), state.eq(_State.IDLE)]
+
+        behind = Signal(TAG_BITS)
+        index = Signal(64)
+        completed = Signal(range(len(Unit) + 1))
+        m.d.comb += [
+            behind.eq(Mux(bus_fault.cause != 0, dispatched[:TAG_BITS] - bus_fault.tag, 0)),
+            index.eq(dispatched - behind),
+            completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
+        ]
+        m.d.sync += self.executed.eq(self.executed + completed)
+        # What is offered to a unit already is started all the same: it may not be taken back.
+        settled = allowed | (state == _State.STOP) | (state == _State.FAULT)
+        with m.If((bus_fault.cause != 0) & ~settled):
+            m.d.sync += state.eq(_State.STOP)
+        with m.If(stopped):
+            m.d.sync += [
+                self.cause.eq(Mux(bus_fault.cause != 0, bus_fault.cause, refusal)),
+                self.executed.eq(index),
+                dispatched.eq(index),
+            ]
         return m
+
+    def _bus_fault(self, m: Module, scoreboard: Scoreboard) -> Signal:
+        """Keep the oldest of the failures that the memories report."""
+        oldest = Signal(_BusFault)
+        worst = oldest
+        for name, unit, cause, tag in (
+            ("load", Unit.LOAD, self.load_cause, scoreboard.load_tag),
+            ("store", Unit.STORE, self.store_cause, scoreboard.store_tag),
+        ):
+            chosen = Signal(_BusFault, name=f"{name}_or_older")
+            age = Signal(TAG_BITS, name=f"{name}_age")
+            m.d.comb += [age.eq(worst.tag - tag), chosen.eq(worst)]
+            failed = self.done[unit.value] & (cause != 0)
+            with m.If(failed & ((worst.cause == 0) | ((age != 0) & ~age[-1]))):
+                m.d.comb += [chosen.cause.eq(cause), chosen.tag.eq(tag)]
+            worst = chosen
+        m.d.sync += oldest.eq(worst)
+        with m.If(self.done[Unit.STORE.value] & (self.store_cause != 0)):
+            m.d.sync += self.progress.eq(self.store_progress)
+        return oldest

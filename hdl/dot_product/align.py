@@ -1,6 +1,6 @@
 """Align: every term as a number of multiples of 2**(Emax - fraction bits)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -60,13 +60,13 @@ class Align(wiring.Component):
             {
                 "operation": In(Operation),
                 "distance": In(3).array(LANES),
-                "sign": In(1).array(LANES),
+                "sign": In(LANES),
                 "c_value": In(32),
                 "c_distance": In(6),
                 "count": In(8),
                 "product": In(signed(2 * self.widths.multiplier_bits)).array(LANES),
                 "term": Out(signed(self.widths.window + 1)).array(LANES),
-                "carry": Out(1).array(LANES),
+                "carry": Out(LANES),
                 "c_term": Out(signed(self.widths.total)),
             }
         )
@@ -80,41 +80,40 @@ class Align(wiring.Component):
         i4 = widths.chosen(multiplicand, frozenset({"i4"}))
         floating_2 = register(m, floating, "floating_2")
         i4_2 = register(m, i4, "i4_2")
+        sign = register(m, self.sign & floating.replicate(LANES), "sign")
+        # Where the sign of an integer stands: above the field of a pair, or just on top.
+        fill = Signal(widths.window + 1)
+        field = Signal(widths.window)
+        m.d.comb += [
+            fill.eq(Cat(Const(0, _FIELD), i4_2.replicate(widths.window - _FIELD), ~floating_2)),
+            field.eq(Cat(Const(-1, _FIELD), (~i4_2).replicate(widths.window - _FIELD))),
+        ]
+        integer_select = Cat(~floating & ~i4, i4)
         for lane in range(LANES):
-            self._lane(m, lane, floating, i4, floating_2, i4_2)
+            select = (Const(1, 1) << self.distance[lane])[:4] & floating.replicate(4)
+            select = register(m, select | integer_select, f"select{lane}")
+            term = self._term(self.product[lane], select, sign[lane], fill, field)
+            if lane == 0:
+                term |= self.count
+            m.d.comb += self.term[lane].eq(register(m, term[: widths.window + 1], f"term{lane}"))
+        low_signs = Cat(product[11] for product in self.product) & i4_2.replicate(LANES)
+        m.d.comb += self.carry.eq(register(m, low_signs | sign, "carry"))
         self._c(m)
         return m
 
-    def _lane(self, m: Module, lane: int, floating: Value, i4: Value, floating_2: Value, i4_2: Value) -> None:
-        widths, product = self.widths, self.product[lane]
-        eighths = self.distance[lane]
-        sign = register(m, self.sign[lane] & floating, f"sign{lane}")
-        # Bit 23 tells the sign of both kinds of integers.
-        field_sign = product[23]
+    def _term(self, product: Value, select: Value, sign: Value, fill: Value, field: Value) -> Value:
+        widths = self.widths
         end = widths.integer_bit + widths.window
         magnitude: Value = Const(0, widths.window)
         for value in range(4):
-            select = (eighths == value) & floating
-            if value == 0:
-                select |= ~floating & ~i4
-            if value == 1:
-                select |= i4
-            select = register(m, select, f"select{lane}_{value}")
             # A product placed at distance 0 ends below `end`.
             part = product[widths.integer_bit + 8 * value : end]
-            used = select.replicate(len(part))
             if value == 1:
-                used &= Cat(Const(-1, _FIELD), (~i4_2).replicate(len(part) - _FIELD))
-            magnitude |= part & used
-        fill = Cat(Const(0, _FIELD), (field_sign & i4_2).replicate(widths.window - _FIELD))
-        term = (magnitude ^ sign.replicate(widths.window)) | fill
-        if lane == 0:
-            term |= self.count
-        signed_term = Cat(term[: widths.window], Mux(floating_2, sign, field_sign))
-        m.d.sync += [
-            self.term[lane].eq(signed_term),
-            self.carry[lane].eq(Mux(i4_2, product[11], sign)),
-        ]
+                part &= field[: len(part)]
+            magnitude |= Mux(select[value], part, 0)
+        # Bit 23 tells the sign of both kinds of integers.
+        bits = widths.window + 1
+        return (magnitude ^ sign.replicate(bits)) | (product[23].replicate(bits) & fill)
 
     def _c(self, m: Module) -> None:
         widths = self.widths

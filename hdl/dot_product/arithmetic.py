@@ -1,6 +1,6 @@
 """The arithmetic pipeline of the dot-product unit, without flow control."""
 
-from amaranth.hdl import Cat, Module, Mux
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,6 +16,7 @@ from hdl.dot_product.popcount import Popcount
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.round import Round
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES, WIDE, Widths
+from hdl.dot_product.words import WORDS, every_place
 from hdl.pipeline import delay, register
 
 __all__ = ["Arithmetic"]
@@ -81,31 +82,34 @@ class Arithmetic(wiring.Component):
 
         m.d.comb += multiply.operation.eq(operations[self._at_multiply])
         wait = self._at_align - self._at_distance
+        for index in range(WORDS):
+            for source, port, name in (
+                (decode.significand_a, multiply.significand_a, "significand_a"),
+                (decode.significand_b, multiply.significand_b, "significand_b"),
+            ):
+                waiting = delay(m, source[index], self._at_multiply - decode.latency, f"{name}{index}")
+                m.d.comb += port[index].eq(waiting)
+        eighths = Cat(distance[3:] for distance in maximum.distance)
+        eighths = Value.cast(delay(m, eighths, wait, "eighths"))
         for lane in range(LANES):
-            # What waits together travels as one word, which is also what simulates fastest.
-            factors = Cat(decode.significand_a[lane], decode.significand_b[lane])
-            factors = delay(m, factors, self._at_multiply - decode.latency, f"factors{lane}")
-            distance = maximum.distance[lane]
             m.d.comb += [
                 maximum.exponent[lane].eq(decode.exponent[lane]),
-                multiply.significand_a[lane].eq(factors[:11]),
-                multiply.significand_b[lane].eq(factors[11:]),
-                multiply.distance[lane].eq(distance[:3]),
-                align.distance[lane].eq(delay(m, distance[3:], wait, f"distance{lane}")),
+                multiply.distance[lane].eq(maximum.distance[lane][:3]),
+                align.distance[lane].eq(eighths.word_select(lane, 3)),
                 align.product[lane].eq(multiply.product[lane]),
                 reduce.term[lane].eq(align.term[lane]),
-                reduce.carry[lane].eq(align.carry[lane]),
             ]
-        signs = delay(m, Cat(decode.sign), self._at_align - decode.latency, "signs")
-        m.d.comb += Cat(align.sign).eq(signs)
+        signs = delay(m, decode.sign, self._at_align - decode.latency, "signs")
+        m.d.comb += [align.sign.eq(signs), reduce.carry.eq(align.carry)]
         if self.config.formats & {"i8", "i4"}:
             # Bytes 1, 3, ... 15.
             for port, vector, name in (
                 (multiply.byte_a, self.operands.a, "byte_a"),
                 (multiply.byte_b, self.operands.b, "byte_b"),
             ):
-                odd = Cat(vector.word_select(2 * index + 1, 8) for index in range(8))
-                m.d.comb += Cat(port).eq(delay(m, odd, self._at_multiply, name))
+                for index in range(WORDS // 2):
+                    odd = (vector.word_select(index, 64) >> 8) & every_place(0xFF)
+                    m.d.comb += port[index].eq(delay(m, odd, self._at_multiply, f"{name}{index}"))
 
         m.d.comb += [
             align.operation.eq(operations[self._at_align]),

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.hdl import Const, Module, Mux, Value
 
 from hdl.dot_product.widths import Widths
+from hdl.dot_product.words import common, every_place, flags, spread, up
 from hdl.pipeline import register
 
-__all__ = ["Factors", "IntegerMode", "integer_factors"]
+__all__ = ["Factor", "Factors", "IntegerMode", "integer_factors"]
 
 # An 8-bit integer is one factor, sign-extended. Two 4-bit products share a multiplier:  (a0 + a1 * 2**12) *
 # (b1 + b0 * 2**12) = a0 * b1  +  (a0 * b0 + a1 * b1) * 2**12  +  a1 * b0 * 2**24  with a0, b0 the low
@@ -17,17 +18,33 @@ __all__ = ["Factors", "IntegerMode", "integer_factors"]
 
 
 @dataclass(frozen=True)
-class Factors:
-    """What a byte of a and a byte of b contribute to the factors of one multiplier.
+class Factor:
+    """What bytes contribute to factors of 18 bits, for four lanes.
 
     Parameters
     ----------
-    a, b : Value
-        18 bits each; zero unless the operation is on integers of more than one bit.
+    low : Value
+        A word, with bits 0 to 15.
+    top : Value
+        Flags: bits 16 and 17, which are equal.
     """
 
-    a: Value
-    b: Value
+    low: Value
+    top: Value
+
+
+@dataclass(frozen=True)
+class Factors:
+    """What a word of bytes of a and one of b contribute to the factors of four multipliers.
+
+    Parameters
+    ----------
+    a, b : Factor
+        Zero unless the operation is on integers of more than one bit.
+    """
+
+    a: Factor
+    b: Factor
 
 
 @dataclass(frozen=True)
@@ -59,56 +76,67 @@ class IntegerMode:
 def integer_factors(
     m: Module, widths: Widths, a: Value, b: Value, mode: IntegerMode, late: IntegerMode, name: str
 ) -> Factors:
-    """Make the factors of one lane, in the cycle after the bytes.
+    """Make the factors of four lanes, in the cycle after the bytes.
 
     Parameters
     ----------
     m : Module
     widths : Widths
     a, b : Value
-        Bytes.
+        Words; the low byte of each place counts.
     mode : IntegerMode
         In time with the bytes.
     late : IntegerMode
         One cycle later.
     name : str
-        Of the lane.
+        Of the word.
 
     Returns
     -------
     Factors
     """
     if not widths.config.formats & {"i8", "i4"}:
-        zero = Const(0, widths.multiplier_bits)
+        zero = Factor(Const(0, 64), Const(0, 64))
         return Factors(zero, zero)
+    a, b = common(m, a & every_place(0xFF)), common(m, b & every_place(0xFF))
     # Registers that are zero in the other format cost nothing (synchronous reset) and save a choice later.
     a_byte = register(m, Mux(mode.i8 | mode.i4, a, 0), f"{name}_a_byte")
-    a_high = register(m, Mux(mode.i4, a[4:], 0), f"{name}_a_high")
+    a_high = register(m, Mux(mode.i4, (a >> 4) & every_place(0xF), 0), f"{name}_a_high")
     b_byte = register(m, Mux(mode.i8, b, 0), f"{name}_b_byte")
     b_nibbles = register(m, Mux(mode.i4, b, 0), f"{name}_b_nibbles")
-    b_low, b_high = b_nibbles[:4], b_nibbles[4:]
+    b_low, b_high = common(m, b_nibbles & every_place(0xF)), (b_nibbles >> 4) & every_place(0xF)
 
-    a_sign = late.a_signed & Mux(late.i4, a_byte[3], a_byte[7])
-    b_sign = late.b_signed & (b_byte[7] | b_high[3])
-    a_factor = Cat(
-        a_byte[:4],
-        Mux(late.i4, a_sign.replicate(4), a_byte[4:]),
-        a_sign.replicate(4),
-        _pair(a_high, a_sign, late.a_signed),
+    a_sign = common(m, spread(late.a_signed, 1) & Mux(late.i4, a_byte >> 3, a_byte >> 7))
+    b_sign = common(m, spread(late.b_signed, 1) & ((b_byte | b_nibbles) >> 7))
+    a_signs = _four(m, a_sign)
+    b_signs = _four(m, b_sign & spread(late.i4))
+    a_pair, a_top = _pair(m, a_high, a_sign, late.a_signed)
+    b_pair, b_top = _pair(m, b_low, b_sign, late.b_signed)
+    a_low = (
+        a_byte & every_place(0xF)
+        | Mux(late.i4, up(a_signs, 4), a_byte & every_place(0xF0))
+        | up(a_signs, 8)
+        | up(a_pair, 12)
     )
-    b_factor = Cat(
-        b_high,
-        (b_sign & late.i4).replicate(8) | b_byte,
-        _pair(b_low, b_sign, late.b_signed),
-    )
-    return Factors(a_factor, b_factor)
+    b_low = b_high | up(b_byte | b_signs | up(b_signs, 4), 4) | up(b_pair, 12)
+    return Factors(Factor(common(m, a_low), common(m, a_top)), Factor(common(m, b_low), common(m, b_top)))
 
 
-def _pair(high: Value, sign: Value, signed: Value) -> Value:
-    """Return the top six bits of a factor: `high` less the borrow of a negative low field, or just the sign.
+def _four(m: Module, word: Value) -> Value:
+    """Every flag in the four lowest bits of its place."""
+    two = common(m, word | up(word, 1))
+    return common(m, two | up(two, 2))
 
-    Look-up tables are smaller here than the carry chain of a subtraction.
+
+def _pair(m: Module, high: Value, sign: Value, signed: Value) -> tuple[Value, Value]:
+    """Return the top six bits of a factor, `high` less the borrow of a negative low field or just the sign.
+
+    The highest two are equal and returned as flags. Look-up tables are smaller here than the carry chain of
+    a subtraction.
     """
-    borrow = Cat(sign, sign & ~high[0], sign & ~high[:2].any(), sign & ~high[:3].any())
-    top = (signed & high[3]) | (borrow[3] & ~high[3])
-    return Cat(high ^ borrow, top.replicate(2))
+    borrow = passed = sign
+    for _ in range(3):
+        passed = common(m, up(passed & ~high, 1))
+        borrow = borrow | passed
+    top = spread(signed, 1) & (high >> 3) | flags((passed & ~high) >> 3)
+    return high ^ borrow, top

@@ -5,14 +5,13 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.integers import IntegerMode, integer_factors
+from hdl.dot_product.integers import Factor, Factors, IntegerMode, integer_factors
 from hdl.dot_product.interface import Operation
 from hdl.dot_product.widths import FLOATING, LANES, Widths
-from hdl.pipeline import register
+from hdl.dot_product.words import WORDS, every_place, place
+from hdl.pipeline import delay, register
 
 __all__ = ["Multiply"]
-
-BYTES = 8
 
 
 class Multiply(wiring.Component):
@@ -32,10 +31,11 @@ class Multiply(wiring.Component):
     Members
     -------
     operation : In(Operation)
-    significand_a, significand_b : In(16 x 11)
-        10 fraction bits; of lanes 0 to 7 the low bits are also bytes 0, 2, ... 14 of integer operands.
-    byte_a, byte_b : In(8 x 8)
-        Bytes 1, 3, ... 15 of integer operands, for lanes 8 to 15.
+    significand_a, significand_b : In(4 x 64)
+        Words of four lanes; 11 bits with 10 fraction bits. Of lanes 0 to 7 the low bits are also bytes 0, 2,
+        ... 14 of integer operands.
+    byte_a, byte_b : In(2 x 64)
+        Words of the lanes 8 to 15; bytes 1, 3, ... 15 of integer operands.
     distance : In(16 x 3)
         Distance from Emax modulo 8, one cycle later than the others.
     product : Out(16 x signed(36))
@@ -49,10 +49,10 @@ class Multiply(wiring.Component):
         super().__init__(
             {
                 "operation": In(Operation),
-                "significand_a": In(11).array(LANES),
-                "significand_b": In(11).array(LANES),
-                "byte_a": In(8).array(BYTES),
-                "byte_b": In(8).array(BYTES),
+                "significand_a": In(64).array(WORDS),
+                "significand_b": In(64).array(WORDS),
+                "byte_a": In(64).array(WORDS // 2),
+                "byte_b": In(64).array(WORDS // 2),
                 "distance": In(3).array(LANES),
                 "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
             }
@@ -71,27 +71,31 @@ class Multiply(wiring.Component):
             self.operation.b_signed,
         )
         late = mode.registered(m)
-        for lane in range(LANES):
-            a, b = self.significand_a[lane], self.significand_b[lane]
-            byte_a, byte_b = (
-                (a[:8], b[:8]) if lane < BYTES else (self.byte_a[lane - BYTES], self.byte_b[lane - BYTES])
-            )
-            factors = integer_factors(m, widths, byte_a, byte_b, mode, late, f"lane{lane}")
-            a = register(m, Mux(floating, a, 0), f"a{lane}")
-            b = register(m, Mux(floating, b, 0), f"b{lane}")
-            left = ~self.distance[lane]
-            a_shifted = Cat(Const(0, widths.placement), (a << left[:2])[:14])
-            b_shifted = Mux(left[2], Cat(Const(0, 4), b), b)
-            a_factor = register(m, _factor(a_shifted, factors.a), f"a_factor{lane}")
-            b_factor = register(m, _factor(b_shifted, factors.b), f"b_factor{lane}")
-            # One more register on either side, so that a path is nothing but the multiplier and the way to
-            # it.
-            a_factor = register(m, a_factor, f"a_factor{lane}_2")
-            b_factor = register(m, b_factor, f"b_factor{lane}_2")
-            product = register(m, a_factor.as_signed() * b_factor.as_signed(), f"product{lane}")
-            m.d.sync += self.product[lane].eq(product)
+        for index in range(WORDS):
+            a, b = self.significand_a[index], self.significand_b[index]
+            low = index < WORDS // 2
+            byte_a = a if low else self.byte_a[index - WORDS // 2]
+            byte_b = b if low else self.byte_b[index - WORDS // 2]
+            factors = integer_factors(m, widths, byte_a, byte_b, mode, late, f"word{index}")
+            a = register(m, Mux(floating, a & every_place(0x7FF), 0), f"a{index}")
+            b = register(m, Mux(floating, b & every_place(0x7FF), 0), f"b{index}")
+            for lane in range(4 * index, 4 * index + 4):
+                self._lane(m, lane, place(a, lane, 0, 11), place(b, lane, 0, 11), factors)
         return m
 
+    def _lane(self, m: Module, lane: int, a: Value, b: Value, integers: Factors) -> None:
+        left = ~self.distance[lane]
+        bits = self.widths.multiplier_bits
+        a_shifted = Cat(Const(0, self.widths.placement), (a << left[:2])[:14])
+        b_shifted = Mux(left[2], Cat(Const(0, 4), b), b)
+        a_factor = (a_shifted | _factor(integers.a, lane))[:bits]
+        b_factor = (b_shifted | _factor(integers.b, lane))[:bits]
+        # One more register on either side, so that a path is nothing but the multiplier and the way to it.
+        factors = delay(m, Cat(a_factor, b_factor), 2, f"factors{lane}")
+        product = register(m, factors[:bits].as_signed() * factors[bits:].as_signed(), f"product{lane}_1")
+        m.d.comb += self.product[lane].eq(register(m, product, f"product{lane}_2"))
 
-def _factor(significand: Value, integer: Value) -> Value:
-    return (significand | integer)[: len(integer)]
+
+def _factor(integers: Factor, lane: int) -> Value:
+    top = place(integers.top, lane, 0, 1)
+    return Cat(place(integers.low, lane, 0, 16), top, top)

@@ -43,7 +43,7 @@ class Reduce(wiring.Component):
         super().__init__(
             {
                 "term": In(signed(self.widths.window + 1)).array(LANES),
-                "carry": In(1).array(LANES),
+                "carry": In(LANES),
                 "c_term": In(signed(self.widths.total)),
                 "sum": Out(signed(self.widths.total)),
             }
@@ -53,7 +53,7 @@ class Reduce(wiring.Component):
         """Return the module."""
         m = Module()
         level: list[Value] = list(self.term)
-        carries: Value = Cat(self.carry)
+        carries: Value = self.carry
         depth = 0
         while len(level) > 1:
             depth += 1

@@ -7,6 +7,7 @@
 #include <deque>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "Vopenwmma_core.h"
@@ -16,8 +17,11 @@ namespace openwmma {
 
 using Address = std::uint64_t;
 
-constexpr unsigned BEAT_BYTES = configuration::DATA_BITS / 8;
-static_assert(BEAT_BYTES >= 16, "Verilator keeps ports of more than 64 bits as arrays of 32-bit words");
+constexpr unsigned BUS_BYTES = configuration::DATA_BITS / 8;
+static_assert(BUS_BYTES == 8 || BUS_BYTES == 16 || BUS_BYTES == 32 || BUS_BYTES == 64, "the bus has 64 to 512 bits");
+
+// The core moves 16 bytes a beat, on a wider bus on the lanes of their address; a narrower one it fills.
+constexpr unsigned BEAT_BYTES = BUS_BYTES < 16 ? BUS_BYTES : 16;
 
 enum Response : std::uint8_t { OKAY = 0, SLVERR = 2, DECERR = 3 };
 
@@ -36,6 +40,12 @@ class ProtocolError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
 };
+
+// Verilator keeps a port of at most 64 bits in one integer and a wider one in an array of 32-bit words.
+template <typename Port> auto words_of(Port &port) {
+    if constexpr (std::is_integral_v<Port>) return &port;
+    else return &port[0];
+}
 
 inline std::string hexadecimal(std::uint64_t value) {
     static const char digits[] = "0123456789abcdef";
@@ -74,7 +84,7 @@ struct AddressPayload {
 };
 
 struct WritePayload {
-    std::uint8_t data[BEAT_BYTES] = {};
+    std::uint8_t data[BUS_BYTES] = {};
     std::uint64_t strobe = 0;
     bool last = false;
     bool operator==(const WritePayload &) const = default;
@@ -145,16 +155,19 @@ class AxiMemory {
         return first + Address(beat) * BEAT_BYTES;
     }
 
+    // The lowest byte lane that carries a beat.
+    static unsigned first_lane(Address address) { return unsigned(address & (BUS_BYTES - BEAT_BYTES)); }
+
     void drive_read_data(Vopenwmma_core &top) {
         if (!read_offered_ && !reads_.empty() && now_ >= reads_.front().due && !stalls()) {
             const Read &read = reads_.front();
             const Address address = beat_address(read.burst, read.beat);
             const Response response = respond(address, BEAT_BYTES);
-            // What comes with an error is not data: a pattern that shows if the core uses it.
-            std::uint8_t bytes[BEAT_BYTES];
+            // What comes with an error or on other lanes is not data: a pattern that shows if the core uses it.
+            std::uint8_t bytes[BUS_BYTES];
             std::memset(bytes, 0xA5, sizeof bytes);
-            if (response == OKAY) std::memcpy(bytes, memory_.data + (address - memory_.base), sizeof bytes);
-            std::memcpy(&top.m_axi_rdata[0], bytes, sizeof bytes);
+            if (response == OKAY) std::memcpy(bytes + first_lane(address), memory_.data + (address - memory_.base), BEAT_BYTES);
+            std::memcpy(words_of(top.m_axi_rdata), bytes, sizeof bytes);
             top.m_axi_rresp = response;
             top.m_axi_rlast = read.beat == read.burst.length;
             read_offered_ = true;
@@ -185,8 +198,9 @@ class AxiMemory {
             const Response response = respond(address, BEAT_BYTES);
             if (worst == OKAY) worst = response;
             if (response != OKAY) continue;
-            for (unsigned lane = 0; lane < BEAT_BYTES; ++lane)
-                if (write.beats[beat].strobe >> lane & 1) memory_.data[address - memory_.base + lane] = write.beats[beat].data[lane];
+            const unsigned lanes = first_lane(address);
+            for (unsigned byte = 0; byte < BEAT_BYTES; ++byte)
+                if (write.beats[beat].strobe >> (lanes + byte) & 1) memory_.data[address - memory_.base + byte] = write.beats[beat].data[lanes + byte];
         }
         return worst;
     }
@@ -195,7 +209,7 @@ class AxiMemory {
         const std::string at = std::string(channel) + " at " + hexadecimal(burst.address) + ": ";
         if (burst.burst != 1) throw ProtocolError(at + "burst type " + std::to_string(burst.burst) + " is not INCR");
         if ((1U << burst.size) != BEAT_BYTES)
-            throw ProtocolError(at + "beats of " + std::to_string(1U << burst.size) + " bytes on a bus of " + std::to_string(BEAT_BYTES));
+            throw ProtocolError(at + "beats of " + std::to_string(1U << burst.size) + " bytes on a bus of " + std::to_string(BUS_BYTES));
         const Address first = beat_address(burst, 0);
         const Address last = beat_address(burst, burst.length) + BEAT_BYTES - 1;
         if (first >> 12 != last >> 12) throw ProtocolError(at + std::to_string(burst.length + 1) + " beats cross a 4 KiB boundary");
@@ -223,7 +237,7 @@ class AxiMemory {
     void observe_write_data(const Vopenwmma_core &top) {
         WritePayload payload;
         if (top.m_axi_wvalid) {
-            std::memcpy(payload.data, &top.m_axi_wdata[0], BEAT_BYTES);
+            std::memcpy(payload.data, words_of(top.m_axi_wdata), BUS_BYTES);
             payload.strobe = top.m_axi_wstrb;
             payload.last = top.m_axi_wlast;
         }
@@ -244,8 +258,12 @@ class AxiMemory {
                 if (beats_[beat].last != (beat + 1 == count))
                     throw ProtocolError(at + "WLAST is " + (beats_[beat].last ? "1" : "0") + " at beat " + std::to_string(beat + 1) + " of " + std::to_string(count));
             if (present < count) return;
-            const unsigned below = burst.address & (BEAT_BYTES - 1);
+            const unsigned below = burst.address & (BUS_BYTES - 1);
             if (beats_.front().strobe & ((std::uint64_t(1) << below) - 1)) throw ProtocolError(at + "a strobe lies below the address");
+            for (unsigned beat = 0; beat < count; ++beat) {
+                const std::uint64_t lanes = ((std::uint64_t(1) << BEAT_BYTES) - 1) << first_lane(beat_address(burst, beat));
+                if (beats_[beat].strobe & ~lanes) throw ProtocolError(at + "a strobe lies outside the lanes of beat " + std::to_string(beat + 1));
+            }
             const auto end = beats_.begin() + static_cast<std::ptrdiff_t>(count);
             responses_.push_back({burst, std::vector<WritePayload>(beats_.begin(), end), now_ + memory_.write_latency});
             beats_.erase(beats_.begin(), end);

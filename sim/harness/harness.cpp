@@ -78,8 +78,13 @@ int openwmma_write(void *harness, const std::uint32_t *addresses, const std::uin
     return guarded([&] { return self.host.write(addresses, values, count) == openwmma::OKAY ? DONE : REFUSED; });
 }
 
-int openwmma_execute(void *harness, const std::uint32_t *words, std::uint32_t commands) {
+int openwmma_queue(void *harness, const std::uint32_t *words, std::uint32_t commands) {
     auto &self = *static_cast<Harness *>(harness);
-    return guarded([&] { return self.host.execute(words, commands) ? DONE : FAULT; });
+    return guarded([&] { return self.host.queue(words, commands) ? DONE : FAULT; });
+}
+
+int openwmma_finish(void *harness) {
+    auto &self = *static_cast<Harness *>(harness);
+    return guarded([&] { return self.host.finish() ? DONE : FAULT; });
 }
 }

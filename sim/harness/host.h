@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "axi_memory.h"
 #include "configuration.h"
@@ -70,16 +71,24 @@ class Host {
         return worst;
     }
 
-    // Pushes commands as the queue has room, then waits until the core is idle.
-    // Returns false when the core stopped with a fault; what was queued behind it is then still to be dropped.
-    bool execute(const std::uint32_t *words, std::uint32_t commands) {
+    // Pushes commands, as many at a time as the queue reports room for, and does not wait for their end.
+    // Returns false when the core has stopped with a fault; what was queued behind it is then still to be dropped.
+    bool queue(const std::uint32_t *words, std::uint32_t commands) {
         using namespace configuration;
         for (std::uint32_t pushed = 0; pushed < commands;) {
             const std::uint32_t value = poll([](std::uint32_t status) { return status & (STATUS_FAULT | STATUS_FREE); }, "a full queue", 1);
             if (value & STATUS_FAULT) return false;
             const std::uint32_t free = (value & STATUS_FREE) / (STATUS_FREE & (0U - STATUS_FREE));
-            for (std::uint32_t place = 0; place < free && pushed < commands; ++place) push(words + COMMAND_WORDS * pushed++);
+            const std::uint32_t count = free < commands - pushed ? free : commands - pushed;
+            push(words + COMMAND_WORDS * pushed, count);
+            pushed += count;
         }
+        return true;
+    }
+
+    // Waits until the core is idle. Returns false when it has stopped with a fault.
+    bool finish() {
+        using namespace configuration;
         // Each command that is still queued may need its whole limit.
         const auto stopped = [](std::uint32_t status) { return (status & STATUS_FAULT) || !(status & STATUS_BUSY); };
         return !(poll(stopped, "the commands", QUEUE_DEPTH + 1) & STATUS_FAULT);
@@ -93,16 +102,17 @@ class Host {
         return value;
     }
 
-    // Word 0 comes last: writing it pushes the command.
-    void push(const std::uint32_t *words) {
-        std::uint32_t addresses[configuration::COMMAND_WORDS];
-        std::uint32_t values[configuration::COMMAND_WORDS];
-        for (std::uint32_t word = 0; word < configuration::COMMAND_WORDS; ++word) {
-            const std::uint32_t source = (word + 1) % configuration::COMMAND_WORDS;
-            addresses[word] = configuration::COMMAND + 4 * source;
-            values[word] = words[source];
-        }
-        if (write(addresses, values, configuration::COMMAND_WORDS) != OKAY)
+    // Word 0 of a command comes last: writing it pushes the command. The next one's words follow at once.
+    void push(const std::uint32_t *words, std::uint32_t commands) {
+        using configuration::COMMAND_WORDS;
+        addresses_.clear();
+        values_.clear();
+        for (std::uint32_t command = 0; command < commands; ++command)
+            for (std::uint32_t word = 1; word <= COMMAND_WORDS; ++word) {
+                addresses_.push_back(configuration::COMMAND + 4 * (word % COMMAND_WORDS));
+                values_.push_back(words[COMMAND_WORDS * command + word % COMMAND_WORDS]);
+            }
+        if (write(addresses_.data(), values_.data(), COMMAND_WORDS * commands) != OKAY)
             throw ProtocolError("the command queue refused a command although it reported a free place");
     }
 
@@ -116,6 +126,8 @@ class Host {
     }
 
     Simulation &simulation_;
+    std::vector<std::uint32_t> addresses_;
+    std::vector<std::uint32_t> values_;
 };
 
 }  // namespace openwmma

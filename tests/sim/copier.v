@@ -1,13 +1,16 @@
 // Not a tensor core: a block copier with the core's ports, and with faults to order, to test the harness.
 // Command: word 0 = kind, word 1 = source, word 2 = destination, word 3 = beats (at most 16).
-module openwmma_core (
+// On a bus of more than 128 bits, a beat is 16 bytes on the lanes of its address, as the core's are.
+module openwmma_core #(
+    parameter BUS = 128, parameter BEAT = BUS < 128 ? BUS : 128
+) (
     input aclk, input aresetn, output irq,
     output reg [31:0] m_axi_araddr, output reg [7:0] m_axi_arlen, output [2:0] m_axi_arsize, output [1:0] m_axi_arburst,
     output reg m_axi_arvalid, input m_axi_arready,
-    input [127:0] m_axi_rdata, input [1:0] m_axi_rresp, input m_axi_rlast, input m_axi_rvalid, output m_axi_rready,
+    input [BUS-1:0] m_axi_rdata, input [1:0] m_axi_rresp, input m_axi_rlast, input m_axi_rvalid, output m_axi_rready,
     output reg [31:0] m_axi_awaddr, output reg [7:0] m_axi_awlen, output [2:0] m_axi_awsize, output [1:0] m_axi_awburst,
     output reg m_axi_awvalid, input m_axi_awready,
-    output [127:0] m_axi_wdata, output [15:0] m_axi_wstrb, output m_axi_wlast, output reg m_axi_wvalid, input m_axi_wready,
+    output [BUS-1:0] m_axi_wdata, output [BUS/8-1:0] m_axi_wstrb, output m_axi_wlast, output reg m_axi_wvalid, input m_axi_wready,
     input [1:0] m_axi_bresp, input m_axi_bvalid, output m_axi_bready,
     input [15:0] s_axil_awaddr, input s_axil_awvalid, output s_axil_awready,
     input [31:0] s_axil_wdata, input [3:0] s_axil_wstrb, input s_axil_wvalid, output s_axil_wready,
@@ -16,25 +19,30 @@ module openwmma_core (
     output reg [31:0] s_axil_rdata, output reg [1:0] s_axil_rresp, output reg s_axil_rvalid, input s_axil_rready
 );
     localparam COPY = 1, EARLY_LAST = 2, UNSTABLE_ADDRESS = 3, HANG = 4, DROPPED_VALID = 5, ASSERTION = 6,
-               NARROW = 7, FIXED_BURST = 8, LOW_STROBE = 9;
+               NARROW = 7, FIXED_BURST = 8, LOW_STROBE = 9, STRAY_STROBE = 10;
     localparam IDLE = 0, ADDRESS = 1, READ = 2, WRITE = 3, RESPONSE = 4, STUCK = 5;
 
     reg [2:0] state = IDLE;
     reg [31:0] words [0:4];
-    reg [127:0] line [0:15];
+    reg [BEAT-1:0] line [0:15];
     reg [4:0] beat = 0;
     reg fault = 0;
     reg [31:0] cause = 0, executed = 0;
     wire [31:0] kind = words[0];
     wire busy = state != IDLE;
 
-    assign m_axi_arsize = kind == NARROW ? 3'd2 : 3'd4;
-    assign m_axi_awsize = 3'd4;
+    // The first byte lane of the beat that is read or written.
+    wire [31:0] read_lane = (m_axi_araddr + beat * (BEAT / 8)) & (BUS / 8 - BEAT / 8);
+    wire [31:0] write_lane = (m_axi_awaddr + beat * (BEAT / 8)) & (BUS / 8 - BEAT / 8);
+
+    assign m_axi_arsize = kind == NARROW ? 3'd2 : BEAT == 64 ? 3'd3 : 3'd4;
+    assign m_axi_awsize = BEAT == 64 ? 3'd3 : 3'd4;
     assign m_axi_arburst = kind == FIXED_BURST ? 2'd0 : 2'd1;
     assign m_axi_awburst = 2'd1;
     assign m_axi_rready = state == READ;
-    assign m_axi_wdata = line[beat[3:0]];
-    assign m_axi_wstrb = 16'hffff;
+    wire [BUS/8-1:0] beat_lanes = ~({BUS / 8 {1'b1}} << (BEAT / 8 - 1) << 1);
+    assign m_axi_wdata = {BUS / BEAT {line[beat[3:0]]}};
+    assign m_axi_wstrb = kind == STRAY_STROBE ? {BUS / 8 {1'b1}} : beat_lanes << write_lane;
     assign m_axi_wlast = kind == EARLY_LAST ? beat == 0 : beat == m_axi_awlen[4:0];
     assign m_axi_bready = state == RESPONSE;
     assign irq = fault;
@@ -89,7 +97,7 @@ module openwmma_core (
                 if (kind == DROPPED_VALID) m_axi_arvalid <= 0;
             end
             READ: if (m_axi_rvalid) begin
-                line[beat[3:0]] <= m_axi_rdata;
+                line[beat[3:0]] <= m_axi_rdata[read_lane * 8 +: BEAT];
                 beat <= beat + 1;
                 if (m_axi_rresp != 0) begin
                     fault <= 1;

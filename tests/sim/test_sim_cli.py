@@ -65,6 +65,8 @@ def test_run_writes_the_product_and_prints_what_it_took(capsys, backend):
         assert row in printed
     # Four tiles: fill, two times (two loads, multiply), store.
     assert " 32 " in printed
+    for cause in ("registers", "memory", "a unit", "the host"):
+        assert (f"waiting for {cause}" in printed) == (backend != "golden")
 
 
 def test_every_machine_writes_the_same_bits():

@@ -1,4 +1,4 @@
-"""Every family on the simulated core: captures from the chip, and all loads and stores in lockstep."""
+"""Every family on the simulated core: captures from the chip."""
 
 from dataclasses import replace
 
@@ -7,17 +7,9 @@ import pytest
 from golden_captures import captures, instruction_of
 
 import golden
-from golden.commands import Load, Store
-from golden.faults import Fault
 from golden.formats import FORMATS
-from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
-from golden.layouts import fragment
-from golden.memory import Memory
-from golden.warp import GoldenMachine
+from golden.instruction_set import MmaInstruction, Shape
 from hdl.config import PRESETS
-from hdl.memory.geometry import legal_fragments
-from sim.lockstep import LockstepMachine
-from sim.machine import RtlMachine
 from sim.machines import Backend, open_machine
 from sim.tiles import multiply_tiles
 
@@ -54,46 +46,9 @@ def test_captured_tiles_equal_the_chip(capture):
         instruction,
         (a, b, c.astype(np.int32) if integers else c),
         lambda size: open_machine(Backend.RTL, CONFIG, size),
+        registers=CONFIG.registers,
     )
     np.testing.assert_array_equal(run.d.view(d.dtype), d)
-
-
-@pytest.fixture(scope="module")
-def machines():
-    """Golden and RTL beside each other, with the same bytes in memory."""
-    bytes_ = np.random.default_rng(8).integers(0, 256, 1 << 16, dtype=np.uint8)
-    memories = (Memory(1 << 16), Memory(1 << 16))
-    for memory in memories:
-        memory.data[:] = bytes_
-    golden_machine = GoldenMachine(registers=CONFIG.registers, memory=memories[0], formats=CONFIG.formats)
-    machine = LockstepMachine(golden_machine, RtlMachine(CONFIG, memories[1]))
-    yield machine
-    machine.close()
-
-
-@pytest.mark.parametrize("row", list(legal_fragments(CONFIG)), ids=lambda row: "-".join(map(str, row)))
-def test_loads_and_stores_in_lockstep(machines, row):
-    use, name, shape, layout = row
-    form = fragment(use, name, shape)
-    unit = max(1, form.size * 8 // FORMATS[name].bits)
-    least = -(-shape.default_stride(use, layout) // unit) * unit
-    random = np.random.default_rng(sum(map(ord, str(row))))
-    executed = 0
-    for stride in (None, *(least + unit * int(extra) for extra in random.integers(0, 6, 5))):
-        register = int(random.integers(0, CONFIG.registers - form.registers + 1))
-        address = form.size * int(random.integers(0, 500))
-        if use == "d":
-            store = StoreInstruction(layout=layout, shape=shape, type=name)
-            command = Store(store, register, address, stride)
-        else:
-            load = LoadInstruction(use=use, layout=layout, shape=shape, type=name)
-            command = Load(load, register, address, stride)
-        try:
-            machines.execute(command)
-            executed += 1
-        except Fault:
-            assert stride is None, "only a default stride may break a rule here"
-    assert executed >= 5
 
 
 @pytest.mark.parametrize("saturate", [False, True])

@@ -12,13 +12,20 @@ from sim.verilate import BuildError, build_verilog
 COPIER = Path(__file__).with_name("copier.v").read_text()
 CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1}
 BASE, SIZE = 0x4000, 1 << 14
-COPY, HANG = 1, 4
+COPY, HANG, STRAY_STROBE = 1, 4, 10
 STOP = 1 + next(index for index, line in enumerate(COPIER.splitlines()) if "$stop" in line)
+
+
+def library_of(data_bits):
+    """A copier with a bus of so many bits."""
+    return build_verilog(
+        COPIER.replace("BUS = 128", f"BUS = {data_bits}"), {**CONSTANTS, "DATA_BITS": data_bits}
+    )
 
 
 @pytest.fixture(scope="module")
 def library():
-    return build_verilog(COPIER, CONSTANTS)
+    return library_of(128)
 
 
 @pytest.fixture
@@ -55,6 +62,52 @@ def test_bursts_copy_memory_whatever_its_timing(simulate, memory, stall, latency
     pages = [copy(BASE + offset, BASE + 0x2000 + offset) for offset in range(0, 4096, 256)]
     assert simulation.execute(pages)
     np.testing.assert_array_equal(memory.data[0x2000:0x3000], wanted)
+
+
+@pytest.mark.parametrize("stall", [0, 150])
+@pytest.mark.parametrize("data_bits", [64, 256, 512])
+def test_every_width_of_the_bus_copies_the_same(memory, data_bits, stall):
+    timing = BusTiming(latency=7, stall=stall)
+    simulation = Simulation(library_of(data_bits), memory, timing=timing, cycle_limit=2000)
+    before = memory.data.copy()
+    beat = min(data_bits // 8, 16)
+    # Four beats each, from and to any place that is a multiple of a beat.
+    assert simulation.execute(
+        [copy(BASE + 80 * page, BASE + 0x2000 + 112 * page, 64 // beat) for page in range(20)]
+    )
+    for page in range(20):
+        place = 0x2000 + 112 * page
+        np.testing.assert_array_equal(memory.data[place : place + 64], before[80 * page :][:64])
+        np.testing.assert_array_equal(memory.data[place + 64 : place + 112], before[place + 64 : place + 112])
+    np.testing.assert_array_equal(memory.data[:0x2000], before[:0x2000])
+    simulation.close()
+
+
+@pytest.mark.parametrize("data_bits", [256, 512])
+def test_a_strobe_beside_a_narrow_beat_ends_the_simulation(memory, data_bits):
+    simulation = Simulation(library_of(data_bits), memory, timing=BusTiming())
+    with pytest.raises(SimulationError) as error:
+        simulation.execute([copy(BASE, BASE + 0x1000, 2, STRAY_STROBE)])
+    assert str(error.value) == "W of the burst at 0x5000: a strobe lies outside the lanes of beat 1"
+    simulation.close()
+
+
+@pytest.mark.parametrize("data_bits", [64, 512])
+def test_narrower_beats_than_agreed_end_the_simulation(memory, data_bits):
+    simulation = Simulation(library_of(data_bits), memory, timing=BusTiming())
+    with pytest.raises(SimulationError) as error:
+        simulation.execute([copy(BASE, BASE + 0x1000, 2, 7)])
+    assert str(error.value) == f"AR at 0x4000: beats of 4 bytes on a bus of {data_bits // 8}"
+    simulation.close()
+
+
+def test_commands_are_queued_while_others_are_at_work(simulate, memory):
+    simulation = simulate(latency=60)
+    assert simulation.queue([copy(BASE, BASE + 0x1000)] * 2)
+    assert simulation.read(0x14)[0] & 1
+    assert simulation.finish()
+    assert not simulation.read(0x14)[0] & 1
+    np.testing.assert_array_equal(memory.data[0x1000:0x1100], memory.data[:0x100])
 
 
 def test_latency_and_stalls_cost_cycles(simulate):

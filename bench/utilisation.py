@@ -1,0 +1,259 @@
+"""How busy the core keeps its dot-product units and its bus.
+
+    python -m bench.utilisation [multiplies] [gemm] [loads]
+
+prints a table and writes ``build/bench/utilisation.json``; without names, all of it. Preset `standard`, a
+memory of 128 bits with 20 cycles of latency. Every run is compared with the golden machine.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from golden.arguments import dtype_of
+from golden.commands import Command, Fill, Load, Mma
+from golden.formats import FORMATS
+from golden.instruction_set import LAYOUTS, Layout, LoadInstruction
+from golden.machine import Counters
+from golden.memory import Memory
+from golden.mma import resolve_instruction
+from hdl.config import PRESETS
+from sim.execution import execute
+from sim.gemm import Gemm, multiply_matrices
+from sim.machine import RtlMachine
+from sim.machines import Backend, golden_machine, open_machine
+from sim.simulation import BusTiming
+
+__all__ = ["FIGURES", "Figure", "gemm", "loads", "multiplies", "operands", "print_figures"]
+
+OUTPUT = Path("build/bench/utilisation.json")
+CONFIG: Final = PRESETS["standard"]
+TIMING: Final = BusTiming(latency=20)
+MULTIPLY: Final = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+GEMMS: Final = {
+    "f16": (MULTIPLY, 85.0),
+    "bf16": ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", None),
+    "tf32": ("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", None),
+    "s8": ("wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32", None),
+}
+"""Instruction of each matrix multiply, and the share in per cent that it must reach."""
+
+SIZE: Final = 128
+"""Rows, columns and depth of the matrix multiplies."""
+
+_FRAGMENT = 8
+"""Registers of a fragment of m16n16k16 with f16 multiplicands and f32 accumulators."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One line of a table.
+
+    Parameters
+    ----------
+    name : str
+    value : float
+    unit : str
+    required : float or None
+        The least that `value` must be; None where it is reported alone.
+    cycles : int
+        Clock cycles with a command in progress.
+    counters : dict
+        What the core counted in them.
+    """
+
+    name: str
+    value: float
+    unit: str
+    required: float | None
+    cycles: int
+    counters: dict[str, int]
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether nothing more is required."""
+        return self.required is None or self.value >= self.required
+
+
+def multiplies() -> list[Figure]:
+    """Dot-product units in 64 independent multiplies of fragments that are in the registers."""
+    instruction = resolve_instruction(MULTIPLY)
+    random = np.random.default_rng(1)
+    half = random.standard_normal((4 * _FRAGMENT, 32, 2)).astype(np.float16).view(np.uint32)[..., 0]
+    single = random.standard_normal((_FRAGMENT, 32)).astype(np.float32).view(np.uint32)
+    registers = np.concatenate((half, single))
+    slots = range(len(registers), CONFIG.registers - _FRAGMENT + 1, _FRAGMENT)
+    commands: list[Command] = [
+        Mma(
+            instruction,
+            d=slots[index % len(slots)],
+            a=_FRAGMENT * (index % 2),
+            b=_FRAGMENT * (2 + index // 2 % 2),
+            c=4 * _FRAGMENT,
+        )
+        for index in range(64)
+    ]
+    counters = _counted(commands, registers=registers)
+    return [_busy("64 m16n16k16 in registers", counters, 95.0)]
+
+
+def gemm(types: Sequence[str] = tuple(GEMMS)) -> list[Figure]:
+    """Dot-product units in whole matrix multiplies, from global memory and back to it."""
+    figures = []
+    for name in types:
+        text, required = GEMMS[name]
+        instruction = resolve_instruction(text)
+        random = np.random.default_rng(2)
+        a, b = (operands(random, instruction.a_type, (SIZE, SIZE)) for _ in "ab")
+        product = Gemm(instruction=instruction, m=SIZE, n=SIZE, k=SIZE, registers=CONFIG.registers)
+        found = multiply_matrices(
+            product, a, b, lambda size: RtlMachine(CONFIG, Memory(size, 0x1000), timing=TIMING)
+        )
+        expected = multiply_matrices(product, a, b, lambda size: open_machine(Backend.GOLDEN, CONFIG, size))
+        if not np.array_equal(found.d, expected.d):
+            raise RuntimeError(f"GEMM in {name}: the core's result differs from the golden machine's")
+        figures.append(_busy(f"GEMM {SIZE}x{SIZE}x{SIZE} {name}", found.execution.counters, required))
+    return figures
+
+
+def loads(layouts: Sequence[Layout] = LAYOUTS) -> list[Figure]:
+    """The bus in a stream of loads of 16x16 tiles of f16."""
+    count = 256
+    shape = resolve_instruction(MULTIPLY).shape
+    figures = []
+    for layout in layouts:
+        load = LoadInstruction(use="a", layout=layout, shape=shape, type="f16", space="global")
+        slots = CONFIG.registers // _FRAGMENT
+        commands: list[Command] = [
+            Load(load, _FRAGMENT * (index % slots), 0x1000 + 512 * index) for index in range(count)
+        ]
+        counters = _counted(commands, memory_size=512 * count)
+        figures.append(
+            Figure(
+                name=f"loads of 16x16 f16, {layout}: bus busy",
+                value=100 * counters.read_beats / counters.cycles,
+                unit="%",
+                required=85.0,
+                cycles=counters.cycles,
+                counters=asdict(counters),
+            )
+        )
+    return figures
+
+
+def operands(random: np.random.Generator, type: str, shape: tuple[int, int]) -> NDArray[np.generic]:
+    """A matrix of moderate random numbers, as `golden.mma` takes it.
+
+    Parameters
+    ----------
+    random : Generator
+    type : str
+        Of a multiplicand.
+    shape : tuple of int
+    """
+    element = FORMATS[type]
+    if type == "f16":
+        return random.standard_normal(shape).astype(np.float16).view(np.uint16)
+    if type in ("bf16", "tf32"):
+        patterns = random.standard_normal(shape).astype(np.float32).view(np.uint32)
+        return (patterns >> (32 - element.bits)).astype(dtype_of(element))
+    return random.integers(-128, 128, shape).astype(dtype_of(element))
+
+
+def _counted(
+    commands: Sequence[Command], *, registers: NDArray[np.uint32] | None = None, memory_size: int = 4096
+) -> Counters:
+    """Run on the core and on the golden machine, compare, and return what the core counted."""
+    content = np.random.default_rng(3).integers(0, 256, memory_size, dtype=np.uint8)
+    rtl = RtlMachine(CONFIG, Memory(memory_size, 0x1000), timing=TIMING)
+    golden = golden_machine(CONFIG, Memory(memory_size, 0x1000))
+    try:
+        for machine in (golden, rtl):
+            machine.memory.data[:] = content
+            # The first command is no part of the measurement; it makes the registers of both machines equal.
+            machine.execute(Fill(0, CONFIG.registers, 0))
+            if registers is not None:
+                machine.write_registers(0, registers)
+        before = rtl.counters
+        execute(golden, ((command, "") for command in commands))
+        after = execute(rtl, ((command, "") for command in commands)).counters
+        if not np.array_equal(rtl.read_registers(), golden.read_registers()):
+            raise RuntimeError("the core's registers differ from the golden machine's")
+    finally:
+        rtl.close()
+    start = asdict(before)
+    return Counters(**{name: value - start[name] for name, value in asdict(after).items()})
+
+
+def _busy(name: str, counters: Counters, required: float | None) -> Figure:
+    return Figure(
+        name=f"{name}: units busy",
+        value=100 * counters.dot_product_cycles / (counters.cycles * CONFIG.dot_product_units),
+        unit="%",
+        required=required,
+        cycles=counters.cycles,
+        counters=asdict(counters),
+    )
+
+
+def print_figures(title: str, figures: Sequence[Figure]) -> None:
+    """Print a table in which what is missed is red.
+
+    The last column is the share of the cycles in which the next command waited for registers, memory or its
+    unit, or the core for the host.
+    """
+    table = Table(title=title)
+    table.add_column("figure")
+    for column in ("measured", "required", "cycles", "stalls r/m/u/h"):
+        table.add_column(column, justify="right")
+    for figure in figures:
+        stalls = (
+            figure.counters[f"stall_{cause}"] / figure.cycles
+            for cause in ("registers", "memory", "unit", "empty")
+        )
+        table.add_row(
+            figure.name,
+            f"{figure.value:,.1f} {figure.unit}",
+            "" if figure.required is None else f"{figure.required:,.0f} {figure.unit}",
+            f"{figure.cycles:,}",
+            "/".join(f"{share:.0%}" for share in stalls),
+            style=None if figure.is_reached else "red",
+        )
+    Console().print(table)
+
+
+FIGURES: Final[dict[str, Callable[[], list[Figure]]]] = {
+    "multiplies": multiplies,
+    "gemm": gemm,
+    "loads": loads,
+}
+"""What can be measured alone, by name."""
+
+
+def main(names: Sequence[str] = ()) -> None:
+    """Measure, print, write.
+
+    Raises
+    ------
+    ValueError
+        For a name that is not in `FIGURES`.
+    """
+    unknown = sorted(set(names) - set(FIGURES))
+    if unknown:
+        raise ValueError(f"Figures must be among {', '.join(FIGURES)}, not {', '.join(unknown)}")
+    figures = [figure for name in names or FIGURES for figure in FIGURES[name]()]
+    print_figures("How busy the core is: preset standard, memory of 128 bits, 20 cycles", figures)
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    OUTPUT.write_text(json.dumps([asdict(figure) for figure in figures], indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

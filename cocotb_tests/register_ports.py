@@ -1,0 +1,108 @@
+"""The fragment registers as a unit sees them: its ports, served from an array, others in its way."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
+from cocotb_tests.streams import never
+from golden.layouts import LANES
+from hdl.config import QUADS, CoreConfig
+
+__all__ = ["RegisterPorts"]
+
+_NOBODYS_DATA = 0xDEAD_BEEF
+
+
+class RegisterPorts:
+    """Serves the ports ``write_...`` and ``read_...`` of a unit, whichever it has.
+
+    Another user has a port in the cycles in which its generator says so. What was read is on the port in the
+    one cycle after the read; then comes what nobody asked for. A word read in the cycle in which it is
+    written comes back as it was before.
+
+    Parameters
+    ----------
+    dut : handle
+    config : CoreConfig
+    read_pause, write_pause : iterator of bool or None
+        Whether another user has the port in a cycle; None for never.
+
+    Attributes
+    ----------
+    values : ndarray of uint32, shape (registers, 32)
+    reads, writes : int
+        Words read and written.
+    """
+
+    def __init__(
+        self,
+        dut: Any,
+        config: CoreConfig,
+        read_pause: Iterator[bool] | None = None,
+        write_pause: Iterator[bool] | None = None,
+    ) -> None:
+        self.values: NDArray[np.uint32] = np.zeros((config.registers, LANES), dtype=np.uint32)
+        self.reads = 0
+        self.writes = 0
+        self._dut = dut
+        self._lanes = 4 * config.word_quads
+        self._groups = QUADS // config.word_quads
+        self._held: dict[str, tuple[int, ...] | None] = {"read": None, "write": None}
+        cocotb.start_soon(self._serve(read_pause or never(), write_pause or never()))
+
+    def _place(self, address: int) -> tuple[int, slice]:
+        register, group = divmod(address, self._groups)
+        return register, slice(group * self._lanes, (group + 1) * self._lanes)
+
+    async def _serve(self, read_pause: Iterator[bool], write_pause: Iterator[bool]) -> None:
+        dut = self._dut
+        reads, writes = hasattr(dut, "read_enable"), hasattr(dut, "write_enable")
+        edge = RisingEdge(dut.aclk)
+        while True:
+            if reads:
+                dut.read_ready.value = not next(read_pause)
+            if writes:
+                dut.write_ready.value = not next(write_pause)
+            await edge
+            if reads:
+                dut.read_data.value = self._read()
+            if writes:
+                self._write()
+
+    def _read(self) -> int:
+        """What is on the read port in the next cycle."""
+        made = self._made("read", ("address",))
+        if made is None:
+            return sum(_NOBODYS_DATA << 32 * lane for lane in range(self._lanes))
+        self.reads += 1
+        register, lanes = self._place(made[0])
+        return int.from_bytes(self.values[register, lanes].astype("<u4").tobytes(), "little")
+
+    def _write(self) -> None:
+        made = self._made("write", ("address", "data", "lanes"))
+        if made is None:
+            return
+        self.writes += 1
+        address, data, enables = made
+        register, lanes = self._place(address)
+        new = np.frombuffer(data.to_bytes(4 * self._lanes, "little"), "<u4")
+        mask = np.array([enables >> lane & 1 for lane in range(self._lanes)], dtype=bool)
+        self.values[register, lanes][mask] = new[mask]
+
+    def _made(self, port: str, fields: tuple[str, ...]) -> tuple[int, ...] | None:
+        """What is asked for, if it takes place in this cycle; what does not must be asked for again."""
+        dut = self._dut
+        held, self._held[port] = self._held[port], None
+        if not getattr(dut, f"{port}_enable").value:
+            assert held is None or not dut.aresetn.value, f"the {port} {held} was given up"
+            return None
+        asked = tuple(int(getattr(dut, f"{port}_{name}").value) for name in fields)
+        assert held in (None, asked) or not dut.aresetn.value, f"the {port} {held} became {asked}"
+        if getattr(dut, f"{port}_ready").value:
+            return asked
+        self._held[port] = asked
+        return None

@@ -1,0 +1,185 @@
+"""The host registers: constants, status, counters, and the command queue."""
+
+from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hdl.command import COMMAND_BITS, COMMAND_WORDS
+from hdl.config import CoreConfig
+from hdl.control.host.map import COUNTERS, REGISTERS, constants
+from hdl.memory.interface import CAUSE_BITS
+
+__all__ = ["MAP_ADDRESS_BITS", "STALLS", "HostRegisters", "core_members"]
+
+MAP_ADDRESS_BITS = 8
+"""Bits of the byte address of a host register."""
+
+STALLS = ("registers", "memory", "unit", "empty")
+"""Why no command was dispatched in a cycle, as in the names of the counters."""
+
+
+def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
+    """What passes between the host's registers and the rest of the core.
+
+    Members
+    -------
+    commands : Out(stream.Signature(160))
+        Valid stays until the command is taken or the queue is cleared; nobody takes one during a fault.
+    busy : In(1)
+        A command that has left the queue is not finished.
+    cause : In(4)
+    executed : In(64)
+    progress : In(16)
+    read_beat, write_beat : In(1)
+        A beat was transferred in this cycle.
+    busy_units : In(range(units + 1))
+    stall_registers, stall_memory, stall_unit, stall_empty : In(1)
+        No command was dispatched in this cycle, for this reason.
+    clear : Out(1)
+    irq : Out(1)
+    serial : Out(1)
+        Execute one command at a time.
+    """
+    return {
+        "commands": Out(stream.Signature(COMMAND_BITS)),
+        "busy": In(1),
+        "cause": In(CAUSE_BITS),
+        "executed": In(64),
+        "progress": In(16),
+        "read_beat": In(1),
+        "write_beat": In(1),
+        "busy_units": In(range(config.dot_product_units + 1)),
+        **{f"stall_{name}": In(1) for name in STALLS},
+        "clear": Out(1),
+        "irq": Out(1),
+        "serial": Out(1),
+    }
+
+
+class HostRegisters(wiring.Component):
+    """Reads and writes one register in the cycle of `read` or `write`.
+
+    The counters count what their inputs said one cycle ago, so that nothing but a register is in front of
+    their 64-bit addition, which is the critical path expected; in 2 ** 64 cycles none of them overflows.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    address : In(8)
+    read, write : In(1)
+    value : In(32)
+        To be written.
+    answer : Out(32)
+        Of a read, in its cycle.
+    refused : Out(1)
+        In the cycle of a read or write: it is not possible, and changes nothing.
+    idle : Out(1)
+        No command is in progress, and none about to be.
+    ...
+        And those of `core_members`.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "address": In(MAP_ADDRESS_BITS),
+                "read": In(1),
+                "write": In(1),
+                "value": In(32),
+                "answer": Out(32),
+                "refused": Out(1),
+                "idle": Out(1),
+                **core_members(config),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        depth = self._config.queue_depth
+        words = [Signal(32, name=f"word_{index}") for index in range(1, COMMAND_WORDS)]
+        enables = Signal(2)
+        writable = Signal()
+        readable = Signal()
+        clear = Signal()
+        free = Signal(range(depth + 1))
+
+        queue = SyncFIFOBuffered(width=COMMAND_BITS, depth=depth)
+        m.submodules.queue = ResetInserter(clear)(queue)
+        fault = self.cause != 0
+        m.d.comb += [
+            queue.w_data.eq(Cat(self.value, *words)),
+            queue.r_en.eq(self.commands.valid & self.commands.ready),
+            self.commands.payload.eq(queue.r_data),
+            self.commands.valid.eq(queue.r_rdy & ~clear),
+            free.eq(depth - queue.level),
+            self.idle.eq(~self.busy & ((queue.level == 0) | fault)),
+            self.irq.eq((enables[0] & self.idle) | (enables[1] & fault)),
+            self.clear.eq(clear),
+            self.refused.eq((self.write & ~writable) | (self.read & ~readable)),
+        ]
+        place = self.address[2:]
+        with m.If(self.write & (self.address[:2] == 0)):
+            with m.Switch(place):
+                with m.Case(REGISTERS["CONTROL"] >> 2):
+                    m.d.comb += [clear.eq(self.value[0]), writable.eq(1)]
+                with m.Case(REGISTERS["INTERRUPT_ENABLE"] >> 2):
+                    m.d.sync += enables.eq(self.value)
+                    m.d.comb += writable.eq(1)
+                with m.Case(REGISTERS["MODE"] >> 2):
+                    m.d.comb += writable.eq(self.idle)
+                    with m.If(self.idle):
+                        m.d.sync += self.serial.eq(self.value[0])
+                with m.Case(REGISTERS["COMMAND"] >> 2):
+                    m.d.comb += [queue.w_en.eq(1), writable.eq(queue.w_rdy)]
+                for index, word in enumerate(words, start=1):
+                    with m.Case((REGISTERS["COMMAND"] >> 2) + index):
+                        m.d.sync += word.eq(self.value)
+                        m.d.comb += writable.eq(1)
+
+        sources: dict[str, Value] = {
+            **{name: Const(value, 32) for name, value in constants(self._config).items()},
+            "CONTROL": Const(0, 32),
+            "STATUS": Cat(~self.idle, fault, Const(0, 6), free),
+            "FAULT_CAUSE": self.cause,
+            "FAULT_INDEX": self.executed[:32],
+            "FAULT_PROGRESS": self.progress,
+            "INTERRUPT_ENABLE": enables,
+            "MODE": self.serial,
+        }
+        high = Signal(32)
+        counters = self._counters(m)
+        with m.If(self.address[:2] == 0):
+            m.d.comb += readable.eq(1)
+            with m.Switch(place):
+                for name, source in sources.items():
+                    with m.Case(REGISTERS[name] >> 2):
+                        m.d.comb += self.answer.eq(source)
+                for name, counter in counters.items():
+                    with m.Case(REGISTERS[name] >> 2):
+                        m.d.comb += self.answer.eq(counter[:32])
+                        with m.If(self.read):
+                            m.d.sync += high.eq(counter[32:])
+                    with m.Case((REGISTERS[name] >> 2) + 1):
+                        m.d.comb += self.answer.eq(high)
+                with m.Default():
+                    m.d.comb += readable.eq(0)
+        return m
+
+    def _counters(self, m: Module) -> dict[str, Value]:
+        counters: dict[str, Value] = {"INSTRUCTIONS": self.executed}
+        increments = (
+            *(self.busy, self.busy_units, self.read_beat, self.write_beat),
+            *(getattr(self, f"stall_{name}") for name in STALLS),
+        )
+        for name, increment in zip(COUNTERS[1:], increments, strict=True):
+            happened = Signal(len(increment), name=f"{name.lower()}_now")
+            counter = Signal(64, name=name.lower())
+            m.d.sync += [happened.eq(increment), counter.eq(counter + happened)]
+            counters[name] = counter
+        return counters

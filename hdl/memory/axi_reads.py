@@ -1,0 +1,143 @@
+"""Reads of the AXI4 port: from bursts of 16-byte beats to the data bus, whatever its width."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.axi import Axi4Signature, Response, beat_bytes, burst_layout
+from hdl.config import CoreConfig
+from hdl.memory.geometry import CHUNK_BYTES
+from hdl.memory.interface import ReadBeat
+from hdl.stream_buffer import StreamBuffer
+
+__all__ = ["AxiReads", "bus_burst"]
+
+_CHUNK_BITS = 8 * CHUNK_BYTES
+
+
+def bus_burst(config: CoreConfig, burst: Any) -> dict[str, Any]:
+    """The burst that the bus sees for one of 16-byte beats, by the fields of `burst_layout`.
+
+    On a bus of 8 bytes it has twice the beats. AXI4 allows 256 of them, so such a burst may have 128 beats of
+    16 bytes; the largest fragment, 1 KiB that may begin within a beat, has 65.
+    """
+    length = burst.length
+    if beat_bytes(config) < CHUNK_BYTES:
+        length = Cat(Const(1, 1), burst.length[:7])
+    return {"address": burst.address, "length": length}
+
+
+class AxiReads(wiring.Component):
+    """Asks the bus for bursts and hands back their beats, in order.
+
+    A bus of 8 bytes takes two beats for one of 16; the first error of the two is the answer to both. A wider
+    bus carries beats of 16 bytes, each on the byte lanes of its address, for which the lane of the first beat
+    of each burst under way is kept.
+
+    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, 1 from the bus to
+    its beat. Every output to the bus comes from a register but `r.ready`, which depends on registers alone.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    bursts : In(stream.Signature(burst_layout(config)))
+        Of beats of 16 bytes; a multiple of 16 as address, at most 128 beats.
+    beats : Out(stream.Signature(ReadBeat))
+    ar, r
+        The read channels of `hdl.axi.Axi4Signature`.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        channels = Axi4Signature(config).members
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(burst_layout(config))),
+                "beats": Out(stream.Signature(ReadBeat)),
+                "ar": channels["ar"],
+                "r": channels["r"],
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        config = self._config
+        m.submodules.asking = asking = StreamBuffer(burst_layout(config))
+        m.submodules.answers = answers = StreamBuffer(ReadBeat)
+        connect(m, asking.output, flipped(self.ar))
+        connect(m, answers.output, flipped(self.beats))
+
+        # Counted from the moment in which it is certain to be asked for, so the bus sees no more.
+        under_way = Signal(range(config.outstanding_reads + 1))
+        room = Signal()
+        asked = Signal()
+        beat = Signal()
+        ended = Signal()
+        m.d.comb += [
+            room.eq(under_way != config.outstanding_reads),
+            asking.input.valid.eq(self.bursts.valid & room),
+            self.bursts.ready.eq(asking.input.ready & room),
+            asked.eq(self.bursts.valid & self.bursts.ready),
+            beat.eq(self.r.valid & self.r.ready),
+            ended.eq(beat & self.r.payload.last),
+        ]
+        for name, value in bus_burst(config, self.bursts.payload).items():
+            m.d.comb += getattr(asking.input.payload, name).eq(value)
+        with m.If(asked & ~ended):
+            m.d.sync += under_way.eq(under_way + 1)
+        with m.Elif(ended & ~asked):
+            m.d.sync += under_way.eq(under_way - 1)
+
+        payload = answers.input.payload
+        expected = under_way != 0
+        m.d.comb += [payload.response.eq(self.r.payload.resp), payload.last.eq(self.r.payload.last)]
+        if config.data_bits < _CHUNK_BITS:
+            self._join(m, answers, beat, expected)
+            return m
+        m.d.comb += [
+            answers.input.valid.eq(self.r.valid & expected),
+            self.r.ready.eq(answers.input.ready & expected),
+        ]
+        if config.data_bits == _CHUNK_BITS:
+            m.d.comb += payload.data.eq(self.r.payload.data)
+            return m
+        lane_bits = (config.data_bits // _CHUNK_BITS).bit_length() - 1
+        m.submodules.lanes = lanes = SyncFIFO(width=lane_bits, depth=config.outstanding_reads)
+        passed = Signal(lane_bits)
+        lane = Signal(lane_bits)
+        m.d.comb += [
+            lanes.w_data.eq(self.bursts.payload.address[4:]),
+            lanes.w_en.eq(asked),
+            lanes.r_en.eq(ended),
+            lane.eq(lanes.r_data + passed),
+            payload.data.eq(self.r.payload.data.word_select(lane, _CHUNK_BITS)),
+        ]
+        with m.If(beat):
+            m.d.sync += passed.eq(Mux(ended, 0, passed + 1))
+        return m
+
+    def _join(self, m: Module, answers: StreamBuffer, beat: Signal, expected: Any) -> None:
+        """Make one beat of every two of the bus."""
+        bits = self._config.data_bits
+        upper = Signal()
+        low = Signal(bits)
+        low_response = Signal(Response)
+        payload = answers.input.payload
+        m.d.comb += [
+            answers.input.valid.eq(self.r.valid & upper & expected),
+            self.r.ready.eq((answers.input.ready | ~upper) & expected),
+            payload.data.eq(Cat(low, self.r.payload.data)),
+        ]
+        with m.If(low_response.as_value()[1]):
+            m.d.comb += payload.response.eq(low_response)
+        with m.If(beat):
+            m.d.sync += upper.eq(~upper)
+            with m.If(~upper):
+                m.d.sync += [low.eq(self.r.payload.data), low_response.eq(self.r.payload.resp)]

@@ -1,0 +1,160 @@
+"""Writes of the AXI4 port: from 16-byte beats to the data bus, whatever its width."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.axi import Axi4Signature, burst_layout
+from hdl.config import CoreConfig
+from hdl.memory.axi_reads import bus_burst
+from hdl.memory.geometry import CHUNK_BYTES
+from hdl.memory.interface import WriteBeat
+from hdl.stream_buffer import StreamBuffer
+
+__all__ = ["OUTSTANDING_WRITES", "AxiWrites"]
+
+OUTSTANDING_WRITES = 16
+"""Write bursts that may wait for their response at once: the lines of a fragment."""
+
+_CHUNK_BITS = 8 * CHUNK_BYTES
+
+
+class AxiWrites(wiring.Component):
+    """Gives bursts and their beats to the bus, and hands back its responses, in order.
+
+    A beat is offered to the bus at the earliest in the cycle after its burst was offered, but does not wait
+    for the burst to be taken: a memory may want to see both before it takes either.
+
+    On a bus of 8 bytes each beat goes in two halves, on a wider one on the byte lanes of its address.
+
+    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle to the bus, 1 for the response. Addresses
+    come from registers, data and strobes from registers and one choice of lanes.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    bursts : In(stream.Signature(burst_layout(config)))
+        Of beats of 16 bytes; a multiple of 16 as address, at most 128 beats.
+    beats : In(stream.Signature(WriteBeat))
+        Taken once their burst has been offered to the bus.
+    responses : Out(stream.Signature(2))
+        A `hdl.axi.Response` for each burst.
+    aw, w, b
+        The write channels of `hdl.axi.Axi4Signature`.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        channels = Axi4Signature(config).members
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(burst_layout(config))),
+                "beats": In(stream.Signature(WriteBeat)),
+                "responses": Out(stream.Signature(unsigned(2))),
+                "aw": channels["aw"],
+                "w": channels["w"],
+                "b": channels["b"],
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        config = self._config
+        m.submodules.asking = asking = StreamBuffer(burst_layout(config))
+        m.submodules.answers = answers = StreamBuffer(unsigned(2))
+        connect(m, asking.output, flipped(self.aw))
+        connect(m, answers.output, flipped(self.responses))
+
+        unanswered = Signal(range(OUTSTANDING_WRITES + 1))
+        room = Signal()
+        asked = Signal()
+        answered = Signal()
+        m.d.comb += [
+            room.eq(unanswered != OUTSTANDING_WRITES),
+            asking.input.valid.eq(self.bursts.valid & room),
+            self.bursts.ready.eq(asking.input.ready & room),
+            asked.eq(self.bursts.valid & self.bursts.ready),
+            answers.input.payload.eq(self.b.payload),
+            answers.input.valid.eq(self.b.valid & (unanswered != 0)),
+            self.b.ready.eq(answers.input.ready & (unanswered != 0)),
+            answered.eq(self.b.valid & self.b.ready),
+        ]
+        _count(m, unanswered, more=asked, fewer=answered)
+        for name, value in bus_burst(config, self.bursts.payload).items():
+            m.d.comb += getattr(asking.input.payload, name).eq(value)
+
+        seen = Signal()
+        offered = Signal()
+        m.d.comb += offered.eq(self.aw.valid & ~seen)
+        m.d.sync += seen.eq(self.aw.valid & ~self.aw.ready)
+        self._beats(m, offered)
+        return m
+
+    def _beats(self, m: Module, offered: Signal) -> None:
+        """Bring the beats of the bursts that were offered onto the bus."""
+        config = self._config
+        lanes = max(config.data_bits // _CHUNK_BITS, 1)
+        lane_bits = lanes.bit_length() - 1
+        fields: dict[str, Any] = {"beat": WriteBeat}
+        if lanes > 1:
+            fields["lane"] = unsigned(lane_bits)
+        m.submodules.giving = giving = StreamBuffer(data.StructLayout(fields))
+
+        unwritten = Signal(range(OUTSTANDING_WRITES + 1))
+        expected = unwritten != 0
+        taken = Signal()
+        ended = Signal()
+        m.d.comb += [
+            giving.input.payload.beat.eq(self.beats.payload),
+            giving.input.valid.eq(self.beats.valid & expected),
+            self.beats.ready.eq(giving.input.ready & expected),
+            taken.eq(self.beats.valid & self.beats.ready),
+            ended.eq(taken & self.beats.payload.last),
+        ]
+        _count(m, unwritten, more=offered, fewer=ended)
+        if lanes > 1:
+            m.submodules.lanes = first_lanes = SyncFIFO(width=lane_bits, depth=OUTSTANDING_WRITES)
+            passed = Signal(lane_bits)
+            m.d.comb += [
+                first_lanes.w_data.eq(self.aw.payload.address[4:]),
+                first_lanes.w_en.eq(offered),
+                first_lanes.r_en.eq(ended),
+                giving.input.payload.lane.eq(first_lanes.r_data + passed),
+            ]
+            with m.If(taken):
+                m.d.sync += passed.eq(Mux(ended, 0, passed + 1))
+
+        source: Any = giving.output
+        beat = source.payload.beat
+        m.d.comb += self.w.valid.eq(source.valid)
+        if config.data_bits < _CHUNK_BITS:
+            upper = Signal()
+            m.d.comb += [
+                self.w.payload.data.eq(beat.data.word_select(upper, config.data_bits)),
+                self.w.payload.strb.eq(beat.strb.word_select(upper, config.data_bits // 8)),
+                self.w.payload.last.eq(beat.last & upper),
+                source.ready.eq(self.w.ready & upper),
+            ]
+            with m.If(self.w.valid & self.w.ready):
+                m.d.sync += upper.eq(~upper)
+            return
+        m.d.comb += [
+            self.w.payload.data.eq(beat.data.replicate(lanes)),
+            self.w.payload.strb.eq(beat.strb << (source.payload.lane << 4) if lanes > 1 else beat.strb),
+            self.w.payload.last.eq(beat.last),
+            source.ready.eq(self.w.ready),
+        ]
+
+
+def _count(m: Module, counter: Signal, *, more: Signal, fewer: Signal) -> None:
+    with m.If(more & ~fewer):
+        m.d.sync += counter.eq(counter + 1)
+    with m.Elif(fewer & ~more):
+        m.d.sync += counter.eq(counter - 1)

@@ -1,0 +1,108 @@
+"""Which memory a burst is for, and when it may go there."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from golden.instruction_set import SPACES
+from hdl.axi import burst_layout
+from hdl.config import PAGE_BYTES, CoreConfig
+from hdl.memory.interface import space_burst_layout
+from hdl.stream_buffer import StreamBuffer
+
+__all__ = ["BurstRouter"]
+
+_PAGE_BITS = PAGE_BYTES.bit_length() - 1
+_MOST_UNDER_WAY = 255
+
+
+class BurstRouter(wiring.Component):
+    """Sends each burst to the bus or to the on-chip memory, so that answers come in the order of the bursts.
+
+    A burst for one memory waits until all those for the other have been answered. A generic address within
+    the window of the on-chip memory means that memory; as the window is made of whole pages and no burst
+    leaves its page, no burst lies in both.
+
+    At most 64 bursts wait on the bus and two more in buffers, 16 and as many on the way to be written, so the
+    count of those under way fits 8 bits.
+
+    Throughput: a burst per cycle. Latency: 1 cycle, and the wait for the other memory. Critical path
+    expected: two comparisons of a page number with constants, side by side.
+
+    Parameters
+    ----------
+    config : CoreConfig
+        With `shared_bytes` above zero.
+
+    Members
+    -------
+    bursts : In(stream.Signature(space_burst_layout(config)))
+    to_bus, to_shared : Out(stream.Signature(burst_layout(config)))
+        Addresses for the on-chip memory count from its first byte.
+    answered : In(1)
+        In this cycle the last answer to the oldest burst is taken.
+    is_shared : Out(1)
+        The answers to come, if any, are those of the on-chip memory.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        burst = stream.Signature(burst_layout(config))
+        super().__init__(
+            {
+                "bursts": In(stream.Signature(space_burst_layout(config))),
+                "to_bus": Out(burst),
+                "to_shared": Out(burst),
+                "answered": In(1),
+                "is_shared": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        config = self._config
+        routed_layout = data.StructLayout({"is_shared": unsigned(1), "burst": burst_layout(config)})
+        m.submodules.routed = routed = StreamBuffer(routed_layout)
+
+        burst: Any = self.bursts.payload
+        first_page = config.shared_base >> _PAGE_BITS
+        last_page = first_page + (config.shared_bytes >> _PAGE_BITS) - 1
+        page = burst.address[_PAGE_BITS:]
+        in_window = Signal()
+        generic = Signal()
+        target = routed.input.payload
+        m.d.comb += [
+            in_window.eq((page >= first_page) & (page <= last_page)),
+            generic.eq(burst.space == SPACES.index("generic")),
+            target.is_shared.eq(Mux(generic, in_window, burst.space == SPACES.index("shared"))),
+            target.burst.length.eq(burst.length),
+            target.burst.address.eq(
+                Mux(generic & in_window, Cat(burst.address[:_PAGE_BITS], page - first_page), burst.address)
+            ),
+            routed.input.valid.eq(self.bursts.valid),
+            self.bursts.ready.eq(routed.input.ready),
+        ]
+
+        under_way = Signal(range(_MOST_UNDER_WAY + 1))
+        may_go = Signal()
+        sent = Signal()
+        source: Any = routed.output
+        m.d.comb += [
+            may_go.eq((source.payload.is_shared == self.is_shared) | (under_way == 0)),
+            self.to_bus.payload.eq(source.payload.burst),
+            self.to_bus.valid.eq(source.valid & ~source.payload.is_shared & may_go),
+            self.to_shared.payload.eq(source.payload.burst),
+            self.to_shared.valid.eq(source.valid & source.payload.is_shared & may_go),
+            source.ready.eq(may_go & Mux(source.payload.is_shared, self.to_shared.ready, self.to_bus.ready)),
+            sent.eq(source.valid & source.ready),
+        ]
+        with m.If(sent):
+            m.d.sync += self.is_shared.eq(source.payload.is_shared)
+        with m.If(sent & ~self.answered):
+            m.d.sync += under_way.eq(under_way + 1)
+        with m.Elif(self.answered & ~sent):
+            m.d.sync += under_way.eq(under_way - 1)
+        return m

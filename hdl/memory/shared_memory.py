@@ -1,0 +1,206 @@
+"""The on-chip memory, the state space ``.shared``."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.axi import Response, burst_layout
+from hdl.config import PAGE_BYTES, CoreConfig
+from hdl.memory.geometry import CHUNK_BYTES
+from hdl.memory.interface import ReadBeat, WriteBeat
+from hdl.stream_buffer import StreamBuffer
+
+__all__ = ["WORD_ADDRESS_BITS", "SharedMemory", "shared_word_signature"]
+
+WORD_ADDRESS_BITS = 16
+"""Bits of the address of a 32-bit word of the on-chip memory, of at most 256 KiB."""
+
+_OFFSET_BITS = CHUNK_BYTES.bit_length() - 1
+_WORD_BITS = 32
+
+
+def shared_word_signature() -> wiring.Signature:
+    """A port to single words of the on-chip memory, as its user drives it.
+
+    Members
+    -------
+    enable : Out(1)
+        Held, with all else, until `ready`.
+    is_write : Out(1)
+    address : Out(WORD_ADDRESS_BITS)
+        Of the 32-bit word: the byte address divided by four, within the memory.
+    write_data : Out(32)
+    ready : In(1)
+        The access takes place in this cycle.
+    read_data : In(32)
+        The word in the cycle after, and only then.
+    """
+    return wiring.Signature(
+        {
+            "enable": Out(1),
+            "is_write": Out(1),
+            "address": Out(WORD_ADDRESS_BITS),
+            "write_data": Out(_WORD_BITS),
+            "ready": In(1),
+            "read_data": In(_WORD_BITS),
+        }
+    )
+
+
+class SharedMemory(wiring.Component):
+    """Block RAM in words of 16 bytes, which serves bursts as a memory on the bus does.
+
+    The memory is whole pages of 4 KiB and no burst leaves a page, so a burst lies within the memory or
+    outside of it with all its beats; outside, each is answered with DECERR, and none is written.
+
+    Throughput: a beat per cycle each way, also from one burst to the next. Latency: 3 cycles from a read
+    burst to its first beat, 1 from the last beat written to the response; a read burst that begins after the
+    response sees what was written. A word that is read in the cycle in which it is written comes back as it
+    was before. Critical path expected: the comparison of a page number with the size.
+
+    Parameters
+    ----------
+    config : CoreConfig
+        With `shared_bytes` above zero.
+
+    Members
+    -------
+    read_bursts, write_bursts : In(stream.Signature(burst_layout(config)))
+        Addresses count from the first byte of the memory.
+    read_beats : Out(stream.Signature(ReadBeat))
+    write_beats : In(stream.Signature(WriteBeat))
+        Taken once their burst has been.
+    write_responses : Out(stream.Signature(2))
+    words : In(shared_word_signature())
+        Served while no beat wants the memory.
+
+    Raises
+    ------
+    ValueError
+        For a configuration without on-chip memory.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        if not config.shared_bytes:
+            raise ValueError(f"Shared bytes must be above 0 for an on-chip memory, not {config.shared_bytes}")
+        self._config = config
+        super().__init__(
+            {
+                "read_bursts": In(stream.Signature(burst_layout(config))),
+                "read_beats": Out(stream.Signature(ReadBeat)),
+                "write_bursts": In(stream.Signature(burst_layout(config))),
+                "write_beats": In(stream.Signature(WriteBeat)),
+                "write_responses": Out(stream.Signature(unsigned(2))),
+                "words": In(shared_word_signature()),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        m.submodules.memory = memory = Memory(
+            shape=unsigned(8 * CHUNK_BYTES), depth=self._config.shared_bytes // CHUNK_BYTES, init=[]
+        )
+        write_port = memory.write_port(granularity=8)
+        read_port = memory.read_port()
+        busy = self._write(m, write_port) | self._read(m, read_port)
+
+        word = self.words.address
+        lane_read = Signal(2)
+        m.d.comb += [
+            self.words.ready.eq(self.words.enable & ~busy),
+            self.words.read_data.eq(read_port.data.word_select(lane_read, _WORD_BITS)),
+        ]
+        with m.If(self.words.ready):
+            m.d.sync += lane_read.eq(word[:2])
+            with m.If(self.words.is_write):
+                m.d.comb += [
+                    write_port.addr.eq(word[2:]),
+                    write_port.data.eq(self.words.write_data.replicate(8 * CHUNK_BYTES // _WORD_BITS)),
+                    write_port.en.eq(0b1111 << (word[:2] << 2)),
+                ]
+            with m.Else():
+                m.d.comb += [read_port.addr.eq(word[2:]), read_port.en.eq(1)]
+        return m
+
+    def _read(self, m: Module, port: Any) -> Value:
+        """Serve the read bursts; returns whether they need the read port, or what it read last."""
+        m.submodules.beats = beats = StreamBuffer(ReadBeat)
+        connect(m, beats.output, flipped(self.read_beats))
+        burst: Any = self.read_bursts.payload
+        active = Signal()
+        outside = Signal()
+        address = Signal.like(port.addr)
+        left = Signal.like(burst.length)
+        fetched = Signal()
+        response = Signal(Response)
+        last = Signal()
+        step = Signal()
+        m.d.comb += [
+            port.addr.eq(address),
+            port.en.eq(active & step & ~outside),
+            step.eq(beats.input.ready | ~fetched),
+            self.read_bursts.ready.eq(~active | (step & (left == 0))),
+            beats.input.valid.eq(fetched),
+            beats.input.payload.data.eq(port.data),
+            beats.input.payload.response.eq(response),
+            beats.input.payload.last.eq(last),
+        ]
+        with m.If(step):
+            m.d.sync += fetched.eq(active)
+        with m.If(active & step):
+            m.d.sync += [
+                response.eq(Mux(outside, Response.DECERR, Response.OKAY)),
+                last.eq(left == 0),
+                address.eq(address + 1),
+                left.eq(left - 1),
+            ]
+        with m.If(self.read_bursts.ready):
+            m.d.sync += [
+                active.eq(self.read_bursts.valid),
+                outside.eq(self._outside(burst)),
+                address.eq(burst.address[_OFFSET_BITS:]),
+                left.eq(burst.length),
+            ]
+        return active | fetched
+
+    def _write(self, m: Module, port: Any) -> Value:
+        """Serve the write bursts; returns whether they may need the write port."""
+        m.submodules.responses = responses = StreamBuffer(unsigned(2))
+        connect(m, responses.output, flipped(self.write_responses))
+        burst: Any = self.write_bursts.payload
+        beat: Any = self.write_beats.payload
+        active = Signal()
+        outside = Signal()
+        address = Signal.like(port.addr)
+        taken = Signal()
+        ended = Signal()
+        m.d.comb += [
+            self.write_beats.ready.eq(active & responses.input.ready),
+            taken.eq(self.write_beats.valid & self.write_beats.ready),
+            ended.eq(taken & beat.last),
+            self.write_bursts.ready.eq(~active | ended),
+            responses.input.valid.eq(ended),
+            responses.input.payload.eq(Mux(outside, Response.DECERR, Response.OKAY)),
+        ]
+        m.d.comb += [
+            port.addr.eq(address),
+            port.data.eq(beat.data),
+            port.en.eq(Mux(taken & ~outside, beat.strb, 0)),
+        ]
+        with m.If(taken):
+            m.d.sync += address.eq(address + 1)
+        with m.If(self.write_bursts.ready):
+            m.d.sync += [
+                active.eq(self.write_bursts.valid),
+                outside.eq(self._outside(burst)),
+                address.eq(burst.address[_OFFSET_BITS:]),
+            ]
+        return active
+
+    def _outside(self, burst: Any) -> Value:
+        pages = self._config.shared_bytes // PAGE_BYTES
+        return burst.address[PAGE_BYTES.bit_length() - 1 :] >= pages

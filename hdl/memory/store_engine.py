@@ -1,0 +1,179 @@
+"""The store engine: fragments from the registers to the memories, several under way at once."""
+
+from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFO
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from golden.faults import Cause
+from hdl.config import CoreConfig
+from hdl.memory.burst_generator import BurstGenerator, lines_layout
+from hdl.memory.fragment_reader import FragmentReader
+from hdl.memory.interface import CAUSE_BITS, WriteBeat, access_layout, space_burst_layout
+from hdl.memory.line_pack import LinePack
+from hdl.memory.line_request import LineRequest, line_request
+from hdl.memory.store_crossbar import StoreCrossbar
+from hdl.registers.ports import register_read_signature
+
+__all__ = ["BURSTS_UNDER_WAY", "STORES_UNDER_WAY", "StoreEngine"]
+
+STORES_UNDER_WAY = 4
+"""Stores that have been taken and have not asked for their last burst."""
+
+BURSTS_UNDER_WAY = 32
+"""Bursts that have been asked for and not been answered; their stores have all been taken."""
+
+_PROGRESS_BITS = 16
+
+
+class StoreEngine(wiring.Component):
+    """Reads the registers of its stores one after the other, and sends them to the memories.
+
+    A store asks for the bus only when all its registers have been read, and every burst goes out before its
+    first beat. A store whose bursts are in part refused writes the others all the same.
+
+    Throughput: a beat per cycle, from one store to the next without a gap as long as the registers are read
+    as fast; they are read while the stores before leave. At most `BURSTS_UNDER_WAY` bursts are unanswered.
+    Latency: 3 cycles from the last register read to the first burst. None of `request.ready`, `read.ready`,
+    `bursts.ready`, `beats.ready` depends on another.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    request : In(stream.Signature(access_layout(config)))
+    fetched : Out(1)
+        High for one cycle when all registers of a store have been read, in order.
+    done : Out(1)
+        High for one cycle when the last burst of a store has been answered, in order.
+    cause : Out(4)
+        With `done`: zero, or the `Cause` of the first burst that was refused.
+    progress : Out(16)
+        With `done`, after a failure: bursts acknowledged before the first that was refused.
+    bursts : Out(stream.Signature(space_burst_layout(config)))
+    beats : Out(stream.Signature(WriteBeat))
+        Those of each burst, in the order of the bursts.
+    responses : In(stream.Signature(2))
+        A `hdl.axi.Response` for each burst, in order.
+    read : Out(register_read_signature(config))
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "request": In(stream.Signature(access_layout(config))),
+                "fetched": Out(1),
+                "done": Out(1),
+                "cause": Out(CAUSE_BITS),
+                "progress": Out(_PROGRESS_BITS),
+                "bursts": Out(stream.Signature(space_burst_layout(config))),
+                "beats": Out(stream.Signature(WriteBeat)),
+                "responses": In(stream.Signature(unsigned(2))),
+                "read": Out(register_read_signature(config)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        config = self._config
+        access = self.request.payload
+        m.submodules.reader = reader = FragmentReader(config)
+        m.submodules.crossbar = crossbar = StoreCrossbar(config)
+        m.submodules.pack = pack = LinePack(config)
+        m.submodules.bursts = bursts = BurstGenerator(config)
+
+        lines = Signal(lines_layout(config))
+        walk = Signal(LineRequest)
+        m.d.comb += [
+            lines.space.eq(access.space),
+            lines.address.eq(access.address),
+            lines.stride.eq(access.stride),
+            lines.lines_log2.eq(access.geometry.lines_log2),
+            lines.line_log2.eq(access.geometry.line_log2),
+            lines.contiguous.eq(access.contiguous),
+            *(walk[name].eq(value) for name, value in line_request(access).items()),
+        ]
+        m.submodules.burst_queue = burst_queue = SyncFIFO(width=len(lines.as_value()), depth=STORES_UNDER_WAY)
+        m.submodules.line_queue = line_queue = SyncFIFO(
+            width=len(walk.as_value()), depth=2 * STORES_UNDER_WAY
+        )
+        taken = self.request.valid & self.request.ready
+        m.d.comb += [
+            self.request.ready.eq(reader.request.ready & burst_queue.w_rdy & line_queue.w_rdy),
+            reader.request.valid.eq(self.request.valid & burst_queue.w_rdy & line_queue.w_rdy),
+            reader.request.payload.geometry.eq(access.geometry),
+            reader.request.payload.register.eq(access.register),
+            burst_queue.w_data.eq(lines.as_value()),
+            burst_queue.w_en.eq(taken),
+            line_queue.w_data.eq(walk.as_value()),
+            line_queue.w_en.eq(taken),
+            pack.request.payload.eq(line_queue.r_data),
+            pack.request.valid.eq(line_queue.r_rdy),
+            line_queue.r_en.eq(pack.request.ready),
+        ]
+        connect(m, reader.read, flipped(self.read))
+        connect(m, reader.words, crossbar.words)
+        connect(m, crossbar.chunks, pack.chunks)
+        connect(m, pack.beats, flipped(self.beats))
+        m.d.comb += self.fetched.eq(reader.fetched)
+
+        # Stores whose registers have all been read and that have not asked for the bus.
+        waiting = Signal(range(STORES_UNDER_WAY + 1))
+        begins = bursts.lines.valid & bursts.lines.ready
+        m.d.comb += [
+            bursts.lines.payload.eq(burst_queue.r_data),
+            bursts.lines.valid.eq(waiting != 0),
+            burst_queue.r_en.eq(begins),
+        ]
+        m.d.sync += waiting.eq(waiting + reader.fetched - begins)
+        self._send(m, bursts, pack)
+        return m
+
+    def _send(self, m: Module, bursts: BurstGenerator, pack: LinePack) -> None:
+        """Bursts out, their lengths to the beats, and their answers in."""
+        m.submodules.lengths = lengths = SyncFIFO(width=8, depth=BURSTS_UNDER_WAY)
+        m.submodules.finals = finals = SyncFIFO(width=1, depth=BURSTS_UNDER_WAY)
+        issued = self.bursts.valid & self.bursts.ready
+        m.d.comb += [
+            self.bursts.payload.eq(bursts.bursts.payload),
+            self.bursts.valid.eq(bursts.bursts.valid & finals.w_rdy & lengths.w_rdy),
+            bursts.bursts.ready.eq(issued),
+            lengths.w_data.eq(bursts.bursts.payload.length),
+            lengths.w_en.eq(issued),
+            pack.lengths.payload.eq(lengths.r_data),
+            pack.lengths.valid.eq(lengths.r_rdy),
+            lengths.r_en.eq(pack.lengths.ready),
+            finals.w_data.eq(bursts.ends),
+            finals.w_en.eq(issued),
+        ]
+
+        cause = Signal(CAUSE_BITS)
+        progress = Signal(_PROGRESS_BITS)
+        answered = Signal()
+        cause_now = Signal(CAUSE_BITS)
+        progress_now = Signal(_PROGRESS_BITS)
+        response = self.responses.payload
+        m.d.comb += [
+            self.responses.ready.eq(finals.r_rdy),
+            answered.eq(self.responses.valid & self.responses.ready),
+            finals.r_en.eq(answered),
+            cause_now.eq(cause),
+            progress_now.eq(progress),
+        ]
+        with m.If(cause == 0):
+            with m.If(~response[1]):
+                m.d.comb += progress_now.eq(progress + 1)
+            with m.Else():
+                m.d.comb += cause_now.eq(
+                    Mux(response[0], Cause.WRITE_DECODE_ERROR.value, Cause.WRITE_SLAVE_ERROR.value)
+                )
+        m.d.sync += self.done.eq(answered & finals.r_data)
+        with m.If(answered):
+            m.d.sync += [
+                *(cause.eq(Mux(finals.r_data, 0, cause_now)), self.cause.eq(cause_now)),
+                *(progress.eq(Mux(finals.r_data, 0, progress_now)), self.progress.eq(progress_now)),
+            ]

@@ -1,0 +1,1 @@
+"""Walking f64 tiles through the fused multiply-add units."""

@@ -1,0 +1,114 @@
+"""The f64 tile multiplier: fetches one tile, multiplies a second and writes a third at the same time."""
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.config import CoreConfig
+from hdl.fma64.interface import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
+from hdl.multiply.double.collect import DoubleCollect
+from hdl.multiply.double.fetch import DoubleFetch
+from hdl.multiply.double.issue import DoubleIssue
+from hdl.multiply.double.request import DoubleRequest
+from hdl.registers.ports import register_read_signature, register_write_signature
+
+__all__ = ["DoubleMultiplier"]
+
+_TILES = 8
+"""Tiles between their first read and their last write: two in the row memories, and those under way."""
+
+
+class DoubleMultiplier(wiring.Component):
+    """Multiplies f64 tiles of 8 x 8 elements with 4 products each.
+
+    Throughput: a tile in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or less, if
+    words of registers are granted in time. With four units a round is 16 steps, less than the latency, so
+    that a tile takes three latencies and 27 cycles; a word of one quad takes two writes for each of them.
+    Latency: fetching, issuing, the units' own, and 6 cycles.
+    Critical path expected: that of the stages.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    request : In(stream.Signature(DoubleRequest))
+    fetched : Out(1)
+        High for one cycle for each request, in order, when all its registers have been read.
+    done : Out(1)
+        High for one cycle for each request, in order, after its last result is in the register file.
+    operands_0, ... : Out(stream.Signature(FusedMultiplyAdd64Operands))
+        To each fused multiply-add unit.
+    result_0, ... : In(stream.Signature(FusedMultiplyAdd64Result))
+        From each of them.
+    busy_units : Out(range(units + 1))
+        Units that accepted operands in the cycle before.
+    write : Out(register_write_signature(config))
+    read : Out(register_read_signature(config))
+
+    Raises
+    ------
+    ValueError
+        For a configuration without f64 units.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        if not config.double_units:
+            raise ValueError("The f64 tile multiplier needs 1, 2 or 4 double units, not 0")
+        self._config = config
+        units = config.double_units
+        members = {
+            "request": In(stream.Signature(DoubleRequest)),
+            "fetched": Out(1),
+            "done": Out(1),
+            "busy_units": Out(range(units + 1)),
+            "write": Out(register_write_signature(config)),
+            "read": Out(register_read_signature(config)),
+        }
+        for unit in range(units):
+            members[f"operands_{unit}"] = Out(stream.Signature(FusedMultiplyAdd64Operands))
+            members[f"result_{unit}"] = In(stream.Signature(FusedMultiplyAdd64Result))
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        config = self._config
+        m.submodules.fetch = fetch = DoubleFetch(config)
+        m.submodules.issue = issue = DoubleIssue(config)
+        m.submodules.collect = collect = DoubleCollect(config)
+        m.submodules.results = results = SyncFIFOBuffered(width=8, depth=_TILES)
+        connect(m, flipped(self.request), fetch.request)
+        connect(m, fetch.read, flipped(self.read))
+        connect(m, collect.write, flipped(self.write))
+        m.d.comb += [
+            fetch.hold.eq(~results.w_rdy),
+            results.w_en.eq(self.request.valid & self.request.ready),
+            results.w_data.eq(self.request.payload.d),
+            collect.d.valid.eq(results.r_rdy),
+            collect.d.payload.eq(results.r_data),
+            results.r_en.eq(collect.d.ready),
+            issue.tiles.eq(fetch.tiles),
+            issue.rounding.eq(fetch.rounding),
+            fetch.release.eq(issue.release),
+            fetch.enable.eq(issue.enable),
+            fetch.step.eq(issue.step),
+            issue.a_row.eq(fetch.a_row),
+            issue.c_row.eq(fetch.c_row),
+            issue.returned.eq(collect.returned),
+            issue.returned_step.eq(collect.returned_step),
+            self.fetched.eq(fetch.fetched),
+            self.done.eq(collect.done),
+            self.busy_units.eq(issue.busy_units),
+        ]
+        for unit in range(config.double_units):
+            row, returned = f"b_row_{unit}", f"returned_{unit}"
+            m.d.comb += [
+                getattr(issue, row).eq(getattr(fetch, row)),
+                getattr(issue, returned).eq(getattr(collect, returned)),
+            ]
+            connect(m, getattr(issue, f"operands_{unit}"), flipped(getattr(self, f"operands_{unit}")))
+            connect(m, flipped(getattr(self, f"result_{unit}")), getattr(collect, f"result_{unit}"))
+        return m

@@ -1,0 +1,125 @@
+"""Which results are made in one cycle, and how the step counter names them."""
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Value
+from amaranth.lib import data
+
+from hdl.config import QUADS, CoreConfig
+
+__all__ = ["BLOCKS", "Steps", "fields"]
+
+BLOCKS = 4
+"""Blocks of eight rows of X by eight rows of Y in the largest tile."""
+
+
+def fields(**bits: int) -> data.StructLayout:
+    """A layout of unsigned fields of these widths, the first one lowest."""
+    return data.StructLayout(dict(bits))
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The order in which a tile's results are made.
+
+    Rows are counted by their quad within a block of eight. In each step `x_rows` rows of X meet `y_rows` rows
+    of Y: unit ``q * y_rows + r`` has row q of the ones and row r of the others. As row r of Y is column
+    ``2 t + j`` of the result, its results go to lane t and to register j of a pair.
+
+    A step's number is made of four fields, the lowest first:
+
+    ======= ==================== ===================================================================
+    field   bits for 1, 4, 64    meaning
+            units
+    ======= ==================== ===================================================================
+    turn    3, 1, 0              which rows of Y: quads ``turn * y_rows`` and following
+    place   0, 2, 0              which rows of X of a register word: its quads ``place * x_rows``
+                                 and following
+    group   3, 1, 0              which register word of a register: quads ``group * word_quads`` and
+                                 following
+    block   2, 2, 2              block of the result
+    ======= ==================== ===================================================================
+
+    So after the last turn and place a pair of register words is complete, and ``turn`` is also the register
+    word that holds the rows of Y.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    """
+
+    config: CoreConfig
+
+    @property
+    def units(self) -> int:
+        """Results of a step."""
+        return self.config.dot_product_units
+
+    @property
+    def y_rows(self) -> int:
+        """Rows of Y in a step: as many as there are quads in a register word."""
+        return self.config.word_quads
+
+    @property
+    def x_rows(self) -> int:
+        """Rows of X in a step."""
+        return self.units // self.y_rows
+
+    @property
+    def groups(self) -> int:
+        """Register words of a register."""
+        return QUADS // self.config.word_quads
+
+    @property
+    def places(self) -> int:
+        """Steps for all rows of X in a register word, with the same rows of Y."""
+        return self.config.word_quads // self.x_rows
+
+    @property
+    def turns(self) -> int:
+        """Steps for all rows of Y in a block, with the same rows of X."""
+        return QUADS // self.y_rows
+
+    @property
+    def group_bits(self) -> int:
+        """Bits of the number of a register word within a register."""
+        return _bits(self.groups)
+
+    @property
+    def low_bits(self) -> int:
+        """Bits of turn and place: of the steps that make a pair of register words."""
+        return _bits(self.turns * self.places)
+
+    @property
+    def bits(self) -> int:
+        """Bits of the number of a step."""
+        return _bits(self.turns * self.places * self.groups * BLOCKS)
+
+    def turn(self, step: Value) -> Value:
+        """The field ``turn``."""
+        return step[: _bits(self.turns)]
+
+    def place(self, step: Value) -> Value:
+        """The field ``place``."""
+        return step[_bits(self.turns) : self.low_bits]
+
+    def group(self, step: Value) -> Value:
+        """The field ``group``."""
+        return step[self.low_bits : self.low_bits + self.group_bits]
+
+    def block(self, step: Value) -> Value:
+        """The field ``block``."""
+        return step[self.low_bits + self.group_bits :]
+
+    def completes_words(self, step: Value) -> Value:
+        """Whether a pair of register words is complete with the step."""
+        return step[: self.low_bits] == (1 << self.low_bits) - 1
+
+    def is_last(self, step: Value, *, is_small: Value) -> Value:
+        """Whether the step is a tile's last; a small tile has one block."""
+        below_block = self.low_bits + self.group_bits
+        return (step[:below_block] == (1 << below_block) - 1) & (is_small | self.block(step).all())
+
+
+def _bits(count: int) -> int:
+    return count.bit_length() - 1

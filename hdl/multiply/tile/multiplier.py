@@ -1,0 +1,128 @@
+"""The tile multiplier: fetches one tile, issues a second and collects a third at the same time.
+
+Cycles of each stage for a tile of 256 results, f16 multiplicands, f32 accumulators, no waits:
+
+======= ==================== ======= ======= ========
+stage   bound by             1 unit  4 units 64 units
+======= ==================== ======= ======= ========
+fetch   words of X, Y and C  128     32      16
+issue   256 / units          256     64      4
+collect results, words of D  256     64      8
+======= ==================== ======= ======= ========
+"""
+
+from amaranth.hdl import Module, Shape
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.config import CoreConfig
+from hdl.dot_product.interface import DotProductOperands, DotProductResult
+from hdl.multiply.tile.collect import TileCollect
+from hdl.multiply.tile.fetch import ResultTile, TileFetch
+from hdl.multiply.tile.issue import TileIssue
+from hdl.multiply.tile.request import TileRequest
+from hdl.multiply.tile.rows import RowMemories
+from hdl.registers.ports import register_read_signature, register_write_signature
+
+__all__ = ["TileMultiplier"]
+
+_TILES = 16
+"""Tiles that may be between their first word and their last result. 8 x 8 tiles on 64 units are fetched in
+four cycles each, and take about forty to come back."""
+
+
+class TileMultiplier(wiring.Component):
+    """Multiplies tiles.
+
+    Because a register word is a run of k of one row for each of its quads, operands need no reordering: words
+    are copied to the row memories as they are (`RowMemories`), and the rows of all quads of a word are read
+    at once. `Steps` tells which of them meet in which unit.
+
+    The stages know of each other only which buffers of the row memories are full, which tiles' results are to
+    come, and how many results of a chain are there to be carried on. Each of these is a stream or a pulse. No
+    ready of a port depends on another one's without a register between.
+
+    Throughput: the slowest stage's, see the module's table; with up to 8 units that is issuing, which keeps
+    them busy in every cycle. A chained tile is issued twice, and 64 units wait for its first pass.
+    Latency: fetching, issuing, the units' own, and 8 cycles.
+    Critical path expected: that of the stages.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    request : In(stream.Signature(TileRequest))
+    fetched : Out(1)
+        High for one cycle for each request, in order, when all its registers have been read.
+    done : Out(1)
+        High for one cycle for each request, in order, after its last result is in the register file.
+    operands_0, ... : Out(stream.Signature(DotProductOperands))
+        To each dot-product unit.
+    result_0, ... : In(stream.Signature(DotProductResult))
+        From each dot-product unit.
+    busy_units : Out(range(units + 1))
+        Units that accepted operands two cycles ago.
+    write : Out(register_write_signature(config))
+    read : Out(register_read_signature(config))
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        units = config.dot_product_units
+        members = {
+            "request": In(stream.Signature(TileRequest)),
+            "fetched": Out(1),
+            "done": Out(1),
+            "busy_units": Out(range(units + 1)),
+            "write": Out(register_write_signature(config)),
+            "read": Out(register_read_signature(config)),
+        }
+        for unit in range(units):
+            members[f"operands_{unit}"] = Out(stream.Signature(DotProductOperands))
+            members[f"result_{unit}"] = In(stream.Signature(DotProductResult))
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        config = self._config
+        m.submodules.fetch = fetch = TileFetch(config)
+        m.submodules.rows = rows = RowMemories(config)
+        m.submodules.issue = issue = TileIssue(config)
+        m.submodules.collect = collect = TileCollect(config)
+        m.submodules.tiles = tiles = SyncFIFOBuffered(width=Shape.cast(ResultTile).width, depth=_TILES)
+
+        connect(m, flipped(self.request), fetch.request)
+        connect(m, fetch.read, flipped(self.read))
+        connect(m, fetch.tile, issue.tile)
+        connect(m, collect.write, flipped(self.write))
+        for unit in range(config.dot_product_units):
+            connect(m, getattr(issue, f"operands_{unit}"), flipped(getattr(self, f"operands_{unit}")))
+            connect(m, flipped(getattr(self, f"result_{unit}")), getattr(collect, f"result_{unit}"))
+        m.d.comb += [
+            tiles.w_en.eq(fetch.result_tile.valid),
+            tiles.w_data.eq(fetch.result_tile.payload),
+            fetch.result_tile.ready.eq(tiles.w_rdy),
+            collect.tile.valid.eq(tiles.r_rdy),
+            collect.tile.payload.eq(ResultTile(tiles.r_data)),
+            tiles.r_en.eq(collect.tile.ready),
+            rows.write.eq(fetch.write),
+            rows.write_data.eq(fetch.write_data),
+            rows.read_enable.eq(issue.read_enable),
+            rows.read.eq(issue.read),
+            *(
+                getattr(issue, name).eq(getattr(rows, name))
+                for name in ("x_low", "x_high", "y_low", "y_high", "c_0", "c_1", "carry")
+            ),
+            rows.carry_enable.eq(collect.carry_enable),
+            rows.carry_step.eq(collect.carry_step),
+            rows.carry_data.eq(collect.carry_data),
+            issue.carried.eq(collect.carry_enable),
+            self.fetched.eq(fetch.fetched),
+            self.done.eq(collect.done),
+            self.busy_units.eq(issue.busy_units),
+        ]
+        return m

@@ -1,0 +1,58 @@
+"""What the tile multiplier is asked for."""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data, enum
+
+from hdl.dot_product.interface import Operation
+from hdl.memory.geometry import BlockOrder
+
+__all__ = ["TileRequest", "TileShape"]
+
+
+class TileShape(enum.Enum, shape=2):
+    """Rows of X times rows of Y."""
+
+    SQUARE_16 = 0
+    """16 times 16."""
+    WIDE_32 = 1
+    """32 times 8."""
+    SQUARE_8 = 2
+    """8 times 8."""
+
+
+class TileRequest(data.Struct):
+    """One tile to be multiplied; register ranges and types have been checked.
+
+    X is the wide multiplicand (`golden.layouts`), of 8, 16 or 32 rows, Y the other one, of 8 or 16. A row is
+    a row of A or a column of B: the hardware does not care which. D may overlap A, B and C in any way, as
+    all of them are read before the first result is there.
+
+    Members
+    -------
+    operation : Operation
+        For the dot-product units.
+    tile_shape : TileShape
+    halves : unsigned(1)
+        A row is two register words; otherwise one.
+    chained : unsigned(1)
+        Each of the two words is a dot product of its own, the first one's result the second one's C. Only if
+        `hdl.multiply.tile.rows.has_chains` says so of the configuration.
+    x_order, y_order : BlockOrder
+        How the blocks of the multiplicands are numbered.
+    x_is_b : unsigned(1)
+        X is B and Y is A.
+    x, y, c, d : unsigned(8)
+        First registers of the fragments.
+    """
+
+    operation: Operation
+    tile_shape: TileShape
+    halves: unsigned(1)
+    chained: unsigned(1)
+    x_order: BlockOrder
+    y_order: BlockOrder
+    x_is_b: unsigned(1)
+    x: unsigned(8)
+    y: unsigned(8)
+    c: unsigned(8)
+    d: unsigned(8)

@@ -1,0 +1,132 @@
+"""The ports of the fragment registers as their users drive them, and how users share a port."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config import QUADS, CoreConfig
+
+__all__ = [
+    "LANE_BITS",
+    "QUAD_BITS",
+    "address_bits",
+    "register_read_signature",
+    "register_write_signature",
+    "share_read_port",
+    "share_write_port",
+    "word_address",
+    "word_bits",
+]
+
+LANE_BITS = 32
+"""Bits of a register in one lane."""
+
+QUAD_BITS = 4 * LANE_BITS
+"""Bits of a register in the four lanes of a quad, the lowest lane in the low bits."""
+
+
+def word_bits(config: CoreConfig) -> int:
+    """Bits of a word: one register of `word_quads` neighbouring quads, the lowest quad in the low bits."""
+    return config.word_quads * QUAD_BITS
+
+
+def address_bits(config: CoreConfig) -> int:
+    """Bits of the address of a word."""
+    return (config.registers * QUADS // config.word_quads - 1).bit_length()
+
+
+def word_address(config: CoreConfig, register: ValueLike, group: ValueLike = 0) -> Value:
+    """The address of a word: of group ``quad // word_quads`` of a register.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    register : value
+        May be a sum; what lies beyond the register file has been refused before.
+    group : value
+        From 0 to ``8 // word_quads - 1``.
+    """
+    group_bits = (QUADS // config.word_quads).bit_length() - 1
+    place = Const(group, group_bits) if isinstance(group, int) else Value.cast(group)[:group_bits]
+    return Cat(place, register)[: address_bits(config)]
+
+
+def register_read_signature(config: CoreConfig) -> wiring.Signature:
+    """A read port as its user drives it.
+
+    Members
+    -------
+    enable : Out(1)
+        Held, with the address, until `ready`.
+    address : Out(address_bits(config))
+    ready : In(1)
+        The read takes place in this cycle.
+    data : In(word_bits(config))
+        The word in the cycle after, and only then.
+    """
+    return wiring.Signature(
+        {
+            "enable": Out(1),
+            "address": Out(address_bits(config)),
+            "ready": In(1),
+            "data": In(word_bits(config)),
+        }
+    )
+
+
+def register_write_signature(config: CoreConfig) -> wiring.Signature:
+    """A write port as its user drives it.
+
+    Members
+    -------
+    enable : Out(1)
+        Held, with all else, until `ready`.
+    address : Out(address_bits(config))
+    data : Out(word_bits(config))
+    lanes : Out(4 * word_quads)
+        The lanes to be written.
+    ready : In(1)
+        The write takes place in this cycle; a read of the next cycle sees it.
+    """
+    return wiring.Signature(
+        {
+            "enable": Out(1),
+            "address": Out(address_bits(config)),
+            "data": Out(word_bits(config)),
+            "lanes": Out(4 * config.word_quads),
+            "ready": In(1),
+        }
+    )
+
+
+def share_read_port(m: Module, port: Any, users: Sequence[Any]) -> None:
+    """Give a read port to the first of its users that wants it; all of them see what was read.
+
+    Parameters
+    ----------
+    m : Module
+    port : register_read_signature, as its user sees it
+        Always ready.
+    users : sequence of register_read_signature, as the file sees them
+        In order of priority.
+    """
+    m.d.comb += [user.data.eq(port.data) for user in users]
+    _share(m, port, users, ("address",))
+
+
+def share_write_port(m: Module, port: Any, users: Sequence[Any]) -> None:
+    """Give a write port to the first of its users that wants it; parameters as for `share_read_port`."""
+    _share(m, port, users, ("address", "data", "lanes"))
+
+
+def _share(m: Module, port: Any, users: Sequence[Any], fields: tuple[str, ...]) -> None:
+    wanted = Signal(len(users))
+    m.d.comb += [wanted.eq(Cat(user.enable for user in users)), port.enable.eq(wanted.any())]
+    for index, user in enumerate(users):
+        first = wanted[: index + 1] == 1 << index
+        m.d.comb += user.ready.eq(first & port.ready)
+        with m.If(first):
+            m.d.comb += [getattr(port, field).eq(getattr(user, field)) for field in fields]

@@ -1,0 +1,1 @@
+"""The core on a board, over a serial line."""

@@ -1,0 +1,108 @@
+"""What a core says of itself must be what the software was prepared for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from golden.memory import Memory
+from hdl.config import PRESETS, CoreConfig, DotProductConfig
+from hdl.control.host import IDENTITY, REGISTERS, VERSION
+from sim import machine as machine_module
+from sim.build import build_core
+from sim.capabilities import Capabilities, CapabilityError
+from sim.machine import RtlMachine
+
+LARGE = CoreConfig(
+    dot_product=DotProductConfig(formats=frozenset({"f16", "i4", "b1"})),
+    dot_product_units=64,
+    double_units=4,
+    registers=256,
+    queue_depth=256,
+    address_bits=64,
+    data_bits=512,
+    outstanding_reads=64,
+    shared_bytes=228 * 1024,
+    shared_base=0x1234_5678_9000,
+)
+
+
+def words_of(config):
+    """The registers, written out by hand: the tables of the register map, not the software under test."""
+    bits = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6}
+    words = {
+        "IDENTITY": IDENTITY,
+        "VERSION": VERSION,
+        "FORMATS": sum(1 << bits[name] for name in config.formats),
+        "CONFIGURATION": config.registers
+        + config.dot_product_units * 0x10000
+        + (config.queue_depth - 1) * 0x1000000,
+        "UNITS": config.double_units + config.word_quads * 0x100,
+        "MEMORY": config.address_bits + config.data_bits // 8 * 0x100 + config.outstanding_reads * 0x10000,
+        "SHARED_SIZE": config.shared_bytes,
+        "SHARED_BASE": config.shared_base % (1 << 32),
+        "SHARED_BASE_HIGH": config.shared_base // (1 << 32),
+    }
+    return {REGISTERS[name]: value for name, value in words.items()}
+
+
+def reader(words):
+    return lambda address, count: np.array(
+        [words[address + 4 * place] for place in range(count)], dtype=np.uint32
+    )
+
+
+@pytest.mark.parametrize("config", [*PRESETS.values(), LARGE], ids=[*PRESETS, "extremes"])
+def test_the_registers_of_a_configuration_are_read_as_that_configuration(config):
+    found = Capabilities.read(reader(words_of(config)))
+    assert found == Capabilities.of(config)
+    found.require(Capabilities.of(config))
+
+
+@pytest.mark.parametrize(
+    ("register", "value", "message"),
+    [
+        ("IDENTITY", 0xDEAD, "the core has identity 0xdead, but the configuration says 0x4f574d4d"),
+        ("VERSION", 0x100, f"the core has version 0x100, but the configuration says {VERSION:#x}"),
+        ("FORMATS", 0b1000001, "the core has formats f16 f64, but the configuration says b1 f16 f64 i4"),
+        (
+            "FORMATS",
+            0b11110001,
+            "the core has formats b1 bit 7 f16 f64 i4, but the configuration says b1 f16 f64 i4",
+        ),
+        ("CONFIGURATION", 0xFF400080, "the core has registers 128, but the configuration says 256"),
+        ("CONFIGURATION", 0xFF200100, "the core has dot product units 32, but the configuration says 64"),
+        ("CONFIGURATION", 0x0F400100, "the core has queue depth 16, but the configuration says 256"),
+        ("UNITS", 0x0801, "the core has double units 1, but the configuration says 4"),
+        ("UNITS", 0x0404, "the core has word quads 4, but the configuration says 8"),
+        ("MEMORY", 0x404020, "the core has address bits 32, but the configuration says 64"),
+        ("MEMORY", 0x401040, "the core has data bits 128, but the configuration says 512"),
+        ("MEMORY", 0x014040, "the core has outstanding reads 1, but the configuration says 64"),
+        ("SHARED_SIZE", 4096, "the core has shared bytes 4096, but the configuration says 233472"),
+        (
+            "SHARED_BASE_HIGH",
+            0,
+            "the core has shared base 0x56789000, but the configuration says 0x123456789000",
+        ),
+    ],
+)
+def test_every_difference_is_named(register, value, message):
+    words = {**words_of(LARGE), REGISTERS[register]: value}
+    with pytest.raises(CapabilityError) as error:
+        Capabilities.read(reader(words)).require(Capabilities.of(LARGE))
+    assert str(error.value) == message
+
+
+def test_nothing_is_read_beyond_the_version_of_an_unknown_core():
+    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x300}
+    with pytest.raises(CapabilityError, match="version 0x300"):
+        Capabilities.read(reader(words))
+
+
+def test_a_machine_refuses_a_core_of_another_configuration(monkeypatch):
+    built = PRESETS["small"]
+    monkeypatch.setattr(machine_module, "build_core", lambda config, **options: build_core(built, **options))
+    RtlMachine(built, Memory(4096)).close()
+    with pytest.raises(CapabilityError) as error:
+        RtlMachine(replace(built, registers=128), Memory(4096))
+    assert str(error.value) == "the core has registers 64, but the configuration says 128"

@@ -1,0 +1,163 @@
+"""Programs whose commands overlap in the core end as on the golden machine, which overlaps none."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from random_commands import (
+    BASE,
+    FRAGMENTS,
+    MULTIPLIES,
+    SIZE,
+    SPACES,
+    access,
+    fragment_instruction,
+    machines_of_noise,
+)
+
+from bench.utilisation import FIGURES
+from golden.commands import Fill, Load, Mma, Move, Store
+from golden.faults import Fault
+from golden.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.layouts import fragment
+from hdl.config import PRESETS
+from sim.simulation import BusTiming
+
+WINDOW = 8192
+"""Bytes of each memory that the programs use: few, so that loads and stores meet."""
+
+SQUARE = Shape(16, 16, 16)
+
+
+def random_commands(random, config):
+    """Legal commands on few registers and little memory, for ever."""
+
+    def register(count):
+        # Mostly multiples of eight, so that whole fragments are passed on; sometimes anything.
+        last = config.registers - count
+        return (
+            8 * int(random.integers(0, last // 8 + 1))
+            if random.random() < 0.7
+            else int(random.integers(last + 1))
+        )
+
+    while True:
+        kind = random.integers(10)
+        if kind < 5:
+            row = FRAGMENTS[random.integers(len(FRAGMENTS))]
+            space = SPACES[random.integers(4)]
+            yield access(
+                fragment_instruction(row),
+                random,
+                config,
+                space,
+                register(fragment(*row[:3]).registers),
+                WINDOW,
+            )
+        elif kind < 8:
+            instruction = MULTIPLIES[random.integers(len(MULTIPLIES))]
+            types = {
+                "d": instruction.d_type,
+                "a": instruction.a_type,
+                "b": instruction.b_type,
+                "c": instruction.c_type,
+            }
+            places = {
+                use: register(fragment(use, type, instruction.shape).registers) for use, type in types.items()
+            }
+            yield Mma(instruction, **places)
+        elif kind == 8:
+            count = int(random.integers(0, 9))
+            yield Fill(register(count), count, int(random.integers(1 << 32)))
+        else:
+            count = int(random.integers(0, 9))
+            yield Move(register(count), register(count), count)
+
+
+def faulty_command(random, config):
+    """A command that is refused or fails."""
+    row = LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16", space="global")
+    store = StoreInstruction(layout="row", shape=SQUARE, type="f32")
+    choices = (
+        Store(store, 0, BASE + SIZE - 512),
+        Load(replace(row, space="shared"), 8, 1 << 20),
+        Load(row, 0, BASE + 8),
+        Load(row, 0, BASE, 8),
+        Load(row, config.registers - 4, BASE + 1024),
+        Load(row, 250, BASE),
+        Load(row, 0, BASE + SIZE - 256),
+        Load(row, 0, 0),
+        Fill(63, 250, 1),
+    )
+    return choices[random.integers(len(choices))]
+
+
+def execute_all(machine, commands):
+    for command in commands:
+        machine.execute(command)
+
+
+def assert_equal_state(golden, rtl, config):
+    np.testing.assert_array_equal(rtl.read_registers(), golden.read_registers())
+    np.testing.assert_array_equal(rtl.memory.data, golden.memory.data)
+    base = config.shared_base
+    np.testing.assert_array_equal(rtl.shared.read(base, WINDOW), golden.shared.read(base, WINDOW))
+
+
+@pytest.mark.parametrize("stall", [0, 120])
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("preset", ["small", "standard"])
+def test_random_programs(preset, seed, stall):
+    config = PRESETS[preset]
+    random = np.random.default_rng(100 * seed + stall)
+    golden, rtl = machines_of_noise(
+        config, timing=BusTiming(latency=int(random.integers(1, 60)), stall=stall)
+    )
+    commands = list(islice(random_commands(random, config), 150))
+    execute_all(golden, commands)
+    rtl.execute_batch(commands)
+    assert rtl.counters.instructions == len(commands)
+    assert_equal_state(golden, rtl, config)
+    rtl.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_fault_among_overlapping_commands_is_exact(seed):
+    """What came before the fault is done, what came after never was."""
+    config = PRESETS["small"]
+    random = np.random.default_rng(seed)
+    golden, rtl = machines_of_noise(config)
+    commands = list(islice(random_commands(random, config), 60))
+    commands.insert(int(random.integers(20, 50)), faulty_command(random, config))
+    with pytest.raises(Fault) as expected:
+        execute_all(golden, commands)
+    with pytest.raises(Fault) as found:
+        rtl.execute_batch(commands)
+    assert (found.value.cause, found.value.index) == (expected.value.cause, expected.value.index)
+    assert_equal_state(golden, rtl, config)
+    rest = list(islice(random_commands(random, config), 20))
+    execute_all(golden, rest)
+    rtl.execute_batch(rest)
+    assert_equal_state(golden, rtl, config)
+    rtl.close()
+
+
+def test_one_at_a_time_and_overlapped_give_the_same_and_overlapping_is_quicker():
+    config = PRESETS["small"]
+    commands = list(islice(random_commands(np.random.default_rng(77), config), 80))
+    _, overlapped = machines_of_noise(config)
+    _, single = machines_of_noise(config)
+    overlapped.execute_batch(commands)
+    execute_all(single, commands)
+    assert_equal_state(single, overlapped, config)
+    assert overlapped.counters.cycles < single.counters.cycles
+    for machine in (overlapped, single):
+        machine.close()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_the_units_and_the_bus_are_kept_as_busy_as_required(name):
+    figures = FIGURES[name]()
+    assert figures
+    assert [figure.name for figure in figures if not figure.is_reached] == []
