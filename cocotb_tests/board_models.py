@@ -67,6 +67,9 @@ class _Channel:
                 self._ready.value = 1
                 await self._edge
                 if self._check(offered):
+                    self._ready.value = 0
+                    await self._edge
+                    assert not self._valid.value, f"{self._name}: offered again before it was answered"
                     return offered
         finally:
             self._ready.value = 0

@@ -94,6 +94,11 @@ class StreamSource:
         """Wait until everything has been taken."""
         await self._empty.wait()
 
+    @property
+    def waiting(self) -> int:
+        """Payloads that have not been taken."""
+        return len(self._waiting)
+
     def drop(self) -> None:
         """Take back all that has not been taken, also what is being offered."""
         self._waiting.clear()

@@ -8,7 +8,7 @@ import cocotb
 import numpy as np
 import pytest
 from amaranth.hdl import Const, Signal, Value
-from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.triggers import ReadOnly, RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 from numpy.typing import NDArray
 
@@ -209,6 +209,24 @@ async def parts_of_rows(dut: Any) -> None:
     for _ in range(80):
         place = bench.rng.randrange(SIZE - 64)
         await bench.write(place, bench.rng.randbytes(bench.rng.randrange(1, 64)))
+    await bench.compare()
+
+
+@cocotb.test
+async def answers_held(dut: Any) -> None:
+    """While nobody takes the responses, few beats are taken; then each burst has its own response."""
+    bench = Bench(dut)
+    await bench.begin()
+    assert bench.checker is not None
+    before = bench.checker.write_beats
+    bench.master.write_if.b_channel.pause = True
+    writes = [cocotb.start_soon(bench.write(BEAT * row, bench.rng.randbytes(BEAT))) for row in range(12)]
+    for _ in range(60):
+        await RisingEdge(dut.aclk)
+    assert bench.checker.write_beats - before <= 4
+    bench.master.write_if.b_channel.pause = False
+    for write in writes:
+        await with_timeout(write, 10, "us")
     await bench.compare()
 
 

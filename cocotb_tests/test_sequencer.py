@@ -314,6 +314,7 @@ async def faults_stop_it(dut: Any, serial: int) -> None:
             await RisingEdge(dut.aclk)
             if dut.cause.value:
                 break
+            assert dut.busy.value or source.waiting, "it must not look idle before it shows its fault"
         assert not dut.busy.value
         assert not model.under_way
         assert not dut.commands_ready.value

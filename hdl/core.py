@@ -11,8 +11,8 @@ from hdl.config import CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Unit
 from hdl.control.sequencer import Sequencer
-from hdl.dot_product.unit import DotProductUnit
-from hdl.fma64.unit import FusedMultiplyAdd64
+from hdl.dot_product.unit import DOT_PRODUCT_SIGNATURE, DotProductUnit
+from hdl.fma64.unit import FMA64_SIGNATURE, FusedMultiplyAdd64
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.port import MemoryPort
 from hdl.memory.store_engine import StoreEngine
@@ -21,6 +21,7 @@ from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.ports import share_read_port, share_write_port
+from hdl.shared_module import SharedModule
 
 __all__ = ["Core"]
 
@@ -67,7 +68,9 @@ class Core(wiring.Component):
         m.submodules.mover = mover = RegisterMover(config)
         m.submodules.registers = registers = RegisterFile(config)
         for index in range(config.dot_product_units):
-            unit = DotProductUnit(config.dot_product)
+            unit = SharedModule(
+                "dot_product_unit", DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
+            )
             m.submodules[f"dot_product_{index}"] = unit
             connect(m, getattr(tile, f"operands_{index}"), unit.operands)
             connect(m, unit.result, getattr(tile, f"result_{index}"))
@@ -77,7 +80,7 @@ class Core(wiring.Component):
             connect(m, sequencer.double, double.request)
             multipliers.append(double)
             for index in range(config.double_units):
-                fma = FusedMultiplyAdd64()
+                fma = SharedModule("fused_multiply_add_64", FMA64_SIGNATURE, FusedMultiplyAdd64)
                 m.submodules[f"fma_{index}"] = fma
                 connect(m, getattr(double, f"operands_{index}"), fma.operands)
                 connect(m, fma.result, getattr(double, f"result_{index}"))

@@ -8,6 +8,8 @@ from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
 
+from hdl.shared_module import ModuleLibrary
+
 __all__ = ["convert", "merge_modules"]
 
 _DROPPED = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
@@ -42,7 +44,10 @@ def convert(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> 
     str
         The same design gives the same text.
     """
-    text = rtlil.convert(elaboratable, name=name, ports=dict(ports), emit_src=False)
+    library = ModuleLibrary()
+    text = rtlil.convert(elaboratable, name=name, ports=dict(ports), platform=library, emit_src=False)
+    for shared, component in library.components.items():
+        text += rtlil.convert(component, name=shared, emit_src=False)
     removals = " ".join(f"-remove {attribute}" for attribute in _DROPPED)
     script = (
         f"read_rtlil <<rtlil\n{text}\nrtlil\n"

@@ -1,8 +1,10 @@
 """Tables for the terminal."""
 
+from collections.abc import Callable
+
 from rich.table import Table
 
-from hdl.config import PRESETS
+from hdl.config import PRESETS, CoreConfig
 from sim.execution import Execution
 
 __all__ = ["execution_rows", "presets_table", "utilisation"]
@@ -44,38 +46,22 @@ def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
 
 
 def presets_table() -> Table:
-    """Every preset with its sizes."""
+    """Every preset with its sizes, a column each."""
     table = Table(title="presets")
-    columns = (
-        "name",
-        "formats",
-        "dot-product units",
-        "f64 units",
-        "registers",
-        "queue",
-        "address bits",
-        "data bits",
-        "reads under way",
-        "shared KiB",
-    )
-    for column in columns:
-        table.add_column(column)
-    for name, config in PRESETS.items():
-        table.add_row(
-            name,
-            " ".join(sorted(config.formats)),
-            *(
-                str(value)
-                for value in (
-                    config.dot_product_units,
-                    config.double_units,
-                    config.registers,
-                    config.queue_depth,
-                    config.address_bits,
-                    config.data_bits,
-                    config.outstanding_reads,
-                    config.shared_bytes // 1024,
-                )
-            ),
-        )
+    table.add_column("")
+    for name in PRESETS:
+        table.add_column(name)
+    sizes: dict[str, Callable[[CoreConfig], object]] = {
+        "formats": lambda config: " ".join(sorted(config.formats)),
+        "dot-product units": lambda config: config.dot_product_units,
+        "f64 units": lambda config: config.double_units,
+        "registers": lambda config: config.registers,
+        "command queue": lambda config: config.queue_depth,
+        "address bits": lambda config: config.address_bits,
+        "data bits": lambda config: config.data_bits,
+        "reads under way": lambda config: config.outstanding_reads,
+        "shared memory, KiB": lambda config: config.shared_bytes // 1024,
+    }
+    for size, of in sizes.items():
+        table.add_row(size, *(str(of(config)) for config in PRESETS.values()))
     return table

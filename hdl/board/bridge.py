@@ -18,8 +18,6 @@ IDENTITY_WORDS: Final = 6
 """Words that IDENTIFY answers."""
 
 _WORD_BYTES: Final = 4
-_ADDRESS_BITS: Final = 33
-"""One more than a request has, so that nothing behind the last address is taken for the first."""
 
 
 class _State(enum.Enum, shape=4):
@@ -98,7 +96,7 @@ class Bridge(wiring.Component):
         host, request, answer = self.host, self.request.payload, self.answer.payload
         state = Signal(_State)
         answered = Signal()
-        address = Signal(_ADDRESS_BITS)
+        address = Signal.like(request.address)
         index = Signal(range(MOST_WORDS))
         left = Signal.like(request.words)
         command_word = Signal(range(COMMAND_WORDS))
@@ -173,7 +171,7 @@ class Bridge(wiring.Component):
             with m.Case(_State.TAKE):
                 m.d.sync += [value.eq(self.fetched), address_sent.eq(0), data_sent.eq(0)]
                 with m.If(to_memory):
-                    m.d.sync += state.eq(Mux(address[-1], _State.REFUSE, _State.MEMORY))
+                    m.d.sync += state.eq(_State.MEMORY)
                 with m.Elif(address[HOST_ADDRESS_BITS:] != 0):
                     m.d.sync += state.eq(_State.REFUSE)
                 with m.Else():

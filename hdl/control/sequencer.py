@@ -137,7 +137,6 @@ class Sequencer(wiring.Component):
             decoder.command.eq(command),
             check.request.payload.eq(decoder.decoded.memory),
             self.commands.ready.eq(state == _State.IDLE),
-            self.busy.eq(((state != _State.IDLE) & (state != _State.FAULT)) | ~scoreboard.idle),
             self.load.payload.eq(checked.access),
             self.store.payload.eq(checked.access),
             self.tile.payload.eq(decoded.tile),
@@ -157,6 +156,8 @@ class Sequencer(wiring.Component):
             stopped.eq((state == _State.STOP) & scoreboard.idle & check.request.ready),
         ]
         bus_fault = self._bus_fault(m, scoreboard)
+        at_work = (state != _State.IDLE) | ~scoreboard.idle | (bus_fault.cause != 0)
+        m.d.comb += self.busy.eq(at_work & (state != _State.FAULT))
 
         with m.Switch(state):
             with m.Case(_State.IDLE):

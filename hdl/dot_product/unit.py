@@ -10,7 +10,15 @@ from hdl.dot_product.arithmetic import Arithmetic
 from hdl.dot_product.interface import DotProductOperands, DotProductResult
 from hdl.dot_product.result_buffer import ResultBuffer
 
-__all__ = ["DotProductUnit"]
+__all__ = ["DOT_PRODUCT_SIGNATURE", "DotProductUnit"]
+
+DOT_PRODUCT_SIGNATURE = wiring.Signature(
+    {
+        "operands": In(stream.Signature(DotProductOperands)),
+        "result": Out(stream.Signature(DotProductResult)),
+    }
+)
+"""The ports of a dot-product unit of any configuration."""
 
 
 class DotProductUnit(wiring.Component):
@@ -42,12 +50,7 @@ class DotProductUnit(wiring.Component):
 
     def __init__(self, config: DotProductConfig) -> None:
         self.config = config
-        super().__init__(
-            {
-                "operands": In(stream.Signature(DotProductOperands)),
-                "result": Out(stream.Signature(DotProductResult)),
-            }
-        )
+        super().__init__(DOT_PRODUCT_SIGNATURE)
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

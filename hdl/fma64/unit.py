@@ -8,7 +8,15 @@ from hdl.elastic import CreditQueue
 from hdl.fma64.arithmetic import Arithmetic
 from hdl.fma64.interface import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
 
-__all__ = ["FusedMultiplyAdd64"]
+__all__ = ["FMA64_SIGNATURE", "FusedMultiplyAdd64"]
+
+FMA64_SIGNATURE = wiring.Signature(
+    {
+        "operands": In(stream.Signature(FusedMultiplyAdd64Operands)),
+        "result": Out(stream.Signature(FusedMultiplyAdd64Result)),
+    }
+)
+"""The ports of a fused multiply-add unit."""
 
 
 class FusedMultiplyAdd64(wiring.Component):
@@ -39,12 +47,7 @@ class FusedMultiplyAdd64(wiring.Component):
     latency = Arithmetic.latency + 1
 
     def __init__(self) -> None:
-        super().__init__(
-            {
-                "operands": In(stream.Signature(FusedMultiplyAdd64Operands)),
-                "result": Out(stream.Signature(FusedMultiplyAdd64Result)),
-            }
-        )
+        super().__init__(FMA64_SIGNATURE)
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -126,7 +126,7 @@ def test_verilog_lints_clean_and_is_described(capsys):
 def test_presets_are_listed(capsys):
     assert main(["presets"]) == 0
     printed = capsys.readouterr().out
-    assert all(name in printed for name in ("tiny", "small", "standard"))
+    assert all(name in printed for name in ("tiny", "small", "standard", "large"))
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["mma"], ["verilog"], ["presets"]])
@@ -192,7 +192,7 @@ BAD_USAGE = {
         f"{place('.entry', 'gemm')}: gemm_f16_f32 has no parameter x; its parameters: A, B, D, n",
     ),
     "unknown entry": (gemm(*D, "--entry", "x"), f"{GEMM}:1:1: no entry x; entries: gemm_f16_f32"),
-    "unknown preset": (gemm(*D, "--preset", "x"), "--preset x: expected one of tiny, small, standard"),
+    "unknown preset": (gemm(*D, "--preset", "x"), "--preset x: expected one of tiny, small, standard, large"),
     "waveform of golden": (
         gemm(*D, "--waves", "w.fst"),
         "--waves: expected --on rtl or --on lockstep, which simulate the core, not --on golden",

@@ -75,22 +75,25 @@ def random_commands(random, config):
             yield Move(register(count), register(count), count)
 
 
-def faulty_command(random, config):
-    """A command that is refused or fails."""
-    row = LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16", space="global")
-    store = StoreInstruction(layout="row", shape=SQUARE, type="f32")
-    choices = (
-        Store(store, 0, BASE + SIZE - 512),
-        Load(replace(row, space="shared"), 8, 1 << 20),
-        Load(row, 0, BASE + 8),
-        Load(row, 0, BASE, 8),
-        Load(row, config.registers - 4, BASE + 1024),
-        Load(row, 250, BASE),
-        Load(row, 0, BASE + SIZE - 256),
-        Load(row, 0, 0),
-        Fill(63, 250, 1),
-    )
-    return choices[random.integers(len(choices))]
+LOAD = LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16", space="global")
+STORE = StoreInstruction(layout="row", shape=SQUARE, type="f32")
+REFUSED = (
+    Load(LOAD, 0, BASE + 8),
+    Load(LOAD, 0, BASE, 8),
+    Load(LOAD, 0, BASE, 17),
+    Load(LOAD, 60, BASE + 1024),
+    Load(LOAD, 250, BASE),
+    Store(STORE, 0, (1 << 32) - 512),
+    Fill(63, 250, 1),
+)
+"""Commands that stop before anything happens."""
+FAILING = (
+    Store(STORE, 0, BASE + SIZE - 512),
+    Load(replace(LOAD, space="shared"), 8, 1 << 20),
+    Load(LOAD, 0, BASE + SIZE - 256),
+    Load(LOAD, 0, 0),
+)
+"""Commands that a memory refuses."""
 
 
 def execute_all(machine, commands):
@@ -122,25 +125,60 @@ def test_random_programs(preset, seed, stall):
     rtl.close()
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_a_fault_among_overlapping_commands_is_exact(seed):
-    """What came before the fault is done, what came after never was."""
+def run_into(bad, seed):
+    """Run 60 random commands with a bad one among them on both machines, and compare the faults."""
     config = PRESETS["small"]
     random = np.random.default_rng(seed)
     golden, rtl = machines_of_noise(config)
     commands = list(islice(random_commands(random, config), 60))
-    commands.insert(int(random.integers(20, 50)), faulty_command(random, config))
+    commands.insert(int(random.integers(20, 50)), bad)
     with pytest.raises(Fault) as expected:
         execute_all(golden, commands)
     with pytest.raises(Fault) as found:
         rtl.execute_batch(commands)
     assert (found.value.cause, found.value.index) == (expected.value.cause, expected.value.index)
-    assert_equal_state(golden, rtl, config)
-    rest = list(islice(random_commands(random, config), 20))
+    return golden, rtl, random
+
+
+def run_on(golden, rtl, random):
+    """Both go on, from the same state to the same state."""
+    rest = list(islice(random_commands(random, rtl.config), 20))
     execute_all(golden, rest)
     rtl.execute_batch(rest)
-    assert_equal_state(golden, rtl, config)
+    assert_equal_state(golden, rtl, rtl.config)
     rtl.close()
+
+
+@pytest.mark.parametrize("bad", REFUSED, ids=str)
+def test_a_refusal_among_overlapping_commands_is_exact(bad):
+    """What came before it is done, what came after never was."""
+    golden, rtl, random = run_into(bad, REFUSED.index(bad))
+    assert_equal_state(golden, rtl, rtl.config)
+    run_on(golden, rtl, random)
+
+
+@pytest.mark.parametrize("bad", FAILING, ids=str)
+def test_a_failure_among_overlapping_commands_stops_the_core(bad):
+    """Cause and index are exact; commands behind it that do not need it may have been executed."""
+    golden, rtl, random = run_into(bad, FAILING.index(bad))
+    rtl.write_registers(0, golden.read_registers())
+    rtl.memory.data[:] = golden.memory.data
+    base = rtl.config.shared_base
+    rtl.shared.write(base, golden.shared.read(base, golden.shared.size))
+    run_on(golden, rtl, random)
+
+
+@pytest.mark.parametrize("bad", FAILING, ids=str)
+def test_a_failure_is_exact_one_at_a_time(bad):
+    config = PRESETS["small"]
+    random = np.random.default_rng(FAILING.index(bad))
+    golden, rtl = machines_of_noise(config)
+    for machine in (golden, rtl):
+        execute_all(machine, islice(random_commands(np.random.default_rng(5), config), 20))
+        with pytest.raises(Fault):
+            machine.execute(bad)
+    assert_equal_state(golden, rtl, config)
+    run_on(golden, rtl, random)
 
 
 def test_one_at_a_time_and_overlapped_give_the_same_and_overlapping_is_quicker():

@@ -2,10 +2,12 @@
 
 import re
 
+from amaranth.back import verilog as verilog_back
 from amaranth.hdl import Cat, Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.shared_module import SharedModule
 from hdl.verilog_modules import convert, merge_modules
 
 
@@ -144,3 +146,38 @@ def test_one_operator_makes_modules_different() -> None:
     merged = merge_modules(TOP + leaf("x", 11) + leaf("y", 22, "~"))
     assert modules(merged) == ["top", "\\top.x", "\\top.y"]
     assert merge_modules(merged) == merged
+
+
+class Shared(Elaboratable):  # type: ignore[misc]
+    """Pairs that are converted once."""
+
+    def __init__(self, *, count: int) -> None:
+        self.count = count
+        self.x = Signal(8)
+        self.y = Signal(8 * count)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        signature = wiring.Signature({"x": In(8), "y": Out(8)})
+        for index in range(self.count):
+            unit = SharedModule("pair", signature, lambda: Pair(3, 5))
+            m.submodules[f"unit{index}"] = unit
+            m.d.comb += [unit.x.eq(self.x), self.y.word_select(index, 8).eq(unit.y)]
+        return m
+
+
+def test_a_shared_module_is_written_once():
+    top = Shared(count=5)
+    text = convert(top, "top", {"x": (top.x, None), "y": (top.y, None)})
+    assert len(re.findall(r"^module \\?pair ?\(", text, re.MULTILINE)) == 1
+    assert len(re.findall(r"^  pair +\S+ +\(", text, re.MULTILINE)) == 1, "the wrappers are equal, too"
+
+
+def test_without_a_library_a_shared_module_stands_in_the_design():
+    text = verilog_of_amaranth(Shared(count=2))
+    assert text.count("adder0") > 0
+    assert "pair " not in re.findall(r"^  (\S+ )", text, re.MULTILINE)
+
+
+def verilog_of_amaranth(top: Shared) -> str:
+    return str(verilog_back.convert(top, ports=[top.x, top.y]))
