@@ -82,6 +82,21 @@ def bf16(data):
     data.expect("D", mma("wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", a, b, c))
 
 
+def elementwise(data):
+    a, b = data.matrix("A", "f16", (16, 16)), data.matrix("B", "f16", (16, 16), "col")
+    product = mma(F16_F32.replace("f32.f32", "f16.f16"), a, b, np.zeros((16, 16), np.uint16))
+    # Halving and adding are exact in f64 for numbers of this size.
+    raised = (product.view(np.float16).astype(np.float64) * 0.5 + 1).astype(np.float16)
+    data.expect("D", np.maximum(raised, np.float16(0)).view(np.uint16))
+    e = data.matrix("E", "f64", (8, 8)).view(np.float64)
+    data.arguments["scale"] = 0.3
+    data.expect("F", (e * e - 0.3).view(np.uint64))
+    g = data.matrix("G", "s32", (16, 16))
+    data.arguments["limit"] = 1 << 30
+    wrapped = (g.astype(np.int64) * 3 - 7).astype(np.int32)
+    data.expect("H", np.minimum(wrapped, 1 << 30))
+
+
 def f64(data):
     a, b = data.matrix("A", "f64", (8, 4)), data.matrix("B", "f64", (4, 8), "col")
     c = data.matrix("C", "f64", (8, 8), "col")
@@ -99,6 +114,11 @@ def gemm_f16_f32(data):
                 rows, columns, depth = (slice(first, first + 16) for first in (i, j, k))
                 d[rows, columns] = mma(F16_F32, a[rows, depth], b[depth, columns], d[rows, columns])
     data.expect("D", d)
+
+
+def global_variables(data):
+    a, b = data.matrix("A", "f16", (16, 16)), data.matrix("B", "f16", (16, 16), "col")
+    data.expect("D", mma(F16_F32, a, b, data.matrix("C", "f32", (16, 16))), "col")
 
 
 def integer(data):
@@ -126,6 +146,14 @@ def mma_m8n8k16(data):
     data.expect("D", (a.astype(np.int64) @ b + c).astype(np.int32))
 
 
+def scale_accumulator(data):
+    a, b = data.matrix("A", "f16", (16, 16)), data.matrix("B", "f16", (16, 16), "col")
+    c = data.matrix("C", "f32", (16, 16), "col").view(np.float32) * np.float32(0.1)
+    data.arguments["alpha"] = -2.7
+    product = mma(F16_F32, a, b, c.view(np.uint32)).view(np.float32)
+    data.expect("D", (product * np.float32(-2.7)).view(np.uint32))
+
+
 def shapes_f16(data):
     a, b = data.matrix("A", "f16", (8, 16), "col", 16), data.matrix("B", "f16", (16, 32), "col", 32)
     c = data.matrix("C", "f32", (8, 32), "row", 40)
@@ -137,7 +165,6 @@ def shapes_f16(data):
 
 def shared_generic(data):
     data.expect("D", data.matrix("A", "f32", (16, 16)).T)
-    data.arguments["window"] = CONFIG.shared_base
 
 
 def shared_transpose(data):
@@ -175,11 +202,14 @@ PREPARED = {
     for prepare in (
         accumulate_column_major,
         bf16,
+        elementwise,
         f64,
         gemm_f16_f32,
+        global_variables,
         integer,
         mixed_accumulators,
         mma_m8n8k16,
+        scale_accumulator,
         shapes_f16,
         shared_generic,
         shared_transpose,
@@ -225,7 +255,8 @@ def test_an_example_in_lockstep_on_random_bits(name, stall):
     """Infinities, NaNs and all, and a memory that makes the core wait."""
     entry = entry_of(name)
     base, room = 0x4000, 1 << 13
-    size = room * len(entry.parameters)
+    names = [item.name for item in (*entry.parameters, *entry.variables)]
+    size = room * len(names)
     memories = [Memory(size, base) for _ in "gr"]
     for memory in memories:
         memory.data[:] = np.random.default_rng(1).integers(0, 256, size, dtype=np.uint8)
@@ -233,11 +264,12 @@ def test_an_example_in_lockstep_on_random_bits(name, stall):
     machine = LockstepMachine(
         golden_machine(CONFIG, memories[0]), RtlMachine(CONFIG, memories[1], timing=timing)
     )
-    arguments = {parameter.name: base + room * index for index, parameter in enumerate(entry.parameters)}
-    numbers = {"n": 32, "window": CONFIG.shared_base}
+    arguments = {name: base + room * index for index, name in enumerate(names)}
+    numbers = {"n": 32, "alpha": 1.5, "scale": 0.3, "limit": 1 << 30}
     arguments.update({name: numbers[name] for name in arguments if name in numbers})
+    shared = range(CONFIG.shared_base, CONFIG.shared_base + CONFIG.shared_bytes)
     before = machine.memory.data.copy()
-    execution = execute(machine, entry.commands(arguments))
+    execution = execute(machine, entry.commands(arguments, shared=shared))
     machine.close()
     assert execution.counters.instructions > 3
     assert (machine.memory.data != before).any()

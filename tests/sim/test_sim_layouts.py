@@ -1,0 +1,91 @@
+"""Loads and stores of the simulated core against the fragment layouts read off the chip, bit by bit."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rtl import BASE, memory_of_noise
+
+from golden.commands import Load, Store
+from golden.formats import FORMATS
+from golden.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.layouts import LANES
+from hdl.config import PRESETS
+from sim.machine import RtlMachine
+
+REGISTER = 3
+with np.load(Path(__file__).parents[1] / "data" / "layouts.npz") as _loaded:
+    CAPTURED = {tuple(key.split("/")[1:]): _loaded[key] for key in _loaded.files}
+
+
+@pytest.fixture(scope="module")
+def core():
+    machine = RtlMachine(PRESETS["small"], memory_of_noise(7))
+    yield machine
+    machine.close()
+
+
+def elements_of_registers(registers, bits):
+    """Shape (lanes, elements, bits): what each lane holds, in register order."""
+    lanes = np.ascontiguousarray(registers.T).astype("<u4").view(np.uint8).reshape(LANES, -1)
+    return np.unpackbits(lanes, axis=1, bitorder="little").reshape(LANES, -1, bits)
+
+
+def elements_of_memory(memory, extent, layout, stride, bits):
+    """Shape (rows, columns, bits): the matrix that begins at `BASE`."""
+    rows, columns = np.indices(extent)
+    line, place = (rows, columns) if layout == "row" else (columns, rows)
+    first = (line * stride + place) * bits
+    stream = np.unpackbits(memory.data, bitorder="little")
+    return stream[first[..., None] + np.arange(bits)]
+
+
+def legal_stride(use, element, shape, layout, registers):
+    """Two elements' worth of fragments more than the least one that is a multiple of the fragment's size."""
+    multiple = registers * 32 // FORMATS[element].bits
+    least = shape.default_stride(use, layout)
+    return (-(-least // multiple) + 2) * multiple
+
+
+def parsed(key):
+    """Use, element type, shape, layout and 32-bit registers; the chip counts those of f64 in 64 bits."""
+    use, element, shape, layout, registers, _ = key
+    sizes = map(int, shape[1:].replace("n", " ").replace("k", " ").split())
+    return use, element, Shape(*sizes), layout, int(registers) * (2 if element == "f64" else 1)
+
+
+def keys(part):
+    return [key for key in CAPTURED if key[-1] == part]
+
+
+def test_all_layouts_are_here():
+    assert {key[-1] for key in CAPTURED} == {"map", "source"}
+    assert len(keys("map")) + len(keys("source")) == 114
+
+
+@pytest.mark.parametrize("key", keys("map"), ids="-".join)
+def test_a_load_fills_the_registers_of_the_chip(core, key):
+    use, element, shape, layout, registers = parsed(key)
+    bits = FORMATS[element].bits
+    stride = legal_stride(use, element, shape, layout, registers)
+    instruction = LoadInstruction(use=use, layout=layout, shape=shape, type=element, space="global")
+    core.execute(Load(instruction, REGISTER, BASE, stride))
+    found = elements_of_registers(core.read_registers()[REGISTER : REGISTER + registers], bits)
+    rows, columns = np.moveaxis(CAPTURED[key].astype(int), -1, 0)
+    matrix = elements_of_memory(core.memory, shape.extent(use), layout, stride, bits)
+    np.testing.assert_array_equal(found, matrix[rows, columns])
+
+
+@pytest.mark.parametrize("key", keys("source"), ids="-".join)
+def test_a_store_takes_the_registers_of_the_chip(core, key):
+    use, element, shape, layout, registers = parsed(key)
+    bits = FORMATS[element].bits
+    stride = legal_stride(use, element, shape, layout, registers)
+    noise = np.random.default_rng(11).integers(0, 1 << 32, (registers, LANES), dtype=np.uint32)
+    core.write_registers(REGISTER, noise)
+    instruction = StoreInstruction(layout=layout, shape=shape, type=element, space="global")
+    core.execute(Store(instruction, REGISTER, BASE, stride))
+    held = elements_of_registers(noise, bits)
+    lanes, elements = np.divmod(CAPTURED[key].astype(int), held.shape[1])
+    found = elements_of_memory(core.memory, shape.extent(use), layout, stride, bits)
+    np.testing.assert_array_equal(found, held[lanes, elements])
