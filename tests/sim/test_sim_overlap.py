@@ -96,6 +96,23 @@ FAILING = (
 """Commands that a memory refuses."""
 
 
+ALL = PRESETS["small"]
+CONFIGS = (
+    pytest.param(ALL, id="small"),
+    pytest.param(PRESETS["standard"], id="standard"),
+    pytest.param(PRESETS["large"], id="large", marks=pytest.mark.long),
+    *(
+        pytest.param(replace(ALL, **sizes), id=" ".join(map(str, sizes.values())), marks=pytest.mark.long)
+        for sizes in (
+            {"dot_product_units": 2, "double_units": 2, "data_bits": 64, "registers": 128},
+            {"dot_product_units": 8, "double_units": 4, "data_bits": 256, "address_bits": 40},
+            {"dot_product_units": 16, "double_units": 1, "data_bits": 512, "queue_depth": 4},
+        )
+    ),
+)
+"""Presets, and sizes that no preset has."""
+
+
 def execute_all(machine, commands):
     for command in commands:
         machine.execute(command)
@@ -110,9 +127,8 @@ def assert_equal_state(golden, rtl, config):
 
 @pytest.mark.parametrize("stall", [0, 120])
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("preset", ["small", "standard"])
-def test_random_programs(preset, seed, stall):
-    config = PRESETS[preset]
+@pytest.mark.parametrize("config", CONFIGS)
+def test_random_programs(config, seed, stall):
     random = np.random.default_rng(100 * seed + stall)
     golden, rtl = machines_of_noise(
         config, timing=BusTiming(latency=int(random.integers(1, 60)), stall=stall)
