@@ -62,9 +62,9 @@ def payload(fields: dict[str, int]) -> int:
 async def random_lines(dut: Any) -> None:
     """Runs and lines at random, half of them around the end of a page, with random backpressure."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "lines", pauses(rng, 0.3))
     sink = StreamSink(dut, "bursts", pauses(rng, 0.3))
+    await start(dut)
     finals: list[int] = []
 
     async def watch() -> None:
@@ -98,9 +98,9 @@ async def random_lines(dut: Any) -> None:
 async def one_burst_per_cycle(dut: Any) -> None:
     """Without waits the bursts of all requests come in successive cycles."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "lines")
     sink = StreamSink(dut, "bursts")
+    await start(dut)
     work = [random_fields(rng) for _ in range(60)]
     expected = [burst for fields in work for burst in expected_bursts(fields)]
     source.put(*map(payload, work))
@@ -118,9 +118,9 @@ async def one_burst_per_cycle(dut: Any) -> None:
 async def resets(dut: Any) -> None:
     """After a reset between two bursts of a fragment, the next one is right."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "lines")
     sink = StreamSink(dut, "bursts", pauses(rng, 0.3))
+    await start(dut)
     for _ in range(40):
         await source.send(payload(random_fields(rng)))
         for _ in range(rng.randrange(12)):

@@ -78,8 +78,8 @@ class Bench:
 async def lines(dut: Any) -> None:
     """Random fragments, offsets and strides, runs and lines, with random pauses on all sides."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     bench = Bench(dut, rng, 0.3)
+    await start(dut)
     accesses = [bench.access() for _ in range(300)]
     for access in accesses:
         bench.put(access)
@@ -94,8 +94,8 @@ async def lines(dut: Any) -> None:
 async def no_beat_before_its_burst(dut: Any) -> None:
     """Beats wait for the length of their burst."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     bench = Bench(dut, rng, 0)
+    await start(dut)
     for _ in range(20):
         access = bench.access()
         bench.requests.put(walk_payload(access))
@@ -116,8 +116,8 @@ async def no_beat_before_its_burst(dut: Any) -> None:
 async def a_beat_per_cycle(dut: Any) -> None:
     """Without waits every cycle takes a chunk or makes a beat, from the first request to the last."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     bench = Bench(dut, rng, 0)
+    await start(dut)
     accesses = [bench.access() for _ in range(60)]
     cycles = 0
     for access in accesses:
@@ -142,8 +142,8 @@ async def a_beat_per_cycle(dut: Any) -> None:
 async def resets(dut: Any) -> None:
     """After a reset when any number of a fragment's bursts have left, the next fragment is right."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     bench = Bench(dut, rng, 0.2)
+    await start(dut)
     for _ in range(40):
         access = bench.access()
         await bench.requests.send(walk_payload(access))

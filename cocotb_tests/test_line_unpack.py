@@ -69,10 +69,10 @@ class Work:
 async def lines(dut: Any) -> None:
     """Random fragments, offsets and strides, runs and lines, with random pauses and bad beats."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     requests = StreamSource(dut, "request", pauses(rng, 0.3))
     source = StreamSource(dut, "beats", pauses(rng, 0.3))
     sink = StreamSink(dut, "chunks", pauses(rng, 0.3))
+    await start(dut)
     work = Work(rng, 0.01)
     accesses = [work.access() for _ in range(300)]
     for access in accesses:
@@ -90,10 +90,10 @@ async def lines(dut: Any) -> None:
 async def a_beat_per_cycle(dut: Any) -> None:
     """Without waits every cycle takes a beat or makes a chunk, from the first request to the last."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     requests = StreamSource(dut, "request")
     source = StreamSource(dut, "beats")
     sink = StreamSink(dut, "chunks")
+    await start(dut)
     work = Work(rng)
     accesses = [work.access() for _ in range(60)]
     cycles = 0
@@ -120,10 +120,10 @@ async def a_beat_per_cycle(dut: Any) -> None:
 async def resets(dut: Any) -> None:
     """After a reset between two beats of a fragment, the next one is right."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     requests = StreamSource(dut, "request")
     source = StreamSource(dut, "beats", pauses(rng, 0.2))
     sink = StreamSink(dut, "chunks", pauses(rng, 0.2))
+    await start(dut)
     work = Work(rng)
     for _ in range(40):
         access = work.access()

@@ -56,9 +56,9 @@ def words_of(payloads: list[int]) -> list[tuple[int, int, int]]:
 async def every_fragment(dut: Any) -> None:
     """Every legal fragment, in random order, with random backpressure; some of them have failed."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "chunks", pauses(rng, 0.25))
     sink = StreamSink(dut, "words", pauses(rng, 0.25))
+    await start(dut)
     order = rows() * 2
     rng.shuffle(order)
     expected = []
@@ -74,11 +74,11 @@ async def every_fragment(dut: Any) -> None:
 
 @cocotb.test
 async def nothing_before_the_last_chunk(dut: Any) -> None:
-    """Words appear only when all chunks are in; the first six cycles after the last."""
+    """Words appear only when all chunks are in; the first seven cycles after the last."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "chunks")
     sink = StreamSink(dut, "words")
+    await start(dut)
     for row in rows():
         chunks, words = chunks_and_words(rng, row)
         await source.send(*chunks[:-1])
@@ -86,7 +86,7 @@ async def nothing_before_the_last_chunk(dut: Any) -> None:
             await RisingEdge(dut.aclk)
             assert not dut.words_valid.value, row
         await source.send(chunks[-1])
-        for _ in range(6):
+        for _ in range(7):
             assert not dut.words_valid.value, row
             await RisingEdge(dut.aclk)
         for _ in words:
@@ -99,9 +99,9 @@ async def nothing_before_the_last_chunk(dut: Any) -> None:
 async def a_chunk_per_cycle(dut: Any) -> None:
     """Fragments follow each other without a gap on either side, the smallest too."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "chunks")
     sink = StreamSink(dut, "words")
+    await start(dut)
     for row in rows():
         expected = []
         count = cycles = 0
@@ -125,7 +125,6 @@ async def a_chunk_per_cycle(dut: Any) -> None:
 async def full(dut: Any) -> None:
     """While no word is taken, as many fragments go in as there are buffers, and none is overwritten."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     stopped = True
 
     def stops() -> Any:
@@ -134,6 +133,7 @@ async def full(dut: Any) -> None:
 
     source = StreamSource(dut, "chunks")
     sink = StreamSink(dut, "words", stops())
+    await start(dut)
     row = rows()[0]
     work = [chunks_and_words(rng, row) for _ in range(BUFFERS + 3)]
     taken = 0
@@ -152,9 +152,9 @@ async def full(dut: Any) -> None:
 async def resets(dut: Any) -> None:
     """After a reset in the middle of a fragment, the next one is right."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "chunks", pauses(rng, 0.1))
     sink = StreamSink(dut, "words", pauses(rng, 0.1))
+    await start(dut)
     for _ in range(30):
         row = rng.choice(rows())
         chunks, _ = chunks_and_words(rng, row)

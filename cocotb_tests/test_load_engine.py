@@ -20,7 +20,7 @@ from golden.faults import Cause
 from golden.instruction_set import Shape
 from golden.layouts import LANES
 from hdl.config import PRESETS, CoreConfig
-from hdl.memory.geometry import legal_fragments
+from hdl.memory.geometry import fragment_geometry, legal_fragments
 from hdl.memory.load_engine import LOADS_UNDER_WAY, LoadEngine
 
 SQUARE = Shape(16, 16, 16)
@@ -36,6 +36,8 @@ class Bench:
         self.dut = dut
         self.config: CoreConfig = PRESETS[parameters()["preset"]]
         self.rows = [row for row in legal_fragments(self.config) if row[0] != "d"]
+        # Of the rows that the engine cannot tell apart, one.
+        self.distinct = list({tuple(fragment_geometry(*row).values()): row for row in self.rows}.values())
         self.rng = random.Random(cocotb.RANDOM_SEED)
         self.stalled: str | None = None
         bits = np.random.default_rng(cocotb.RANDOM_SEED)
@@ -218,7 +220,7 @@ async def small_fragments(dut: Any) -> None:
     """Fragments of eight beats and more, one after the other: latency is hidden for these too."""
     made = await bench(dut, 0)
     fewest = 64
-    for row in made.rows:
+    for row in made.distinct:
         use, _, shape, layout = row
         for longer in (1, 2):
             access = Access(
@@ -234,7 +236,13 @@ async def small_fragments(dut: Any) -> None:
     assert fewest == (8 if made.config.double_units else 32)
 
 
-@pytest.mark.parametrize("preset", ["tiny", "small", "standard", "large"])
-def test_load_engine(simulate: Simulate, preset: str) -> None:
+# Flow control is the same at every width of the register file; what the width changes runs at each.
+WIDTHS = ("every_fragment", "sixteen_tiles", "small_fragments")
+
+
+@pytest.mark.parametrize(
+    ("preset", "cases"), [("tiny", ()), ("small", WIDTHS), ("standard", ()), ("large", WIDTHS)]
+)
+def test_load_engine(simulate: Simulate, preset: str, cases: tuple[str, ...]) -> None:
     unit = LoadEngine(PRESETS[preset])
-    simulate(unit_design(f"load_engine_{preset}", unit), __name__, values={"preset": preset})
+    simulate(unit_design(f"load_engine_{preset}", unit), __name__, values={"preset": preset}, cases=cases)

@@ -53,9 +53,9 @@ def chunks_of(payloads: list[int]) -> list[tuple[int, bool, bool]]:
 async def every_fragment(dut: Any) -> None:
     """Every legal fragment, in random order, with random backpressure."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "words", pauses(rng, 0.25))
     sink = StreamSink(dut, "chunks", pauses(rng, 0.25))
+    await start(dut)
     order = rows() * 5
     rng.shuffle(order)
     expected = []
@@ -71,11 +71,11 @@ async def every_fragment(dut: Any) -> None:
 
 @cocotb.test
 async def a_chunk_per_cycle(dut: Any) -> None:
-    """Five cycles from the last word to the first chunk; fragments follow each other without a gap."""
+    """Six cycles from the last word to the first chunk; fragments follow each other without a gap."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "words")
     sink = StreamSink(dut, "chunks")
+    await start(dut)
     for row in rows():
         work = [words_and_chunks(rng, row) for _ in range(6)]
         each = len(work[0][0])
@@ -85,7 +85,7 @@ async def a_chunk_per_cycle(dut: Any) -> None:
             assert not dut.chunks_valid.value, row
             await RisingEdge(dut.aclk)
             taken += bool(dut.words_valid.value and dut.words_ready.value)
-        for _ in range(4):
+        for _ in range(5):
             await RisingEdge(dut.aclk)
             assert not dut.chunks_valid.value, row
         expected = [chunk for _, chunks in work for chunk in chunks]
@@ -99,7 +99,6 @@ async def a_chunk_per_cycle(dut: Any) -> None:
 async def full(dut: Any) -> None:
     """While no chunk is taken, as many fragments go in as there are buffers, and none is overwritten."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     stopped = True
 
     def stops() -> Any:
@@ -108,6 +107,7 @@ async def full(dut: Any) -> None:
 
     source = StreamSource(dut, "words")
     sink = StreamSink(dut, "chunks", stops())
+    await start(dut)
     row = rows()[0]
     work = [words_and_chunks(rng, row) for _ in range(BUFFERS + 3)]
     taken = 0
@@ -126,9 +126,9 @@ async def full(dut: Any) -> None:
 async def resets(dut: Any) -> None:
     """After a reset in the middle of a fragment, the next one is right."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    await start(dut)
     source = StreamSource(dut, "words", pauses(rng, 0.1))
     sink = StreamSink(dut, "chunks", pauses(rng, 0.1))
+    await start(dut)
     for _ in range(30):
         words, _ = words_and_chunks(rng, rng.choice(rows()))
         await source.send(*words[: rng.randrange(1, len(words) + 1)])

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arguments import InvalidArgument
-from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.commands import Command, Elementwise, Fill, Load, Mma, Move, Store
+from golden.elementwise import execute_elementwise
 from golden.faults import Cause, Fault
 from golden.fragments import collect, distribute
 from golden.instruction_set import FAMILIES, Family, MmaInstruction, Space
@@ -113,15 +114,16 @@ class GoldenMachine:
             raise InvalidArgument("first", given, f"0 to {len(self._registers) - 1}")
         self._registers[first : first + len(values)] = values
 
-    def execute(self, command: Command) -> None:
-        """Execute one command to its end.
+    def execute(self, command: Command | Elementwise) -> None:
+        """Execute one command to its end; work of the host is done, but is no instruction and not counted.
 
         Raises
         ------
         Fault
             The command was refused or failed; the machine can go on with the next one.
         InvalidArgument
-            For an object that is no command, or a fill value beyond 32 bits.
+            For an object that is no command, a fill value beyond 32 bits, and work of the host that cannot
+            be done.
         """
         match command:
             case Load():
@@ -134,8 +136,11 @@ class GoldenMachine:
                 self._fill(command)
             case Move():
                 self._move(command)
+            case Elementwise():
+                execute_elementwise(self, command)
+                return
             case _:
-                raise InvalidArgument("command", repr(command), "Load, Store, Mma, Fill or Move")
+                raise InvalidArgument("command", repr(command), "Load, Store, Mma, Fill, Move or Elementwise")
         self._executed += 1
 
     def close(self) -> None:

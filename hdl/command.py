@@ -177,3 +177,5 @@ def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
                 "destination": destination,
                 "source": source,
             }
+        case _:
+            raise ValueError(f"no core executes {command}: expected Load, Store, Mma, Fill or Move")

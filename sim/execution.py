@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from golden.commands import Command
+from golden.commands import Command, Elementwise
+from golden.elementwise import execute_elementwise
 from golden.faults import Fault
 from golden.machine import Counters, Machine
 from sim.lockstep import LockstepMachine
@@ -56,17 +57,18 @@ class Execution:
 
 def execute(
     machine: Machine,
-    commands: Iterable[tuple[Command, object]],
+    commands: Iterable[tuple[Command | Elementwise, object]],
     on_progress: Callable[[int], None] = lambda count: None,
 ) -> Execution:
-    """Execute commands in order.
+    """Execute commands in order, and do the host's work between them.
 
     Parameters
     ----------
     machine : Machine
-        A simulated core is handed commands as fast as it takes them, so that they overlap as it can; a
-        machine in lockstep compares its shared memories in the end.
-    commands : iterable of (Command, object)
+        A simulated core is handed commands as fast as it takes them, so that they overlap as it can, and
+        ends them all before the host works on its registers; a machine in lockstep compares its shared
+        memories in the end.
+    commands : iterable of (Command or Elementwise, object)
         Each with what names its place in the program.
     on_progress : callable
         Called with the number of commands that have just been executed, or handed to a simulated core.
@@ -86,15 +88,26 @@ def execute(
 
 
 def _execute_overlapped(
-    machine: RtlMachine, commands: Iterable[tuple[Command, object]], on_progress: Callable[[int], None]
+    machine: RtlMachine,
+    commands: Iterable[tuple[Command | Elementwise, object]],
+    on_progress: Callable[[int], None],
 ) -> None:
     stream = iter(commands)
     places: deque[object] = deque()
     first = machine.counters.instructions
     try:
         while batch := list(islice(stream, _BATCH)):
-            places.extend(place for _, place in batch)
-            machine.queue([command for command, _ in batch])
+            waiting: list[Command] = []
+            for command, place in batch:
+                if isinstance(command, Elementwise):
+                    machine.queue(waiting)
+                    waiting.clear()
+                    machine.finish()
+                    execute_elementwise(machine, command)
+                else:
+                    waiting.append(command)
+                    places.append(place)
+            machine.queue(waiting)
             while len(places) > _REMEMBERED:
                 places.popleft()
                 first += 1
@@ -105,11 +118,18 @@ def _execute_overlapped(
 
 
 def _execute_singly(
-    machine: Machine, commands: Iterable[tuple[Command, object]], on_progress: Callable[[int], None]
+    machine: Machine,
+    commands: Iterable[tuple[Command | Elementwise, object]],
+    on_progress: Callable[[int], None],
 ) -> None:
     for command, place in commands:
         try:
-            machine.execute(command)
+            if isinstance(machine, LockstepMachine):
+                machine.execute(command)
+            elif isinstance(command, Elementwise):
+                execute_elementwise(machine, command)
+            else:
+                machine.execute(command)
         except Fault as fault:
             raise ProgramFault(fault, str(place)) from fault
         except Mismatch as mismatch:

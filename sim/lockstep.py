@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command, Store
+from golden.commands import Command, Elementwise, Store
+from golden.elementwise import execute_elementwise
 from golden.faults import Fault
 from golden.lines import gather_lines
 from golden.machine import Counters, Machine, Storage
@@ -118,8 +119,8 @@ class LockstepMachine:
         self._golden.write_registers(first, values)
         self._rtl.write_registers(first, values)
 
-    def execute(self, command: Command) -> None:
-        """Execute one command on both, and compare.
+    def execute(self, command: Command | Elementwise) -> None:
+        """Execute one command on both, or do the host's work on the registers of both, and compare.
 
         Raises
         ------
@@ -127,7 +128,12 @@ class LockstepMachine:
             They differ in a register, in memory, or in the fault they raised.
         golden.faults.Fault
             Both refused it, for the same cause.
+        golden.arguments.InvalidArgument
+            Work of the host that cannot be done.
         """
+        if isinstance(command, Elementwise):
+            self._execute_on_host(command)
+            return
         # After the last comparison both memories were equal: what differs now, the caller has written.
         np.copyto(self._rtl.memory.data, self._golden.memory.data)
         index = self._executed
@@ -147,6 +153,21 @@ class LockstepMachine:
         if golden_fault is not None:
             raise golden_fault
         self._executed += 1
+
+    def _execute_on_host(self, command: Elementwise) -> None:
+        for machine in (self._rtl, self._golden):
+            execute_elementwise(machine, command)
+        golden, rtl = self._golden.read_registers(), self._rtl.read_registers()
+        places = np.argwhere(golden != rtl)
+        if len(places):
+            register, lane = places[0].tolist()
+            raise Mismatch(
+                self._executed,
+                None,
+                f"{command}: {len(places)} of {golden.size} registers differ; the first is lane {lane}, "
+                f"register {register}: golden {golden[register, lane]:#010x}, "
+                f"rtl {rtl[register, lane]:#010x}",
+            )
 
     def compare_shared(self) -> None:
         """Compare all of shared memory.

@@ -1,6 +1,6 @@
 """Runs a PTX kernel: arrays into memory, commands through a machine, arrays out of memory."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +48,11 @@ def run_program(
     Parameters
     ----------
     entry : Entry
+        Its variables in ``.global`` are placed in memory like arrays of their size.
     open_machine : callable
         Makes the machine, given the bytes of memory it needs; it is closed in the end.
     arguments : mapping of str to array or number
-        By the name of the parameter.
+        By the name of the parameter; arrays by the name of a variable too.
     outputs : sequence of Output
         Arrays to read in the end. One that is no argument as well begins as zeros.
     registers : int
@@ -62,17 +63,23 @@ def run_program(
     Raises
     ------
     UsageError
-        For an output that does not fit its argument.
+        For an output that does not fit its argument, and for an argument or output that does not fit its
+        variable.
     golden.ptx.source.PtxError
         For arguments that do not fit the kernel.
     sim.execution.ProgramFault
     sim.mismatch.Mismatch
     """
-    buffers = Buffers(_sizes(arguments, outputs))
+    variables = _variable_sizes(entry, arguments, outputs)
+    buffers = Buffers(_parameter_sizes(variables, arguments, outputs) | variables)
     numbers = {name: value for name, value in arguments.items() if not isinstance(value, np.ndarray)}
-    commands = entry.commands({**numbers, **buffers.addresses}, registers=registers)
+    values = {**numbers, **buffers.addresses}
+    entry.require(values, registers=registers)
     machine = open_machine(buffers.memory_size)
     try:
+        shared = machine.shared
+        window = range(shared.base, shared.base + shared.size) if shared is not None else range(0)
+        commands = entry.commands(values, registers=registers, shared=window)
         for name, value in arguments.items():
             if isinstance(value, np.ndarray):
                 buffers.write(machine.memory, name, value)
@@ -88,9 +95,18 @@ def run_program(
     return ProgramRun(outputs=results, execution=execution)
 
 
-def _sizes(arguments: Mapping[str, Argument], outputs: Sequence[Output]) -> dict[str, int]:
-    sizes = {name: value.nbytes for name, value in arguments.items() if isinstance(value, np.ndarray)}
+def _parameter_sizes(
+    variables: Collection[str], arguments: Mapping[str, Argument], outputs: Sequence[Output]
+) -> dict[str, int]:
+    """Bytes of the arrays that are not `variables`, which have sizes of their own."""
+    sizes = {
+        name: value.nbytes
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray) and name not in variables
+    }
     for output in outputs:
+        if output.name in variables:
+            continue
         argument = arguments.get(output.name)
         if argument is not None and not isinstance(argument, np.ndarray):
             raise UsageError(
@@ -102,4 +118,27 @@ def _sizes(arguments: Mapping[str, Argument], outputs: Sequence[Output]) -> dict
                 f"not {output.size}"
             )
         sizes.setdefault(output.name, output.size)
+    return sizes
+
+
+def _variable_sizes(
+    entry: Entry, arguments: Mapping[str, Argument], outputs: Sequence[Output]
+) -> dict[str, int]:
+    """Bytes of the variables that a kernel names; where a declaration leaves that open, of what they get."""
+    sizes = {}
+    for variable in entry.variables:
+        name, size = variable.name, variable.size
+        argument = arguments.get(name)
+        if argument is not None and not isinstance(argument, np.ndarray):
+            raise UsageError(f"--arg {name}: expected an array, as {name} is a variable, not {argument}")
+        given = {
+            "--arg": 0 if argument is None else argument.nbytes,
+            "--out": max((output.size for output in outputs if output.name == name), default=0),
+        }
+        for option, count in given.items():
+            if size is not None and count > size:
+                raise UsageError(
+                    f"{option} {name}: expected at most the {size} bytes that are declared, not {count}"
+                )
+        sizes[name] = max(given.values()) if size is None else size
     return sizes

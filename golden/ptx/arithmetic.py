@@ -1,6 +1,6 @@
-"""Scalar arithmetic: one table entry for each opcode, its type left off.
+"""Arithmetic opcodes: of integers one table entry for each, its type left off; and what works on fragments.
 
-To add an instruction that computes one value from others, add it to `ARITHMETIC`.
+To add an integer instruction that computes one value from others, add it to `ARITHMETIC`.
 """
 
 from collections.abc import Callable
@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-__all__ = ["ARITHMETIC", "Arithmetic", "OperandType"]
+from golden.arithmetic.element import OPERAND_COUNTS, ElementOperation
+
+__all__ = ["ARITHMETIC", "ELEMENTWISE_MNEMONICS", "FLOAT_OPERATIONS", "INTEGER_OPERATIONS"]
+__all__ += ["Arithmetic", "OperandType"]
 
 OperandType = Literal["same", "wide", "u32", "pred"]
 """The type of an operand: that of the instruction, that of twice the width, or a fixed one."""
@@ -78,3 +81,16 @@ ARITHMETIC: Final = MappingProxyType(
     }
 )
 """What is evaluated, by the opcode without its type."""
+
+FLOAT_OPERATIONS: Final = MappingProxyType[str, ElementOperation]({name: name for name in OPERAND_COUNTS})
+"""What is computed in floating point, by the first word of the opcode."""
+
+INTEGER_OPERATIONS: Final = MappingProxyType[str, ElementOperation](
+    {"add": "add", "sub": "sub", "mul.lo": "mul", "mad.lo": "fma", "min": "min", "max": "max"}
+)
+"""Which of `ARITHMETIC` work on the elements of fragments too."""
+
+ELEMENTWISE_MNEMONICS: Final = frozenset(
+    {*FLOAT_OPERATIONS, *(name.partition(".")[0] for name in INTEGER_OPERATIONS)}
+)
+"""First words of the opcodes that may read fragment registers, and then write one."""

@@ -1,8 +1,9 @@
 """The body of an entry: register declarations, labels, statements and their operands."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from golden.ptx.cursor import Cursor
+from golden.ptx.declarations import STATE_SPACES, declare_variables
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.special_registers import is_special
@@ -15,12 +16,11 @@ from golden.ptx.syntax import (
     SpecialRegister,
     Statement,
     Symbol,
+    Variable,
     Vector,
 )
 
 __all__ = ["Body"]
-
-_STATE_SPACES = (".shared", ".local", ".global", ".const", ".param")
 
 
 @dataclass
@@ -59,14 +59,14 @@ class Body:
     statements : list of Statement
     labels : dict of str to int
         Index of the statement each label stands before.
-    variables : set of str
-        Names in memory declared here.
+    variables : dict of str to Variable
+        Those declared here, in order.
     """
 
     def __init__(self, cursor: Cursor) -> None:
         self.statements: list[Statement] = []
         self.labels: dict[str, int] = {}
-        self.variables: set[str] = set()
+        self.variables: dict[str, Variable] = {}
         self._cursor = cursor
         self._blocks: list[_Block] = []
         self._block_count = 0
@@ -106,10 +106,10 @@ class Body:
             skip_line_information(cursor)
         elif token.text == ".pragma":
             cursor.skip_statement()
-        elif token.text in _STATE_SPACES:
-            self.variables.add(declared_variable(cursor))
+        elif token.text in STATE_SPACES:
+            declare_variables(cursor, token.text, self.variables)
         else:
-            supported = ", ".join((".reg", ".loc", ".pragma", *_STATE_SPACES))
+            supported = ", ".join((".reg", ".loc", ".pragma", *STATE_SPACES))
             raise cursor.error(token, f"unknown directive {token} in a body; supported: {supported}")
 
     def _registers(self) -> None:
@@ -179,7 +179,8 @@ class Body:
             offset = self._offset()
             cursor.expect("]")
             return Address(base, offset, opening.location)
-        return self._simple_operand()
+        operand = self._simple_operand()
+        return replace(operand, offset=self._offset()) if isinstance(operand, Symbol) else operand
 
     def _offset(self) -> int:
         cursor = self._cursor
@@ -222,19 +223,3 @@ def skip_line_information(cursor: Cursor) -> None:
         cursor.expect("inlined_at")
         for what in ("a file number", "a line number", "a column"):
             cursor.integer(what)
-
-
-def declared_variable(cursor: Cursor) -> str:
-    """Take what follows the state space of a variable, and return the variable's name."""
-    if cursor.accept(".align"):
-        cursor.integer("an alignment")
-    if cursor.accept(".attribute"):
-        while not cursor.accept(")"):
-            if cursor.advance().kind == "end":
-                raise cursor.unexpected("')'")
-    if not cursor.accept(".v2"):
-        cursor.accept(".v4")
-    cursor.type()
-    name = cursor.expect_kind("word", "a variable name").text
-    cursor.skip_statement()
-    return name

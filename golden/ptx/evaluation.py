@@ -1,15 +1,18 @@
 """The state of one evaluation of an entry: scalar values, and the commands its statements give rise to."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from golden.commands import Command, Fill, Move
+from golden.commands import Command, Elementwise, Fill, Move, Uniform
 from golden.ptx.allocation import Allocation
 from golden.ptx.provenance import Provenance
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Register, Statement
 
-__all__ = ["Action", "Evaluation", "merged"]
+__all__ = ["Action", "Evaluation", "Step", "Work", "merged", "run"]
+
+Work = Command | Elementwise
+"""What a kernel gives rise to: commands for the core, and what the host does between them."""
 
 
 class Evaluation:
@@ -23,21 +26,34 @@ class Evaluation:
         Bit patterns of the parameters.
     allocation : Allocation
         Where the fragment registers are.
+    addresses : mapping of str to int
+        Of the variables; in ``.shared`` from zero on.
+    shared_base : int
+        Generic address of the first byte of shared memory.
 
     Attributes
     ----------
     provenance : Provenance
         What the fragment registers hold.
-    commands : list of Command
+    commands : list of Command or Elementwise
         What the statement under evaluation has given rise to.
     """
 
-    def __init__(self, source: Source, arguments: Mapping[str, int], allocation: Allocation) -> None:
+    def __init__(
+        self,
+        source: Source,
+        arguments: Mapping[str, int],
+        allocation: Allocation,
+        addresses: Mapping[str, int],
+        shared_base: int,
+    ) -> None:
         self.source = source
         self.arguments = arguments
         self.allocation = allocation
+        self.addresses = addresses
+        self.shared_base = shared_base
         self.provenance = Provenance(source)
-        self.commands: list[Command] = []
+        self.commands: list[Work] = []
         self._values: dict[str, int] = {}
 
     def read(self, register: Register) -> int:
@@ -79,7 +95,7 @@ class Step:
     action: Action
 
 
-def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator[tuple[Command, SourceLine]]:
+def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator[tuple[Work, SourceLine]]:
     """Evaluate statements from the first one on, and yield their commands as they come.
 
     Raises
@@ -108,7 +124,7 @@ def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator
         index = index + 1 if following is None else following
 
 
-def _joined(first: Command, second: Command) -> Command | None:
+def _joined(first: Work, second: Work) -> Work | None:
     """One command that does what two in a row do, if there is one."""
     if (
         isinstance(first, Fill)
@@ -124,12 +140,26 @@ def _joined(first: Command, second: Command) -> Command | None:
         and second.source == first.source + first.count
     ):
         return Move(first.destination, first.source, first.count + second.count)
+    if (
+        isinstance(first, Elementwise)
+        and isinstance(second, Elementwise)
+        and replace(
+            first,
+            destination=first.destination + first.count,
+            sources=tuple(
+                source if isinstance(source, Uniform) else source + first.count for source in first.sources
+            ),
+            count=second.count,
+        )
+        == second
+    ):
+        return replace(first, count=first.count + second.count)
     return None
 
 
-def merged(commands: Iterator[tuple[Command, SourceLine]]) -> Iterator[tuple[Command, SourceLine]]:
-    """The same commands, but successive fills and moves of successive registers as one."""
-    waiting: tuple[Command, SourceLine] | None = None
+def merged(commands: Iterator[tuple[Work, SourceLine]]) -> Iterator[tuple[Work, SourceLine]]:
+    """The same commands, but the same fill, move or arithmetic of successive registers as one."""
+    waiting: tuple[Work, SourceLine] | None = None
     for command, line in commands:
         if waiting is not None:
             joined = _joined(waiting[0], command)

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from golden.formats import FORMATS
 from golden.instruction_set import IllegalInstruction, Instruction, LoadInstruction, StoreInstruction, Use
 from golden.layouts import fragment
+from golden.ptx.arithmetic import ELEMENTWISE_MNEMONICS
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.source import Source
-from golden.ptx.syntax import Address, Immediate, Operand, Register, Statement, Symbol, Vector
+from golden.ptx.syntax import Address, Immediate, Operand, Register, Statement, Symbol, Variable, Vector
 
 __all__ = ["MNEMONICS", "MatrixStatement", "decode_matrix_statement", "fragment_registers"]
 
@@ -28,8 +29,8 @@ class MatrixStatement:
         The registers of each operand in order; a loaded fragment stands under the use it is loaded for.
     destination : {"a", "b", "c", "d"} or None
         Which of them is written; the others are read.
-    base : Register, Immediate or None
-        Address of a load or store, less the offset.
+    base : Register, Immediate, Symbol or None
+        Address of a load or store, less the offset; a symbol is a variable.
     offset : int
         Bytes to add to it.
     stride : Register, Immediate or None
@@ -40,15 +41,25 @@ class MatrixStatement:
     instruction: Instruction
     fragments: Mapping[Use, tuple[Register, ...]]
     destination: Use | None
-    base: Register | Immediate | None = None
+    base: Register | Immediate | Symbol | None = None
     offset: int = 0
     stride: Register | Immediate | None = None
 
 
 def decode_matrix_statement(
-    statement: Statement, source: Source, version: tuple[int, int]
+    statement: Statement, source: Source, version: tuple[int, int], variables: Mapping[str, Variable]
 ) -> MatrixStatement:
     """Check a statement whose opcode is one of `MNEMONICS`.
+
+    Parameters
+    ----------
+    statement : Statement
+    source : Source
+        For messages.
+    version : (int, int)
+        PTX ISA version.
+    variables : mapping of str to Variable
+        Those that may be an address.
 
     Raises
     ------
@@ -63,7 +74,7 @@ def decode_matrix_statement(
     operands = statement.operands
     if isinstance(instruction, LoadInstruction):
         _require_count(statement, source, "a fragment, an address and optionally a stride", 2, 3)
-        base, offset = _address(source, operands[1], instruction)
+        base, offset = _address(source, operands[1], instruction, variables)
         return MatrixStatement(
             statement=statement,
             instruction=instruction,
@@ -79,7 +90,7 @@ def decode_matrix_statement(
         )
     if isinstance(instruction, StoreInstruction):
         _require_count(statement, source, "an address, a fragment and optionally a stride", 2, 3)
-        base, offset = _address(source, operands[0], instruction)
+        base, offset = _address(source, operands[0], instruction, variables)
         return MatrixStatement(
             statement=statement,
             instruction=instruction,
@@ -112,24 +123,26 @@ def fragment_registers(
 ) -> dict[str, Register]:
     """The registers that differ between lanes, by key.
 
-    Those are all that stand in a vector of a matrix statement, and all that one of them is moved to.
+    Those are all that stand in a vector of a matrix statement, and all that one of them is moved to or that
+    is computed from one of them.
     """
     vectors = (registers for item in matrix.values() for registers in item.fragments.values())
     found = {register.key: register for registers in vectors for register in registers}
     copies = [
-        statement.operands
+        [operand for operand in statement.operands if isinstance(operand, Register)]
         for statement in statements
-        if statement.opcode[0] == "mov" and len(statement.operands) == 2
+        if (statement.opcode[0] == "mov" or statement.opcode[0] in ELEMENTWISE_MNEMONICS)
+        and isinstance(statement.operands[0] if statement.operands else None, Register)
     ]
     spreading = True
     while spreading:
         spreading = False
-        for to, of in copies:
-            if isinstance(to, Register) and isinstance(of, Register) and to.type.bits == of.type.bits:
-                new = of.key in found and to.key not in found
-                spreading = spreading or new
-                if new:
-                    found[to.key] = to
+        for to, *of in copies:
+            if to.key not in found and any(
+                register.key in found and register.type.bits == to.type.bits for register in of
+            ):
+                spreading = True
+                found[to.key] = to
     return found
 
 
@@ -163,13 +176,16 @@ def _fragment(
 
 
 def _address(
-    source: Source, operand: Operand, instruction: LoadInstruction | StoreInstruction
-) -> tuple[Register | Immediate, int]:
+    source: Source,
+    operand: Operand,
+    instruction: LoadInstruction | StoreInstruction,
+    variables: Mapping[str, Variable],
+) -> tuple[Register | Immediate | Symbol, int]:
     if not isinstance(operand, Address):
         raise source.error(operand.location, "the address must be in brackets, as in [%rd1]")
     base = operand.base
     if isinstance(base, Symbol):
-        raise source.error(base.location, f"the address must be in a register, not in {base.name}")
+        _require_space(source, base, variables, instruction)
     if isinstance(base, Immediate) and base.kind != "integer":
         raise source.error(base.location, "the address must be an integer")
     if isinstance(base, Register):
@@ -178,6 +194,22 @@ def _address(
             allowed = " or ".join(f".b{bits}, .u{bits}, .s{bits}" for bits in widths)
             raise source.error(base.location, f"the address {base.name} is {base.type}; allowed: {allowed}")
     return base, operand.offset
+
+
+def _require_space(
+    source: Source,
+    base: Symbol,
+    variables: Mapping[str, Variable],
+    instruction: LoadInstruction | StoreInstruction,
+) -> None:
+    """Refuse a name that is no variable, or one of a state space that the instruction does not access."""
+    if base.name not in variables:
+        raise source.error(base.location, f"the address must be in a register, not in {base.name}")
+    space = variables[base.name].space
+    if space == instruction.space or (space, instruction.space) == ("global", "generic"):
+        return
+    accessed = "generic addresses" if instruction.space == "generic" else f".{instruction.space}"
+    raise source.error(base.location, f"{base.name} is in .{space}, but the instruction accesses {accessed}")
 
 
 def _stride(source: Source, operand: Operand) -> Register | Immediate:

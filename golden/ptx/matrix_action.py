@@ -5,9 +5,9 @@ from golden.instruction_set import LoadInstruction, MmaInstruction
 from golden.ptx.allocation import words
 from golden.ptx.evaluation import Action, Evaluation
 from golden.ptx.matrix import MatrixStatement
-from golden.ptx.operands import Context
-from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Register
+from golden.ptx.operands import Context, Reader
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.syntax import Immediate, Register, Symbol
 
 __all__ = ["matrix_action"]
 
@@ -31,7 +31,7 @@ def matrix_action(context: Context, index: int, matrix: MatrixStatement) -> Acti
         between lanes.
     """
     _require_distinct_destinations(context, matrix)
-    read_base = context.reader(matrix.base, _address_type(matrix.base)) if matrix.base is not None else None
+    read_base = _base_reader(context, matrix.base) if matrix.base is not None else None
     read_stride = context.reader(matrix.stride, TYPES["u32"]) if matrix.stride is not None else None
 
     def command(evaluation: Evaluation) -> Command:
@@ -84,5 +84,8 @@ def _require_distinct_destinations(context: Context, matrix: MatrixStatement) ->
         seen.add(register.key)
 
 
-def _address_type(base: Register | Immediate) -> ScalarType:
-    return TYPES["u32"] if isinstance(base, Register) and base.type.bits == 32 else TYPES["u64"]
+def _base_reader(context: Context, base: Register | Immediate | Symbol) -> Reader:
+    if isinstance(base, Symbol):
+        return context.address(base, TYPES["u64"])
+    narrow = isinstance(base, Register) and base.type.bits == 32
+    return context.reader(base, TYPES["u32" if narrow else "u64"])

@@ -8,7 +8,15 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
-from golden.ptx.arithmetic import ARITHMETIC, Arithmetic, OperandType
+from golden.arithmetic.element import ElementType
+from golden.ptx.arithmetic import (
+    ARITHMETIC,
+    FLOAT_OPERATIONS,
+    INTEGER_OPERATIONS,
+    Arithmetic,
+    OperandType,
+)
+from golden.ptx.elementwise import float_action, fragment_action, is_float_arithmetic
 from golden.ptx.evaluation import Action, Evaluation
 from golden.ptx.matrix import MNEMONICS
 from golden.ptx.operands import Context, Reader
@@ -33,6 +41,8 @@ def decode_scalar_statement(context: Context, statement: Statement) -> Action:
     decoder = _DECODERS.get(statement.opcode[0])
     if decoder is not None:
         return decoder(context, statement)
+    if is_float_arithmetic(statement):
+        return float_action(context, statement)
     *stem, type_name = statement.opcode
     arithmetic = ARITHMETIC.get(".".join(stem))
     if arithmetic is None:
@@ -42,7 +52,9 @@ def decode_scalar_statement(context: Context, statement: Statement) -> Action:
 
 
 def _unsupported(context: Context, statement: Statement) -> PtxError:
-    names = sorted({*ARITHMETIC, *_DECODERS, *MNEMONICS} - {"bar", "barrier"} | set(_BARRIERS))
+    names = sorted(
+        {*ARITHMETIC, *FLOAT_OPERATIONS, *_DECODERS, *MNEMONICS} - {"bar", "barrier"} | set(_BARRIERS)
+    )
     return context.error(statement, f"{statement.name} is not supported; supported: {', '.join(names)}")
 
 
@@ -64,6 +76,10 @@ def _operand_type(type_: ScalarType, kind: OperandType) -> ScalarType:
 def _arithmetic(context: Context, statement: Statement, arithmetic: Arithmetic, type_: ScalarType) -> Action:
     context.require_operands(statement, 1 + len(arithmetic.sources))
     target, *sources = statement.operands
+    operation = INTEGER_OPERATIONS.get(".".join(statement.opcode[:-1]))
+    if operation is not None and type_.bits == 32 and any(map(context.is_fragment, sources)):
+        element: ElementType = "s32" if type_.kind == "signed" else "u32"
+        return fragment_action(context, statement, operation, element, type_)
     destination = context.destination(target, _operand_type(type_, arithmetic.destination))
     readers = [
         context.reader(operand, _operand_type(type_, kind))
@@ -119,7 +135,12 @@ def _move(context: Context, statement: Statement) -> Action:
         context.destination(value, type_)
         source = value
         return lambda evaluation: evaluation.move(destination, source)
-    read = _packed(context, value, type_) if isinstance(value, Vector) else context.reader(value, type_)
+    if isinstance(value, Vector):
+        read = _packed(context, value, type_)
+    elif isinstance(value, Symbol):
+        read = context.address(value, type_)
+    else:
+        read = context.reader(value, type_)
     return lambda evaluation: evaluation.write(destination, read(evaluation))
 
 
@@ -154,11 +175,36 @@ def _unpack(context: Context, vector: Vector, value: Operand, type_: ScalarType)
     return action
 
 
+_CONVERSIONS: Final = MappingProxyType[str, tuple[str, int]](
+    {
+        "cvta.global.u64": ("global", 0),
+        "cvta.to.global.u64": ("global", 0),
+        "cvta.shared.u64": ("shared", 1),
+        "cvta.shared::cta.u64": ("shared", 1),
+        "cvta.to.shared.u64": ("shared", -1),
+        "cvta.to.shared::cta.u64": ("shared", -1),
+    }
+)
+"""State space of each conversion of addresses, and how often the base of shared memory is added."""
+
+
 def _convert_address(context: Context, statement: Statement) -> Action:
-    if statement.opcode[1:] not in (("global", "u64"), ("to", "global", "u64")):
-        allowed = "cvta.global.u64, cvta.to.global.u64"
+    if statement.name not in _CONVERSIONS:
+        allowed = ", ".join(_CONVERSIONS)
         raise context.error(statement, f"{statement.name} is not supported; supported: {allowed}")
-    return _copy(context, statement, TYPES["u64"], TYPES["u64"])
+    context.require_operands(statement, 2)
+    space, sign = _CONVERSIONS[statement.name]
+    target, value = statement.operands
+    u64 = TYPES["u64"]
+    destination = context.destination(target, u64)
+    if isinstance(value, Symbol):
+        read = context.address(value, u64)
+        found = context.entry.variables[value.name].space
+        if found != space or "to" in statement.opcode:
+            raise context.error(value, f"{value.name} is in .{found}; {statement.name} cannot convert that")
+    else:
+        read = context.reader(value, u64)
+    return lambda evaluation: evaluation.write(destination, read(evaluation) + sign * evaluation.shared_base)
 
 
 def _convert(context: Context, statement: Statement) -> Action:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from golden.ptx.arithmetic import FLOAT_OPERATIONS, INTEGER_OPERATIONS
 from golden.ptx.evaluation import Evaluation
 from golden.ptx.scalar_types import ScalarType, float_bits, float_value
 from golden.ptx.source import PtxError, Source
@@ -19,6 +21,10 @@ from golden.ptx.syntax import (
 )
 
 __all__ = ["Context", "Reader"]
+
+_ON_FRAGMENTS: Final = (
+    f"{', '.join(FLOAT_OPERATIONS)} in f16x2, f32 and f64, {', '.join(INTEGER_OPERATIONS)} in s32 and u32"
+)
 
 Reader = Callable[[Evaluation], int]
 """How to find an operand's value; as a number if the operand's type is an integer, else as a bit pattern."""
@@ -61,7 +67,7 @@ class Context:
         return operand
 
     def reader(self, operand: Operand, type_: ScalarType) -> Reader:
-        """How to find the value of a source operand of `type_`."""
+        """How to find the value of a source operand of `type_`, the same in all lanes."""
         if isinstance(operand, Immediate):
             value = type_.interpret(self._constant(operand, type_))
             return lambda _: value
@@ -69,7 +75,7 @@ class Context:
             value = self._special(operand, type_)
             return lambda _: value
         if isinstance(operand, Symbol):
-            raise self.error(operand, f"the address of {operand.name} is not supported")
+            raise self.error(operand, f"{operand.name} cannot stand here; only mov and cvta take an address")
         if not isinstance(operand, Register):
             raise self.error(operand, "expected a register or a constant")
         register = operand
@@ -78,9 +84,32 @@ class Context:
             raise self.error(
                 register,
                 f"{register.name} belongs to a fragment and differs between lanes; "
-                "only mov to a register of the same width may read it",
+                "only mov to a register of the same width and arithmetic on whole elements may read it: "
+                f"{_ON_FRAGMENTS}",
             )
         return lambda evaluation: type_.interpret(evaluation.read(register))
+
+    def is_fragment(self, operand: Operand) -> bool:
+        """Whether an operand is a register that differs between lanes."""
+        return isinstance(operand, Register) and operand.key in self.fragments
+
+    def address(self, symbol: Symbol, type_: ScalarType) -> Reader:
+        """How to find the address of a variable; those in ``.shared`` count from zero."""
+        variable = self.entry.variables.get(symbol.name)
+        if variable is None:
+            raise self.error(symbol, f"the address of {symbol.name} is not supported; only of variables")
+        if variable.space not in ("shared", "global"):
+            raise self.error(
+                symbol, f"{symbol.name} is in .{variable.space}; supported: variables in .shared and .global"
+            )
+        if variable.initialised:
+            raise self.error(symbol, f"{symbol.name} has values at the start, which is not supported")
+        if type_.kind == "float" or (type_.bits != 64 and (variable.space, type_.bits) != ("shared", 32)):
+            widths = "32 or 64" if variable.space == "shared" else "64"
+            raise self.error(
+                symbol, f"the address of {symbol.name} has {widths} bits, the instruction needs {type_}"
+            )
+        return lambda evaluation: type_.interpret(evaluation.addresses[symbol.name] + symbol.offset)
 
     def _require_type(self, register: Register, type_: ScalarType) -> None:
         if not type_.accepts(register.type):

@@ -1,10 +1,11 @@
 """A whole PTX module to its syntax tree."""
 
-from golden.ptx.body import Body, declared_variable, skip_line_information
+from golden.ptx.body import Body, skip_line_information
 from golden.ptx.cursor import Cursor
+from golden.ptx.declarations import declare_variables
 from golden.ptx.lexer import Token
 from golden.ptx.source import Source
-from golden.ptx.syntax import Address, EntryDefinition, Module, Parameter, Symbol, Vector
+from golden.ptx.syntax import Address, EntryDefinition, Module, Parameter, Symbol, Variable, Vector
 
 __all__ = ["parse_syntax"]
 
@@ -24,7 +25,7 @@ class _ModuleParser:
 
     def __init__(self, source: Source) -> None:
         self._cursor = Cursor(source)
-        self._variables: set[str] = set()
+        self._variables: dict[str, Variable] = {}
         self._entries: list[EntryDefinition] = []
 
     def parse(self) -> Module:
@@ -66,7 +67,7 @@ class _ModuleParser:
         elif token.text == ".entry":
             self._entry()
         elif token.text in _STATE_SPACES:
-            self._variables.add(declared_variable(cursor))
+            declare_variables(cursor, token.text, self._variables)
         elif token.text == ".func":
             if not external:
                 raise cursor.error(token, "functions are not supported; only .entry")
@@ -106,7 +107,10 @@ class _ModuleParser:
             parameters=tuple(parameters),
             statements=tuple(body.statements),
             labels=body.labels,
-            variables=frozenset(self._variables | body.variables),
+            variables={
+                name: variable for name, variable in self._variables.items() if name not in body.variables
+            }
+            | body.variables,
             location=name.location,
         )
         self._require_declared(entry)

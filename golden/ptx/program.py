@@ -3,9 +3,8 @@
 import operator
 from collections.abc import Iterator, Mapping
 
-from golden.commands import Command
 from golden.ptx.allocation import allocate
-from golden.ptx.evaluation import Evaluation, Step, merged, run
+from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
 from golden.ptx.matrix import MNEMONICS, decode_matrix_statement, fragment_registers
 from golden.ptx.matrix_action import matrix_action
 from golden.ptx.opcodes import decode_scalar_statement
@@ -13,7 +12,8 @@ from golden.ptx.operands import Context
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import float_bits
 from golden.ptx.source import Location, PtxError, Source, SourceLine
-from golden.ptx.syntax import EntryDefinition, Module, Parameter
+from golden.ptx.syntax import EntryDefinition, Module, Parameter, Variable
+from golden.ptx.variables import named_variables, place_shared
 
 __all__ = ["Entry", "Program", "parse_module"]
 
@@ -34,8 +34,12 @@ class Entry:
     name : str
     parameters : tuple of Parameter
         With names and types, in order.
+    variables : tuple of Variable
+        Those in ``.global`` whose address it takes: arguments give their addresses too.
     registers : int
         32-bit registers per lane that its fragments need.
+    shared_bytes : int
+        Bytes of shared memory that its variables take.
 
     Raises
     ------
@@ -49,7 +53,7 @@ class Entry:
         self._source = module.source
         self._definition = definition
         matrix = {
-            index: decode_matrix_statement(statement, module.source, module.version)
+            index: decode_matrix_statement(statement, module.source, module.version, definition.variables)
             for index, statement in enumerate(definition.statements)
             if statement.opcode[0] in MNEMONICS
         }
@@ -70,45 +74,78 @@ class Entry:
         )
         self._allocation = allocate(definition, matrix, context.fragments)
         self.registers = self._allocation.registers
+        named = named_variables(definition)
+        self.variables = tuple(variable for variable in named if variable.space == "global")
+        self._shared, self.shared_bytes = place_shared(
+            variable for variable in named if variable.space == "shared"
+        )
 
-    def commands(
-        self, arguments: Mapping[str, int | float], *, registers: int = 64, step_limit: int = STEP_LIMIT
-    ) -> Iterator[tuple[Command, SourceLine]]:
-        """Evaluate the kernel, and yield its commands while it runs.
-
-        Parameters
-        ----------
-        arguments : mapping of str to int or float
-            A value for each parameter: an address, an integer, a float, or the bit pattern of a float.
-        registers : int
-            32-bit registers per lane of the machine.
-        step_limit : int
-            PTX instructions after which the kernel is stopped, so that an endless loop ends.
-
-        Returns
-        -------
-        iterator of (Command, SourceLine)
-            Each command with the line it comes from. What a fragment's registers must have in common
-            with an instruction is checked as they are yielded.
+    def require(self, arguments: Mapping[str, int | float], *, registers: int = 64) -> None:
+        """Refuse what `commands` would refuse at once, but for a shared memory that is too small.
 
         Raises
         ------
         PtxError
-            At once for wrong arguments or too few registers; from the iterator for what turns out
-            while the kernel runs.
         """
-        patterns = self._patterns(arguments)
+        self._patterns(arguments)
+        self._addresses(arguments)
         if self.registers > registers:
             raise self._source.error(
                 self._definition.location,
                 f"the fragments of {self.name} need {self.registers} registers per lane; "
                 f"the machine has {registers}",
             )
-        evaluation = Evaluation(self._source, patterns, self._allocation)
+
+    def commands(
+        self,
+        arguments: Mapping[str, int | float],
+        *,
+        registers: int = 64,
+        shared: range = range(0),
+        step_limit: int = STEP_LIMIT,
+    ) -> Iterator[tuple[Work, SourceLine]]:
+        """Evaluate the kernel, and yield its commands while it runs.
+
+        Parameters
+        ----------
+        arguments : mapping of str to int or float
+            A value for each parameter: an address, an integer, a float, or the bit pattern of a float; and
+            the address of each of `variables`.
+        registers : int
+            32-bit registers per lane of the machine.
+        shared : range
+            Generic addresses of the machine's shared memory; empty where it has none.
+        step_limit : int
+            PTX instructions after which the kernel is stopped, so that an endless loop ends.
+
+        Returns
+        -------
+        iterator of (Command or Elementwise, SourceLine)
+            Each command, for the core or the host, with the line it comes from. What a fragment's
+            registers must have in common with an instruction is checked as they are yielded.
+
+        Raises
+        ------
+        PtxError
+            At once for wrong arguments, too few registers or too little shared memory; from the iterator
+            for what turns out while the kernel runs.
+        """
+        self.require(arguments, registers=registers)
+        if self.shared_bytes > len(shared):
+            raise self._source.error(
+                self._definition.location,
+                f"the .shared variables of {self.name} need {self.shared_bytes} bytes; "
+                f"the machine has {len(shared)} bytes of shared memory",
+            )
+        addresses = {**self._shared, **self._addresses(arguments)}
+        evaluation = Evaluation(
+            self._source, self._patterns(arguments), self._allocation, addresses, shared.start
+        )
         return merged(run(evaluation, self._steps, step_limit))
 
     def _patterns(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
         names = [parameter.name for parameter in self.parameters]
+        names += [variable.name for variable in self.variables]
         for name in arguments:
             if name not in names:
                 raise self._source.error(
@@ -116,6 +153,23 @@ class Entry:
                     f"{self.name} has no parameter {name}; its parameters: {', '.join(names) or 'none'}",
                 )
         return {parameter.name: self._pattern(parameter, arguments) for parameter in self.parameters}
+
+    def _addresses(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
+        return {variable.name: self._address(variable, arguments) for variable in self.variables}
+
+    def _address(self, variable: Variable, arguments: Mapping[str, int | float]) -> int:
+        if variable.name not in arguments:
+            raise self._source.error(
+                variable.location, f"variable {variable.name} in .global has no argument: its address"
+            )
+        address = arguments[variable.name]
+        if isinstance(address, float) or not 0 <= address < 1 << 64 or address % variable.alignment:
+            raise self._source.error(
+                variable.location,
+                f"the address {address} of variable {variable.name} is no 64-bit multiple of "
+                f"{variable.alignment}, its alignment",
+            )
+        return address
 
     def _pattern(self, parameter: Parameter, arguments: Mapping[str, int | float]) -> int:
         name, type_ = parameter.name, parameter.type

@@ -1,13 +1,22 @@
 """What each fragment register holds, so that a multiply can be refused operands that are not its own."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
 
+from golden.arithmetic.element import ElementType
 from golden.instruction_set import Layout, LoadInstruction, MmaInstruction, Shape, StoreInstruction, Use
 from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Register
 
 __all__ = ["Provenance"]
+
+_HOLDING: Final = MappingProxyType[ElementType, tuple[str, ...]](
+    {"f16": ("f16",), "f32": ("f32", "tf32"), "f64": ("f64",), "s32": ("s32",), "u32": ("s32",)}
+)
+"""Types of fragments whose elements each type of arithmetic works on."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,37 @@ class Provenance:
     def move(self, destination: Register, source: Register) -> None:
         """Note a copy."""
         self._origins[destination.key] = self._origin(source)
+
+    def compute(self, destination: Register, sources: Sequence[Register], element: ElementType) -> None:
+        """Check what arithmetic on elements reads, and note that its result is of the same fragment.
+
+        Raises
+        ------
+        PtxError
+            For a register that was never written, elements of another type, and registers that are not the
+            same one of like fragments.
+        """
+        shaped = [(register, self._origin(register)) for register in sources]
+        shaped = [(register, origin) for register, origin in shaped if origin.fragment is not None]
+        for register, origin in shaped:
+            held = origin.fragment.type if origin.fragment is not None else ""
+            if held not in _HOLDING[element]:
+                raise self._source.error(
+                    register.location,
+                    f"{register.name} from line {origin.line} holds .{held}, "
+                    f"whose elements are not those of .{element} arithmetic",
+                )
+            first_register, first = shaped[0]
+            if (origin.fragment, origin.element) != (first.fragment, first.element):
+                raise self._source.error(
+                    register.location,
+                    f"{register.name} from line {origin.line} and {first_register.name} from line "
+                    f"{first.line} do not hold the same elements of like fragments",
+                )
+        line = destination.location.line
+        self._origins[destination.key] = (
+            _Origin(shaped[0][1].fragment, shaped[0][1].element, line) if shaped else _Origin(None, 0, line)
+        )
 
     def execute(self, matrix: MatrixStatement) -> None:
         """Check what a matrix statement reads, and note what it writes.

@@ -19,6 +19,7 @@ __all__ = [
     "SpecialRegister",
     "Statement",
     "Symbol",
+    "Variable",
     "Vector",
 ]
 
@@ -72,10 +73,11 @@ class Immediate:
 
 @dataclass(frozen=True)
 class Symbol:
-    """The name of a label, a parameter or a variable."""
+    """The name of a label, a parameter or a variable; `offset` is in bytes."""
 
     name: str
     location: Location
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,33 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Variable:
+    """A variable in memory.
+
+    Parameters
+    ----------
+    name : str
+    space : str
+        Its state space, without the dot.
+    size : int or None
+        Bytes; None for an array of no given length.
+    alignment : int
+        What its address must be a multiple of.
+    initialised : bool
+        Whether values are given for it.
+    location : Location
+        Of its name.
+    """
+
+    name: str
+    space: str
+    size: int | None
+    alignment: int
+    initialised: bool
+    location: Location
+
+
+@dataclass(frozen=True)
 class EntryDefinition:
     """A kernel.
 
@@ -162,8 +191,8 @@ class EntryDefinition:
     statements : tuple of Statement
     labels : mapping of str to int
         Index of the statement that each label stands before.
-    variables : frozenset of str
-        Names in memory that are declared in the entry or in the module.
+    variables : mapping of str to Variable
+        Those declared in the module before the entry, and in the entry, in this order.
     location : Location
         Of its name.
     """
@@ -172,7 +201,7 @@ class EntryDefinition:
     parameters: tuple[Parameter, ...]
     statements: tuple[Statement, ...]
     labels: Mapping[str, int]
-    variables: frozenset[str]
+    variables: Mapping[str, Variable]
     location: Location
 
 

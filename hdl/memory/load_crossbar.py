@@ -23,8 +23,9 @@ from hdl.registers.ports import QUAD_BITS
 
 __all__ = ["LoadCrossbar", "LoadedWord", "PlacedChunk"]
 
-_LATENCY = 3
-"""Cycles from a word's number to the word: two to find its place, one to read it."""
+_LATENCY = 4
+"""Cycles from a word's number to the word: two to find its place, one to read it, one because block RAM is
+slow to give what it has read."""
 
 
 class PlacedChunk(data.Struct):
@@ -88,9 +89,9 @@ class LoadCrossbar(wiring.Component):
     has come in, so that one whose memory reports an error can leave the registers alone.
 
     Throughput: a chunk and a word per cycle, from one fragment to the next without a gap. Latency from
-    the last chunk to the first word: 6 cycles. Neither ready depends on the other: the one follows from the
+    the last chunk to the first word: 7 cycles. Neither ready depends on the other: the one follows from the
     number of filled buffers, the other from the places in the queue behind the banks.
-    Expected critical path: pattern, bank position, bank address; or bank, rotator of four stages.
+    Expected critical path: pattern, bank position, bank address; or rotator of four stages.
 
     Parameters
     ----------
@@ -200,11 +201,11 @@ class LoadCrossbar(wiring.Component):
 
         place = self._mapping.word_place(m, fragment.pattern, fragment.order, word)
         read_buffer = delay(m, buffer, 2, "word_buffer")
-        rotation = delay(m, place.rotation, 2, "read_rotation")
-        swap = delay(m, place.swap, 2, "read_swap")
+        rotation = delay(m, place.rotation, 3, "read_rotation")
+        swap = delay(m, place.swap, 3, "read_swap")
         for (_, read), address in zip(banks, place.addresses, strict=True):
             m.d.comb += [read.en.eq(1), read.addr.eq(Cat(address, read_buffer))]
-        loaded = Cat(read.data for _, read in banks)
+        loaded = register(m, Cat(read.data for _, read in banks), "loaded")
         arriving = issue
         for cycle in range(_LATENCY):
             arrived = Signal(name=f"arrived_{cycle + 1}")

@@ -31,7 +31,7 @@ class LoadEngine(wiring.Component):
     Throughput: the longest of a beat per cycle, a chunk per cycle, and a register word written per cycle,
     from one load to the next without a gap: an f16 multiplicand of 16x16 takes 32 cycles (64 where the
     register file has one quad in a word, since its registers repeat). At most `LOADS_UNDER_WAY` are under
-    way. Latency: 2 cycles from the request to the first burst; 7 from the last beat to the first quad word
+    way. Latency: 2 cycles from the request to the first burst; 8 from the last beat to the first quad word
     for the registers, then those of the fragment, then 2 to `done`. `request.ready`, `beats.ready` and
     `write.ready` do not depend on one another nor on `bursts.ready`.
 

@@ -23,8 +23,9 @@ from hdl.registers.ports import QUAD_BITS
 
 __all__ = ["LineChunk", "PlacedWord", "StoreCrossbar"]
 
-_LATENCY = 2
-"""Cycles from a chunk's number to the chunk: one to find its place, one to read it."""
+_LATENCY = 3
+"""Cycles from a chunk's number to the chunk: one to find its place, one to read it, one because block RAM is
+slow to give what it has read."""
 
 
 class PlacedWord(data.Struct):
@@ -78,8 +79,8 @@ class StoreCrossbar(wiring.Component):
     Fragments are filled in, word by word, while the ones before are read out, chunk by chunk.
 
     Throughput: a word and a chunk per cycle, from one fragment to the next without a gap. Latency from
-    the last word to the first chunk: 5 cycles. Neither ready depends on the other.
-    Expected critical path: pattern, bank position, bank address; or bank, rotator of four stages.
+    the last word to the first chunk: 6 cycles. Neither ready depends on the other.
+    Expected critical path: pattern, bank position, bank address; or rotator of four stages.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class StoreCrossbar(wiring.Component):
         m = Module()
         banks = self._mapping.memories(m)
         m.submodules.filled = filled = SyncFIFO(width=_Drain.as_shape().size, depth=BUFFERS)
-        m.submodules.queue = queue = CreditQueue(LineChunk, depth=4)
+        m.submodules.queue = queue = CreditQueue(LineChunk, depth=8)
         freed = Signal()
         self._fill(m, banks, filled, freed)
         self._drain(m, banks, filled, freed, queue)
@@ -189,10 +190,11 @@ class StoreCrossbar(wiring.Component):
         rotation = delay(m, skew, _LATENCY, "chunk_skew")
         for _, read in banks:
             m.d.comb += [read.en.eq(1), read.addr.eq(place)]
-        stored = Cat(read.data for _, read in banks)
-        arriving = Signal()
-        m.d.sync += [arriving.eq(issue), queue.push.eq(arriving)]
+        stored = register(m, Cat(read.data for _, read in banks), "stored")
+        arriving = Signal(_LATENCY)
+        m.d.sync += arriving.eq(Cat(issue, arriving))
         m.d.comb += [
+            queue.push.eq(arriving[-1]),
             queue.payload.data.eq(self._mapping.from_banks(stored, rotation)),
             queue.payload.line_end.eq(delay(m, line_end, _LATENCY, "chunk_line_end")),
             queue.payload.last.eq(delay(m, last, _LATENCY, "chunk_last")),

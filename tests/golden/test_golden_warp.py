@@ -425,7 +425,8 @@ def test_refused_values():
     with pytest.raises(golden.InvalidArgument, match=r"^value: got 0x100000000; allowed: a 32-bit pattern$"):
         warp.execute(Fill(0, 1, 1 << 32))
     with pytest.raises(
-        golden.InvalidArgument, match=r"^command: got 'ret'; allowed: Load, Store, Mma, Fill or Move$"
+        golden.InvalidArgument,
+        match=r"^command: got 'ret'; allowed: Load, Store, Mma, Fill, Move or Elementwise$",
     ):
         warp.execute("ret")
     with pytest.raises(golden.InvalidArgument, match=r"^first: got registers 63 to 64; allowed: 0 to 63$"):

@@ -15,9 +15,10 @@ LOAD_C = f"wmma.load.c.sync.aligned.row.m16n16k16.f32 {C}, [0];"
 MMA = f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {D}, {A}, {B}, {C};"
 
 SUPPORTED = (
-    "add, and, bar.sync, bar.warp.sync, barrier.sync, barrier.sync.aligned, bra, cvt, cvta, exit, ld, "
-    "mad.lo, mad.wide, max, min, mma, mov, mul.hi, mul.lo, mul.wide, not, or, ret, setp.eq, setp.ge, "
-    "setp.gt, setp.hi, setp.hs, setp.le, setp.lo, setp.ls, setp.lt, setp.ne, shl, shr, sub, wmma, xor"
+    "add, and, bar.sync, bar.warp.sync, barrier.sync, barrier.sync.aligned, bra, cvt, cvta, exit, fma, "
+    "ld, mad.lo, mad.wide, max, min, mma, mov, mul, mul.hi, mul.lo, mul.wide, not, or, ret, setp.eq, "
+    "setp.ge, setp.gt, setp.hi, setp.hs, setp.le, setp.lo, setp.ls, setp.lt, setp.ne, shl, shr, sub, wmma, "
+    "xor"
 )
 TYPES = (
     ".pred, .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f16x2, "
@@ -140,8 +141,8 @@ def test_bodies(body, message):
         ),
         ("ret.maybe;", f"k.ptx:7:1: ret.maybe is not supported; supported: {SUPPORTED}"),
         (
-            "add.f32 %c0, %c1, %c2;",
-            "k.ptx:7:1: illegal type .f32 in add.f32; allowed: .u16, .u32, .u64, .s16, .s32, .s64",
+            "mul.wide.f32 %c0, %c1, %c2;",
+            "k.ptx:7:1: qualifier .wide of mul.wide.f32 is not supported; supported: .rn, .ftz",
         ),
         (
             "setp.lt.b32 %p, 0, 0;",
@@ -163,7 +164,7 @@ def test_bodies(body, message):
         ("ret %r0;", "k.ptx:7:1: ret takes 0 operands, not 1"),
         ("add.u32 5, %r0, 1;", "k.ptx:7:9: the destination must be a register"),
         ("add.u32 %r0, [%r1], 1;", "k.ptx:7:14: expected a register or a constant"),
-        ("mov.u64 %rd0, x;", "k.ptx:7:15: the address of x is not supported"),
+        ("mov.u64 %rd0, x;", "k.ptx:7:15: the address of x is not supported; only of variables"),
         ("mov.u32 %r0, 4294967296;", "k.ptx:7:14: the constant 4294967296 does not fit .u32"),
         ("mov.u32 %r0, 0f00000000;", "k.ptx:7:14: an .f32 constant cannot stand for .u32"),
         ("mov.b32 %r0, {%r1, %r2};", "k.ptx:7:15: %r1 is .b32, the instruction needs .b16"),
@@ -181,8 +182,9 @@ def test_bodies(body, message):
             "k.ptx:7:1: cvt.rn.f16.f32 is not supported; only cvt between integers is",
         ),
         (
-            "cvta.to.shared.u64 %rd0, %rd1;",
-            "k.ptx:7:1: cvta.to.shared.u64 is not supported; supported: cvta.global.u64, cvta.to.global.u64",
+            "cvta.local.u64 %rd0, %rd1;",
+            "k.ptx:7:1: cvta.local.u64 is not supported; supported: cvta.global.u64, cvta.to.global.u64, "
+            "cvta.shared.u64, cvta.shared::cta.u64, cvta.to.shared.u64, cvta.to.shared::cta.u64",
         ),
     ],
 )
@@ -263,9 +265,10 @@ def test_scalar_statements(statement, message):
             "k.ptx:7:48: %rd0 stands twice in the fragment that is written",
         ),
         (
-            f"{LOAD_A}\nadd.u32 %r0, %a0, 1;",
-            "k.ptx:8:14: %a0 belongs to a fragment and differs between lanes; "
-            "only mov to a register of the same width may read it",
+            f"{LOAD_A}\nshl.b32 %r0, %a0, 1;",
+            "k.ptx:8:14: %a0 belongs to a fragment and differs between lanes; only mov to a register of the "
+            "same width and arithmetic on whole elements may read it: add, sub, mul, fma, min, max in f16x2, "
+            "f32 and f64, add, sub, mul.lo, mad.lo, min, max in s32 and u32",
         ),
     ],
 )

@@ -14,6 +14,7 @@ WORDS = strategies.sampled_from(
     [
         *("%a0", "%d0", "%tid.x", "0", "-", "0f3F800000", "1.5", "99999999999999999999"),
         *("{", "}", "[", "]", "<", ">", "@", "!", ",", ";", ":", "/*", '"', "\n", "é", "\0", "%"),
+        *(".shared", ".align", "mul.f32", "fma.rn.ftz.f16x2", "cvta.shared.u64"),
         *(".reg", ".b32", ".pred", ".param", ".entry", ".loc", ".section", ".f16"),
         *("mov.u32", "bra", "ROWS", "wmma.mma.sync", "mma.sync.aligned"),
     ]
@@ -26,8 +27,8 @@ def exhaust(text):
         program = parse_module(text)
         for name in program.entries:
             kernel = program.entry(name)
-            arguments = {parameter.name: 64 for parameter in kernel.parameters}
-            for _ in kernel.commands(arguments, registers=256, step_limit=2000):
+            arguments = {item.name: 64 for item in (*kernel.parameters, *kernel.variables)}
+            for _ in kernel.commands(arguments, registers=256, shared=range(1 << 16), step_limit=2000):
                 pass
 
 
