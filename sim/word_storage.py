@@ -1,4 +1,4 @@
-"""Bytes behind a link that carries words."""
+"""Bytes behind something that carries words: a host interface, a serial line."""
 
 from collections.abc import Callable
 from typing import Final
@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LinkStorage"]
+__all__ = ["WordStorage"]
 
 _WORD_BYTES: Final = 4
 
 
-class LinkStorage:
+class WordStorage:
     """A `golden.machine.Storage` of which only whole words can be read and written.
 
     Where a range begins or ends within a word, the rest of that word is read and written back; so nothing

@@ -15,7 +15,7 @@ from hdl.config import PRESETS
 from sim.board.frames import MOST_SKIPPED, AnswerFrame, checksum, encode_request, read_answer
 from sim.board.link import Link, LinkError, SerialPort
 from sim.board.machine import open_board
-from sim.board.storage import LinkStorage
+from sim.word_storage import WordStorage
 
 POLYNOMIAL = 0x1021
 
@@ -109,7 +109,7 @@ def test_storage() -> None:
         accesses.append((offset, len(values)))
         words[offset // 4 : offset // 4 + len(values)] = values
 
-    storage = LinkStorage(base, size, read_words, write_words)
+    storage = WordStorage(base, size, read_words, write_words)
     rng = random.Random(2)
     for first in range(size + 1):
         for count in range(size - first + 1):

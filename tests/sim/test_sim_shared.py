@@ -70,7 +70,7 @@ def test_the_window_reads_and_writes_any_range(rtl):
 )
 def test_the_window_ends_where_the_memory_does(rtl, address, count):
     assert not rtl.shared.contains(address, count)
-    message = rf"{count} bytes at {address:#x} are outside the shared memory 0xff000000 \.\. 0xff004000"
+    message = rf"{count} bytes at {address:#x} are outside the memory 0xff000000 \.\. 0xff004000"
     with pytest.raises(IndexError, match=message):
         rtl.shared.read(address, count)
     with pytest.raises(IndexError, match=message):
