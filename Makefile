@@ -54,6 +54,11 @@ format: $(STAMP) ## let the formatter rewrite the sources
 bench: $(STAMP) ## the figures of README.md: golden, dot-product unit on an ECP5, Verilated core
 	$(BIN)/python -m bench
 
+.PHONY: fpga
+fpga: $(STAMP) ## a bitstream with its report for the ULX3S, and the Vivado project of an Arty
+	$(BIN)/openwmma build --board ulx3s
+	$(BIN)/openwmma build --board arty
+
 .PHONY: docs
 docs: $(DOCS_STAMP) ## the pages of docs/ and the reference of every module, into build/docs
 	$(BIN)/sphinx-build --quiet -W --keep-going docs build/docs

@@ -1,9 +1,10 @@
-"""The command line: `openwmma run`, `mma`, `verilog` and `presets`."""
+"""The command line: `openwmma run`, `mma`, `verilog`, `build` and `presets`."""
 
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,11 +30,13 @@ from golden.machine import Machine
 from golden.mma import resolve_instruction
 from golden.ptx.program import parse_module
 from golden.ptx.source import PtxError
+from hdl.board.boards import BOARDS
 from hdl.config import PRESETS, CoreConfig
 from hdl.verilog import generate
 from sim.arguments import UsageError, load_array, parse_argument, parse_output
 from sim.capabilities import CapabilityError
 from sim.execution import Execution, ProgramFault
+from sim.fpga.flow import STEPS, build_board
 from sim.machines import Backend, open_machine
 from sim.mismatch import Mismatch
 from sim.program import run_program
@@ -194,6 +197,32 @@ def verilog(
 
 
 @app.command()
+def build(
+    board: Annotated[str, typer.Option("--board", help=f"One of {', '.join(BOARDS)}.")],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Where it is built: build/BOARD by default.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=1, help="Of place and route.")] = 1,
+) -> int:
+    """Build a board's bitstream, with a report of what it takes and how fast its clock may be.
+
+    For a ULX3S:
+
+        openwmma build --board ulx3s
+
+    The exit code is 1 where timing is not met. For an Arty the open tools synthesise only; the rest is a
+    script for Vivado.
+    """
+    if board not in BOARDS:
+        raise UsageError(f"--board {board}: expected one of {', '.join(BOARDS)}")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UsageError(f"--out {out}: expected a folder inside one that exists, not in {out.parent}")
+    report = build_board(BOARDS[board], out or Path("build") / board, _announce, seed=seed)
+    print(report.as_text(), end="")
+    return 0 if report.is_met else 1
+
+
+@app.command()
 def presets() -> None:
     """List the configurations that --preset takes."""
     Console().print(presets_table())
@@ -260,6 +289,12 @@ def _opener(on: Backend, config: CoreConfig, waves: Path | None) -> Callable[[in
     if waves is not None and not waves.parent.is_dir():
         raise UsageError(f"--waves {waves}: expected a file in a folder that exists, not in {waves.parent}")
     return lambda size: open_machine(on, config, size, waves=waves)
+
+
+def _announce(step: str) -> None:
+    """A line for each step of a build, as each takes minutes."""
+    number = f"{STEPS.index(step) + 1} of {len(STEPS)}"
+    print(f"{datetime.now():%H:%M:%S}  {number}: {step}", file=sys.stderr, flush=True)
 
 
 @contextmanager

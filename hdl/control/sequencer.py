@@ -1,13 +1,13 @@
 """The sequencer: starts commands in order, as soon as their registers and their unit allow, and counts."""
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, unsigned
+from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
-from hdl.control.scoreboard import TAG_BITS, Scoreboard, Unit
+from hdl.control.scoreboard import TAG_BITS, Range, Scoreboard, Unit
 from hdl.memory.access import AccessCheck
 from hdl.memory.interface import CAUSE_BITS, access_layout
 from hdl.multiply.double.request import DoubleRequest
@@ -23,11 +23,12 @@ _TAGS = 1 << TAG_BITS
 class _State(enum.Enum, shape=3):
     IDLE = 0
     DECODE = 1
-    CHECK = 2
-    OPERANDS = 3
-    DISPATCH = 4
-    STOP = 5
-    FAULT = 6
+    DECODED = 2
+    CHECK = 3
+    OPERANDS = 4
+    DISPATCH = 5
+    STOP = 6
+    FAULT = 7
 
 
 class _BusFault(data.Struct):
@@ -49,8 +50,8 @@ class Sequencer(wiring.Component):
     is started. Where several fail, the oldest is reported. In `serial` mode each command ends before the
     next one starts, so nothing younger is ever under way.
 
-    Throughput: a multiply each 7 cycles, a load or store each 10. Latency: 6 cycles from the queue to the
-    unit of a multiply, 9 of a load or store.
+    Throughput: a multiply each 8 cycles, a load or store each 11. Latency: 7 cycles from the queue to the
+    unit of a multiply, 10 of a load or store.
     Expected critical path: the scoreboard's comparison.
 
     Parameters
@@ -77,7 +78,7 @@ class Sequencer(wiring.Component):
     cause : Out(4)
         Zero, or why the core stands still.
     progress : Out(16)
-        Of the last store that failed.
+        Of the oldest store that failed.
     executed : Out(64)
         Commands executed to their end; at a fault, the index of the one at fault.
     stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
@@ -124,6 +125,7 @@ class Sequencer(wiring.Component):
         command = Signal(COMMAND_BITS)
         decoded = Signal(Decoded)
         operand = Signal(range(_OPERANDS))
+        asked = Signal(Range)
         dispatched = Signal(64)
         refusal = Signal(CAUSE_BITS)
         allowed = Signal()
@@ -131,11 +133,14 @@ class Sequencer(wiring.Component):
         started = Signal()
         stopped = Signal()
         in_memory = (decoded.unit == Unit.LOAD) | (decoded.unit == Unit.STORE)
-        reads = decoded.footprint.reads
+        operands = [
+            *(decoded.footprint.reads[index] for index in range(_OPERANDS - 1)),
+            decoded.footprint.write,
+        ]
         checked = check.checked.payload
         m.d.comb += [
             decoder.command.eq(command),
-            check.request.payload.eq(decoder.decoded.memory),
+            check.request.payload.eq(decoded.memory),
             self.commands.ready.eq(state == _State.IDLE),
             self.load.payload.eq(checked.access),
             self.store.payload.eq(checked.access),
@@ -147,7 +152,7 @@ class Sequencer(wiring.Component):
             scoreboard.span.first.eq(checked.first),
             scoreboard.span.last.eq(checked.last),
             scoreboard.tag.eq(dispatched),
-            scoreboard.operand.eq(Array([reads[0], reads[1], reads[2], decoded.footprint.write])[operand]),
+            scoreboard.operand.eq(asked),
             scoreboard.is_write.eq(operand == _OPERANDS - 1),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
@@ -166,11 +171,12 @@ class Sequencer(wiring.Component):
                 with m.If(self.commands.valid):
                     m.d.sync += state.eq(_State.DECODE)
             with m.Case(_State.DECODE):
-                m.d.sync += [decoded.eq(decoder.decoded), refusal.eq(decoder.decoded.cause)]
-                unit = decoder.decoded.unit
-                with m.If(decoder.decoded.cause != 0):
+                m.d.sync += [decoded.eq(decoder.decoded), state.eq(_State.DECODED)]
+            with m.Case(_State.DECODED):
+                m.d.sync += [refusal.eq(decoded.cause), asked.eq(operands[0])]
+                with m.If(decoded.cause != 0):
                     m.d.sync += state.eq(_State.STOP)
-                with m.Elif((unit == Unit.LOAD) | (unit == Unit.STORE)):
+                with m.Elif(in_memory):
                     m.d.comb += check.request.valid.eq(1)
                     m.d.sync += state.eq(_State.CHECK)
                 with m.Else():
@@ -188,7 +194,7 @@ class Sequencer(wiring.Component):
                     self.stall_memory.eq(~scoreboard.conflict & last & scoreboard.span_conflict),
                 ]
                 with m.If(~self.stall_registers & ~self.stall_memory):
-                    m.d.sync += operand.eq(operand + 1)
+                    m.d.sync += [operand.eq(operand + 1), asked.eq(Array(operands)[operand + 1])]
                     with m.If(last):
                         m.d.sync += state.eq(_State.DISPATCH)
             with m.Case(_State.DISPATCH):
@@ -237,19 +243,39 @@ class Sequencer(wiring.Component):
     def _bus_fault(self, m: Module, scoreboard: Scoreboard) -> Signal:
         """Keep the oldest of the failures that the memories report."""
         oldest = Signal(_BusFault)
-        worst = oldest
-        for name, unit, cause, tag in (
-            ("load", Unit.LOAD, self.load_cause, scoreboard.load_tag),
-            ("store", Unit.STORE, self.store_cause, scoreboard.store_tag),
-        ):
-            chosen = Signal(_BusFault, name=f"{name}_or_older")
-            age = Signal(TAG_BITS, name=f"{name}_age")
-            m.d.comb += [age.eq(worst.tag - tag), chosen.eq(worst)]
-            failed = self.done[unit.value] & (cause != 0)
-            with m.If(failed & ((worst.cause == 0) | ((age != 0) & ~age[-1]))):
-                m.d.comb += [chosen.cause.eq(cause), chosen.tag.eq(tag)]
-            worst = chosen
-        m.d.sync += oldest.eq(worst)
-        with m.If(self.done[Unit.STORE.value] & (self.store_cause != 0)):
-            m.d.sync += self.progress.eq(self.store_progress)
+        load_first = Signal()
+        store_first = Signal()
+        load_failed = self.done[Unit.LOAD.value] & (self.load_cause != 0)
+        store_failed = self.done[Unit.STORE.value] & (self.store_cause != 0)
+        # All three are compared side by side: one after the other they would be the longest path.
+        m.d.comb += [
+            load_first.eq(load_failed & _replaces(oldest, scoreboard.load_tag)),
+            store_first.eq(
+                store_failed
+                & Mux(
+                    load_first,
+                    _is_older(scoreboard.store_tag, scoreboard.load_tag),
+                    _replaces(oldest, scoreboard.store_tag),
+                )
+            ),
+        ]
+        with m.If(store_first):
+            m.d.sync += [
+                oldest.cause.eq(self.store_cause),
+                oldest.tag.eq(scoreboard.store_tag),
+                self.progress.eq(self.store_progress),
+            ]
+        with m.Elif(load_first):
+            m.d.sync += [oldest.cause.eq(self.load_cause), oldest.tag.eq(scoreboard.load_tag)]
         return oldest
+
+
+def _replaces(oldest: Signal, tag: Value) -> Value:
+    """Whether a failure with this tag comes before the one that is kept, if any is."""
+    return (oldest.cause == 0) | _is_older(tag, oldest.tag)
+
+
+def _is_older(one: Value, other: Value) -> Value:
+    """Whether one tag comes before another, of fewer commands than half the tags there are."""
+    age = (other - one)[:TAG_BITS]
+    return (age != 0) & ~age[-1]

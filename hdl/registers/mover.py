@@ -91,7 +91,6 @@ class RegisterMover(wiring.Component):
         ended = Signal()
         m.d.comb += [
             self.request.ready.eq(state == _State.IDLE),
-            ended.eq((state != _State.IDLE) & (register == request.count)),
             self.read.enable.eq((state == _State.READ) & ~ended),
             self.read.address.eq(word_address(config, request.source + register, group)),
             word.eq(Mux(fresh, self.read.data, held)),
@@ -110,12 +109,14 @@ class RegisterMover(wiring.Component):
             m.d.sync += index.eq(index + 1)
             with m.If(request.is_move):
                 m.d.sync += state.eq(_State.READ)
+            m.d.sync += ended.eq((index + 1)[group_bits:] == request.count)
         with m.If(ended):
-            m.d.sync += state.eq(_State.IDLE)
+            m.d.sync += [state.eq(_State.IDLE), ended.eq(0)]
         with m.If(self.request.valid & self.request.ready):
             m.d.sync += [
                 request.eq(self.request.payload),
                 index.eq(0),
+                ended.eq(self.request.payload.count == 0),
                 state.eq(Mux(self.request.payload.is_move, _State.READ, _State.WRITE)),
             ]
         return m

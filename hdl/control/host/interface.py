@@ -1,6 +1,6 @@
 """The host interface: AXI4-Lite in front, registers and the windows onto the core's memories behind."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import enum, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -100,7 +100,7 @@ class HostInterface(wiring.Component):
             registers.value.eq(value),
             self.axi.b.payload.eq(response),
             self.axi.b.valid.eq(state == _State.WRITE_ANSWER),
-            self.axi.r.payload.data.eq(answer),
+            self.axi.r.payload.data.eq(Mux(response == Response.OKAY, answer, 0)),
             self.axi.r.payload.resp.eq(response),
             self.axi.r.valid.eq(state == _State.READ_ANSWER),
             self.write.enable.eq(state == _State.WRITE_LANE),
@@ -114,7 +114,7 @@ class HostInterface(wiring.Component):
 
         with m.Switch(state):
             with m.Case(_State.IDLE):
-                m.d.sync += [response.eq(Response.OKAY), answer.eq(0)]
+                m.d.sync += response.eq(Response.OKAY)
                 with m.If(self.axi.aw.valid & self.axi.w.valid):
                     m.d.comb += [self.axi.aw.ready.eq(1), self.axi.w.ready.eq(1)]
                     m.d.sync += [
@@ -146,15 +146,13 @@ class HostInterface(wiring.Component):
                     m.d.sync += state.eq(_State.IDLE)
             with m.Case(_State.READ):
                 m.d.comb += registers.read.eq(in_map)
-                m.d.sync += state.eq(_State.READ_ANSWER)
+                m.d.sync += [answer.eq(registers.answer), state.eq(_State.READ_ANSWER)]
                 with m.If(in_lanes):
                     m.d.sync += state.eq(_State.READ_LANE)
                 with m.If(in_shared):
                     m.d.sync += state.eq(_State.READ_SHARED)
                 with m.If(~(in_lanes | in_shared | in_map) | registers.refused):
                     m.d.sync += response.eq(Response.SLVERR)
-                with m.If(in_map & ~registers.refused):
-                    m.d.sync += answer.eq(registers.answer)
             with m.Case(_State.READ_LANE):
                 with m.If(self.read.ready):
                     m.d.sync += state.eq(_State.LANE_READ)

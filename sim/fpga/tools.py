@@ -1,0 +1,42 @@
+"""The programs that synthesise, place and route, and pack; each comes as a wheel from PyPI."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from sim.verilate import BuildError
+
+__all__ = ["run_tool"]
+
+_SHOWN_LINES = 20
+
+
+def run_tool(name: str, arguments: list[str], folder: Path, log: str) -> None:
+    """Run a program and keep what it prints.
+
+    Parameters
+    ----------
+    name : str
+        As its wheel calls it.
+    arguments : list of str
+    folder : Path
+        Where it runs; files are named relative to it, since these programs see no others.
+    log : str
+        The file in `folder` that takes its output.
+
+    Raises
+    ------
+    BuildError
+        If it is not installed or fails; says the end of what it printed.
+    """
+    program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if program is None:
+        raise BuildError(name, "it is not installed: pip install openwmma[fpga]")
+    with (folder / log).open("w") as output:
+        code = subprocess.run(
+            [program, *arguments], cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False
+        ).returncode
+    if code:
+        end = (folder / log).read_text(errors="replace").splitlines()[-_SHOWN_LINES:]
+        raise BuildError(name, "\n".join([*end, f"(all of it in {folder / log})"]))
