@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The f64 tile multiplier with Python for the fused multiply-adds: which operands meet, and in which order.
 
 The stand-in for the arithmetic tells a, b, c and the rounding from each other and is not associative, so

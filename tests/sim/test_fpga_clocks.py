@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The settings of the clock multipliers: the frequency asked for, inside the limits of the data sheets."""
 
 from fractions import Fraction
