@@ -3,12 +3,12 @@
 from typing import Any, Final
 
 from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Module, Signal
-from amaranth.lib import wiring
 from amaranth.lib.cdc import ResetSynchronizer
 
 from hdl.board.boards import Board
 from hdl.board.clocks.ecp5 import Ecp5Clock
 from hdl.board.clocks.ice40 import Ice40Clock
+from hdl.board.clocks.multiplier import ClockMultiplier
 from hdl.board.clocks.series7 import Series7Clock
 from hdl.board.top import LEDS, BoardTop
 from hdl.verilog_modules import convert
@@ -64,7 +64,7 @@ class BoardDesign(Elaboratable):
         ]
         return m
 
-    def _clock(self) -> wiring.Component:
+    def _clock(self) -> ClockMultiplier:
         board: Any = self._board
         return _CLOCKS[board.family](board.oscillator_hz, board.config.clock_hz)
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from amaranth.hdl import Const, Instance, Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+
+from hdl.board.clocks.multiplier import ClockMultiplier
 
 __all__ = ["Ecp5Clock", "Ecp5Dividers", "ecp5_dividers"]
 
@@ -63,24 +63,13 @@ def ecp5_dividers(input_hz: int, output_hz: int) -> Ecp5Dividers:
     )
 
 
-class Ecp5Clock(wiring.Component):
+class Ecp5Clock(ClockMultiplier):
     """An EHXPLLL that multiplies the clock at a pin.
 
     Parameters
     ----------
     input_hz, output_hz : int
-
-    Members
-    -------
-    pin : In(1)
-    clock : Out(1)
-    locked : Out(1)
-        Whether `clock` is what it should be.
     """
-
-    pin: In(1)
-    clock: Out(1)
-    locked: Out(1)
 
     def __init__(self, input_hz: int, output_hz: int) -> None:
         self._dividers = ecp5_dividers(input_hz, output_hz)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from amaranth.hdl import Const, Instance, Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+
+from hdl.board.clocks.multiplier import ClockMultiplier
 
 __all__ = ["Ice40Clock", "Ice40Dividers", "ice40_dividers"]
 
@@ -68,25 +68,15 @@ def ice40_dividers(input_hz: int, output_hz: int) -> Ice40Dividers:
     )
 
 
-class Ice40Clock(wiring.Component):
+class Ice40Clock(ClockMultiplier):
     """An SB_PLL40_PAD, which multiplies the clock at the pin next to it.
+
+    Its `pin` goes nowhere else: it takes the place of the pin's input buffer.
 
     Parameters
     ----------
     input_hz, output_hz : int
-
-    Members
-    -------
-    pin : In(1)
-        Goes nowhere else: the multiplier takes the place of its input buffer.
-    clock : Out(1)
-    locked : Out(1)
-        Whether `clock` is what it should be.
     """
-
-    pin: In(1)
-    clock: Out(1)
-    locked: Out(1)
 
     def __init__(self, input_hz: int, output_hz: int) -> None:
         self._dividers = ice40_dividers(input_hz, output_hz)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from amaranth.hdl import Const, Instance, Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+
+from hdl.board.clocks.multiplier import ClockMultiplier
 
 __all__ = ["Series7Clock", "Series7Dividers", "series7_dividers"]
 
@@ -64,24 +64,13 @@ def series7_dividers(input_hz: int, output_hz: int) -> Series7Dividers:
     )
 
 
-class Series7Clock(wiring.Component):
+class Series7Clock(ClockMultiplier):
     """An MMCME2_BASE that multiplies the clock at a pin, and the buffers of the clock network.
 
     Parameters
     ----------
     input_hz, output_hz : int
-
-    Members
-    -------
-    pin : In(1)
-    clock : Out(1)
-    locked : Out(1)
-        Whether `clock` is what it should be.
     """
-
-    pin: In(1)
-    clock: Out(1)
-    locked: Out(1)
 
     def __init__(self, input_hz: int, output_hz: int) -> None:
         self._dividers = series7_dividers(input_hz, output_hz)
