@@ -1,0 +1,41 @@
+"""The verification plan names tests that exist."""
+
+import ast
+import re
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PLAN = ROOT / "docs" / "verification.md"
+TEST = re.compile(r"`(test_\w+)::(\w+)`")
+
+
+def functions_by_file() -> dict[str, set[str]]:
+    """Names of all functions of the test files, by the file's stem."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for folder in ("tests", "cocotb_tests"):
+        for path in (ROOT / folder).rglob("test_*.py"):
+            tree = ast.parse(path.read_text())
+            names[path.stem] |= {
+                node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            }
+    return names
+
+
+def test_every_test_of_the_plan_exists() -> None:
+    existing = functions_by_file()
+    named = TEST.findall(PLAN.read_text())
+    assert named
+    missing = [f"{file}::{name}" for file, name in named if name not in existing.get(file, set())]
+    assert not missing
+
+
+def test_every_claim_has_a_test() -> None:
+    claims = [line for line in PLAN.read_text().splitlines() if re.match(r"\| \*\*\w+\*\*", line)]
+    assert claims
+    assert not [claim for claim in claims if not TEST.search(claim)]
+
+
+def test_claims_have_numbers_of_their_own() -> None:
+    numbers = re.findall(r"^\| \*\*(\w+)\*\*", PLAN.read_text(), re.MULTILINE)
+    assert len(numbers) == len(set(numbers))
