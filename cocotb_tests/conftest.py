@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cocotb_tests.runner import run
+from cocotb_tests.runner import SIMULATORS, run
 
 Simulate = Callable[..., None]
 
@@ -14,15 +14,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("testbenches")
     group.addoption("--waves", action="store_true", help="write dump.vcd beside each testbench's log")
     group.addoption("--seed", type=int, default=1, help="seed of the testbenches' randomness (default 1)")
+    group.addoption(
+        "--simulator",
+        choices=SIMULATORS,
+        default=SIMULATORS[0],
+        help="which simulator runs the testbenches (default verilator; icarus needs the program iverilog)",
+    )
 
 
 @pytest.fixture
 def simulate(request: pytest.FixtureRequest) -> Simulate:
-    """`cocotb_tests.runner.run` with the seed and the waves of the command line."""
+    """`cocotb_tests.runner.run` with the seed, the waves and the simulator of the command line.
+
+    In a test that is marked ``icarus`` the simulator is that one.
+    """
     seed: int = request.config.getoption("--seed")
     waves: bool = request.config.getoption("--waves")
+    chosen: str = request.config.getoption("--simulator")
+    simulator = "icarus" if request.node.get_closest_marker("icarus") else chosen
 
     def simulate_with_options(*arguments: object, **keywords: object) -> None:
-        run(*arguments, seed=seed, waves=waves, **keywords)  # type: ignore[arg-type]
+        run(*arguments, seed=seed, waves=waves, simulator=simulator, **keywords)  # type: ignore[arg-type]
 
     return simulate_with_options

@@ -1,10 +1,11 @@
-"""Builds one design with Verilator and runs the cocotb tests of a module on it."""
+"""Builds one design with Verilator or Icarus Verilog and runs the cocotb tests of a module on it."""
 
 import fcntl
 import hashlib
 import json
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,10 +21,22 @@ from cocotb_tools.runner import VerilatorControlFile, Verilog, get_runner
 
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 
-__all__ = ["BenchFailure", "Design", "build", "parameters", "run"]
+__all__ = [
+    "SIMULATORS",
+    "BenchFailure",
+    "Design",
+    "SimulatorMissing",
+    "build",
+    "iverilog",
+    "parameters",
+    "run",
+]
 
 BUILD: Final = Path(__file__).parents[1] / "build" / "cocotb"
 """Where simulations are kept, one folder a design."""
+
+SIMULATORS: Final = ("verilator", "icarus")
+"""By the names that cocotb has for them; the first comes with the Python environment."""
 
 _PARAMETERS: Final = "OPENWMMA_BENCH_PARAMETERS"
 _LOG_TAIL: Final = 12_000
@@ -38,6 +51,16 @@ _MAKE_VARIABLES: Final = {
 }
 _VERILATOR_FLAGS: Final = ("--assert", "--no-public-flat-rw", *(f"-Wno-{name}" for name in WAIVED))
 _RUNTIME_OBJECTS: Final = "verilated*.o"
+_TIMESCALE: Final = ("1ns", "1ps")
+
+
+class SimulatorMissing(RuntimeError):
+    """Icarus Verilog is wanted and not there."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no program iverilog, Icarus Verilog; on Debian or Ubuntu: apt-get install iverilog"
+        )
 
 
 class BenchFailure(AssertionError):
@@ -80,7 +103,20 @@ def parameters() -> dict[str, Any]:
     return dict(json.loads(os.environ[_PARAMETERS]))
 
 
-def build(design: Design, *, waves: bool = False) -> Path:
+def iverilog() -> str:
+    """The compiler of Icarus Verilog.
+
+    Raises
+    ------
+    SimulatorMissing
+    """
+    program = shutil.which("iverilog")
+    if program is None:
+        raise SimulatorMissing
+    return program
+
+
+def build(design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0]) -> Path:
     """Build a design's simulation, or find it built.
 
     Parameters
@@ -88,6 +124,8 @@ def build(design: Design, *, waves: bool = False) -> Path:
     design : Design
     waves : bool
         Whether it can write waveforms.
+    simulator : str
+        One of `SIMULATORS`.
 
     Returns
     -------
@@ -97,11 +135,13 @@ def build(design: Design, *, waves: bool = False) -> Path:
     Raises
     ------
     BenchFailure
+    SimulatorMissing
     """
-    folder = BUILD / (design.name + ("-waves" if waves else ""))
+    variant = ("-icarus" if simulator == "icarus" else "") + ("-waves" if waves else "")
+    folder = BUILD / (design.name + variant)
     folder.mkdir(parents=True, exist_ok=True)
     key = folder / "key"
-    digest = _digest(design.verilog, waves)
+    digest = _digest(design.verilog, waves, simulator)
     with _locked(folder.with_suffix(".lock")):
         if key.exists() and key.read_text() == digest:
             return folder
@@ -109,28 +149,10 @@ def build(design: Design, *, waves: bool = False) -> Path:
         folder.mkdir()
         source = folder / f"{design.top}.v"
         source.write_text(design.verilog)
-        visible = folder / "visible.vlt"
-        visible.write_text(f'`verilator_config\npublic_flat_rw -module "{design.top}" -var "*"\n')
-        runtime = BUILD / f"runtime-{_digest('', waves)}"
-        for item in runtime.glob(_RUNTIME_OBJECTS):
-            kept = Path(shutil.copyfile(item, folder / item.name))
-            later = time.time() + 3600  # make compares objects with the makefile, which is yet to be written
-            os.utime(kept, (later, later))
-        log = folder / "build.log"
-        with _environment(), mock.patch.object(cocotb_tools.runner, "MAX_PARALLEL_BUILD_JOBS", 1):
-            try:
-                get_runner("verilator").build(
-                    sources=[Verilog(source), VerilatorControlFile(visible)],
-                    hdl_toplevel=design.top,
-                    build_dir=folder,
-                    build_args=list(_VERILATOR_FLAGS),
-                    timescale=("1ns", "1ps"),
-                    waves=waves,
-                    log_file=log,
-                )
-            except RuntimeError as error:
-                raise BenchFailure(f"{design.name}: {error}", log) from None
-        _keep_runtime(folder, runtime)
+        if simulator == "icarus":
+            _build_icarus(design, folder, source, waves)
+        else:
+            _build_verilator(design, folder, source, waves)
         key.write_text(digest)
     return folder
 
@@ -143,6 +165,7 @@ def run(
     seed: int = 1,
     waves: bool = False,
     cases: tuple[str, ...] = (),
+    simulator: str = SIMULATORS[0],
 ) -> None:
     """Run every cocotb test of a module on a design, in a process of its own.
 
@@ -156,26 +179,29 @@ def run(
     seed : int
         Seed of all randomness.
     waves : bool
-        Write ``dump.vcd`` beside the log.
+        Write ``dump.vcd`` beside the log; of Icarus Verilog, an FST file into the folder above it.
     cases : tuple of str
         Run only the cocotb tests of these names.
+    simulator : str
+        One of `SIMULATORS`.
 
     Raises
     ------
     BenchFailure
         If one fails, or there is none.
+    SimulatorMissing
     """
-    folder = build(design, waves=waves)
+    folder = build(design, waves=waves, simulator=simulator)
     place = folder / module.rpartition(".")[2]
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
     log = place / "simulation.log"
     results = place / "results.xml"
-    print(f"{design.name}: {module}, seed {seed}, log {log}")
+    print(f"{design.name}: {module}, {simulator}, seed {seed}, log {log}")
     outcome = ""
     with _environment():
         try:
-            get_runner("verilator").test(
+            get_runner(simulator).test(
                 test_module=module,
                 hdl_toplevel=design.top,
                 hdl_toplevel_lang="verilog",
@@ -186,6 +212,7 @@ def run(
                 extra_env={_PARAMETERS: json.dumps(dict(values or {}))},
                 results_xml=str(results),
                 waves=waves,
+                timescale=_TIMESCALE,
                 log_file=log,
             )
         except (RuntimeError, SystemExit) as error:
@@ -197,12 +224,54 @@ def run(
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
 
 
-def _digest(text: str, waves: bool) -> str:
-    parts = (
-        *(text, version("verilator"), version("cocotb"), str(VERILATOR_ROOT), *_VERILATOR_FLAGS),
-        *(f"{name}={value}" for name, value in _MAKE_VARIABLES.items()),
-        str(waves),
-    )
+def _build_verilator(design: Design, folder: Path, source: Path, waves: bool) -> None:
+    visible = folder / "visible.vlt"
+    visible.write_text(f'`verilator_config\npublic_flat_rw -module "{design.top}" -var "*"\n')
+    runtime = BUILD / f"runtime-{_digest('', waves, 'verilator')}"
+    for item in runtime.glob(_RUNTIME_OBJECTS):
+        kept = Path(shutil.copyfile(item, folder / item.name))
+        later = time.time() + 3600  # make compares objects with the makefile, which is yet to be written
+        os.utime(kept, (later, later))
+    arguments = list(_VERILATOR_FLAGS)
+    _compile("verilator", design, folder, [Verilog(source), VerilatorControlFile(visible)], arguments, waves)
+    _keep_runtime(folder, runtime)
+
+
+def _build_icarus(design: Design, folder: Path, source: Path, waves: bool) -> None:
+    iverilog()
+    # What cocotb adds to write waveforms is no Verilog-2001.
+    _compile("icarus", design, folder, [Verilog(source)], [] if waves else ["-g2001"], waves)
+
+
+def _compile(
+    simulator: str, design: Design, folder: Path, sources: list[Any], arguments: list[str], waves: bool
+) -> None:
+    log = folder / "build.log"
+    with _environment(), mock.patch.object(cocotb_tools.runner, "MAX_PARALLEL_BUILD_JOBS", 1):
+        try:
+            get_runner(simulator).build(
+                sources=sources,
+                hdl_toplevel=design.top,
+                build_dir=folder,
+                build_args=arguments,
+                timescale=_TIMESCALE,
+                waves=waves,
+                log_file=log,
+            )
+        except RuntimeError as error:
+            raise BenchFailure(f"{design.name}: {error}", log) from None
+
+
+def _digest(text: str, waves: bool, simulator: str) -> str:
+    if simulator == "icarus":
+        said = subprocess.run([iverilog(), "-V"], capture_output=True, text=True, check=False).stdout
+        tool: tuple[str, ...] = tuple(said.splitlines()[:1])
+    else:
+        tool = (
+            *(version("verilator"), str(VERILATOR_ROOT), *_VERILATOR_FLAGS),
+            *(f"{name}={value}" for name, value in _MAKE_VARIABLES.items()),
+        )
+    parts = (text, simulator, version("cocotb"), str(waves), *tool)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import BASE, SCRATCH, SIZE, SQUARE, CoreBench
-from cocotb_tests.runner import Design, parameters
+from cocotb_tests.core_design import core_design
+from cocotb_tests.runner import parameters
 from cocotb_tests.streams import reset
-from cocotb_tests.unit import TOP, with_axi_ids
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause
 from golden.formats import FORMATS
@@ -31,8 +31,6 @@ from golden.layouts import LANES, fragment
 from golden.lines import gather_lines
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
-from hdl.verilog import TOP as CORE
-from hdl.verilog import generate
 
 CAPTURES = Path(__file__).parents[1] / "tests" / "data" / "float16.npz"
 SHAPES = (SQUARE, Shape(8, 32, 16), Shape(32, 8, 16))
@@ -594,8 +592,7 @@ async def until_midway(made: CoreBench, command: Command) -> None:
 
 @pytest.mark.parametrize("preset", ["small", "tiny", "standard"])
 def test_core(simulate: Simulate, preset: str) -> None:
-    text, description = generate(PRESETS[preset])
-    design = Design(name=f"core-{preset}", verilog=with_axi_ids(text, CORE, description["ports"]), top=TOP)
+    design = core_design(preset)
     if preset == "small":
         simulate(design, __name__, values={"preset": preset, "every": 1, "rounds": 8})
     else:

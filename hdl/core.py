@@ -69,7 +69,7 @@ class Core(wiring.Component):
         m.submodules.registers = registers = RegisterFile(config)
         for index in range(config.dot_product_units):
             unit = SharedModule(
-                "dot_product_unit", DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
+                "openwmma_dot_product_unit", DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
             )
             m.submodules[f"dot_product_{index}"] = unit
             connect(m, getattr(tile, f"operands_{index}"), unit.operands)
@@ -80,7 +80,7 @@ class Core(wiring.Component):
             connect(m, sequencer.double, double.request)
             multipliers.append(double)
             for index in range(config.double_units):
-                fma = SharedModule("fused_multiply_add_64", FMA64_SIGNATURE, FusedMultiplyAdd64)
+                fma = SharedModule("openwmma_fma64", FMA64_SIGNATURE, FusedMultiplyAdd64)
                 m.submodules[f"fma_{index}"] = fma
                 connect(m, getattr(double, f"operands_{index}"), fma.operands)
                 connect(m, fma.result, getattr(double, f"result_{index}"))

@@ -1,5 +1,6 @@
 """Ports of a top module, under the names by which other tools recognise AXI."""
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -8,7 +9,7 @@ from amaranth.lib import wiring
 
 from hdl.axi import HOST_ADDRESS_BITS, beat_bytes
 from hdl.config import CoreConfig
-from hdl.verilog_modules import convert
+from hdl.verilog_modules import to_rtlil, to_verilog
 
 __all__ = ["Port", "Top"]
 
@@ -101,9 +102,15 @@ class Top(Elaboratable):
         self._statements.append(self._output(f"{prefix}ready", 1).eq(channel.ready))
 
     def convert(self, name: str) -> str:
-        """Convert to Verilog, as a module called `name`."""
+        """Convert to Verilog, as a module called `name` whose ports stand in the order they were made."""
+        text = to_verilog(self.rtlil(name))
+        header = f"module {name}(\n  " + ",\n  ".join(self.ports) + "\n);\n"
+        return re.sub(rf"^module {name}\([^)]*\);\n", lambda _: header, text, flags=re.MULTILINE)
+
+    def rtlil(self, name: str) -> str:
+        """Convert to RTLIL, as a module called `name`."""
         ports = {port_name: (port.signal, None) for port_name, port in self.ports.items()}
-        return convert(self, name, ports)
+        return to_rtlil(self, name, ports)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""

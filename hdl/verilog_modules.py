@@ -1,4 +1,4 @@
-"""From Amaranth to Verilog in which equal modules stand once and word operations stay word operations."""
+"""From Amaranth to RTLIL, and to Verilog in which equal modules stand once and words are not taken apart."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from amaranth.hdl import Elaboratable
 
 from hdl.shared_module import ModuleLibrary
 
-__all__ = ["convert", "merge_modules"]
+__all__ = ["convert", "merge_modules", "to_rtlil", "to_verilog"]
 
 _DROPPED = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
 _LEAST_YOSYS = (0, 40)
@@ -25,11 +25,12 @@ _INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
 
 
 def convert(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> str:
-    """Convert a design to Verilog.
+    """Convert a design to Verilog: `to_rtlil`, then `to_verilog`."""
+    return to_verilog(to_rtlil(elaboratable, name, ports))
 
-    As `amaranth.back.verilog.convert`, but without the optimisation that yosys does on the way. That one
-    takes an AND with a constant mask apart into slices, for which a simulator needs many more instructions;
-    synthesis optimises anyway.
+
+def to_rtlil(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> str:
+    """Convert a design to RTLIL, the language of yosys itself, in which it reads a design soonest.
 
     Parameters
     ----------
@@ -37,7 +38,7 @@ def convert(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> 
     name : str
         Of the top module.
     ports : mapping
-        As for `amaranth.back.verilog.convert`.
+        As for `amaranth.back.rtlil.convert`.
 
     Returns
     -------
@@ -45,9 +46,29 @@ def convert(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> 
         The same design gives the same text.
     """
     library = ModuleLibrary()
-    text = rtlil.convert(elaboratable, name=name, ports=dict(ports), platform=library, emit_src=False)
+    text = str(rtlil.convert(elaboratable, name=name, ports=dict(ports), platform=library, emit_src=False))
     for shared, component in library.components.items():
         text += rtlil.convert(component, name=shared, emit_src=False)
+    return text
+
+
+def to_verilog(text: str) -> str:
+    """Convert a design from RTLIL to Verilog.
+
+    As `amaranth.back.verilog.convert`, but without the optimisation that yosys does on the way. That one
+    takes an AND with a constant mask apart into slices, for which a simulator needs many more instructions;
+    synthesis optimises anyway.
+
+    Parameters
+    ----------
+    text : str
+        From `to_rtlil`.
+
+    Returns
+    -------
+    str
+        The same text gives the same text.
+    """
     removals = " ".join(f"-remove {attribute}" for attribute in _DROPPED)
     script = (
         f"read_rtlil <<rtlil\n{text}\nrtlil\n"

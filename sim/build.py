@@ -3,18 +3,19 @@
 import dataclasses
 import hashlib
 import json
-import os
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import golden
 import hdl
 from hdl.config import CoreConfig
 from hdl.verilog import generate
+from sim.files import write_files
 from sim.verilate import build_verilog, cache_folder
 
-__all__ = ["build_core", "core_verilog"]
+__all__ = ["build_core", "core_description", "core_verilog"]
 
 
 def build_core(config: CoreConfig, *, waves: bool = False) -> Path:
@@ -44,17 +45,25 @@ def build_core(config: CoreConfig, *, waves: bool = False) -> Path:
     return build_verilog(core_verilog(config), constants, waves=waves)
 
 
-@cache
 def core_verilog(config: CoreConfig) -> str:
     """The Verilog of a core; kept in the cache directory as long as no source of the hardware changes."""
+    return _generated(config)[0]
+
+
+def core_description(config: CoreConfig) -> dict[str, Any]:
+    """What `hdl.verilog.generate` says of a core; kept as its Verilog is."""
+    description: dict[str, Any] = json.loads(_generated(config)[1])
+    return description
+
+
+@cache
+def _generated(config: CoreConfig) -> tuple[str, str]:
     path = cache_folder() / f"core-{_key(config)}.v"
-    if path.exists():
-        return path.read_text()
-    text, _ = generate(config)
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    partial.write_text(text)
-    partial.replace(path)
-    return text
+    beside = path.with_suffix(".json")
+    if not (path.exists() and beside.exists()):
+        text, description = generate(config)
+        write_files({path: text, beside: json.dumps(description)})
+    return path.read_text(), beside.read_text()
 
 
 def _key(config: CoreConfig) -> str:

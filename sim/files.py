@@ -1,0 +1,33 @@
+"""Files that are written whole or not at all."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["write_files"]
+
+
+def write_files(texts: Mapping[Path, str]) -> None:
+    """Write files so that nobody ever finds half of one, and an error leaves the old ones as they were.
+
+    Each text goes to a file beside its place, which takes the place when all have been written.
+
+    Parameters
+    ----------
+    texts : mapping of Path to str
+        All of the paths in folders that exist.
+
+    Raises
+    ------
+    OSError
+        As writing or renaming fails.
+    """
+    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in texts}
+    try:
+        for path, text in texts.items():
+            partial[path].write_text(text, encoding="utf-8", newline="\n")
+        for path, unfinished in partial.items():
+            unfinished.replace(path)
+    finally:
+        for unfinished in partial.values():
+            unfinished.unlink(missing_ok=True)
