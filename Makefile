@@ -33,11 +33,16 @@ demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden m
 
 .PHONY: test
 test: $(STAMP) ## every test but those marked long
-	$(BIN)/python -m pytest -n $(JOBS) -m "not long"
+	$(BIN)/python -m pytest -n $(JOBS) -m "not long and not icarus"
 
 .PHONY: test-long
-test-long: $(STAMP) ## every test
-	$(BIN)/python -m pytest -n $(JOBS)
+test-long: $(STAMP) ## every test but those of Icarus Verilog
+	$(BIN)/python -m pytest -n $(JOBS) -m "not icarus"
+
+.PHONY: test-icarus
+test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
+	@.ci/prerequisites --icarus $(PYTHON)
+	$(BIN)/python -m pytest -n $(JOBS) -m "icarus and not long"
 
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error

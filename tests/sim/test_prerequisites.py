@@ -13,7 +13,7 @@ SCRIPT = ROOT / ".ci" / "prerequisites"
 PROGRAMS = ("make", "perl", "c++", "python3")
 
 
-def check(folder, *, without=(), fakes=None):
+def check(folder, *options, without=(), fakes=None):
     """Run the check with a PATH that has the prerequisites but some, and fakes for others."""
     for name in PROGRAMS:
         if name not in without:
@@ -24,7 +24,11 @@ def check(folder, *, without=(), fakes=None):
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
     result = subprocess.run(
-        ["/bin/sh", str(SCRIPT)], env={"PATH": str(folder)}, capture_output=True, text=True, check=False
+        ["/bin/sh", str(SCRIPT), *options],
+        env={"PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return result.returncode, result.stderr
 
@@ -51,6 +55,18 @@ def test_all_that_is_missing_is_named_at_once(tmp_path):
     code, message = check(tmp_path, without=PROGRAMS)
     assert code == 1
     assert [line.rpartition(" ")[2] for line in message.splitlines()] == ["make", "perl", "g++", "python3"]
+
+
+def test_icarus_is_asked_for_by_an_option_alone(tmp_path):
+    message = (
+        "openwmma needs iverilog (Icarus Verilog, a second simulator); "
+        "on Debian or Ubuntu: apt-get install iverilog\n"
+    )
+    for name in ("plain", "one", "two"):
+        (tmp_path / name).mkdir()
+    assert check(tmp_path / "plain") == (0, "")
+    assert check(tmp_path / "one", "--icarus") == (1, message)
+    assert check(tmp_path / "two", "--icarus", "python3", fakes={"iverilog": "#!/bin/sh\n"}) == (0, "")
 
 
 def test_an_old_python_is_named_with_its_version(tmp_path):
