@@ -30,6 +30,8 @@ class Evaluation:
         Of the variables; in ``.shared`` from zero on.
     shared_base : int
         Generic address of the first byte of shared memory.
+    checked : bool
+        Whether a multiply or store is refused fragments that are not its own.
 
     Attributes
     ----------
@@ -46,13 +48,15 @@ class Evaluation:
         allocation: Allocation,
         addresses: Mapping[str, int],
         shared_base: int,
+        *,
+        checked: bool = True,
     ) -> None:
         self.source = source
         self.arguments = arguments
         self.allocation = allocation
         self.addresses = addresses
         self.shared_base = shared_base
-        self.provenance = Provenance(source)
+        self.provenance = Provenance(source, checked=checked)
         self.commands: list[Work] = []
         self._values: dict[str, int] = {}
 

@@ -47,7 +47,12 @@ class MatrixStatement:
 
 
 def decode_matrix_statement(
-    statement: Statement, source: Source, version: tuple[int, int], variables: Mapping[str, Variable]
+    statement: Statement,
+    source: Source,
+    version: tuple[int, int],
+    variables: Mapping[str, Variable],
+    *,
+    raw: bool = False,
 ) -> MatrixStatement:
     """Check a statement whose opcode is one of `MNEMONICS`.
 
@@ -60,6 +65,8 @@ def decode_matrix_statement(
         PTX ISA version.
     variables : mapping of str to Variable
         Those that may be an address.
+    raw : bool
+        Whether the entry names machine registers; see `golden.ptx.raw`.
 
     Raises
     ------
@@ -68,7 +75,7 @@ def decode_matrix_statement(
         the wrong form, number or width.
     """
     try:
-        instruction = parse_qualifiers(statement.opcode, ptx_version=version)
+        instruction = parse_qualifiers(statement.opcode, ptx_version=None if raw else version)
     except IllegalInstruction as error:
         raise source.error(statement.location, str(error)) from error
     operands = statement.operands
@@ -80,7 +87,7 @@ def decode_matrix_statement(
             instruction=instruction,
             fragments={
                 instruction.use: _fragment(
-                    source, operands[0], instruction, instruction.use, instruction.type
+                    source, operands[0], instruction, instruction.use, instruction.type, raw=raw
                 )
             },
             destination=instruction.use,
@@ -94,7 +101,7 @@ def decode_matrix_statement(
         return MatrixStatement(
             statement=statement,
             instruction=instruction,
-            fragments={"d": _fragment(source, operands[1], instruction, "d", instruction.type)},
+            fragments={"d": _fragment(source, operands[1], instruction, "d", instruction.type, raw=raw)},
             destination=None,
             base=base,
             offset=offset,
@@ -111,7 +118,7 @@ def decode_matrix_statement(
         statement=statement,
         instruction=instruction,
         fragments={
-            use: _fragment(source, operand, instruction, use, type_)
+            use: _fragment(source, operand, instruction, use, type_, raw=raw)
             for (use, type_), operand in zip(types.items(), operands, strict=True)
         },
         destination="d",
@@ -153,12 +160,12 @@ def _require_count(statement: Statement, source: Source, what: str, least: int, 
 
 
 def _fragment(
-    source: Source, operand: Operand, instruction: Instruction, use: Use, type_: str
+    source: Source, operand: Operand, instruction: Instruction, use: Use, type_: str, *, raw: bool
 ) -> tuple[Register, ...]:
     name = f"fragment {use} of .{type_} in .{instruction.shape}"
     if not isinstance(operand, Vector):
         raise source.error(operand.location, f"{name} must be a vector of registers in braces")
-    bits = max(32, FORMATS[type_].bits)
+    bits = 32 if raw else max(32, FORMATS[type_].bits)
     count = fragment(use, type_, instruction.shape).registers * 32 // bits
     registers = []
     for element in operand.elements:

@@ -27,6 +27,7 @@ class _ModuleParser:
         self._cursor = Cursor(source)
         self._variables: dict[str, Variable] = {}
         self._entries: list[EntryDefinition] = []
+        self._pragmas: set[str] = set()
 
     def parse(self) -> Module:
         cursor = self._cursor
@@ -98,6 +99,7 @@ class _ModuleParser:
         if any(entry.name == name.text for entry in self._entries):
             raise cursor.error(name, f"entry {name.text} is already defined")
         parameters = self._parameters() if cursor.accept("(") else []
+        self._pragmas.clear()
         while cursor.next.text in _TUNINGS or cursor.sees(".pragma"):
             self._tuning(cursor.advance())
         body = Body(cursor)
@@ -112,6 +114,7 @@ class _ModuleParser:
             }
             | body.variables,
             location=name.location,
+            pragmas=frozenset(self._pragmas),
         )
         self._require_declared(entry)
         self._entries.append(entry)
@@ -119,12 +122,19 @@ class _ModuleParser:
     def _tuning(self, directive: Token) -> None:
         cursor = self._cursor
         if directive.text == ".pragma":
-            cursor.skip_statement()
+            self._pragma()
             return
         for index in range(_TUNINGS[directive.text]):
             if index and not cursor.accept(","):
                 break
             cursor.integer("a number")
+
+    def _pragma(self) -> None:
+        cursor = self._cursor
+        while not cursor.accept(";"):
+            token = cursor.expect_kind("string", "a string")
+            self._pragmas.add(token.text.strip('"'))
+            cursor.accept(",")
 
     def _parameters(self) -> list[Parameter]:
         cursor = self._cursor

@@ -10,6 +10,7 @@ from golden.ptx.matrix_action import matrix_action
 from golden.ptx.opcodes import decode_scalar_statement
 from golden.ptx.operands import Context
 from golden.ptx.parser import parse_syntax
+from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
 from golden.ptx.scalar_types import float_bits
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.syntax import EntryDefinition, Module, Parameter, Variable
@@ -52,8 +53,11 @@ class Entry:
         self.parameters = definition.parameters
         self._source = module.source
         self._definition = definition
+        self._raw = RAW_REGISTERS in definition.pragmas
         matrix = {
-            index: decode_matrix_statement(statement, module.source, module.version, definition.variables)
+            index: decode_matrix_statement(
+                statement, module.source, module.version, definition.variables, raw=self._raw
+            )
             for index, statement in enumerate(definition.statements)
             if statement.opcode[0] in MNEMONICS
         }
@@ -61,7 +65,9 @@ class Entry:
             source=module.source,
             entry=definition,
             parameters={parameter.name: parameter for parameter in definition.parameters},
-            fragments=fragment_registers(definition.statements, matrix),
+            fragments=raw_registers(definition.statements)
+            if self._raw
+            else fragment_registers(definition.statements, matrix),
         )
         self._steps = tuple(
             Step(
@@ -72,7 +78,11 @@ class Entry:
             )
             for index, statement in enumerate(definition.statements)
         )
-        self._allocation = allocate(definition, matrix, context.fragments)
+        self._allocation = (
+            allocate_raw(module.source, matrix, context.fragments)
+            if self._raw
+            else allocate(definition, matrix, context.fragments)
+        )
         self.registers = self._allocation.registers
         named = named_variables(definition)
         self.variables = tuple(variable for variable in named if variable.space == "global")
@@ -139,7 +149,12 @@ class Entry:
             )
         addresses = {**self._shared, **self._addresses(arguments)}
         evaluation = Evaluation(
-            self._source, self._patterns(arguments), self._allocation, addresses, shared.start
+            self._source,
+            self._patterns(arguments),
+            self._allocation,
+            addresses,
+            shared.start,
+            checked=not self._raw,
         )
         return merged(run(evaluation, self._steps, step_limit))
 

@@ -65,10 +65,13 @@ class Provenance:
     ----------
     source : Source
         For messages.
+    checked : bool
+        Whether anything is refused; otherwise every register fits everywhere, written or not.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, checked: bool = True) -> None:
         self._source = source
+        self._checked = checked
         self._origins: dict[str, _Origin] = {}
 
     def fill(self, register: Register) -> None:
@@ -131,6 +134,8 @@ class Provenance:
 
     def _origin(self, register: Register) -> _Origin:
         origin = self._origins.get(register.key)
+        if not self._checked:
+            return _Origin(None, 0, register.location.line)
         if origin is None:
             raise self._source.error(register.location, f"{register.name} is read before it is written")
         return origin

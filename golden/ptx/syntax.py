@@ -195,6 +195,8 @@ class EntryDefinition:
         Those declared in the module before the entry, and in the entry, in this order.
     location : Location
         Of its name.
+    pragmas : frozenset of str
+        The strings of the ``.pragma`` directives between its parameters and its body.
     """
 
     name: str
@@ -203,6 +205,7 @@ class EntryDefinition:
     labels: Mapping[str, int]
     variables: Mapping[str, Variable]
     location: Location
+    pragmas: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
