@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from golden.memory import Memory
 from hdl.command import COMMAND_WORDS
 
-__all__ = ["BusTiming", "HostRefusal", "Simulation", "SimulationError"]
+__all__ = ["BusTiming", "BusWaits", "HostRefusal", "Simulation", "SimulationError"]
 
 
 class SimulationError(RuntimeError):
@@ -53,6 +53,31 @@ class BusTiming:
             raise ValueError(f"Stall must be from 0 to 224 chances of 256, not {self.stall}")
 
 
+@dataclass(frozen=True, kw_only=True)
+class BusWaits:
+    """How often one side of the simulated core kept the other waiting, from its reset on.
+
+    Parameters
+    ----------
+    read_address, write_address, write_data : int
+        Cycles in which the memory did not take what the core offered.
+    read_data : int
+        Cycles in which the core did not take what the memory offered.
+    read_gap, write_response : int
+        Cycles in which the memory held read data or a write response back after its latency.
+    queue : int
+        Polls of the host that found the queue full while it had commands to push.
+    """
+
+    read_address: int
+    read_data: int
+    read_gap: int
+    write_address: int
+    write_data: int
+    write_response: int
+    queue: int
+
+
 class _Outcome(IntEnum):
     DONE = 0
     FAULT = 1
@@ -70,6 +95,10 @@ class _MemoryParameters(ctypes.Structure):
         ("stall", ctypes.c_uint32),
         ("seed", ctypes.c_uint32),
     )
+
+
+class _Waits(ctypes.Structure):
+    _fields_ = tuple((field.name, ctypes.c_uint64) for field in fields(BusWaits))
 
 
 class Simulation:
@@ -122,6 +151,12 @@ class Simulation:
     def cycles(self) -> int:
         """Clock cycles simulated so far."""
         return int(self._library.openwmma_cycles(self._handle()))
+
+    @property
+    def waits(self) -> BusWaits:
+        """How often memory, core and host waited for each other so far."""
+        waits = self._library.openwmma_waits(self._handle())
+        return BusWaits(**{field.name: getattr(waits, field.name) for field in fields(BusWaits)})
 
     def read(self, address: int, count: int = 1) -> NDArray[np.uint32]:
         """Read successive host registers.
@@ -232,6 +267,7 @@ def _load(path: Path) -> ctypes.CDLL:
         "openwmma_create": (pointer, (pointer, u64, ctypes.c_char_p)),
         "openwmma_destroy": (None, (pointer,)),
         "openwmma_cycles": (u64, (pointer,)),
+        "openwmma_waits": (_Waits, (pointer,)),
         "openwmma_set_slave_error": (None, (pointer, u64, u64)),
         "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),
         "openwmma_write": (ctypes.c_int, (pointer, pointer, pointer, u32)),

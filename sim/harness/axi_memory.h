@@ -36,6 +36,17 @@ struct MemoryParameters {
     std::uint32_t seed;           // of those chances
 };
 
+// Cycles in which one side kept the other waiting, by channel; plain data, read by Python.
+struct Waits {
+    std::uint64_t read_address = 0;    // the memory did not take a read address
+    std::uint64_t read_data = 0;       // the core did not take read data
+    std::uint64_t read_gap = 0;        // the memory had read data due and held it back
+    std::uint64_t write_address = 0;   // the memory did not take a write address
+    std::uint64_t write_data = 0;      // the memory did not take written data
+    std::uint64_t write_response = 0;  // the memory had a write response due and held it back
+    std::uint64_t queue = 0;           // the host had a command and found the queue full
+};
+
 class ProtocolError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
@@ -105,6 +116,7 @@ class AxiMemory {
 
     // Takes what is transferred at this clock edge.
     void observe(const Vopenwmma_core &top) {
+        count_waits(top);
         observe_read_address(top);
         observe_write_address(top);
         observe_write_data(top);
@@ -121,6 +133,7 @@ class AxiMemory {
         slave_error_size_ = size;
     }
 
+    const Waits &waits() const { return waits_; }
     std::size_t reads_under_way() const { return reads_.size(); }
     std::size_t writes_under_way() const { return writes_.size() + responses_.size(); }
 
@@ -142,6 +155,15 @@ class AxiMemory {
         random_ ^= random_ >> 7;
         random_ ^= random_ << 17;
         return ((random_ >> 32) & 255) < memory_.stall;
+    }
+
+    void count_waits(const Vopenwmma_core &top) {
+        waits_.read_address += top.m_axi_arvalid && !top.m_axi_arready;
+        waits_.read_data += top.m_axi_rvalid && !top.m_axi_rready;
+        waits_.read_gap += !read_offered_ && !reads_.empty() && now_ >= reads_.front().due;
+        waits_.write_address += top.m_axi_awvalid && !top.m_axi_awready;
+        waits_.write_data += top.m_axi_wvalid && !top.m_axi_wready;
+        waits_.write_response += !write_offered_ && !responses_.empty() && now_ >= responses_.front().due;
     }
 
     Response respond(Address address, Address count) const {
@@ -272,6 +294,7 @@ class AxiMemory {
     }
 
     MemoryParameters memory_;
+    Waits waits_;
     std::uint64_t random_;
     std::uint64_t now_ = 0;
     Address slave_error_base_ = 0;

@@ -76,7 +76,11 @@ class Host {
     bool queue(const std::uint32_t *words, std::uint32_t commands) {
         using namespace configuration;
         for (std::uint32_t pushed = 0; pushed < commands;) {
-            const std::uint32_t value = poll([](std::uint32_t status) { return status & (STATUS_FAULT | STATUS_FREE); }, "a full queue", 1);
+            const auto has_room = [this](std::uint32_t status) {
+                full_polls_ += !(status & STATUS_FREE);
+                return status & (STATUS_FAULT | STATUS_FREE);
+            };
+            const std::uint32_t value = poll(has_room, "a full queue", 1);
             if (value & STATUS_FAULT) return false;
             const std::uint32_t free = (value & STATUS_FREE) / (STATUS_FREE & (0U - STATUS_FREE));
             const std::uint32_t count = free < commands - pushed ? free : commands - pushed;
@@ -93,6 +97,9 @@ class Host {
         const auto stopped = [](std::uint32_t status) { return (status & STATUS_FAULT) || !(status & STATUS_BUSY); };
         return !(poll(stopped, "the commands", QUEUE_DEPTH + 1) & STATUS_FAULT);
     }
+
+    // How often the status register said that the queue was full while commands waited to be pushed.
+    std::uint64_t full_polls() const { return full_polls_; }
 
   private:
     std::uint32_t status() {
@@ -128,6 +135,7 @@ class Host {
     Simulation &simulation_;
     std::vector<std::uint32_t> addresses_;
     std::vector<std::uint32_t> values_;
+    std::uint64_t full_polls_ = 0;
 };
 
 }  // namespace openwmma

@@ -64,6 +64,18 @@ def test_bursts_copy_memory_whatever_its_timing(simulate, memory, stall, latency
     np.testing.assert_array_equal(memory.data[0x2000:0x3000], wanted)
 
 
+def test_the_waits_of_each_channel_are_counted(simulate):
+    """A memory that never stalls keeps nobody waiting; one that does, stalls on every channel."""
+    pages = [copy(BASE + offset, BASE + 0x2000 + offset) for offset in range(0, 4096, 256)]
+    prompt, slow = simulate(stall=0), simulate(stall=100)
+    for simulation in (prompt, slow):
+        assert simulation.execute(pages)
+    channels = ("read_address", "read_gap", "write_address", "write_data", "write_response")
+    assert [getattr(prompt.waits, channel) for channel in channels] == [0] * 5
+    assert all(getattr(slow.waits, channel) > 0 for channel in channels)
+    assert slow.waits.queue > 0  # the copier has room for one command
+
+
 @pytest.mark.parametrize("stall", [0, 150])
 @pytest.mark.parametrize("data_bits", [64, 256, 512])
 def test_every_width_of_the_bus_copies_the_same(memory, data_bits, stall):
