@@ -1,0 +1,1 @@
+"""What is run for minutes or hours: searches for faults, and measures of what the tests have seen."""

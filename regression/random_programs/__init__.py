@@ -1,0 +1,1 @@
+"""Random programs on the Verilated core and on the golden model, shrunk and saved where they differ."""

@@ -1,0 +1,190 @@
+"""Runs commands that must fault among others that must not, on a core and on the golden machine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from golden.commands import Command, Store
+from golden.faults import Cause, Fault
+from golden.lines import gather_lines
+from golden.warp import GoldenMachine
+from hdl.command import encode
+from hdl.control.host import REGISTERS
+from regression.random_programs.generator import make_program
+from regression.random_programs.illegal import Illegal, illegal_commands
+from regression.random_programs.program import Program
+from sim.machine import RtlMachine
+from sim.simulation import BusTiming
+
+__all__ = ["FaultSession", "FaultVerdict"]
+
+_PAGE = 4096
+_SHARED_COMPARED = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultVerdict:
+    """What came of one illegal command.
+
+    Parameters
+    ----------
+    illegal : Illegal
+    mode : {"serial", "overlapped"}
+    difference : str or None
+    """
+
+    illegal: Illegal
+    mode: str
+    difference: str | None
+
+
+class FaultSession:
+    """A core and a golden machine that go on from fault to fault.
+
+    Parameters
+    ----------
+    preset : str
+        Of `hdl.config.PRESETS`.
+    seed : int
+    """
+
+    def __init__(self, preset: str, seed: int) -> None:
+        self._program: Program = make_program(preset, seed, multiplies=6)
+        self._config = self._program.config
+        self._random = np.random.default_rng((seed, 1))
+        self._seed = seed
+        self._golden: GoldenMachine = self._program.golden()
+        timing = BusTiming(
+            latency=int(self._random.integers(1, 40)), stall=int(self._random.integers(0, 100))
+        )
+        self._rtl = RtlMachine(self._config, self._program.fresh_memory(), timing=timing)
+        self._executed = 0
+
+    def run(self, on_verdict: Callable[[FaultVerdict], None]) -> None:
+        """Run every way to a fault once, command by command and overlapped in turn.
+
+        Parameters
+        ----------
+        on_verdict : callable
+            Called after each.
+        """
+        for command in self._program.commands:
+            self._golden.execute(command)
+        self._rtl.execute_batch(self._program.commands)
+        self._executed = len(self._program.commands)
+        for mode in ("serial", "overlapped"):
+            for illegal in illegal_commands(self._random, self._config, self._golden.memory, self._seed):
+                on_verdict(FaultVerdict(illegal=illegal, mode=mode, difference=self._run(illegal, mode)))
+
+    def close(self) -> None:
+        """Close both machines."""
+        self._rtl.close()
+        self._golden.close()
+
+    def _run(self, illegal: Illegal, mode: str) -> str | None:
+        before, after = self._neighbours(), self._neighbours()
+        for command in before:
+            self._golden.execute(command)
+        self._rtl.simulation.set_slave_error(*(illegal.marked or (0, 0)))
+        self._set_serial(serial=mode == "serial")
+        words = [*(encode(command) for command in before), illegal.words, *(encode(item) for item in after)]
+        if self._rtl.execute_words(words):
+            return "the core executed it"
+        progress = int(self._rtl.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
+        cause, index = self._rtl.clear_fault()
+        self._rtl.simulation.set_slave_error(0, 0)
+        expected_index = self._executed + len(before)
+        golden_cause = self._golden_cause(illegal)
+        self._executed = expected_index
+        if golden_cause is not illegal.cause:
+            return f"golden says {golden_cause.name}, expected was {illegal.cause.name}"
+        if (cause, index) != (illegal.cause, expected_index):
+            return f"cause {cause.name} at {index}, expected {illegal.cause.name} at {expected_index}"
+        if isinstance(illegal.command, Store) and illegal.cause >= Cause.READ_SLAVE_ERROR:
+            bursts = _bursts_before(illegal, self._exists)
+            if progress != bursts:
+                return f"progress {progress}, but the memory took {bursts} bursts before the first it refused"
+        if illegal.cause < Cause.READ_SLAVE_ERROR or mode == "serial":
+            return self._state_difference()
+        self._resynchronise()
+        return None
+
+    def _neighbours(self) -> tuple[Command, ...]:
+        """Some commands of the program, which are legal at any time."""
+        commands = self._program.commands
+        start = int(self._random.integers(len(commands) - 6))
+        return commands[start : start + int(self._random.integers(1, 6))]
+
+    def _golden_cause(self, illegal: Illegal) -> Cause:
+        """What the golden machine says, which knows neither words in no table nor slave errors."""
+        if illegal.command is None:
+            return Cause.ILLEGAL_INSTRUCTION
+        if illegal.marked is not None:
+            if isinstance(illegal.command, Store):
+                address, size = illegal.marked
+                kept = self._golden.memory.read(address, size)
+                self._golden.execute(illegal.command)
+                self._golden.memory.write(address, kept)
+            return illegal.cause
+        try:
+            self._golden.execute(illegal.command)
+        except Fault as fault:
+            return fault.cause
+        raise AssertionError(f"the golden machine executed {illegal.command}")
+
+    def _exists(self, illegal: Illegal, address: int) -> bool:
+        """Whether memory takes the byte at an address of the command."""
+        assert isinstance(illegal.command, Store)
+        if illegal.marked is not None and illegal.marked[0] <= address < sum(illegal.marked):
+            return False
+        if illegal.command.instruction.space == "shared":
+            return address < self._config.shared_bytes
+        return self._golden.memory.contains(address, 1)
+
+    def _set_serial(self, *, serial: bool) -> None:
+        self._rtl.simulation.write(REGISTERS["MODE"], np.array([int(serial)], dtype=np.uint32))
+
+    def _state_difference(self) -> str | None:
+        if self._rtl.counters.instructions != self._executed:
+            return f"the core counts {self._rtl.counters.instructions} commands, not {self._executed}"
+        if not np.array_equal(self._rtl.read_registers(), self._golden.read_registers()):
+            return "a register was changed"
+        if not np.array_equal(self._rtl.memory.data, self._golden.memory.data):
+            return "memory was changed"
+        ours, theirs = self._golden.shared, self._rtl.shared
+        if ours is not None and theirs is not None:
+            place = ours.base
+            if not np.array_equal(ours.read(place, _SHARED_COMPARED), theirs.read(place, _SHARED_COMPARED)):
+                return "shared memory was changed"
+        return None
+
+    def _resynchronise(self) -> None:
+        """Commands behind a failure on the bus may have been executed: begin anew from the golden state."""
+        self._rtl.write_registers(0, self._golden.read_registers())
+        np.copyto(self._rtl.memory.data, self._golden.memory.data)
+        if self._golden.shared is not None and self._rtl.shared is not None:
+            base = self._golden.shared.base
+            self._rtl.shared.write(base, self._golden.shared.read(base, self._golden.shared.size))
+
+
+def _bursts_before(illegal: Illegal, exists: Callable[[Illegal, int], bool]) -> int:
+    """How many bursts of a store go well before the first that memory refuses."""
+    command = illegal.command
+    assert isinstance(command, Store)
+    runs: list[tuple[int, int]] = []
+    for address, count in gather_lines(command.instruction, command.address, command.stride):
+        if runs and sum(runs[-1]) == address:
+            runs[-1] = (runs[-1][0], runs[-1][1] + count)
+        else:
+            runs.append((address, count))
+    bursts = []
+    for address, count in runs:
+        split = min(count, -address % _PAGE or count)
+        bursts += [(address, split), (address + split, count - split)]
+    taken = [all(exists(illegal, place) for place in range(*_span(*burst))) for burst in bursts if burst[1]]
+    return taken.index(False)
+
+
+def _span(address: int, count: int) -> tuple[int, int]:
+    return address, address + count

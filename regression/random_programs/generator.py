@@ -1,0 +1,258 @@
+"""Makes random programs that are legal: multiplies with their operands, and commands that get in their way."""
+
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.formats import FORMATS, FloatFormat
+from golden.instruction_set import (
+    LAYOUTS,
+    Layout,
+    LoadInstruction,
+    MmaInstruction,
+    Shape,
+    StoreInstruction,
+    Use,
+)
+from golden.layouts import fragment
+from golden.lines import matrix_to_lines
+from hdl.config import PRESETS, CoreConfig
+from regression.random_programs.choices import (
+    PLACES,
+    Access,
+    Deck,
+    accesses_of,
+    multiplies_of,
+    operand_types,
+    place_in,
+)
+from regression.random_programs.image import HOT_BYTES, Image, draw_across, draw_stride, span
+from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
+from regression.random_programs.program import (
+    BLOCK_BYTES,
+    SHARED_WINDOW,
+    Program,
+    block_load,
+    block_store,
+)
+from sim.buffers import BASE
+from sim.simulation import BusTiming
+
+__all__ = ["MULTIPLIES", "make_program"]
+
+MULTIPLIES: Final = 48
+"""Multiplies with operands of their own in a program."""
+
+_INTERFERENCE: Final = 0.15
+"""How likely any command is followed by one that has nothing to do with it."""
+
+_CARRIER_SHAPE: Final = Shape(8, 8, 32)
+
+_TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
+"""Latency and stall of global memory."""
+
+
+def make_program(preset: str, seed: int, number: int = 0, multiplies: int = MULTIPLIES) -> Program:
+    """Make one program of a run.
+
+    Parameters
+    ----------
+    preset : str
+        Of `hdl.config.PRESETS`.
+    seed, number : int
+        Of the run, and of the program in it. The programs of a run together go through all instructions,
+        places and kinds of operands evenly.
+    multiplies : int
+        With operands of their own; about eight commands each.
+
+    Returns
+    -------
+    Program
+        The same for the same arguments.
+    """
+    maker = _Maker(PRESETS[preset], seed, number, multiplies)
+    latency, stall = _TIMINGS[number % len(_TIMINGS)]
+    commands = tuple(maker.commands(multiplies))
+    room = BLOCK_BYTES * maker.config.registers // 8 + SHARED_WINDOW
+    return Program(
+        preset=preset,
+        seed=(seed, number),
+        timing=BusTiming(latency=latency, stall=stall, seed=number + 1),
+        memory=maker.image.finished(room),
+        commands=commands,
+    )
+
+
+class _Maker:
+    """What is known while a program is made."""
+
+    def __init__(self, config: CoreConfig, seed: int, number: int, multiplies: int) -> None:
+        self.config = config
+        self.random: Generator = np.random.default_rng((seed, number))
+        self.image = Image(self.random)
+        dealt = number * multiplies
+        self._multiplies = Deck(multiplies_of(config), seed, dealt)
+        self._float_kinds = Deck(FLOAT_KINDS, seed, dealt)
+        self._integer_kinds = Deck(INTEGER_KINDS, seed, dealt)
+        places = PLACES if config.shared_bytes else PLACES[::2]
+        self._accesses = Deck(
+            [(access, place) for access in accesses_of(config) for place in places], seed, dealt
+        )
+
+    def commands(self, multiplies: int) -> Iterator[Command]:
+        """First every register and the hot on-chip memory get a value; then come the multiplies."""
+        blocks = HOT_BYTES // BLOCK_BYTES
+        for register in range(0, self.config.registers, 8):
+            yield block_load(register, BASE + BLOCK_BYTES * int(self.random.integers(blocks)))
+        for place in range(0, min(SHARED_WINDOW, self.config.shared_bytes), BLOCK_BYTES):
+            yield block_store(8 * int(self.random.integers(self.config.registers // 8)), place, "shared")
+        # Two streams take turns command by command, so that units are at work for both.
+        halves = 2 if self.config.registers >= 64 else 1
+        streams = [self._stream(half, halves, multiplies // halves) for half in range(halves)]
+        while streams:
+            stream = streams[self.random.integers(len(streams))]
+            command = next(stream, None)
+            if command is None:
+                streams.remove(stream)
+                continue
+            yield command
+            if self.random.random() < _INTERFERENCE:
+                yield self._interference()
+
+    def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command]:
+        for _ in range(multiplies):
+            yield from self._multiply(half, halves)
+
+    def _multiply(self, half: int, halves: int) -> Iterator[Command]:
+        """Loads of operands, a multiply, and the store of its result to a place of its own."""
+        instruction = self._multiplies.deal()
+        is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
+        kind = (self._float_kinds if is_float else self._integer_kinds).deal()
+        matrices = dict(zip(("a", "b", "c"), draw_operands(self.random, instruction, kind), strict=True))
+        sizes = {
+            use: fragment(use, name, instruction.shape).registers
+            for use, name in operand_types(instruction).items()
+        }
+        registers = self._registers(sizes, half, halves)
+        carriers = {use: self._carrier(instruction, use) for use in sizes}
+        blocks = self.random.permutation(SHARED_WINDOW // BLOCK_BYTES // halves) * halves + half
+        loads = []
+        for use, block in zip(matrices, blocks.tolist(), strict=False):
+            load = carriers[use]
+            staging = half * (self.config.registers // halves)
+            lines = carried_lines(instruction, use, load, matrices[use])
+            moves, found = self._bring(load, registers[use], lines, staging, BLOCK_BYTES * block)
+            yield from moves
+            loads.append(found)
+        for index in self.random.permutation(3).tolist():
+            yield loads[index]
+        yield Mma(instruction, **registers)
+        yield self._store(carriers["d"], registers["d"])
+
+    def _carrier(self, instruction: MmaInstruction, use: Use) -> Access:
+        """The load or store of an operand; raw ``mma`` borrows that of s4, whose fragments have its bytes."""
+        shape, name = instruction.shape, operand_types(instruction)[use]
+        layouts: dict[str, Layout] = {"a": instruction.a_layout, "b": instruction.b_layout}
+        if instruction.mnemonic == "mma":
+            shape, name = _CARRIER_SHAPE, "s32" if use in "cd" else "s4"
+        layout = layouts.get(use) or LAYOUTS[self.random.integers(2)]
+        if use == "d":
+            return StoreInstruction(layout=layout, shape=shape, type=name)
+        return LoadInstruction(use=use, layout=layout, shape=shape, type=name)
+
+    def _registers(self, sizes: dict[Use, int], half: int, halves: int) -> dict[Use, int]:
+        """First registers of the operands: mostly apart from each other in a half of the register file."""
+        random, count = self.random, self.config.registers
+        if random.random() < 0.15:
+            return {use: int(random.integers(count - size + 1)) for use, size in sizes.items()}
+        room = count // halves
+        places: dict[Use, int] = {}
+        start = 0
+        for use in random.permutation(["a", "b", "c", "d"]).tolist():
+            places[use] = half * room + start
+            start += sizes[use]
+        if start < room:
+            shift = int(random.integers(room - start + 1))
+            places = {use: place + shift for use, place in places.items()}
+        if sizes["c"] == sizes["d"] and random.random() < 0.4:
+            places["d"] = places["c"]
+        return places
+
+    def _bring(
+        self, load: Access, register: int, lines: NDArray[Any], staging: int, target: int
+    ) -> tuple[list[Command], Load]:
+        """Put a matrix into memory; the commands that move it to where it is loaded from, and its load."""
+        random = self.random
+        assert isinstance(load, LoadInstruction)
+        place = PLACES[random.integers(4)] if self.config.shared_bytes else PLACES[2 * random.integers(2)]
+        stride = draw_stride(random, load)
+        size = span(load, stride)
+        moves: list[Command] = []
+        if "shared" in place and size <= BLOCK_BYTES:
+            source = self.image.place(BLOCK_BYTES, 256)
+            self.image.write_lines(load, source, stride, lines)
+            moves = [block_load(staging, source), block_store(staging, target, "shared")]
+            address = target + (self.config.shared_base if place == "generic to shared" else 0)
+        else:
+            place = PLACES[2 * random.integers(2)]
+            address = self._global_place(load, size)
+            self.image.write_lines(load, address, stride, lines)
+        return moves, Load(cast(LoadInstruction, place_in(load, place)), register, address, stride)
+
+    def _store(self, store: Access, register: int) -> Store:
+        """Store a result where nothing else is ever stored, so that it is there to be compared."""
+        stride = draw_stride(self.random, store)
+        address = self._global_place(store, span(store, stride))
+        placed = place_in(store, PLACES[2 * self.random.integers(2)])
+        return Store(cast(StoreInstruction, placed), register, address, stride)
+
+    def _global_place(self, access: Access, size: int) -> int:
+        alignment = fragment(access.use, access.type, access.shape).size
+        return self.image.place(size, alignment, across=draw_across(self.random, access, size))
+
+    def _interference(self) -> Command:
+        """Any access in the hot memory, a fill, or a move, on any registers."""
+        random, registers = self.random, self.config.registers
+        kind = random.integers(10)
+        if kind < 6:
+            access, place = self._accesses.deal()
+            return self._hot_access(access, place)
+        count = int(random.integers(0, 9))
+        first = int(random.integers(registers - count + 1))
+        if kind < 8:
+            return Fill(
+                first, count, int(random.choice([0, 0x3C003C00, 0x3F800000, random.integers(1 << 32)]))
+            )
+        return Move(first, int(random.integers(registers - count + 1)), count)
+
+    def _hot_access(self, access: Access, place: str) -> Command:
+        random = self.random
+        layout = fragment(access.use, access.type, access.shape)
+        window = SHARED_WINDOW if "shared" in place else HOT_BYTES
+        stride = draw_stride(random, access)
+        if span(access, stride) > window:
+            stride = None
+        room = (window - span(access, stride)) // layout.size
+        base = {"shared": 0, "generic to shared": self.config.shared_base}.get(place, BASE)
+        address = base + layout.size * int(random.integers(room + 1))
+        last = self.config.registers - layout.registers
+        register = int(random.integers(last + 1))
+        if random.random() < 0.5:
+            register = register // layout.registers * layout.registers
+        placed = place_in(access, place)
+        if isinstance(placed, StoreInstruction):
+            return Store(placed, register, address, stride)
+        return Load(placed, register, address, stride)
+
+
+def carried_lines(
+    instruction: MmaInstruction, use: Use, carrier: Access, matrix: NDArray[Any]
+) -> NDArray[Any]:
+    """The bytes of an operand, line by line of the load that brings it."""
+    if instruction.mnemonic == "mma" and use in "ab":
+        return (matrix if use == "a" else matrix.T).astype(np.uint8)
+    return matrix_to_lines(matrix, carrier)

@@ -1,0 +1,262 @@
+"""Commands that must not be executed: every cause of a fault, and every way to it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from numpy.random import Generator
+
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.faults import Cause
+from golden.instruction_set import StoreInstruction
+from golden.layouts import fragment
+from golden.memory import Memory
+from hdl.command import encode
+from hdl.config import CoreConfig
+from regression.random_programs.choices import Deck, accesses_of, multiplies_of, operand_types, place_in
+from regression.random_programs.image import span
+from regression.random_programs.words import WORD_WAYS, illegal_words
+
+__all__ = ["WAYS", "Illegal", "illegal_commands"]
+
+_ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = MappingProxyType(
+    {
+        Cause.REGISTER_RANGE: ("fragment past the last register",),
+        Cause.MISALIGNED_ADDRESS: ("global", "shared", "generic to global", "generic to shared"),
+        Cause.SHORT_STRIDE: ("zero", "one fragment less", "one element less"),
+        Cause.MISALIGNED_STRIDE: ("one element more", "half a fragment more", "default"),
+        Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
+    }
+)
+_MEMORY_WAYS: Final = (
+    "before memory",
+    "past the end",
+    "across the end",
+    "past the shared memory",
+    "across the end of the shared memory",
+)
+
+
+def _all_ways() -> Iterator[tuple[Cause, str, str]]:
+    for kind, ways in WORD_WAYS.items():
+        yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for way in ways)
+    for kind in ("load", "store"):
+        for cause, ways in _ACCESS_WAYS.items():
+            # Every store can do without a stride; only loads have fragments for which the default is too short.
+            excluded = "default" if kind == "store" else ""
+            yield from ((cause, kind, way) for way in ways if way != excluded)
+    yield from (
+        (Cause.REGISTER_RANGE, "multiply", f"fragment {use} past the last register") for use in "dabc"
+    )
+    yield (Cause.REGISTER_RANGE, "fill", "destination past the last register")
+    for what in ("destination", "source"):
+        yield (Cause.REGISTER_RANGE, "move", f"{what} past the last register")
+    yield (Cause.READ_SLAVE_ERROR, "load", "marked bytes")
+    yield (Cause.WRITE_SLAVE_ERROR, "store", "marked bytes")
+    yield from ((Cause.READ_DECODE_ERROR, "load", way) for way in _MEMORY_WAYS)
+    yield from ((Cause.WRITE_DECODE_ERROR, "store", way) for way in _MEMORY_WAYS)
+
+
+WAYS: Final = tuple(_all_ways())
+"""Each cause, with the kind of command and the way in which it comes to it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Illegal:
+    """A command that must fault.
+
+    Parameters
+    ----------
+    cause : Cause
+        Expected.
+    kind, way : str
+        As in `WAYS`.
+    words : tuple of int
+    command : Command or None
+        None for words that stand for no command.
+    marked : (int, int) or None
+        Address and size of global memory that must answer with SLVERR.
+    """
+
+    cause: Cause
+    kind: str
+    way: str
+    words: tuple[int, ...]
+    command: Command | None
+    marked: tuple[int, int] | None = None
+
+
+def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed: int) -> list[Illegal]:
+    """One command for each of `WAYS` that the core leaves open, in random order.
+
+    Parameters
+    ----------
+    random : Generator
+    config : CoreConfig
+    memory : Memory
+        Global memory, larger than two pages.
+    seed : int
+        Of the instructions, which go round from one seed to the next.
+    """
+    maker = _Maker(random, config, memory, seed)
+    found = [illegal for way in WAYS if (illegal := maker.make(*way)) is not None]
+    return [found[index] for index in random.permutation(len(found))]
+
+
+class _Maker:
+    """Legal commands, and how to break them."""
+
+    def __init__(self, random: Generator, config: CoreConfig, memory: Memory, seed: int) -> None:
+        self._random = random
+        self._config = config
+        self._memory = memory
+        accesses = accesses_of(config)
+        loads = [item for item in accesses if not isinstance(item, StoreInstruction)]
+        stores = [item for item in accesses if isinstance(item, StoreInstruction)]
+        self._decks = {"load": Deck(loads, 1, 20 * seed), "store": Deck(stores, 1, 20 * seed)}
+        self._multiplies = Deck(multiplies_of(config), 1, 7 * seed)
+
+    def make(self, cause: Cause, kind: str, way: str) -> Illegal | None:
+        """A command of a kind that faults for a cause in a way; None where none can."""
+        if cause is Cause.ILLEGAL_INSTRUCTION:
+            legal = encode(self._multiply() if kind == "multiply" else self._access("load"))
+            if kind == "store":
+                legal = encode(self._access("store"))
+            words = illegal_words(self._random, self._config, kind, way, legal)
+            return (
+                None if words is None else Illegal(cause=cause, kind=kind, way=way, words=words, command=None)
+            )
+        marked = None
+        command: Command | None
+        if kind in ("load", "store"):
+            access = self._broken_access(cause, kind, way)
+            command = access
+            if access is not None and way == "marked bytes":
+                marked = self._marked(access)
+        else:
+            command = self._past_registers(kind, way)
+        if command is None:
+            return None
+        return Illegal(cause=cause, kind=kind, way=way, words=encode(command), command=command, marked=marked)
+
+    def _past_registers(self, kind: str, way: str) -> Command:
+        count = self._config.registers
+        if kind == "fill":
+            size = int(self._random.integers(2, 300))
+            return Fill(max(0, count + 1 - size), size, 1)
+        if kind == "move":
+            first, size = count - 3, 4
+            return Move(first, 0, size) if way.startswith("destination") else Move(0, first, size)
+        command = self._multiply()
+        use: Any = way.split()[1]
+        size = fragment(use, operand_types(command.instruction)[use], command.instruction.shape).registers
+        return replace(command, **{use: count - size + 1})
+
+    def _multiply(self) -> Mma:
+        return Mma(self._multiplies.deal(), d=0, a=8, b=16, c=24)
+
+    def _access(self, kind: str, place: str = "global") -> Load | Store:
+        """A legal access of the smallest stride; to the end of global memory, where programs do nothing."""
+        instruction = place_in(self._decks[kind].deal(), place)
+        quiet = self._memory.base + self._memory.size - 2 * 4096
+        base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
+        address = base + 1024 * int(self._random.integers(1, 4))
+        unit = self._unit(instruction)
+        default = instruction.shape.default_stride(instruction.use, instruction.layout)
+        stride = -(-default // unit) * unit
+        if isinstance(instruction, StoreInstruction):
+            return Store(instruction, 0, address, stride)
+        return Load(instruction, 0, address, stride)
+
+    def _unit(self, instruction: Any) -> int:
+        """Elements in as many bytes as a fragment has registers' worth; strides are multiples of it."""
+        layout = fragment(instruction.use, instruction.type, instruction.shape)
+        return max(1, layout.size * 8 // layout.element_bits)
+
+    def _broken_access(self, cause: Cause, kind: str, way: str) -> Load | Store | None:
+        if ("shared" in way) and not self._config.shared_bytes:
+            return None
+        for _ in range(200):
+            place = way if cause is Cause.MISALIGNED_ADDRESS else "global"
+            broken = self._break(cause, way, self._access(kind, place))
+            if broken is not None:
+                return broken
+        raise LookupError(f"no {kind} of this core has {cause.name} by {way}")
+
+    def _break(self, cause: Cause, way: str, access: Load | Store) -> Load | Store | None:
+        instruction = access.instruction
+        layout = fragment(instruction.use, instruction.type, instruction.shape)
+        default = instruction.shape.default_stride(instruction.use, instruction.layout)
+        unit, random = self._unit(instruction), self._random
+        stride = access.stride or default
+        if cause is Cause.REGISTER_RANGE:
+            return replace(access, register=self._config.registers - layout.registers + 1)
+        if cause is Cause.MISALIGNED_ADDRESS:
+            return replace(access, address=access.address + int(random.integers(1, layout.size)))
+        if cause is Cause.SHORT_STRIDE:
+            shorter = {"zero": 0, "one fragment less": default - unit, "one element less": default - 1}[way]
+            return replace(access, stride=shorter) if 0 <= shorter < default else None
+        if cause is Cause.MISALIGNED_STRIDE:
+            longer = {
+                "one element more": stride + 1,
+                "half a fragment more": stride + unit // 2,
+                "default": default,
+            }[way]
+            if longer % unit == 0:
+                return None
+            return replace(access, stride=None if way == "default" else longer)
+        if cause is Cause.ADDRESS_RANGE:
+            return self._beyond_addresses(way, access, layout.size)
+        return self._beyond_memory(way, access)
+
+    def _beyond_addresses(self, way: str, access: Load | Store, size: int) -> Load | Store | None:
+        end = 1 << self._config.address_bits
+        extent = span(access.instruction, access.stride)
+        if way == "wide stride":
+            unit = self._unit(access.instruction)
+            wide = ((1 << 32) - 1) // unit * unit
+            beyond = access.address + span(access.instruction, wide) > end
+            return replace(access, stride=wide) if beyond else None
+        address = {
+            "first byte": end + size * int(self._random.integers(1 << 20)),
+            "end of the first line": end - size,
+            "last line": (end - extent) // size * size + size,
+        }[way]
+        broken = replace(access, address=address)
+        first_line = span(access.instruction, None) // self._lines(access)
+        inside = address + first_line <= end
+        if way != "first byte" and inside != (way == "last line"):
+            return None
+        return broken
+
+    def _lines(self, access: Load | Store) -> int:
+        rows, columns = access.instruction.shape.extent(access.instruction.use)
+        return rows if access.instruction.layout == "row" else columns
+
+    def _beyond_memory(self, way: str, access: Load | Store) -> Load | Store | None:
+        base, end = self._memory.base, self._memory.base + self._memory.size
+        shared = self._config.shared_bytes
+        extent = span(access.instruction, access.stride)
+        size = fragment(access.instruction.use, access.instruction.type, access.instruction.shape).size
+        within = extent // 2 // size * size
+        if way == "marked bytes":
+            return access
+        if within == 0 or extent > base:
+            return None
+        address = {
+            "before memory": base - extent // size * size - size,
+            "past the end": end + 4096,
+            "across the end": end - within,
+            "past the shared memory": shared + 4096,
+            "across the end of the shared memory": shared - within,
+        }[way]
+        space = "shared" if "shared" in way else "global"
+        return replace(access, address=max(0, address), instruction=place_in(access.instruction, space))  # type: ignore[arg-type]
+
+    def _marked(self, access: Load | Store) -> tuple[int, int]:
+        """Sixteen bytes, a beat, that the access touches."""
+        extent = span(access.instruction, access.stride)
+        last = access.address + extent - 1
+        place = access.address if self._random.random() < 0.5 else last
+        return place & ~15, 16

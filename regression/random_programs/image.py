@@ -1,0 +1,104 @@
+"""Global memory while a program is made: where things lie in it, and what it holds at the start."""
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from golden.layouts import fragment
+from golden.lines import gather_lines
+from regression.random_programs.choices import Access
+from sim.buffers import BASE
+
+__all__ = ["HOT_BYTES", "Image", "draw_across", "draw_stride", "span"]
+
+HOT_BYTES = 3 * 4096
+"""The first bytes of memory: few enough that loads and stores at random places meet."""
+
+_PAGE = 4096
+
+
+class Image:
+    """Bytes from `sim.buffers.BASE` on, the hot ones first; behind them, places that are given out once.
+
+    Parameters
+    ----------
+    random : Generator
+        Of what the hot bytes hold.
+    """
+
+    def __init__(self, random: Generator) -> None:
+        self._end = HOT_BYTES
+        self._data = np.zeros(64 * _PAGE, dtype=np.uint8)
+        words = random.integers(0, 1 << 16, HOT_BYTES // 2, dtype=np.uint16)
+        # Every fourth half word has an exponent field of f16 that is common, so that sums are not all NaN.
+        words[::4] = words[::4] & 0x83FF | random.integers(10, 20, words[::4].size).astype(np.uint16) << 10
+        self._data[:HOT_BYTES] = words.view(np.uint8)
+
+    @property
+    def end(self) -> int:
+        """The address behind the last place given out."""
+        return BASE + self._end
+
+    def place(self, size: int, alignment: int, *, across: int = 0) -> int:
+        """Give out `size` bytes.
+
+        Parameters
+        ----------
+        size : int
+        alignment : int
+            A power of two.
+        across : int
+            How many of the bytes lie before a multiple of 4096; 0 for wherever there is room.
+
+        Returns
+        -------
+        int
+            The address of the first.
+        """
+        start = -(-self._end // alignment) * alignment
+        if across:
+            start = -(-(start + across) // _PAGE) * _PAGE - across
+        self._end = start + size
+        while self._end > self._data.size:
+            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
+        return BASE + start
+
+    def write_lines(self, load: Access, address: int, stride: int | None, lines: NDArray[Any]) -> None:
+        """Let the memory hold the lines of a matrix where a load finds them."""
+        for (start, count), line in zip(gather_lines(load, address, stride), lines, strict=True):
+            self._data[start - BASE : start - BASE + count] = line
+
+    def finished(self, room: int) -> NDArray[Any]:
+        """What memory holds at the start, with `room` bytes behind what was given out, in whole pages."""
+        size = -(-(self._end + room) // _PAGE) * _PAGE
+        data = np.zeros(size, dtype=np.uint8)
+        data[: self._end] = self._data[: self._end]
+        return data
+
+
+def span(instruction: Access, stride: int | None) -> int:
+    """Bytes from the first to the last that an access touches."""
+    lines = gather_lines(instruction, 0, stride)
+    return sum(lines[-1])
+
+
+def draw_stride(random: Generator, instruction: Access) -> int | None:
+    """A legal stride: none where the default is aligned, the smallest that is, or a wider one."""
+    layout = fragment(instruction.use, instruction.type, instruction.shape)
+    default = instruction.shape.default_stride(instruction.use, instruction.layout)
+    unit = max(1, layout.size * 8 // layout.element_bits)
+    least = -(-default // unit) * unit
+    kind = random.integers(4)
+    if kind < 2 and least == default:
+        return None
+    return least if kind < 3 else least + unit * int(random.integers(1, 9))
+
+
+def draw_across(random: Generator, instruction: Access, size: int) -> int:
+    """How many bytes of an access lie before the end of a page; mostly 0, for anywhere."""
+    unit = fragment(instruction.use, instruction.type, instruction.shape).size
+    if size < 2 * unit or random.random() < 0.75:
+        return 0
+    return unit * int(random.integers(1, size // unit))

@@ -1,0 +1,195 @@
+"""Operands that reach the corners of the arithmetic: each tile is drawn from one of several kinds."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from golden.arguments import dtype_of
+from golden.formats import FORMATS, FloatFormat, IntegerFormat
+from golden.instruction_set import MmaInstruction
+
+__all__ = ["FLOAT_KINDS", "INTEGER_KINDS", "draw_operands", "special_values"]
+
+FLOAT_KINDS: Final = (
+    "uniform bits",
+    "near one",
+    "few bits",
+    "bottom",
+    "top",
+    "special",
+    "subnormal",
+    "largest",
+    "cancelling",
+    "far apart",
+    "ties",
+    "one product",
+    "no addend",
+)
+"""Distributions of floating point, from which all operands of one multiply are drawn together."""
+
+INTEGER_KINDS: Final = ("uniform", "extremes", "small", "at the limits", "zeros")
+"""Distributions of integers."""
+
+_SPREAD: Final = {5: 6, 8: 16, 11: 60}
+"""Exponents on either side of the middle one, by the width of the exponent field."""
+
+Bits = NDArray[Any]
+
+
+def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> tuple[Bits, Bits, Bits]:
+    """A, B and C of one multiply.
+
+    Parameters
+    ----------
+    random : Generator
+    instruction : MmaInstruction
+    kind : str
+        One of `FLOAT_KINDS` or `INTEGER_KINDS`, whichever the instruction multiplies.
+
+    Returns
+    -------
+    tuple of ndarray
+        As `golden.mma` takes them.
+    """
+    shape = instruction.shape
+    a_format, b_format = FORMATS[instruction.a_type], FORMATS[instruction.b_type]
+    c_format = FORMATS[instruction.c_type]
+    extents = [shape.extent(use) for use in ("a", "b", "c")]
+    if isinstance(a_format, IntegerFormat):
+        a, b = (
+            _integers(random, FORMATS[name], kind, extent)
+            for name, extent in zip((instruction.a_type, instruction.b_type), extents[:2], strict=True)
+        )
+        return a, b, _integers(random, c_format, kind, extents[2])
+    assert isinstance(b_format, FloatFormat)
+    assert isinstance(c_format, FloatFormat)
+    if kind == "ties":
+        return _ties(random, instruction)
+    a, b = (_floats(random, a_format, kind, extent, addend=False) for extent in extents[:2])
+    c = _floats(random, c_format, kind, extents[2], addend=True)
+    if kind == "cancelling":
+        _cancel(random, a, b, a_format)
+    elif kind == "one product":
+        a[:, 1:] &= a.dtype.type(a_format.sign_mask)
+    elif kind == "no addend":
+        c &= c.dtype.type(c_format.sign_mask)
+    return a, b, c
+
+
+def special_values(format: FloatFormat) -> list[int]:
+    """Zeros, subnormals, ones, largest numbers, infinities and NaN with payloads, each of both signs."""
+    step = 1 << format.ignored_bits
+    top = format.infinity
+    quiet = 1 << (format.fraction_bits + format.ignored_bits - 1)
+    one = format.bias << (format.fraction_bits + format.ignored_bits)
+    least_normal = 1 << (format.fraction_bits + format.ignored_bits)
+    magnitudes = [0, step, least_normal - step, least_normal, one, format.largest_finite, top]
+    magnitudes += [top | quiet, top | quiet | 3 * step, top | step, top | quiet - step]
+    if format.ignored_bits:
+        magnitudes += [top | 1, one | step - 1, step - 1]
+    return [sign | magnitude for magnitude in magnitudes for sign in (0, format.sign_mask)]
+
+
+def _exponents(random: Generator, format: FloatFormat, kind: str, extent: Any, addend: bool) -> Bits:
+    """Biased exponents of a multiplicand, or of the addend that meets their products."""
+    top = (1 << format.exponent_bits) - 1
+    spread = _SPREAD[format.exponent_bits]
+    if kind in ("bottom", "no addend"):
+        centre, spread = (spread // 2 if addend else format.bias // 2 + 1), spread // 2 + 1
+    elif kind == "top":
+        centre, spread = (top - 3 if addend else format.bias + format.bias // 2 - 1), spread // 3 + 1
+    elif kind == "subnormal":
+        return random.integers(0, 3, extent)
+    elif kind == "largest":
+        return random.integers(top - 4, top, extent)
+    elif kind == "far apart":
+        return random.integers(1, top, extent)
+    else:
+        centre = format.bias
+    return np.clip(random.integers(centre - spread, centre + spread, extent, endpoint=True), 0, top - 1)
+
+
+def _floats(random: Generator, format: FloatFormat, kind: str, extent: Any, *, addend: bool) -> Bits:
+    """Bit patterns of one matrix."""
+    unsigned = dtype_of(format).type
+    bits: Bits = random.integers(0, 1 << format.bits, extent, dtype=unsigned)
+    if kind == "uniform bits":
+        return bits
+    low = format.fraction_bits + format.ignored_bits
+    keep = unsigned(format.sign_mask | ((1 << low) - 1))
+    field = _exponents(random, format, kind, extent, addend).astype(unsigned)
+    bits = bits & keep | field << unsigned(low)
+    if kind in ("few bits", "special"):
+        bits &= ~unsigned((1 << (low - 2)) - 1)
+    if kind == "special":
+        chosen = np.array(special_values(format), dtype=unsigned)
+        zeros = np.array([0, format.sign_mask], dtype=unsigned)
+        where = random.random(extent)
+        bits = np.where(where < 0.4, random.choice(zeros, extent), bits)
+        bits = np.where(where > 0.9, random.choice(chosen, extent), bits)
+    return bits
+
+
+def _cancel(random: Generator, a: Bits, b: Bits, format: FloatFormat) -> None:
+    """Make the second half of the products the negative of the first, but for a last bit here and there."""
+    half = a.shape[1] // 2
+    a[:, half:] = a[:, :half] ^ a.dtype.type(format.sign_mask)
+    b[half:] = b[:half]
+    nearly = random.random(b[half:].shape) < 1 / a.shape[1]
+    b[half:][nearly] ^= b.dtype.type(1 << format.ignored_bits)
+
+
+def _ties(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, Bits]:
+    """One product for each element, near half of the last place of C; or C near half of that of D."""
+    shape = instruction.shape
+    formats = [FORMATS[name] for name in (instruction.a_type, instruction.c_type, instruction.d_type)]
+    a_format, c_format, d_format = (item for item in formats if isinstance(item, FloatFormat))
+    a = np.zeros(shape.extent("a"), dtype_of(a_format))
+    b = np.zeros(shape.extent("b"), dtype_of(a_format))
+    if c_format.fraction_bits > d_format.fraction_bits:
+        return a, b, _halves(random, shape.extent("c"), d_format)
+    c: Bits = random.integers(0, 1 << c_format.bits, shape.extent("c"), dtype=dtype_of(c_format))
+    low = c_format.fraction_bits + c_format.ignored_bits
+    field = int(random.choice([0, 1, c_format.bias + int(random.integers(-3, 4))]))
+    c &= c.dtype.type(c_format.sign_mask | ((1 << low) - 1))
+    c |= c.dtype.type(field << low)
+    c[random.random(c.shape) < 0.2] = 0
+    at = max(field, 1) - c_format.bias
+    half = d_format.fraction_bits + 1
+    below = random.integers(half - 1, half + 2, (1, shape.n))
+    row = (at - half) // 2
+    low = a_format.fraction_bits + a_format.ignored_bits
+    k = int(random.integers(shape.k))
+    signs = random.choice(np.array([0, a_format.sign_mask], a.dtype), (shape.m, 1))
+    a[:, k : k + 1] = signs | a.dtype.type(max(1, a_format.bias + row) << low)
+    column = np.clip(a_format.bias + at - below - row, 1, 2 * a_format.bias)
+    b[k : k + 1] = column.astype(b.dtype) << b.dtype.type(low)
+    return a, b, c
+
+
+def _halves(random: Generator, extent: Any, format: FloatFormat) -> Bits:
+    """F32 values half way between neighbours of a smaller format, or one place to a side of it."""
+    steps = 2 * random.integers(0, 1 << format.fraction_bits, extent) + 1
+    unit = format.minimum_exponent - format.fraction_bits - 1 + int(random.choice([0, 0, 9, 28]))
+    values = np.ldexp(steps.astype(np.float32), unit) * random.choice(np.array([-1, 1], np.float32), extent)
+    return values.view(np.uint32) + random.choice(np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), extent)
+
+
+def _integers(random: Generator, format: Any, kind: str, extent: Any) -> Bits:
+    """Values of one matrix."""
+    dtype = np.int32 if format.bits == 32 else np.int16
+    least, greatest = format.minimum, format.maximum
+    if kind == "zeros":
+        few = random.random(extent) < (0.7 if format.bits == 32 else 0.02)
+        return np.where(few, random.choice(np.array([least, greatest], dtype), extent), dtype(0))
+    if kind == "small":
+        least, greatest = max(least, -4), min(greatest, 4)
+    if kind == "extremes" or (kind == "at the limits" and format.bits < 32):
+        return random.choice(np.array([least, greatest], dtype), extent)
+    values: Bits = random.integers(least, greatest, extent, dtype=dtype, endpoint=True)
+    if kind == "at the limits":
+        near = np.abs(values % 64)
+        values = np.where(values < 0, least + near, greatest - near).astype(dtype)
+    return values

@@ -1,0 +1,108 @@
+"""A program as it runs: commands, the memory they begin with, and how that memory behaves."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.commands import Command, Load, Store
+from golden.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.memory import Memory
+from golden.warp import GoldenMachine
+from hdl.config import PRESETS, CoreConfig
+from sim.buffers import BASE
+from sim.machines import golden_machine
+from sim.simulation import BusTiming
+
+__all__ = ["BLOCK_BYTES", "SHARED_WINDOW", "Program", "block_load", "block_store", "observations"]
+
+SHARED_WINDOW: Final = 4 * 4096
+"""Bytes of on-chip memory that programs use, from its first on."""
+
+BLOCK_BYTES: Final = 1024
+"""What one load of f32 brings into eight registers: any bytes, for nothing changes them."""
+
+_BLOCK_REGISTERS: Final = 8
+_SQUARE: Final = Shape(16, 16, 16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """Commands for a core that was just reset: its registers and on-chip memory are zeros.
+
+    Parameters
+    ----------
+    preset : str
+        Name of the core's configuration, of `hdl.config.PRESETS`.
+    seed : tuple of int
+        What it was made from: the seed of the run, and its number in it.
+    timing : BusTiming
+        How global memory behaves.
+    memory : ndarray of uint8
+        What global memory holds at the start, from `sim.buffers.BASE` on; a multiple of 4096 bytes.
+    commands : tuple of Command
+    """
+
+    preset: str
+    seed: tuple[int, int]
+    timing: BusTiming
+    memory: NDArray[Any]
+    commands: tuple[Command, ...]
+
+    @property
+    def config(self) -> CoreConfig:
+        """The configuration of the core."""
+        return PRESETS[self.preset]
+
+    def fresh_memory(self) -> Memory:
+        """Global memory as it is at the start."""
+        memory = Memory(self.memory.size, BASE)
+        np.copyto(memory.data, self.memory)
+        return memory
+
+    def golden(self) -> GoldenMachine:
+        """The golden machine on which the program starts."""
+        return golden_machine(self.config, self.fresh_memory())
+
+
+def block_load(register: int, address: int, space: str = "global") -> Load:
+    """Load `BLOCK_BYTES` bytes, whatever they are, into eight registers."""
+    instruction = LoadInstruction(
+        use="c",
+        layout="row",
+        shape=_SQUARE,
+        type="f32",
+        space="shared" if space == "shared" else "global",
+    )
+    return Load(instruction, register, address)
+
+
+def block_store(register: int, address: int, space: str = "global") -> Store:
+    """Store eight registers, whatever they hold, to `BLOCK_BYTES` bytes."""
+    instruction = StoreInstruction(
+        layout="row", shape=_SQUARE, type="f32", space="shared" if space == "shared" else "global"
+    )
+    return Store(instruction, register, address)
+
+
+def observations(config: CoreConfig, address: int) -> list[Command]:
+    """Commands that bring all registers and the used on-chip memory into global memory, to be compared.
+
+    They take an eighth of the cycles that the host would need to read them.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    address : int
+        From where on that many bytes may be overwritten: 128 for each register, and `SHARED_WINDOW`.
+    """
+    commands: list[Command] = []
+    for register in range(0, config.registers, _BLOCK_REGISTERS):
+        commands.append(block_store(register, address))
+        address += BLOCK_BYTES
+    for place in range(0, min(SHARED_WINDOW, config.shared_bytes), BLOCK_BYTES):
+        register = place // BLOCK_BYTES * _BLOCK_REGISTERS % config.registers
+        commands += [block_load(register, place, "shared"), block_store(register, address)]
+        address += BLOCK_BYTES
+    return commands

@@ -1,0 +1,154 @@
+"""Runs a program on a core and on the golden machine, and says where they differ."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.commands import Command
+from golden.faults import Fault
+from golden.machine import Counters, Machine, Storage
+from golden.memory import Memory
+from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, observations
+from sim.buffers import BASE
+from sim.lockstep import LockstepMachine
+from sim.machine import RtlMachine
+from sim.mismatch import Mismatch, memory_difference
+from sim.simulation import SimulationError
+
+__all__ = ["Core", "OpenCore", "difference", "open_rtl"]
+
+
+class Core(Protocol):
+    """What is checked: a machine that takes commands one by one, or many to overlap as it can."""
+
+    @property
+    def memory(self) -> Memory:
+        """Global memory."""
+
+    @property
+    def shared(self) -> Storage | None:
+        """Shared memory, by generic addresses; None where there is none."""
+
+    @property
+    def counters(self) -> Counters:
+        """What has been done so far."""
+
+    def read_registers(self) -> NDArray[np.uint32]:
+        """All registers, shape (registers, 32 lanes)."""
+
+    def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
+        """Set consecutive registers."""
+
+    def execute(self, command: Command) -> None:
+        """Execute one command to its end."""
+
+    def execute_batch(self, commands: Sequence[Command]) -> None:
+        """Execute commands without waiting in between."""
+
+    def close(self) -> None:
+        """Give back what the machine holds."""
+
+
+OpenCore = Callable[[Program], Core]
+"""Makes the core that a program is to run on, just reset."""
+
+
+def open_rtl(program: Program) -> RtlMachine:
+    """The Verilated core of the program's preset, its memory as the program wants it."""
+    return RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
+
+
+def difference(
+    program: Program,
+    open_core: OpenCore = open_rtl,
+    *,
+    lockstep: bool = False,
+    on_end: Callable[[Core], None] = lambda core: None,
+) -> str | None:
+    """Run a program, and compare.
+
+    Parameters
+    ----------
+    program : Program
+    open_core : callable
+        Makes the core.
+    lockstep : bool
+        Whether all registers and memory are compared after each command, each ending before the next
+        starts. Otherwise the core overlaps commands as it can; in the end they are compared all the same, by
+        way of memory.
+    on_end : callable
+        Called with the core when all went well, before it is closed.
+
+    Returns
+    -------
+    str or None
+        None where they agree; else what differs, or how the core broke a rule.
+    """
+    try:
+        core = open_core(program)
+    except SimulationError as error:
+        return str(error)
+    try:
+        found = _lockstep(program, core) if lockstep else _overlapped(program, core)
+        if found is None:
+            on_end(core)
+    except SimulationError as error:
+        return f"the simulation stopped: {error}"
+    finally:
+        core.close()
+    return found
+
+
+def _lockstep(program: Program, core: Core) -> str | None:
+    machine = LockstepMachine(program.golden(), core)
+    try:
+        for command in program.commands:
+            machine.execute(command)
+        machine.compare_shared()
+    except Mismatch as mismatch:
+        return str(mismatch)
+    except Fault as fault:
+        return f"both refuse a command: {fault}"
+    return None
+
+
+def _overlapped(program: Program, core: Core) -> str | None:
+    commands = (*program.commands, *observations(program.config, _observed_from(program)))
+    golden = program.golden()
+    refused = _fault(golden, commands)
+    try:
+        core.execute_batch(commands)
+    except Fault as fault:
+        return f"golden {_told(refused)}, the core {_told(fault)}" if _key(fault) != _key(refused) else None
+    if refused is not None:
+        return f"golden {_told(refused)}, the core executed everything"
+    executed = core.counters.instructions
+    if executed != len(commands):
+        return f"the core counts {executed} commands, not {len(commands)}"
+    found = memory_difference(None, BASE, golden.memory.data, core.memory.data)
+    return None if found is None else f"after {len(commands)} commands: {found}"
+
+
+def _observed_from(program: Program) -> int:
+    """Where the observations go: the end of memory, which a program leaves free for them."""
+    room = BLOCK_BYTES * program.config.registers // 8 + SHARED_WINDOW
+    return BASE + program.memory.size - room
+
+
+def _fault(machine: Machine, commands: Sequence[Command]) -> Fault | None:
+    try:
+        for command in commands:
+            machine.execute(command)
+    except Fault as fault:
+        return fault
+    return None
+
+
+def _key(fault: Fault | None) -> tuple[int, int] | None:
+    return None if fault is None else (fault.cause, fault.index)
+
+
+def _told(fault: Fault | None) -> str:
+    return "executed everything" if fault is None else f"stopped with a fault ({fault})"

@@ -1,0 +1,128 @@
+"""Makes a failing program shorter and plainer as long as it fails: delta debugging."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.instruction_set import LoadInstruction
+from regression.random_programs.program import Program
+from sim.simulation import BusTiming
+
+__all__ = ["minimise", "shrink"]
+
+_Item = TypeVar("_Item")
+
+
+def minimise(items: Sequence[_Item], fails: Callable[[tuple[_Item, ...]], bool]) -> tuple[_Item, ...]:
+    """The minimising delta debugging of Zeller and Hildebrandt, on complements.
+
+    Parameters
+    ----------
+    items : sequence
+        For which `fails` is true.
+    fails : callable
+
+    Returns
+    -------
+    tuple
+        Items of which none can be left out alone.
+    """
+    kept = tuple(items)
+    chunk = max(1, len(kept) // 2)
+    while kept:
+        start = 0
+        removed = False
+        while start < len(kept):
+            rest = kept[:start] + kept[start + chunk :]
+            if fails(rest):
+                kept, removed = rest, True
+            else:
+                start += chunk
+        if chunk == 1 and not removed:
+            break
+        if not removed or chunk > len(kept):
+            chunk = max(1, min(chunk, len(kept)) // 2)
+    return kept
+
+
+def shrink(
+    program: Program,
+    fails: Callable[[Program], bool],
+    on_progress: Callable[[int], None] = lambda commands: None,
+) -> Program:
+    """Shrink a program that fails: first its commands, then their operands, timing and memory.
+
+    Parameters
+    ----------
+    program : Program
+    fails : callable
+    on_progress : callable
+        Called with the number of commands left, whenever it has become smaller.
+
+    Returns
+    -------
+    Program
+        One that fails too, and of which no command can be left out alone.
+    """
+
+    def still(commands: tuple[Command, ...]) -> bool:
+        failing = fails(replace(program, commands=commands))
+        if failing:
+            on_progress(len(commands))
+        return failing
+
+    program = replace(program, commands=minimise(program.commands, still))
+    plain = replace(program, timing=BusTiming(latency=20, stall=0, seed=1))
+    if fails(plain):
+        program = plain
+    for index in range(len(program.commands)):
+        for candidate in _simpler(program.commands[index]):
+            commands = (*program.commands[:index], candidate, *program.commands[index + 1 :])
+            if fails(replace(program, commands=commands)):
+                program = replace(program, commands=commands)
+    program = replace(program, commands=minimise(program.commands, still))
+    return _cleared(program, fails)
+
+
+def _simpler(command: Command) -> Iterator[Command]:
+    """Commands of the same effect but for one operand, the plainest first."""
+    match command:
+        case Load(instruction, _, _, stride):
+            if stride is not None:
+                yield replace(command, stride=None)
+            if isinstance(instruction, LoadInstruction) and instruction.space == "generic":
+                yield replace(command, instruction=replace(instruction, space="global"))
+        case Store(_, _, _, stride):
+            if stride is not None:
+                yield replace(command, stride=None)
+        case Fill(_, count, value):
+            if value:
+                yield replace(command, value=0)
+            if count > 1:
+                yield replace(command, count=1)
+        case Move(_, _, count):
+            if count > 1:
+                yield replace(command, count=1)
+        case Mma(instruction):
+            if instruction.saturate:
+                yield replace(command, instruction=replace(instruction, saturate=False))
+            if instruction.rounding is not None:
+                yield replace(command, instruction=replace(instruction, rounding=None))
+
+
+def _cleared(program: Program, fails: Callable[[Program], bool]) -> Program:
+    """Replace memory by zeros, in ever smaller pieces down to 64 bytes, as far as the program still fails."""
+    step = program.memory.size
+    while step >= 64:
+        for start in range(0, program.memory.size, step):
+            piece = slice(start, start + step)
+            if not program.memory[piece].any():
+                continue
+            memory = program.memory.copy()
+            memory[piece] = 0
+            candidate = replace(program, memory=memory)
+            if fails(candidate):
+                program = candidate
+        step //= 4
+    return program

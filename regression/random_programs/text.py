@@ -1,0 +1,66 @@
+"""A program as PTX, which brings the same commands to the same registers and addresses."""
+
+from collections.abc import Iterator
+
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.instruction_set import Use
+from golden.layouts import fragment
+from golden.ptx.raw import RAW_REGISTERS
+from regression.random_programs.choices import operand_types
+from regression.random_programs.program import Program
+
+__all__ = ["ENTRY", "ptx_text"]
+
+ENTRY = "program"
+"""The name of the kernel; its one parameter is the array that becomes global memory."""
+
+
+def ptx_text(program: Program, remarks: str = "") -> str:
+    """Write a program as a PTX module.
+
+    Every command becomes what gives it back: a matrix statement, or a ``mov`` for each register of a
+    fill or move. Those of no registers have no statement.
+
+    Parameters
+    ----------
+    program : Program
+    remarks : str
+        Lines that become comments at the top.
+    """
+    comments = "".join(f"// {line}\n" for line in remarks.splitlines())
+    body = "".join(f"    {line};\n" for command in program.commands for line in _statements(command))
+    return (
+        f"{comments}.version 8.0\n.target sm_90\n.address_size 64\n\n"
+        f".visible .entry {ENTRY}(.param .u64 memory)\n"
+        f'.pragma "{RAW_REGISTERS}";\n'
+        f"{{\n    .reg .b32 %r<{program.config.registers}>;\n\n{body}    ret;\n}}\n"
+    )
+
+
+def _statements(command: Command) -> Iterator[str]:
+    match command:
+        case Load(instruction, register, address, stride):
+            given = "" if stride is None else f", {stride}"
+            registers = _vector(instruction.use, instruction.type, instruction.shape, register)
+            yield f"{instruction} {registers}, [{address:#x}]{given}"
+        case Store(instruction, register, address, stride):
+            given = "" if stride is None else f", {stride}"
+            registers = _vector("d", instruction.type, instruction.shape, register)
+            yield f"{instruction} [{address:#x}], {registers}{given}"
+        case Mma(instruction, d, a, b, c):
+            places: dict[Use, int] = {"d": d, "a": a, "b": b, "c": c}
+            types = operand_types(instruction)
+            yield f"{instruction} " + ", ".join(
+                _vector(use, types[use], instruction.shape, place) for use, place in places.items()
+            )
+        case Fill(register, count, value):
+            for index in range(register, register + count):
+                yield f"mov.b32 %r{index}, {value:#010x}"
+        case Move(destination, source, count):
+            for offset in range(count):
+                yield f"mov.b32 %r{destination + offset}, %r{source + offset}"
+
+
+def _vector(use: Use, name: str, shape: object, first: int) -> str:
+    count = fragment(use, name, shape).registers  # type: ignore[arg-type]
+    return "{" + ", ".join(f"%r{first + index}" for index in range(count)) + "}"

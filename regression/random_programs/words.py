@@ -1,0 +1,168 @@
+"""Command words that are in no table: every way to break one field of a legal command."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from amaranth.lib import data
+from numpy.random import Generator
+
+from golden.formats import FORMATS
+from golden.instruction_set import FAMILIES, SHAPES, SPACES, USES
+from hdl.command import COMMAND_WORDS, MemoryCommand, MmaCommand, Opcode, shape_code, type_code
+from hdl.config import PRESETS, CoreConfig
+from hdl.memory.geometry import legal_fragments
+from regression.random_programs.choices import multiplies_of
+
+__all__ = ["WORD_WAYS", "illegal_words"]
+
+_TYPE_NAMES = tuple(FORMATS)
+_MEMORY, _MULTIPLY = data.Layout.cast(MemoryCommand), data.Layout.cast(MmaCommand)
+
+_ALL: Final = PRESETS["small"]
+"""A core of all families."""
+
+WORD_WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "unknown": ("opcode in no table",),
+        **dict.fromkeys(
+            ("load", "store"),
+            (
+                "shape code in no table",
+                "type code in no table",
+                "space code in no table",
+                "use of another opcode",
+                "combination in no table",
+                "space that the core has not",
+                "family that the core has not",
+            ),
+        ),
+        "multiply": (
+            "shape code in no table",
+            "type code in no table",
+            "combination in no table",
+            "saturation that the family has not",
+            "rounding that the family has not",
+            "family that the core has not",
+        ),
+    }
+)
+"""How a command of each kind may be illegal."""
+
+
+def with_fields(words: tuple[int, ...], layout: data.Layout, values: Mapping[str, int]) -> tuple[int, ...]:
+    """The words of a command with other values in some of its fields."""
+    bits = sum(word << 32 * place for place, word in enumerate(words))
+    for name, value in values.items():
+        field = layout[name]
+        mask = (1 << field.width) - 1
+        bits = bits & ~(mask << field.offset) | (value & mask) << field.offset
+    return tuple(bits >> 32 * word & 0xFFFF_FFFF for word in range(COMMAND_WORDS))
+
+
+def illegal_words(
+    random: Generator, config: CoreConfig, kind: str, way: str, legal: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Break a legal command.
+
+    Parameters
+    ----------
+    random : Generator
+    config : CoreConfig
+    kind, way : str
+        Of `WORD_WAYS`.
+    legal : tuple of int
+        The words of a command of that kind.
+
+    Returns
+    -------
+    tuple of int or None
+        None where the core leaves no such way: one that has all families has none missing.
+    """
+    if kind == "unknown":
+        known = {item.value for item in Opcode}
+        opcodes = [opcode for opcode in range(8) if opcode not in known]
+        return with_fields(legal, _MEMORY, {"opcode": int(random.choice(opcodes))})
+    candidates = list(_fields(config, kind, way))
+    if not candidates:
+        return None
+    layout = _MULTIPLY if kind == "multiply" else _MEMORY
+    return with_fields(legal, layout, candidates[random.integers(len(candidates))])
+
+
+def _fields(config: CoreConfig, kind: str, way: str) -> Iterator[dict[str, int]]:
+    """The fields that break a command, one choice after the other."""
+    if way == "shape code in no table":
+        yield from ({"tile_shape": code} for code in range(len(SHAPES), 16))
+    elif way == "type code in no table":
+        names = ("a_type", "b_type", "c_type", "d_type") if kind == "multiply" else ("element_type",)
+        yield from ({name: code} for name in names for code in range(len(FORMATS), 16))
+    elif way == "space code in no table":
+        yield {"space": len(SPACES)}
+    elif way == "space that the core has not":
+        if not config.shared_bytes:
+            yield {"space": SPACES.index("shared")}
+    elif kind == "multiply":
+        yield from _multiply_fields(config, way)
+    else:
+        yield from _memory_fields(config, kind, way)
+
+
+def _memory_fields(config: CoreConfig, kind: str, way: str) -> Iterator[dict[str, int]]:
+    legal = set(legal_fragments(config))
+    everywhere = set(legal_fragments(_ALL))
+    uses = [use for use in USES if (use == "d") == (kind == "store")]
+    if way == "use of another opcode":
+        for use, name, shape, layout in sorted(legal, key=str):
+            if use not in uses:
+                yield _memory_values(use, name, shape, layout)
+        return
+    for use in uses:
+        for name in _TYPE_NAMES:
+            for shape in SHAPES:
+                for layout in ("row", "col"):
+                    row: Any = (use, name, shape, layout)
+                    missing = way == "family that the core has not"
+                    if row not in legal and (row in everywhere) == missing:
+                        yield _memory_values(*row)
+
+
+def _memory_values(use: Any, name: str, shape: Any, layout: str) -> dict[str, int]:
+    return {
+        "use": USES.index(use),
+        "layout": int(layout == "col"),
+        "tile_shape": shape_code(shape),
+        "element_type": type_code(name),
+    }
+
+
+def _multiply_fields(config: CoreConfig, way: str) -> Iterator[dict[str, int]]:
+    legal = {_key(item) for item in multiplies_of(config)}
+    everywhere = {_key(item) for item in multiplies_of()}
+    if way in ("saturation that the family has not", "rounding that the family has not"):
+        for instruction in multiplies_of(config):
+            values = _multiply_values(_key(instruction))
+            if way.startswith("saturation") and instruction.family.saturate == "never":
+                yield {**values, "saturate": 1, "rounding": 0}
+            elif way.startswith("rounding") and not instruction.family.roundings:
+                yield from ({**values, "saturate": 0, "rounding": code} for code in (1, 2, 3))
+    elif way == "family that the core has not":
+        yield from (_multiply_values(key) for key in sorted(everywhere - legal, key=str))
+    else:
+        for family in FAMILIES:
+            names = (*family.multiplicands, "f32", "s32", "f16")
+            for shape in family.shapes:
+                for key in ((shape, a, b, c, d) for a in names for b in names for c in names for d in names):
+                    if key not in everywhere:
+                        yield _multiply_values(key)
+
+
+def _key(instruction: Any) -> tuple[Any, ...]:
+    types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
+    return (instruction.shape, *types)
+
+
+def _multiply_values(key: tuple[Any, ...]) -> dict[str, int]:
+    shape, a, b, c, d = key
+    types = {"a_type": a, "b_type": b, "c_type": c, "d_type": d}
+    return {"tile_shape": shape_code(shape), **{name: type_code(value) for name, value in types.items()}}
