@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.commands import Command
-from golden.memory import Memory
 
 __all__ = ["Counters", "Machine", "Storage"]
 
@@ -69,7 +68,7 @@ class Machine(Protocol):
     """A warp: 32 lanes of 32-bit registers, a global memory, and perhaps a shared one."""
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> Storage:
         """Global memory; writing into it is seen by the next command."""
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.memory import Memory
+from golden.machine import Storage
 
 __all__ = ["ALIGNMENT", "BASE", "Buffers"]
 
@@ -47,11 +47,11 @@ class Buffers:
         """Bytes of a memory that begins at `BASE` and holds them all."""
         return _rounded(sum(_rounded(max(size, 1), ALIGNMENT) for size in self.sizes.values()) or 1, _PAGE)
 
-    def write(self, memory: Memory, name: str, data: NDArray[Any]) -> None:
+    def write(self, memory: Storage, name: str, data: NDArray[Any]) -> None:
         """Put the bytes of `data` at the beginning of an array."""
         memory.write(self.addresses[name], np.ascontiguousarray(data).reshape(-1).view(np.uint8))
 
-    def read(self, memory: Memory, name: str) -> NDArray[np.uint8]:
+    def read(self, memory: Storage, name: str) -> NDArray[np.uint8]:
         """The bytes of an array."""
         return memory.read(self.addresses[name], self.sizes[name])
 

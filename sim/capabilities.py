@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from hdl.config import CoreConfig
+from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.host import IDENTITY, VERSION
 from hdl.dot_product.interface import Multiplicand
 from sim import host_map
@@ -18,18 +18,7 @@ _FORMAT_NAMES = (*(item.name.lower() for item in Multiplicand), "f64")
 
 
 class CapabilityError(RuntimeError):
-    """A core that is not the one a program was prepared for.
-
-    Parameters
-    ----------
-    name : str
-        What differs.
-    found, expected : str
-    """
-
-    def __init__(self, name: str, found: str, expected: str) -> None:
-        super().__init__(f"the core has {name} {found}, but the configuration says {expected}")
-        self.name = name
+    """A core that is not the one a program was prepared for, or none that this software knows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +115,30 @@ class Capabilities:
             shared_base=(high << 32 | low) if shared_bytes else 0,
         )
 
+    def configuration(self) -> CoreConfig:
+        """The configuration of a core that shows this, with the profile that every core has had so far.
+
+        Raises
+        ------
+        CapabilityError
+            When there is none.
+        """
+        try:
+            return CoreConfig(
+                dot_product=DotProductConfig(formats=self.formats - {"f64"}),
+                dot_product_units=self.dot_product_units,
+                double_units=self.double_units,
+                registers=self.registers,
+                queue_depth=self.queue_depth,
+                address_bits=self.address_bits,
+                data_bits=self.data_bits,
+                outstanding_reads=self.outstanding_reads,
+                shared_bytes=self.shared_bytes,
+                **({"shared_base": self.shared_base} if self.shared_bytes else {}),
+            )
+        except ValueError as error:
+            raise CapabilityError(f"the core's account of itself is of no configuration: {error}") from error
+
     def require(self, expected: "Capabilities") -> None:
         """Refuse a core that is not as expected.
 
@@ -140,7 +153,10 @@ class Capabilities:
 
 def _require(name: str, found: object, expected: object) -> None:
     if found != expected:
-        raise CapabilityError(name.replace("_", " "), _shown(name, found), _shown(name, expected))
+        raise CapabilityError(
+            f"the core has {name.replace('_', ' ')} {_shown(name, found)}, "
+            f"but the configuration says {_shown(name, expected)}"
+        )
 
 
 def _shown(name: str, value: object) -> str:

@@ -26,7 +26,6 @@ from typer.exceptions import TyperException
 from golden.arguments import InvalidArgument, dtype_of
 from golden.formats import FORMATS
 from golden.instruction_set import IllegalInstruction
-from golden.machine import Machine
 from golden.mma import resolve_instruction
 from golden.ptx.program import parse_module
 from golden.ptx.source import PtxError
@@ -35,15 +34,17 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.verilog import generate
 from hdl.verilog_example import generate_example
 from sim.arguments import UsageError, load_array, parse_argument, parse_output
+from sim.board.link import BoardRefusal, LinkError, PortError
 from sim.capabilities import CapabilityError
 from sim.execution import Execution, ProgramFault
 from sim.files import write_files
 from sim.fpga.flow import STEPS, build_board
-from sim.machines import Backend, open_machine
+from sim.machines import Backend
 from sim.mismatch import Mismatch
 from sim.program import run_program
 from sim.report import execution_rows, presets_table
 from sim.simulation import SimulationError
+from sim.target import DEFAULT_BAUD, DEFAULT_PRESET, Target
 from sim.tiles import multiply_tiles
 from sim.verilate import BuildError
 
@@ -59,10 +60,29 @@ app = typer.Typer(
 On = Annotated[
     Backend,
     typer.Option(
-        "--on", help="The golden model, the simulated core, or both, compared after each instruction."
+        "--on",
+        help="The golden model, the simulated core, the core on a board; in lockstep: the golden model and a "
+        "core, compared after each instruction.",
     ),
 ]
 Preset = Annotated[str, typer.Option("--preset", help="Configuration of the core; see `openwmma presets`.")]
+RunPreset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        help=f"Configuration of the core, {DEFAULT_PRESET} by default; see `openwmma presets`. "
+        "A board knows its own.",
+    ),
+]
+Port = Annotated[
+    str | None,
+    typer.Option(
+        "--port",
+        metavar="DEVICE",
+        help="Serial port of the board, as in /dev/ttyUSB0; in lockstep it takes the simulated core's place.",
+    ),
+]
+Baud = Annotated[int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")]
 Waves = Annotated[
     Path | None, typer.Option("--waves", metavar="FILE.fst", help="Write a waveform of the simulated core.")
 ]
@@ -91,8 +111,10 @@ def run(
         str | None, typer.Option("--entry", help="The kernel, where the module has several.")
     ] = None,
     on: On = Backend.GOLDEN,
-    preset: Preset = "small",
+    preset: RunPreset = None,
     waves: Waves = None,
+    port: Port = None,
+    baud: Baud = DEFAULT_BAUD,
 ) -> None:
     """Run a PTX kernel on one warp.
 
@@ -103,7 +125,7 @@ def run(
 
     Arrays go into memory as they are: float16 for f16, float32 for f32, or raw bits in unsigned integers.
     """
-    config = _preset(preset)
+    target = Target(on=on, preset=preset, waves=waves, port=port, baud=baud)
     if not file.is_file():
         raise UsageError(f"expected a PTX module, but there is no file {file}")
     try:
@@ -114,18 +136,18 @@ def run(
     outputs = [parse_output(text) for text in out or []]
     _unique("--out", [(output.name, output) for output in outputs])
     kernel = parse_module(text, str(file)).entry(entry)
-    with _progress("instructions", None) as advance:
+    with _progress("instructions", None) as advance, target.prepared() as source:
         result = run_program(
             kernel,
-            _opener(on, config, waves),
+            source.open,
             arguments=arguments,
             outputs=outputs,
-            registers=config.registers,
+            registers=source.config.registers,
             on_progress=advance,
         )
     for output in outputs:
         np.save(output.path, result.outputs[output.name])
-    _print_result(kernel.name, on, result.execution, config, waves)
+    _print_result(kernel.name, target, result.execution, source.config)
 
 
 @app.command()
@@ -141,8 +163,10 @@ def mma(
         Path, typer.Option("-o", "--output", metavar="D.npy", help="The result, shape (..., m, n).")
     ],
     on: On = Backend.GOLDEN,
-    preset: Preset = "small",
+    preset: RunPreset = None,
     waves: Waves = None,
+    port: Port = None,
+    baud: Baud = DEFAULT_BAUD,
 ) -> None:
     """Multiply a batch of tiles, D = A B + C: each loaded, multiplied and stored.
 
@@ -153,7 +177,7 @@ def mma(
     Floating point comes and goes as raw bit patterns in unsigned integers (f16: uint16, f32: uint32); float16
     and float32 arrays are taken as well. Leading axes are the batch.
     """
-    config = _preset(preset)
+    target = Target(on=on, preset=preset, waves=waves, port=port, baud=baud)
     parsed = resolve_instruction(instruction)
     operands = [
         _raw_bits(load_array(name, path), type_)
@@ -165,18 +189,23 @@ def mma(
         raise UsageError(
             f"--output {output}: expected a file in a folder that exists, not in {output.parent}"
         )
-    with _progress("instructions", None) as advance:
+    with _progress("instructions", None) as advance, target.prepared() as source:
         result = multiply_tiles(
-            parsed, operands, _opener(on, config, waves), advance, registers=config.registers
+            parsed,
+            operands,
+            source.open,
+            advance,
+            registers=source.config.registers,
+            memory_bytes=source.memory_bytes,
         )
     np.save(output, result.d)
-    _print_result(str(parsed), on, result.execution, config, waves)
+    _print_result(str(parsed), target, result.execution, source.config)
 
 
 @app.command()
 def verilog(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", help="The Verilog file.")],
-    preset: Preset = "small",
+    preset: Preset = DEFAULT_PRESET,
 ) -> None:
     """Write the core as one file of plain Verilog-2001, for any simulator and any synthesis.
 
@@ -267,9 +296,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
     except TyperException as error:
         return _complain(error.format_message(), 2)
-    except (UsageError, PtxError, IllegalInstruction, InvalidArgument) as error:
+    except (UsageError, PtxError, IllegalInstruction, InvalidArgument, PortError) as error:
         return _complain(str(error), 2)
-    except (Mismatch, ProgramFault, CapabilityError, SimulationError, BuildError) as error:
+    except (
+        Mismatch,
+        ProgramFault,
+        CapabilityError,
+        SimulationError,
+        BuildError,
+        LinkError,
+        BoardRefusal,
+    ) as error:
         return _complain(str(error), 1)
     except OSError as error:
         return _complain(f"{error.filename}: {error.strerror}", 2)
@@ -302,16 +339,6 @@ def _raw_bits(array: NDArray[Any], type: str) -> NDArray[Any]:
     return array.view(raw) if array.dtype.kind == "f" and array.dtype.itemsize == raw.itemsize else array
 
 
-def _opener(on: Backend, config: CoreConfig, waves: Path | None) -> Callable[[int], Machine]:
-    if waves is not None and on is Backend.GOLDEN:
-        raise UsageError(
-            "--waves: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
-        )
-    if waves is not None and not waves.parent.is_dir():
-        raise UsageError(f"--waves {waves}: expected a file in a folder that exists, not in {waves.parent}")
-    return lambda size: open_machine(on, config, size, waves=waves)
-
-
 def _announce(step: str) -> None:
     """A line for each step of a build, as each takes minutes."""
     number = f"{STEPS.index(step) + 1} of {len(STEPS)}"
@@ -331,12 +358,10 @@ def _progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
         yield lambda count: progress.advance(task, count)
 
 
-def _print_result(
-    title: str, on: Backend, execution: Execution, config: CoreConfig, waves: Path | None
-) -> None:
-    table = Table(title=f"{title} on {on.value}", show_header=False)
+def _print_result(title: str, target: Target, execution: Execution, config: CoreConfig) -> None:
+    table = Table(title=f"{title} on {target.on.value}", show_header=False)
     for row in execution_rows(execution, config.dot_product_units):
         table.add_row(*row)
-    if waves is not None:
-        table.add_row("waveform", str(waves))
+    if target.waves is not None:
+        table.add_row("waveform", str(target.waves))
     Console().print(table)

@@ -10,14 +10,14 @@ from golden.commands import Command, Elementwise
 from golden.elementwise import execute_elementwise
 from golden.faults import Fault
 from golden.machine import Counters, Machine
+from sim.hosted import HostedMachine
 from sim.lockstep import LockstepMachine
-from sim.machine import RtlMachine
 from sim.mismatch import Mismatch
 
 __all__ = ["Execution", "ProgramFault", "execute"]
 
 _BATCH = 256
-"""Commands handed to the simulated core at once."""
+"""Commands handed to a core at once."""
 
 _REMEMBERED = 1024
 """Commands whose place in the program is known: more than a core's queue holds and it has at work."""
@@ -65,13 +65,13 @@ def execute(
     Parameters
     ----------
     machine : Machine
-        A simulated core is handed commands as fast as it takes them, so that they overlap as it can, and
-        ends them all before the host works on its registers; a machine in lockstep compares its shared
-        memories in the end.
+        A core, simulated or on a board, is handed commands as fast as it takes them, so that they overlap as
+        it can, and ends them all before the host works on its registers; a machine in lockstep compares in
+        the end the memories that are read word by word.
     commands : iterable of (Command or Elementwise, object)
         Each with what names its place in the program.
     on_progress : callable
-        Called with the number of commands that have just been executed, or handed to a simulated core.
+        Called with the number of commands that have just been executed, or handed to a core.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def execute(
         In lockstep; with the place in the program.
     """
     before = time.perf_counter()
-    if isinstance(machine, RtlMachine):
+    if isinstance(machine, HostedMachine):
         _execute_overlapped(machine, commands, on_progress)
     else:
         _execute_singly(machine, commands, on_progress)
@@ -88,7 +88,7 @@ def execute(
 
 
 def _execute_overlapped(
-    machine: RtlMachine,
+    machine: HostedMachine,
     commands: Iterable[tuple[Command | Elementwise, object]],
     on_progress: Callable[[int], None],
 ) -> None:
@@ -137,4 +137,4 @@ def _execute_singly(
             raise
         on_progress(1)
     if isinstance(machine, LockstepMachine):
-        machine.compare_shared()
+        machine.compare_memory()

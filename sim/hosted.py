@@ -1,28 +1,41 @@
 """What every machine has that reaches a core through its host interface, whatever lies between."""
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.faults import Cause
+from golden.commands import Command
+from golden.faults import Cause, Fault
 from golden.layouts import LANES
-from golden.machine import Counters
+from golden.machine import Counters, Storage
+from hdl.command import encode
 from hdl.config import CoreConfig
 from sim import host_map
 from sim.capabilities import Capabilities
+from sim.values import describe_command
 from sim.word_storage import WordStorage
 
 __all__ = ["HostedMachine"]
 
+_IN_FLIGHT: Final = 64
+"""More commands than a core can have taken from its queue and not yet ended."""
 
-class HostedMachine:
+_INDICES: Final = 1 << 32
+"""The core counts commands modulo this where it names the one that failed."""
+
+
+class HostedMachine(ABC):
     """A core behind its host registers; how commands get there is left to those who inherit from it.
 
     Parameters
     ----------
-    config : CoreConfig
-        What the core must be.
+    config : CoreConfig or None
+        What the core must be; None for whatever it says that it is.
     read_host : callable
         From the address of a host register or window, and a number of words, to their values.
     write_host : callable
@@ -31,23 +44,27 @@ class HostedMachine:
     Raises
     ------
     sim.capabilities.CapabilityError
-        When the core's own account of itself is not what `config` says.
+        When the core's own account of itself is not what `config` says, or is of no configuration.
     """
 
     def __init__(
         self,
-        config: CoreConfig,
+        config: CoreConfig | None,
         read_host: Callable[[int, int], NDArray[np.uint32]],
         write_host: Callable[[int, NDArray[np.uint32]], None],
     ) -> None:
-        self._config = config
         self._read_host = read_host
         self._write_host = write_host
         self._serial = False
-        Capabilities.read(read_host).require(Capabilities.of(config))
+        self._queued: deque[Command] = deque()
+        self._first_queued = 0
+        found = Capabilities.read(read_host)
+        self._config = found.configuration() if config is None else config
+        found.require(Capabilities.of(self._config))
+        self._before = self._read_counters()
         self._shared = WordStorage(
-            config.shared_base,
-            config.shared_bytes,
+            self._config.shared_base,
+            self._config.shared_bytes,
             lambda offset, count: read_host(host_map.SHARED_WINDOW + offset, count),
             lambda offset, values: write_host(host_map.SHARED_WINDOW + offset, values),
         )
@@ -58,18 +75,20 @@ class HostedMachine:
         return self._config
 
     @property
+    @abstractmethod
+    def memory(self) -> Storage:
+        """Global memory; writing into it is seen by the next command."""
+
+    @property
     def shared(self) -> WordStorage | None:
         """Shared memory, by generic addresses; None where there is none."""
         return self._shared if self._config.shared_bytes else None
 
     @property
     def counters(self) -> Counters:
-        """The core's own counters, since its reset."""
-        values = {}
-        for name, address in host_map.COUNTERS.items():
-            low, high = self._read_host(address, 2).tolist()
-            values[name] = high << 32 | low
-        return Counters(**values)
+        """The core's own counters, since the machine was made."""
+        before = asdict(self._before)
+        return Counters(**{name: now - before[name] for name, now in asdict(self._read_counters()).items()})
 
     def read_registers(self) -> NDArray[np.uint32]:
         """All registers, shape (registers, 32 lanes), read through the host interface."""
@@ -91,12 +110,114 @@ class HostedMachine:
             raise ValueError(f"registers {first} to {last} must be among 0 to {self._config.registers - 1}")
         self._write_host(host_map.register_address(first), values)
 
+    def execute(self, command: Command) -> None:
+        """Execute one command to its end; the core is told to have only one at work.
+
+        Raises
+        ------
+        golden.faults.Fault
+            The core refused it or it failed; the fault has been cleared.
+        ValueError
+            An operand has no place in its field of the command.
+        """
+        self._queue((command,), serial=True)
+        self.finish()
+
+    def execute_batch(self, commands: Sequence[Command]) -> None:
+        """Execute commands without waiting in between: `queue` and `finish`."""
+        self.queue(commands)
+        self.finish()
+
+    def queue(self, commands: Sequence[Command]) -> None:
+        """Hand over commands as fast as the queue takes them, and return while the core is still at work.
+
+        The core overlaps them as it can. Until `finish`, nothing but more commands may be asked of it.
+
+        Raises
+        ------
+        golden.faults.Fault
+            The first that failed, of these or of those queued before; those behind it have been dropped,
+            and the fault cleared.
+        ValueError
+            An operand has no place in its field of a command; nothing has been queued.
+        """
+        self._queue(commands, serial=False)
+
+    def finish(self) -> None:
+        """Wait until every command that was queued has been executed.
+
+        Raises
+        ------
+        golden.faults.Fault
+            As `queue` does.
+        """
+        if not self._await_end((self._first_queued + len(self._queued)) % _INDICES):
+            self._raise_fault()
+        self._queued.clear()
+
     def clear_fault(self) -> tuple[Cause, int]:
-        """Clear the fault and drop the queued commands; returns the fault's cause and command index."""
+        """Clear the fault and drop the queued commands.
+
+        Returns
+        -------
+        cause : Cause
+        index : int
+            Of the command, as the machine's own counter of instructions counts.
+        """
         cause = Cause(self._get(host_map.FAULT_CAUSE))
-        index = self._get(host_map.FAULT_INDEX)
+        index = (self._get(host_map.FAULT_INDEX) - self._before.instructions) % _INDICES
         self._set(host_map.CONTROL, host_map.CLEAR)
         return cause, index
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back what the machine holds."""
+
+    @abstractmethod
+    def _hand_over(self, words: NDArray[np.uint32]) -> bool:
+        """Queue encoded commands, shape (count, 5); False when the core has stopped with a fault."""
+
+    @abstractmethod
+    def _await_end(self, executed: int) -> bool:
+        """Wait until the core is idle; False when it has stopped with a fault.
+
+        Where it has not, `executed` is what `_executed` must then return.
+        """
+
+    def _queue(self, commands: Sequence[Command], *, serial: bool) -> None:
+        words = np.array([encode(command) for command in commands], dtype=np.uint32)
+        if serial != self._serial and self._queued:
+            self.finish()
+        if not self._queued:
+            self._first_queued = self._executed()
+            self._set_serial(serial)
+        self._queued.extend(commands)
+        if not self._hand_over(words):
+            self._raise_fault()
+        while len(self._queued) > self._config.queue_depth + _IN_FLIGHT:
+            self._queued.popleft()
+            self._first_queued += 1
+
+    def _raise_fault(self) -> NoReturn:
+        cause, index = self.clear_fault()
+        command = self._queued[(index - self._first_queued) % _INDICES]
+        self._queued.clear()
+        raise Fault(cause, index, describe_command(command))
+
+    def _executed(self) -> int:
+        """The counter of instructions since the machine was made, as far as the core counts for faults."""
+        return (self._get(host_map.COUNTERS["instructions"]) - self._before.instructions) % _INDICES
+
+    def _restart_counters(self) -> None:
+        """Count from here on; the core must be idle."""
+        self._before = self._read_counters()
+
+    def _read_counters(self) -> Counters:
+        values = {}
+        for name, address in host_map.COUNTERS.items():
+            low, high = self._read_host(address, 2).tolist()
+            values[name] = high << 32 | low
+        return Counters(**values)
 
     def _get(self, address: int) -> int:
         return int(self._read_host(address, 1)[0])

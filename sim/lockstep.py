@@ -6,56 +6,24 @@ from numpy.typing import NDArray
 from golden.commands import Command, Elementwise, Store
 from golden.elementwise import execute_elementwise
 from golden.faults import Fault
-from golden.lines import gather_lines
 from golden.machine import Counters, Machine, Storage
-from golden.memory import Memory
-from sim.mismatch import Mismatch, memory_difference, register_difference
+from sim.mismatch import Mismatch, register_difference
+from sim.storage_pair import StoragePair
 
 __all__ = ["LockstepMachine"]
-
-
-class _BothShared:
-    """Shared memory of both machines: read from the golden one, written to both."""
-
-    def __init__(self, golden: Storage, rtl: Storage) -> None:
-        self.golden = golden
-        self.rtl = rtl
-
-    @property
-    def base(self) -> int:
-        """Generic address of the first byte."""
-        return self.golden.base
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return self.golden.size
-
-    def contains(self, address: int, count: int) -> bool:
-        """Whether all `count` bytes from `address` on exist."""
-        return self.golden.contains(address, count)
-
-    def read(self, address: int, count: int) -> NDArray[np.uint8]:
-        """A copy of `count` bytes of the golden machine; IndexError where not all of them exist."""
-        return self.golden.read(address, count)
-
-    def write(self, address: int, values: NDArray[np.uint8]) -> None:
-        """Write bytes into both; IndexError, with nothing written, where not all of them exist."""
-        self.golden.write(address, values)
-        self.rtl.write(address, values)
 
 
 class LockstepMachine:
     """Executes every command on two machines and compares what they then hold.
 
-    All registers and all of global memory are compared after every command. Of shared memory, which the host
-    reads word by word, it is what a store reached, from its first byte to its last; `compare_shared` compares
-    all.
+    All registers are compared after every command, and all of global memory where it lies in this process.
+    Of memory that is read word by word, as shared memory and that of a board, it is what a store reached,
+    from its first byte to its last; `compare_memory` compares all.
 
     Parameters
     ----------
     golden, rtl : Machine
-        Fresh machines with memories of the same base and size.
+        Fresh machines with memories of the same base, size and content.
 
     Raises
     ------
@@ -64,23 +32,16 @@ class LockstepMachine:
     """
 
     def __init__(self, golden: Machine, rtl: Machine) -> None:
-        ours, theirs = golden.memory, rtl.memory
-        if (ours.base, ours.size) != (theirs.base, theirs.size):
-            raise ValueError(
-                f"memories in lockstep must have the same base and size, not {ours.base:#x} and {ours.size}, "
-                f"{theirs.base:#x} and {theirs.size}"
-            )
-        if ours.data is theirs.data:
-            raise ValueError("machines in lockstep must not share one memory")
-        self._shared: _BothShared | None = None
-        if golden.shared is not None and rtl.shared is not None:
-            self._shared = _BothShared(golden.shared, rtl.shared)
+        self._memory = StoragePair(golden.memory, rtl.memory, "memory")
         window = _extent(golden.shared)
         if window != _extent(rtl.shared):
             raise ValueError(
                 "shared memories in lockstep must have the same base and size, "
                 f"not {window}, {_extent(rtl.shared)}"
             )
+        self._shared: StoragePair | None = None
+        if golden.shared is not None and rtl.shared is not None:
+            self._shared = StoragePair(golden.shared, rtl.shared, "shared memory")
         self._golden = golden
         self._rtl = rtl
         self._executed = 0
@@ -96,12 +57,12 @@ class LockstepMachine:
         return self._rtl
 
     @property
-    def memory(self) -> Memory:
-        """The golden machine's memory; what is written into it reaches the RTL before the next command."""
-        return self._golden.memory
+    def memory(self) -> StoragePair:
+        """The golden machine's memory; what is written into it is written into the RTL's as well."""
+        return self._memory
 
     @property
-    def shared(self) -> Storage | None:
+    def shared(self) -> StoragePair | None:
         """The golden machine's shared memory; what is written into it is written into the RTL's as well."""
         return self._shared
 
@@ -134,20 +95,14 @@ class LockstepMachine:
         if isinstance(command, Elementwise):
             self._execute_on_host(command)
             return
-        # After the last comparison both memories were equal: what differs now, the caller has written.
-        np.copyto(self._rtl.memory.data, self._golden.memory.data)
         index = self._executed
         rtl_fault = _fault_of(self._rtl, command)
         golden_fault = _fault_of(self._golden, command)
         if _key(rtl_fault) != _key(golden_fault):
             raise Mismatch(index, command, f"golden {_told(golden_fault)}, rtl {_told(rtl_fault)}")
-        difference = (
-            register_difference(command, self._golden.read_registers(), self._rtl.read_registers())
-            or memory_difference(
-                command, self._golden.memory.base, self._golden.memory.data, self._rtl.memory.data
-            )
-            or self._shared_difference(command)
-        )
+        difference = register_difference(
+            command, self._golden.read_registers(), self._rtl.read_registers()
+        ) or self._memory_difference(command)
         if difference is not None:
             raise Mismatch(index, command, difference)
         if golden_fault is not None:
@@ -169,36 +124,40 @@ class LockstepMachine:
                 f"rtl {rtl[register, lane]:#010x}",
             )
 
-    def compare_shared(self) -> None:
-        """Compare all of shared memory.
+    def compare_memory(self) -> None:
+        """Compare all bytes of the memories that are not compared after every command.
 
         Raises
         ------
         sim.mismatch.Mismatch
             They differ in a byte that no store was seen to reach.
         """
-        if self._shared is None:
-            return
-        base, size = self._shared.base, self._shared.size
-        ours, theirs = (side.read(base, size) for side in (self._shared.golden, self._shared.rtl))
-        difference = memory_difference(None, base, ours, theirs, "shared memory")
-        if difference is not None:
-            raise Mismatch(self._executed, None, difference)
+        for pair in (self._memory, self._shared):
+            if pair is None or self._is_compared_always(pair):
+                continue
+            difference = pair.difference(None)
+            if difference is not None:
+                raise Mismatch(self._executed, None, difference)
 
-    def _shared_difference(self, command: Command) -> str | None:
-        """Compare what a store reached of shared memory."""
-        shared = self._shared
-        if shared is None or not isinstance(command, Store) or command.instruction.space == "global":
+    def _is_compared_always(self, pair: StoragePair) -> bool:
+        return pair is self._memory and pair.is_near
+
+    def _memory_difference(self, command: Command) -> str | None:
+        if self._memory.is_near:
+            difference = self._memory.difference(command)
+            if difference is not None:
+                return difference
+        if not isinstance(command, Store):
             return None
-        # Addresses as the command counts them, to those of the window.
-        shift = shared.base if command.instruction.space == "shared" else 0
-        lines = gather_lines(command.instruction, command.address, command.stride)
-        first = max(lines[0][0] + shift, shared.base)
-        last = min(sum(lines[-1]) + shift, shared.base + shared.size)
-        if first >= last:
+        space, shared = command.instruction.space, self._shared
+        if shared is not None and space != "global":
+            # Addresses as the command counts them, to those of the window.
+            difference = shared.stored_difference(command, shared.base if space == "shared" else 0)
+            if difference is not None:
+                return difference
+        if space == "shared" or self._memory.is_near:
             return None
-        ours, theirs = (side.read(first, last - first) for side in (shared.golden, shared.rtl))
-        return memory_difference(command, first - shift, ours, theirs, "shared memory")
+        return self._memory.stored_difference(command, 0)
 
     def close(self) -> None:
         """Close both machines."""

@@ -1,13 +1,12 @@
 """The Python side of the harness: one simulated core behind its host interface."""
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from golden.memory import Memory
 from hdl.command import COMMAND_WORDS
@@ -200,13 +199,12 @@ class Simulation:
         if self._judge(outcome) is _Outcome.REFUSED:
             raise HostRefusal(f"the core refused a write of {data.size} host registers at {address:#06x}")
 
-    def queue(self, commands: Sequence[Sequence[int]]) -> bool:
+    def queue(self, commands: ArrayLike) -> bool:
         """Queue encoded commands, as fast as the queue has room, and return when the last is queued.
 
         Parameters
         ----------
-        commands : sequence of sequences of int
-            `COMMAND_WORDS` words each.
+        commands : array_like of integers, shape (count, 5)
 
         Returns
         -------
@@ -230,7 +228,7 @@ class Simulation:
         """
         return self._judge(self._library.openwmma_finish(self._handle())) is _Outcome.DONE
 
-    def execute(self, commands: Sequence[Sequence[int]]) -> bool:
+    def execute(self, commands: ArrayLike) -> bool:
         """Queue encoded commands and run until the core is idle; as `queue` and `finish`."""
         return self.queue(commands) and self.finish()
 

@@ -21,8 +21,7 @@ from golden.instruction_set import (
     Use,
 )
 from golden.layouts import fragment
-from golden.machine import Machine
-from golden.memory import Memory
+from golden.machine import Machine, Storage
 from sim.buffers import Buffers
 from sim.execution import Execution, execute
 from sim.values import pack, unpack
@@ -58,6 +57,7 @@ def multiply_tiles(
     on_progress: Callable[[int], None] = lambda count: None,
     *,
     registers: int = 32,
+    memory_bytes: int | None = None,
 ) -> TileRun:
     """D = A B + C for every tile.
 
@@ -78,6 +78,8 @@ def multiply_tiles(
         where there are no loads.
     registers : int
         32-bit registers per lane of the machine.
+    memory_bytes : int or None
+        The most memory that the machine can have; None where there is no end.
 
     Raises
     ------
@@ -91,7 +93,9 @@ def multiply_tiles(
     if instruction.mnemonic == "mma":
         return _multiply_in_registers(tiles, open_machine, on_progress)
     chunk = max(1, min(count, _CHUNK))
-    buffers = Buffers({use: chunk * tiles.tile_bytes(use) for use in USES})
+    while chunk > 1 and memory_bytes is not None and tiles.buffers(chunk).memory_size > memory_bytes:
+        chunk //= 2
+    buffers = tiles.buffers(chunk)
     machine = open_machine(buffers.memory_size)
     pieces = []
     try:
@@ -197,7 +201,11 @@ class _Tiles:
         """Bytes from one tile to the next."""
         return self.lines(use)[0] * self.stride(use) * FORMATS[self.type(use)].bits // 8
 
-    def write(self, buffers: Buffers, memory: Memory, part: slice) -> None:
+    def buffers(self, count: int) -> Buffers:
+        """Where the matrices of `count` tiles lie."""
+        return Buffers({use: count * self.tile_bytes(use) for use in USES})
+
+    def write(self, buffers: Buffers, memory: Storage, part: slice) -> None:
         """Put some tiles into memory."""
         uses: tuple[Use, ...] = ("a", "b", "c")
         for use, matrix in zip(uses, (self.a, self.b, self.c), strict=True):
@@ -208,7 +216,7 @@ class _Tiles:
             padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
             buffers.write(memory, use, pack(padded, self.type(use)))
 
-    def read(self, buffers: Buffers, memory: Memory, count: int) -> NDArray[Any]:
+    def read(self, buffers: Buffers, memory: Storage, count: int) -> NDArray[Any]:
         """The results of `count` tiles."""
         data = buffers.read(memory, "d")[: count * self.tile_bytes("d")]
         lines, length = self.lines("d")

@@ -1,5 +1,6 @@
 """The host's end of the serial line: requests with their answers, however often that takes."""
 
+import errno
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -7,12 +8,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 import serial
 from numpy.typing import NDArray
+from serial.tools.list_ports import comports
 
 from hdl.board.frames import IDENTITY, MOST_WORDS, PROTOCOL, Kind, Status
 from hdl.command import COMMAND_WORDS
 from sim.board.frames import MOST_SKIPPED, encode_request, read_answer
 
-__all__ = ["BoardIdentity", "BoardRefusal", "Link", "LinkError", "SerialPort", "Transport"]
+__all__ = ["BoardIdentity", "BoardRefusal", "Link", "LinkError", "PortError", "SerialPort", "Transport"]
 
 _WORD_BYTES: Final = 4
 _ANSWER_SECONDS: Final = 0.2
@@ -23,6 +25,10 @@ _LONGEST_FRAMES_BITS: Final = 10 * 2 * 280
 
 class LinkError(RuntimeError):
     """The board did not answer, or is not one that this software knows."""
+
+
+class PortError(LinkError):
+    """The serial port cannot be opened."""
 
 
 class BoardRefusal(RuntimeError):
@@ -61,7 +67,7 @@ class Transport(Protocol):
 
 
 class SerialPort:
-    """A serial port of this computer.
+    """A serial port of this computer, for this program alone.
 
     Parameters
     ----------
@@ -71,21 +77,25 @@ class SerialPort:
 
     Raises
     ------
+    PortError
+        When it cannot be opened.
     LinkError
-        When it cannot be opened; from every method, when it is gone.
+        From every method, when it is gone.
     """
 
     def __init__(self, port: str, baud: int) -> None:
         timeout = _ANSWER_SECONDS + _LONGEST_FRAMES_BITS / baud
         try:
             self._port: Any = serial.serial_for_url(
-                port, baudrate=baud, timeout=timeout, write_timeout=timeout
+                port, baudrate=baud, timeout=timeout, write_timeout=timeout, exclusive=True
             )
         except (OSError, ValueError) as error:
-            raise LinkError(f"cannot open the serial port {port}: {error}") from error
-        # Without it an FTDI adapter keeps an answer back for 16 ms; not every port has such a thing.
-        with suppress(AttributeError, NotImplementedError, ValueError, OSError):
-            self._port.set_low_latency_mode(True)
+            raise PortError(_why_not_opened(port, error)) from error
+        # Without it an FTDI adapter keeps an answer back for 16 ms. Only ports of POSIX systems have the
+        # method; it raises one error on a system and another for a device that have no such mode.
+        if hasattr(self._port, "set_low_latency_mode"):
+            with suppress(NotImplementedError, ValueError):
+                self._port.set_low_latency_mode(True)
 
     def write(self, data: bytes) -> None:
         """Send bytes."""
@@ -259,3 +269,17 @@ class Link:
             if not self._transport.read(1):
                 return
         raise LinkError(f"the line sent {MOST_SKIPPED} bytes that nobody asked for")
+
+
+def _why_not_opened(port: str, error: OSError | ValueError) -> str:
+    match error.errno if isinstance(error, OSError) else None:
+        case errno.ENOENT:
+            found = ", ".join(sorted(item.device for item in comports())) or "none"
+            reason = f"there is no such device; found: {found}"
+        case errno.EACCES:
+            reason = "no permission; on most systems its group, dialout or uucp, must be one of yours"
+        case errno.EAGAIN | errno.EBUSY:
+            reason = "another program has it open"
+        case _:
+            reason = str(error)
+    return f"cannot open the serial port {port}: {reason}"

@@ -1,19 +1,16 @@
 """The board machine: `golden.machine.Machine` on a core at the end of a serial line."""
 
-from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from golden.commands import Command
-from golden.faults import Fault
-from hdl.command import encode
+from golden.layouts import LANES
 from hdl.config import CoreConfig
 from hdl.control.host import REGISTERS
 from sim import host_map
 from sim.board.link import Link, LinkError, SerialPort
 from sim.hosted import HostedMachine
-from sim.values import describe_command
 from sim.word_storage import WordStorage
 
 __all__ = ["BoardMachine", "open_board"]
@@ -29,8 +26,8 @@ class BoardMachine(HostedMachine):
 
     Parameters
     ----------
-    config : CoreConfig
-        What the core must be.
+    config : CoreConfig or None
+        What the core must be; None for whatever it says that it is.
     link : Link
         Begins its session here.
 
@@ -42,7 +39,7 @@ class BoardMachine(HostedMachine):
         When the core on the board is not what `config` says.
     """
 
-    def __init__(self, config: CoreConfig, link: Link) -> None:
+    def __init__(self, config: CoreConfig | None, link: Link) -> None:
         self._link = link
         self.identity = link.identify()
         super().__init__(config, link.read_host, link.write_host)
@@ -55,6 +52,7 @@ class BoardMachine(HostedMachine):
         )
         self._set(host_map.CONTROL, host_map.CLEAR)
         self._poll(0, host_map.STATUS_BUSY)
+        self._restart_counters()
         self._set(host_map.MODE, 0)
         self._set(REGISTERS["INTERRUPT_ENABLE"], _INTERRUPT_AT_FAULT)
 
@@ -63,55 +61,42 @@ class BoardMachine(HostedMachine):
         """Global memory; writing into it is seen by the next command."""
         return self._memory
 
-    def execute(self, command: Command) -> None:
-        """Execute one command to its end; the core is told to have only one at work.
+    def clear(self, memory_bytes: int) -> None:
+        """Set registers, shared memory and the first bytes of memory to zero, as on a fresh machine.
 
-        Raises
-        ------
-        golden.faults.Fault
-            The core refused it or it failed; the fault has been cleared.
-        ValueError
-            An operand has no place in its field of the command.
+        Parameters
+        ----------
+        memory_bytes : int
         """
-        self._execute((command,), serial=True)
-
-    def execute_batch(self, commands: Sequence[Command]) -> None:
-        """Execute commands without waiting in between: the core overlaps them as it can.
-
-        Raises
-        ------
-        golden.faults.Fault
-            The first that failed; those behind it have been dropped, and the fault cleared.
-        ValueError
-            An operand has no place in its field of a command; nothing has been executed.
-        """
-        self._execute(commands, serial=False)
+        self.write_registers(0, np.zeros((self.config.registers, LANES), dtype=np.uint32))
+        self.memory.write(self.memory.base, np.zeros(memory_bytes, dtype=np.uint8))
+        if self.shared is not None:
+            self.shared.write(self.shared.base, np.zeros(self.shared.size, dtype=np.uint8))
 
     def close(self) -> None:
         """Give the line back; the board keeps its registers and memory."""
         self._link.close()
 
-    def _execute(self, commands: Sequence[Command], *, serial: bool) -> None:
-        words = np.array([encode(command) for command in commands], dtype=np.uint32)
-        before = self._get(host_map.COUNTERS["instructions"])
-        self._set_serial(serial)
+    def _hand_over(self, words: NDArray[np.uint32]) -> bool:
         queued = 0
         while queued < len(words):
             status = self._poll(host_map.STATUS_FAULT | host_map.STATUS_FREE, 0)
             if status & host_map.STATUS_FAULT:
-                break
+                return False
             free = (status & host_map.STATUS_FREE) // (host_map.STATUS_FREE & -host_map.STATUS_FREE)
             part = words[queued : queued + free]
             self._link.queue_commands(host_map.COMMAND, part)
             queued += len(part)
+        return True
+
+    def _await_end(self, executed: int) -> bool:
         if self._poll(host_map.STATUS_FAULT, host_map.STATUS_BUSY) & host_map.STATUS_FAULT:
-            cause, index = self.clear_fault()
-            raise Fault(cause, index, describe_command(commands[(index - before) % (1 << 32)]))
-        executed = (self._get(host_map.COUNTERS["instructions"]) - before) % (1 << 32)
-        if executed != len(words):
+            return False
+        if self._executed() != executed:
             raise LinkError(
-                f"the core must have executed {len(words)} commands, not {executed}; was it reset?"
+                f"the core must have executed {executed} commands, not {self._executed()}; was it reset?"
             )
+        return True
 
     def _poll(self, ones: int, zeros: int) -> int:
         """The status register, when one of the bits `ones` is set, or one of `zeros` is not."""
@@ -122,15 +107,15 @@ class BoardMachine(HostedMachine):
         raise LinkError(f"the core did not come to an end; its status is {status:#x}")
 
 
-def open_board(port: str, config: CoreConfig, baud: int) -> BoardMachine:
+def open_board(port: str, config: CoreConfig | None, baud: int) -> BoardMachine:
     """Find a core on a board.
 
     Parameters
     ----------
     port : str
         Device name of the serial port, or URL as pyserial understands it.
-    config : CoreConfig
-        What the core must be.
+    config : CoreConfig or None
+        What the core must be; None for whatever it says that it is.
     baud : int
         What the board was built with.
 
@@ -140,14 +125,19 @@ def open_board(port: str, config: CoreConfig, baud: int) -> BoardMachine:
 
     Raises
     ------
+    sim.board.link.PortError
+        When the port cannot be opened.
     sim.board.link.LinkError
-        When the port cannot be opened, or nothing answers.
+        When nothing answers.
     sim.capabilities.CapabilityError
         When another core answers.
     """
     link = Link(SerialPort(port, baud))
     try:
         return BoardMachine(config, link)
+    except LinkError as error:
+        link.close()
+        raise LinkError(f"no board at {port} with {baud} baud: {error}") from error
     except BaseException:
         link.close()
         raise

@@ -59,6 +59,25 @@ def test_the_registers_of_a_configuration_are_read_as_that_configuration(config)
     found.require(Capabilities.of(config))
 
 
+@pytest.mark.parametrize("config", [*PRESETS.values(), LARGE], ids=[*PRESETS, "extremes"])
+def test_a_core_tells_its_configuration(config):
+    assert Capabilities.read(reader(words_of(config))).configuration() == config
+
+
+@pytest.mark.parametrize(
+    ("register", "value", "message"),
+    [
+        ("FORMATS", 0b10000001, "Formats must be among f16, bf16, tf32, i8, i4, b1, not bit 7"),
+        ("CONFIGURATION", 0x0F010041, "Registers must be a power of two from 32 to 256, not 65"),
+    ],
+)
+def test_a_core_of_no_configuration_is_refused(register, value, message):
+    words = {**words_of(PRESETS["small"]), REGISTERS[register]: value}
+    with pytest.raises(CapabilityError) as error:
+        Capabilities.read(reader(words)).configuration()
+    assert str(error.value) == f"the core's account of itself is of no configuration: {message}"
+
+
 @pytest.mark.parametrize(
     ("register", "value", "message"),
     [

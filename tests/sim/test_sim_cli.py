@@ -282,7 +282,7 @@ def test_a_difference_ends_with_code_1(capsys, monkeypatch):
         other.execute = erring
         return LockstepMachine(machine, other)
 
-    monkeypatch.setattr("sim.cli.open_machine", open_erring)
+    monkeypatch.setattr("sim.target.open_machine", open_erring)
     assert main(gemm(*D, "--on", "lockstep")) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(
@@ -296,6 +296,6 @@ def test_a_broken_simulation_ends_with_code_1(capsys, monkeypatch):
     def refuse(*_, **__):
         raise SimulationError("AR payload changed before ARREADY rose")
 
-    monkeypatch.setattr("sim.cli.open_machine", refuse)
+    monkeypatch.setattr("sim.target.open_machine", refuse)
     assert main(gemm(*D)) == 1
     assert capsys.readouterr().err == "openwmma: AR payload changed before ARREADY rose\n"

@@ -174,7 +174,7 @@ def test_the_same_fault_is_a_fault_and_execution_goes_on():
 
 def test_what_the_caller_writes_reaches_both():
     machine = LockstepMachine(golden_machine(), golden_machine())
-    machine.memory.data[:512] = 7
+    machine.memory.write(BASE, np.full(512, 7, dtype=np.uint8))
     machine.execute(load("a", 0))
     assert (machine.read_registers()[:8] == 0x07070707).all()
     machine.write_registers(60, np.full((4, 32), 5, dtype=np.uint32))

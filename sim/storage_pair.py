@@ -1,0 +1,90 @@
+"""Two memories that must hold the same bytes: one is read, both are written, and they are compared."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.commands import Command, Store
+from golden.lines import gather_lines
+from golden.machine import Storage
+from golden.memory import Memory
+from sim.mismatch import memory_difference
+
+__all__ = ["StoragePair"]
+
+
+class StoragePair:
+    """A memory of two machines in lockstep: read from the golden one, written to both.
+
+    Parameters
+    ----------
+    golden, rtl : Storage
+    name : str
+        For messages.
+
+    Raises
+    ------
+    ValueError
+        For memories that differ in base or size, and for one and the same.
+    """
+
+    def __init__(self, golden: Storage, rtl: Storage, name: str) -> None:
+        if (golden.base, golden.size) != (rtl.base, rtl.size):
+            raise ValueError(
+                f"memories in lockstep must have the same base and size, not {golden.base:#x} and "
+                f"{golden.size}, {rtl.base:#x} and {rtl.size}"
+            )
+        if golden is rtl:
+            raise ValueError("machines in lockstep must not share one memory")
+        self._golden = golden
+        self._rtl = rtl
+        self._name = name
+
+    @property
+    def base(self) -> int:
+        """Address of the first byte."""
+        return self._golden.base
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        return self._golden.size
+
+    @property
+    def is_near(self) -> bool:
+        """Whether both lie in this process, so that comparing all bytes costs little."""
+        return isinstance(self._golden, Memory) and isinstance(self._rtl, Memory)
+
+    def contains(self, address: int, count: int) -> bool:
+        """Whether all `count` bytes from `address` on exist."""
+        return self._golden.contains(address, count)
+
+    def read(self, address: int, count: int) -> NDArray[np.uint8]:
+        """A copy of `count` bytes of the golden machine; IndexError where not all of them exist."""
+        return self._golden.read(address, count)
+
+    def write(self, address: int, values: NDArray[np.uint8]) -> None:
+        """Write bytes into both; IndexError, with nothing written, where not all of them exist."""
+        self._golden.write(address, values)
+        self._rtl.write(address, values)
+
+    def difference(self, command: Command | None) -> str | None:
+        """Compare all bytes after a command, or after many; returns the first difference in words."""
+        return self._compare(command, self.base, self.base + self.size, 0)
+
+    def stored_difference(self, command: Store, shift: int) -> str | None:
+        """Compare what a store reached, from its first byte to its last.
+
+        Parameters
+        ----------
+        command : Store
+        shift : int
+            What is added to the addresses of the command to make them those of this memory.
+        """
+        lines = gather_lines(command.instruction, command.address, command.stride)
+        first = max(lines[0][0] + shift, self.base)
+        last = min(sum(lines[-1]) + shift, self.base + self.size)
+        return self._compare(command, first, last, shift) if first < last else None
+
+    def _compare(self, command: Command | None, first: int, last: int, shift: int) -> str | None:
+        ours, theirs = (side.read(first, last - first) for side in (self._golden, self._rtl))
+        return memory_difference(command, first - shift, ours, theirs, self._name)
