@@ -28,8 +28,10 @@ __all__ = [
     "SimulatorMissing",
     "build",
     "iverilog",
+    "parameter_variables",
     "parameters",
     "run",
+    "tool_environment",
 ]
 
 BUILD: Final = Path(__file__).parents[1] / "build" / "cocotb"
@@ -101,6 +103,11 @@ class Design:
 def parameters() -> dict[str, Any]:
     """Within the simulation: what `run` was given."""
     return dict(json.loads(os.environ[_PARAMETERS]))
+
+
+def parameter_variables(values: Mapping[str, Any] | None) -> dict[str, str]:
+    """The environment variables through which `parameters` returns these values in a simulation."""
+    return {_PARAMETERS: json.dumps(dict(values or {}))}
 
 
 def iverilog() -> str:
@@ -199,7 +206,7 @@ def run(
     results = place / "results.xml"
     print(f"{design.name}: {module}, {simulator}, seed {seed}, log {log}")
     outcome = ""
-    with _environment():
+    with tool_environment():
         try:
             get_runner(simulator).test(
                 test_module=module,
@@ -209,7 +216,7 @@ def run(
                 test_dir=place,
                 testcase=list(cases) or None,
                 seed=seed,
-                extra_env={_PARAMETERS: json.dumps(dict(values or {}))},
+                extra_env=parameter_variables(values),
                 results_xml=str(results),
                 waves=waves,
                 timescale=_TIMESCALE,
@@ -247,7 +254,7 @@ def _compile(
     simulator: str, design: Design, folder: Path, sources: list[Any], arguments: list[str], waves: bool
 ) -> None:
     log = folder / "build.log"
-    with _environment(), mock.patch.object(cocotb_tools.runner, "MAX_PARALLEL_BUILD_JOBS", 1):
+    with tool_environment(), mock.patch.object(cocotb_tools.runner, "MAX_PARALLEL_BUILD_JOBS", 1):
         try:
             get_runner(simulator).build(
                 sources=sources,
@@ -290,7 +297,7 @@ def _keep_runtime(folder: Path, runtime: Path) -> None:
 
 
 @contextmanager
-def _environment() -> Iterator[None]:
+def tool_environment() -> Iterator[None]:
     """The process environment of Verilator, make and the simulation."""
     flags = " ".join(f"{name}={value}" for name, value in _MAKE_VARIABLES.items())
     with mock.patch.dict(os.environ, {**verilator_environment(), "MAKEFLAGS": flags}):

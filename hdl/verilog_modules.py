@@ -12,7 +12,7 @@ from hdl.shared_module import ModuleLibrary
 
 __all__ = ["convert", "merge_modules", "to_rtlil", "to_verilog"]
 
-_DROPPED = ("generator", "top", "src", "amaranth.hierarchy", "amaranth.decoding")
+_DROPPED = ("generator", "top", "amaranth.hierarchy", "amaranth.decoding")
 _LEAST_YOSYS = (0, 40)
 
 _MODULE = re.compile(r"^(?:\(\*.*\*\)\n)*module (\\\S+|\w+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
@@ -24,12 +24,16 @@ _UNORDERED = re.compile(r"^(?:  \(\*.*\*\)\n)*  (?:input|output|wire|reg|assign)
 _INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
 
 
-def convert(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> str:
+def convert(
+    elaboratable: Elaboratable, name: str, ports: Mapping[str, Any], *, sources: bool = False
+) -> str:
     """Convert a design to Verilog: `to_rtlil`, then `to_verilog`."""
-    return to_verilog(to_rtlil(elaboratable, name, ports))
+    return to_verilog(to_rtlil(elaboratable, name, ports, sources=sources), sources=sources)
 
 
-def to_rtlil(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> str:
+def to_rtlil(
+    elaboratable: Elaboratable, name: str, ports: Mapping[str, Any], *, sources: bool = False
+) -> str:
     """Convert a design to RTLIL, the language of yosys itself, in which it reads a design soonest.
 
     Parameters
@@ -39,6 +43,9 @@ def to_rtlil(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) ->
         Of the top module.
     ports : mapping
         As for `amaranth.back.rtlil.convert`.
+    sources : bool
+        Whether cells say in their attribute ``src`` which line of Python made them. Equal modules made by
+        different lines then stand as often as they are used.
 
     Returns
     -------
@@ -46,13 +53,13 @@ def to_rtlil(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) ->
         The same design gives the same text.
     """
     library = ModuleLibrary()
-    text = str(rtlil.convert(elaboratable, name=name, ports=dict(ports), platform=library, emit_src=False))
+    text = str(rtlil.convert(elaboratable, name=name, ports=dict(ports), platform=library, emit_src=sources))
     for shared, component in library.components.items():
-        text += rtlil.convert(component, name=shared, emit_src=False)
+        text += rtlil.convert(component, name=shared, emit_src=sources)
     return text
 
 
-def to_verilog(text: str) -> str:
+def to_verilog(text: str, *, sources: bool = False) -> str:
     """Convert a design from RTLIL to Verilog.
 
     As `amaranth.back.verilog.convert`, but without the optimisation that yosys does on the way. That one
@@ -63,13 +70,16 @@ def to_verilog(text: str) -> str:
     ----------
     text : str
         From `to_rtlil`.
+    sources : bool
+        Whether the attributes ``src`` stay.
 
     Returns
     -------
     str
         The same text gives the same text.
     """
-    removals = " ".join(f"-remove {attribute}" for attribute in _DROPPED)
+    dropped = _DROPPED if sources else (*_DROPPED, "src")
+    removals = " ".join(f"-remove {attribute}" for attribute in dropped)
     script = (
         f"read_rtlil <<rtlil\n{text}\nrtlil\n"
         "proc -nomux -norom -noopt\n"
@@ -80,7 +90,8 @@ def to_verilog(text: str) -> str:
     )
     yosys = find_yosys(lambda version: version >= _LEAST_YOSYS)
     # Its one warning says that not every process can be written as Verilog; Amaranth makes none of those.
-    return merge_modules(str(yosys.run(["-q", "-"], script, ignore_warnings=True)))
+    verilog = str(yosys.run(["-q", "-"], script, ignore_warnings=True))
+    return verilog if sources else merge_modules(verilog)
 
 
 def merge_modules(text: str) -> str:

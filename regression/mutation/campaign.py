@@ -1,0 +1,90 @@
+"""Mutates a unit, runs its tests, and tries to prove of the survivors that they are no faults."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from regression.mutation.equivalence import is_equivalent
+from regression.mutation.mutants import Mutant
+from regression.mutation.netlist import Mutated, mutate
+from regression.mutation.records import Proof, Record, RecordFile, unit_key
+from regression.mutation.simulation import Outcome, run_mutants
+from regression.mutation.units import Unit, simulation_of
+
+__all__ = ["try_unit"]
+
+
+def try_unit(
+    unit: Unit,
+    records: RecordFile,
+    build: Path,
+    tell: Callable[[str, int, int], None],
+    *,
+    count: int | None = None,
+    seed: int = 1,
+) -> list[Record]:
+    """Find out which mutants of a unit its tests notice; what is known already is not done again.
+
+    Parameters
+    ----------
+    unit : Unit
+    records : RecordFile
+        Takes every outcome as soon as it is known.
+    build : Path
+        Takes the netlists.
+    tell : callable
+        Is told what is being done, how many mutants have an outcome, and how many there are.
+    count : int or None
+        How many mutants; `unit.mutants` where it is None.
+    seed : int
+        Of the choice of mutants.
+
+    Returns
+    -------
+    list of Record
+        One for each mutant.
+    """
+    tell("netlist", 0, count or unit.mutants)
+    simulation = simulation_of(unit)
+    folder = build / re.sub(r"\W+", "_", unit.name)
+    mutated = mutate(simulation.design, unit.sources, count or unit.mutants, seed, folder)
+    key = unit_key(mutated.design, unit.bench)
+    total = len(mutated.mutants)
+    known = records.of(unit.name, key)
+    missing = [number for number in range(1, total + 1) if number not in known]
+
+    def keep(outcome: Outcome) -> None:
+        records.add(_record(unit, key, mutated.mutants[outcome.number - 1], outcome))
+        tell("tests", len(records.of(unit.name, key)), total)
+
+    if missing:
+        tell("tests", len(known), total)
+        run_mutants(mutated, simulation, missing, keep)
+    for record in _unproven(records, unit, key):
+        tell("proofs", total, total)
+        records.proven(record, _proof(mutated, record))
+    return sorted(records.of(unit.name, key).values(), key=lambda record: record.number)
+
+
+def _unproven(records: RecordFile, unit: Unit, key: str) -> list[Record]:
+    known = records.of(unit.name, key).values()
+    return [record for record in known if record.survived and not record.proof]
+
+
+def _proof(mutated: Mutated, record: Record) -> Proof:
+    return "equal" if is_equivalent(mutated.mutants[record.number - 1], mutated.folder) else "none"
+
+
+def _record(unit: Unit, key: str, mutant: Mutant, outcome: Outcome) -> Record:
+    return Record(
+        unit=unit.name,
+        key=key,
+        number=outcome.number,
+        what=mutant.what,
+        source=mutant.sources[0] if mutant.sources else "",
+        text=mutant.texts[0] if mutant.sources else "",
+        command=mutant.command,
+        how=outcome.how,
+        killed_by=outcome.killed_by,
+        seconds=outcome.seconds,
+    )

@@ -1,0 +1,103 @@
+"""Within the simulation: one process for each mutant, all from one that has been started and has not moved.
+
+The module is what cocotb runs instead of a unit's own tests, which it takes over. Its first test splits off
+a process for each mutant; that one goes on with the unit's tests, and ends at the first that fails. So
+nothing is started twice, and every mutant begins with the same state.
+"""
+
+import json
+import os
+import signal
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any, Final
+
+import cocotb
+from cocotb.regression import Test, TestGenerator
+
+from regression.mutation.settings import FAILED, SELECT, SURVIVED, Settings
+
+_POLL_SECONDS: Final = 0.01
+_Body = Callable[..., Awaitable[None]]
+
+settings = Settings.from_environment()
+_seconds: dict[str, float] = {}
+
+
+@cocotb.test
+async def choose_mutant(dut: Any) -> None:
+    """Become each mutant in turn; the process that was there first only waits for them."""
+    settings.current_test.write_text("")
+    for number in settings.mutants:
+        deadline = time.monotonic() + settings.wall_seconds
+        child = os.fork()
+        if child == 0:
+            getattr(dut, SELECT).value = number
+            return
+        status, seconds = _wait(child, deadline)
+        ended = {
+            "number": number,
+            "status": os.waitstatus_to_exitcode(status),
+            "test": settings.current_test.read_text(),
+            "seconds": round(seconds, 3),
+        }
+        with settings.ended.open("a") as file:
+            print(json.dumps(ended), file=file)
+    os._exit(0)  # the unit's tests are the mutants' business
+
+
+def _wait(child: int, deadline: float) -> tuple[int, float]:
+    """Wait for a mutant, and end it if it hangs without computing; its status and its seconds."""
+    while True:
+        ended, status, usage = os.wait4(child, os.WNOHANG)
+        if ended:
+            return status, usage.ru_utime + usage.ru_stime
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            _, status, usage = os.wait4(child, 0)
+            return status, usage.ru_utime + usage.ru_stime
+        time.sleep(_POLL_SECONDS)
+
+
+def _limited(test: Test, is_last: bool) -> Test:
+    """A test that ends its process if it fails, if it is the last, or if it takes far longer than usual."""
+    body: _Body = test.func
+    limit = settings.limits.get(test.name, settings.limit)
+
+    async def limited(dut: Any, *arguments: Any, **keywords: Any) -> None:
+        settings.current_test.write_text(test.name)
+        signal.setitimer(signal.ITIMER_PROF, limit)
+        began = time.process_time()
+        try:
+            await body(dut, *arguments, **keywords)
+        except BaseException:  # noqa: BLE001  # whatever it is, the test has not passed
+            if settings.measure:
+                traceback.print_exc()
+            os._exit(FAILED)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        if settings.measure:
+            _seconds[test.name] = time.process_time() - began
+            settings.times.write_text(json.dumps(_seconds))
+        if is_last:
+            os._exit(SURVIVED)
+
+    test.func = limited
+    return test
+
+
+def _tests() -> list[Test]:
+    """The unit's tests, the shortest first."""
+    found: list[Test] = []
+    for item in vars(import_module(settings.module)).values():
+        if isinstance(item, Test):
+            found.append(item)
+        elif isinstance(item, TestGenerator):
+            found += item.generate_tests()
+    chosen = [test for test in found if not settings.cases or test.name.endswith(settings.cases)]
+    return sorted(chosen, key=lambda test: settings.limits.get(test.name, 0.0))
+
+
+_chosen = _tests()
+globals().update({f"test_{index}": _limited(test, test is _chosen[-1]) for index, test in enumerate(_chosen)})

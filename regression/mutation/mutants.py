@@ -1,0 +1,114 @@
+"""Mutants as yosys lists them."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["Mutant", "parse", "worth_simulating"]
+
+ROOT: Final = Path(__file__).parents[2]
+_SOURCE = re.compile(r"(?P<file>[^|\s]+\.py):(?P<line>\d+)$")
+_CLOCKS = frozenset({"CLK", "RD_CLK", "WR_CLK"})
+_CONSTANTS: Final = {"const0": "0", "const1": "1"}
+_WORDS: Final = {
+    "inv": "inverted",
+    "const0": "stuck at 0",
+    "const1": "stuck at 1",
+    "cnot0": "inverted where bit {} is 0",
+    "cnot1": "inverted where bit {} is 1",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutant:
+    """One bit at one port of one cell that is not what it should be.
+
+    Parameters
+    ----------
+    command : str
+        How yosys makes it, without what controls it.
+    what : str
+        The fault in words.
+    sources : tuple of str
+        The lines that made the cell, as ``file:line``, the one that matters first.
+    """
+
+    command: str
+    what: str
+    sources: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The source lines themselves, stripped."""
+        return tuple(_text(source) for source in self.sources)
+
+
+def parse(line: str, netlist: Mapping[str, Any]) -> Mutant:
+    """Read one line of ``mutate -list``.
+
+    Parameters
+    ----------
+    line : str
+    netlist : mapping
+        The module it belongs to, as yosys writes it as JSON.
+
+    Returns
+    -------
+    Mutant
+    """
+    options = _options(line)
+    cell = netlist["cells"][options["cell"]]
+    fault = _WORDS[options["mode"]].format(options.get("ctrlbit"))
+    name = f" ({options['wire']}[{options['wirebit']}])" if "wire" in options else ""
+    what = f"{cell['type'].lstrip('$')}.{options['port']}[{options['portbit']}]{name} {fault}"
+    command = re.sub(r" -(?:src|wire|wirebit) \S+", "", line.strip())
+    return Mutant(command=command, what=what, sources=_sources(cell["attributes"].get("src", "")))
+
+
+def worth_simulating(line: str, netlist: Mapping[str, Any], used: frozenset[int]) -> bool:
+    """Whether a fault is one at all.
+
+    It is not where a constant becomes what it is, where nothing reads the bit, or where the bit is already
+    undefined. Faults of clocks are left out: no simulation of cycles can judge them.
+
+    Parameters
+    ----------
+    line : str
+    netlist : mapping
+    used : frozenset of int
+        Bits that something reads.
+    """
+    options = _options(line)
+    cell = netlist["cells"][options["cell"]]
+    bits = cell["connections"][options["port"]]
+    bit = bits[int(options["portbit"])]
+    if options["port"] in _CLOCKS or cell["type"].startswith("$meminit"):
+        return False
+    if bit == "x" or ("ctrlbit" in options and bits[int(options["ctrlbit"])] == "x"):
+        return False
+    if cell["port_directions"][options["port"]] == "output":
+        return bit in used
+    return bool(bit != _CONSTANTS.get(options["mode"]))
+
+
+def _options(line: str) -> dict[str, str]:
+    words = line.split()[1:]
+    return {words[index].lstrip("-"): words[index + 1] for index in range(0, len(words), 2)}
+
+
+def _sources(attribute: str) -> tuple[str, ...]:
+    found = []
+    for part in attribute.split("|"):
+        if match := _SOURCE.search(part):
+            path = Path(match["file"])
+            name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+            found.append(f"{name}:{match['line']}")
+    return tuple(dict.fromkeys(found))
+
+
+def _text(source: str) -> str:
+    name, _, line = source.rpartition(":")
+    path = ROOT / name
+    return path.read_text().splitlines()[int(line) - 1].strip() if path.exists() else ""

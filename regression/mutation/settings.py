@@ -1,0 +1,78 @@
+"""What a simulation of mutants is told, and the files in which it answers."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["FAILED", "SELECT", "SURVIVED", "Settings"]
+
+SELECT: Final = "mutsel"
+"""The input that chooses the mutant: 0 stands for none, n for the n-th."""
+
+SURVIVED: Final = 100
+FAILED: Final = 101
+"""Exit codes of a mutant; any other says that the simulation broke off."""
+
+_VARIABLE: Final = "OPENWMMA_MUTATION"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One run of a simulation.
+
+    Parameters
+    ----------
+    module : str
+        Import path of the unit's tests.
+    cases : tuple of str
+        Their names; none stands for all.
+    mutants : tuple of int
+        Values of `SELECT` to be tried.
+    folder : str
+        Takes the files.
+    limits : mapping
+        Seconds of computing after which a test is given up, by its name.
+    limit : float
+        The same for a test that is not there.
+    wall_seconds : float
+        Seconds after which a mutant is given up.
+    measure : bool
+        Whether to write down how long each test takes.
+    """
+
+    module: str
+    cases: tuple[str, ...]
+    mutants: tuple[int, ...]
+    folder: str
+    limits: Mapping[str, float]
+    limit: float
+    wall_seconds: float
+    measure: bool
+
+    @classmethod
+    def from_environment(cls) -> "Settings":
+        """Within the simulation: what `variables` were made of."""
+        values: dict[str, Any] = json.loads(os.environ[_VARIABLE])
+        return cls(**{**values, "cases": tuple(values["cases"]), "mutants": tuple(values["mutants"])})
+
+    def variables(self) -> dict[str, str]:
+        """The environment variables that carry it into the simulation."""
+        return {_VARIABLE: json.dumps(asdict(self))}
+
+    @property
+    def ended(self) -> Path:
+        """A line of JSON for each mutant whose process has ended."""
+        return Path(self.folder) / "ended.jsonl"
+
+    @property
+    def current_test(self) -> Path:
+        """The name of the test that was started last."""
+        return Path(self.folder) / "current_test"
+
+    @property
+    def times(self) -> Path:
+        """Seconds of each test, as JSON."""
+        return Path(self.folder) / "times.json"

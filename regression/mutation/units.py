@@ -1,0 +1,207 @@
+"""The units whose hardware is mutated, and the tests that have to notice it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from typing import Any, Final
+from unittest import mock
+
+import hdl.ports
+from cocotb_tests.runner import Design
+from hdl.verilog_modules import convert
+
+__all__ = ["UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
+
+_MUTANTS: Final = 36
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """One unit and its tests.
+
+    Parameters
+    ----------
+    name : str
+    bench : str
+        Import path of the module with the unit's tests.
+    test : str
+        The pytest function there that simulates the unit.
+    arguments : mapping
+        Those of its parameters beside the fixture.
+    sources : tuple of str
+        Only cells that these files made are mutated; a path from the root, or its beginning.
+    mutants : int
+        How many.
+    """
+
+    name: str
+    bench: str
+    test: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[str, ...]
+    mutants: int = _MUTANTS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation:
+    """What a unit's pytest function asks to be simulated.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        Import path of the module with the cocotb tests.
+    values : mapping
+        What they find in `cocotb_tests.runner.parameters`.
+    cases : tuple of str
+        Names of the tests to run; none stands for all.
+    """
+
+    design: Design
+    module: str
+    values: Mapping[str, Any]
+    cases: tuple[str, ...]
+
+
+def simulation_of(unit: Unit) -> Simulation:
+    """Find out what a unit's pytest function simulates, without doing so.
+
+    Parameters
+    ----------
+    unit : Unit
+
+    Returns
+    -------
+    Simulation
+        Its Verilog says of each cell which line made it.
+
+    Raises
+    ------
+    ValueError
+        If the function does not simulate exactly one design.
+    """
+    asked: list[Simulation] = []
+
+    def simulate(
+        design: Design, module: str, *, values: Mapping[str, Any] | None = None, cases: tuple[str, ...] = ()
+    ) -> None:
+        asked.append(Simulation(design=design, module=module, values=dict(values or {}), cases=cases))
+
+    function = getattr(import_module(unit.bench), unit.test)
+    with mock.patch.object(hdl.ports, "convert", partial(convert, sources=True)):
+        function(simulate, **unit.arguments)
+    if len(asked) != 1:
+        raise ValueError(f"{unit.bench}.{unit.test} must simulate one design, not {len(asked)}")
+    return asked[0]
+
+
+def units_named(names: list[str]) -> tuple[Unit, ...]:
+    """The units of these names; all where none is given.
+
+    Raises
+    ------
+    ValueError
+        For a name that no unit has.
+    """
+    known = {unit.name: unit for unit in UNITS}
+    for name in names:
+        if name not in known:
+            raise ValueError(f"unit must be one of {', '.join(known)}, not {name}")
+    return tuple(known[name] for name in names) if names else UNITS
+
+
+def _unit(
+    name: str, bench: str, sources: str, *, test: str = "", mutants: int = _MUTANTS, **arguments: Any
+) -> Unit:
+    return Unit(
+        name=name,
+        bench=f"cocotb_tests.{bench}",
+        test=test or bench.rpartition(".")[2],
+        arguments=arguments,
+        sources=tuple(f"hdl/{source}" for source in sources.split()),
+        mutants=mutants,
+    )
+
+
+UNITS: Final = (
+    _unit("credit queue", "test_elastic", "elastic.py", depth=8, latency=6),
+    _unit("decoder", "test_decoder", "control/decoder.py", config="f16"),
+    _unit("decoder, all formats", "test_decoder", "control/decoder.py", config="all"),
+    _unit("sequencer", "test_sequencer", "control/sequencer.py"),
+    _unit("scoreboard", "test_scoreboard", "control/scoreboard.py"),
+    _unit("host interface", "test_host", "control/host/ stream_buffer.py", preset="small"),
+    _unit("register file", "test_register_file", "registers/file.py registers/ports.py", preset="standard"),
+    _unit("register mover", "test_register_mover", "registers/mover.py", units=4),
+    _unit("access check", "test_access", "memory/access.py", config="all"),
+    _unit("burst generator", "test_burst_generator", "memory/burst_generator.py"),
+    _unit("line unpack", "test_line_unpack", "memory/line_unpack.py", preset="small"),
+    _unit("line pack", "test_line_pack", "memory/line_pack.py", preset="small"),
+    _unit("load crossbar", "test_load_crossbar", "memory/load_crossbar.py memory/bank_", preset="small"),
+    _unit("store crossbar", "test_store_crossbar", "memory/store_crossbar.py memory/bank_", preset="small"),
+    _unit(
+        "load engine",
+        "test_load_engine",
+        "memory/load_engine.py memory/fragment_writer.py memory/line_request.py memory/interface.py",
+        preset="standard",
+    ),
+    _unit(
+        "store engine",
+        "test_store_engine",
+        "memory/store_engine.py memory/fragment_reader.py memory/line_request.py memory/interface.py",
+        preset="standard",
+    ),
+    _unit(
+        "memory port",
+        "test_memory_port",
+        "memory/port.py memory/burst_router.py memory/axi_port.py",
+        data_bits=128,
+        shared_bytes=8192,
+    ),
+    _unit("axi reads", "test_memory_port", "memory/axi_reads.py", data_bits=256, shared_bytes=8192),
+    _unit("axi writes", "test_memory_port", "memory/axi_writes.py", data_bits=256, shared_bytes=8192),
+    _unit("shared memory", "test_shared_memory", "memory/shared_memory.py"),
+    _unit(
+        "tile fetch",
+        "test_tile",
+        "multiply/tile/fetch.py multiply/tile/rows.py multiply/tile/request.py",
+        units=4,
+    ),
+    _unit("tile issue", "test_tile", "multiply/tile/issue.py multiply/tile/multiplier.py", units=4),
+    _unit("tile collect", "test_tile", "multiply/tile/collect.py", units=4),
+    _unit("double multiplier", "test_double", "multiply/double/", units=2, words=2),
+    _unit("dot product: decode", "dot_product.test_decode", "dot_product/decode.py"),
+    _unit(
+        "dot product: decode C",
+        "dot_product.test_decode",
+        "dot_product/decode_c.py",
+        test="test_decode_c",
+    ),
+    _unit(
+        "dot product: maximum exponent",
+        "dot_product.test_maximum_exponent",
+        "dot_product/maximum_exponent.py",
+    ),
+    _unit("dot product: multiply", "dot_product.test_multiply", "dot_product/multiply.py"),
+    _unit("dot product: align", "dot_product.test_align", "dot_product/align.py"),
+    _unit("dot product: popcount", "dot_product.test_popcount", "dot_product/popcount.py", mutants=20),
+    _unit("dot product: reduce", "dot_product.test_reduce", "dot_product/reduce.py"),
+    _unit("dot product: normalize", "dot_product.test_normalize", "dot_product/normalize.py"),
+    _unit("dot product: round", "dot_product.test_round", "dot_product/round.py"),
+    _unit(
+        "dot product: flow",
+        "dot_product.test_unit",
+        "dot_product/unit.py dot_product/integers.py dot_product/result_buffer.py dot_product/words.py",
+    ),
+    _unit("fma64: decode", "fma64.test_fma64_decode", "fma64/decode.py"),
+    _unit("fma64: multiply", "fma64.test_fma64_multiply", "fma64/multiply.py"),
+    _unit("fma64: add", "fma64.test_fma64_add", "fma64/add.py"),
+    _unit("fma64: normalize", "fma64.test_fma64_normalize", "fma64/normalize.py"),
+    _unit("fma64: round", "fma64.test_fma64_round", "fma64/round.py"),
+    _unit("fma64: flow", "fma64.test_fma64_unit", "fma64/ elastic.py pipeline.py"),
+    _unit("uart", "test_uart", "board/uart.py", divider=5),
+    _unit("frames", "test_bridge", "board/frame_receiver.py board/frame_sender.py board/frames.py"),
+    _unit("bridge", "test_bridge", "board/bridge.py board/uart_bridge.py"),
+    _unit("board memory", "test_board_memory", "board/board_memory.py"),
+)
+"""Every datapath and control unit with a testbench of its own."""
