@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import ClassVar, Final
 
 from golden.instruction_set import FAMILIES, Family
 from golden.profiles import HOPPER, Profile
@@ -98,6 +98,9 @@ class CoreConfig:
         For a value out of its range, naming the value and the range.
     """
 
+    least_data_bits: ClassVar[int] = 64
+    """The narrowest bus of this kind of core."""
+
     dot_product: DotProductConfig = field(default_factory=DotProductConfig)
     dot_product_units: int = 1
     double_units: int = 0
@@ -119,7 +122,7 @@ class CoreConfig:
         _require_power_of_two("Queue depth", self.queue_depth, 4, 256)
         if not 16 <= self.address_bits <= 64:
             raise ValueError(f"Address bits must be from 16 to 64, not {self.address_bits}")
-        _require_power_of_two("Data bits", self.data_bits, 64, 512)
+        _require_power_of_two("Data bits", self.data_bits, self.least_data_bits, 512)
         if not 1 <= self.outstanding_reads <= 64:
             raise ValueError(f"Outstanding reads must be from 1 to 64, not {self.outstanding_reads}")
         if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:

@@ -6,7 +6,8 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from hdl.board.config import BoardConfig
-from hdl.config import PRESETS, CoreConfig, DotProductConfig
+from hdl.config import PRESETS
+from hdl.serial.config import SerialConfig
 
 __all__ = ["BOARDS", "Board", "Family"]
 
@@ -92,15 +93,9 @@ _ICEBREAKER: Final = Board(
     button_pressed=0,
     inverted_leds=0b0101,
     config=BoardConfig(
-        core=CoreConfig(
-            dot_product=DotProductConfig(formats=frozenset({"i8", "i4", "b1"})),
-            registers=32,
-            queue_depth=4,
-            address_bits=16,
-            outstanding_reads=1,
-        ),
-        memory_bytes=4096,
-        clock_hz=12 * _MILLION,
+        core=SerialConfig(address_bits=18),
+        memory_bytes=128 * 1024,
+        clock_hz=24 * _MILLION,
         baud=_MILLION,
     ),
 )
@@ -109,4 +104,4 @@ BOARDS: Final[Mapping[str, Board]] = MappingProxyType(
     {board.name: board for board in (_ULX3S, _ARTY, _ICEBREAKER)}
 )
 """By name: all formats with f64 in one bitstream on the first two; 8-bit, 4-bit and single-bit integers on
-the last."""
+the last, one element at a time."""

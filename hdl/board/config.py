@@ -5,6 +5,7 @@ from typing import Final
 
 from hdl.board.uart import LEAST_DIVIDER
 from hdl.config import PAGE_BYTES, CoreConfig
+from hdl.serial.config import SerialConfig
 
 __all__ = ["BUS_BYTES", "BoardConfig"]
 
@@ -25,9 +26,10 @@ class BoardConfig:
     Parameters
     ----------
     core : CoreConfig
-        With 128 data bits.
+        With 128 data bits, or a `SerialConfig`: then the board has a serial core.
     memory_bytes : int
-        Global memory in block RAM: a power of two from 4096 to 2**20.
+        Global memory in block RAM, or beside a serial core in single-port RAM: a power of two from 4096 to
+        2**20.
     memory_base : int
         Address of its first byte: a multiple of 4096. By default the second page, so that a null pointer
         reaches nothing.
@@ -56,7 +58,7 @@ class BoardConfig:
 
     def __post_init__(self) -> None:
         size, base, core = self.memory_bytes, self.memory_base, self.core
-        if core.data_bits != 8 * BUS_BYTES:
+        if not isinstance(core, SerialConfig) and core.data_bits != 8 * BUS_BYTES:
             raise ValueError(f"Data bits of a board's core must be {8 * BUS_BYTES}, not {core.data_bits}")
         if size & (size - 1) or not PAGE_BYTES <= size <= _MOST_MEMORY_BYTES:
             raise ValueError(

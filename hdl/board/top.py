@@ -1,6 +1,6 @@
 """A core, its memory and its serial line: what goes between the pins of a board."""
 
-from typing import Final
+from typing import Any, Final
 
 from amaranth.hdl import (
     Cat,
@@ -17,8 +17,11 @@ from amaranth.lib.wiring import In, Out, connect
 
 from hdl.board.board_memory import BoardMemory
 from hdl.board.config import BoardConfig
+from hdl.board.serial_memory import SerialMemory
 from hdl.board.uart_bridge import UartBridge
 from hdl.core import Core
+from hdl.serial.config import SerialConfig
+from hdl.serial.core import SerialCore
 
 __all__ = ["LEDS", "RESET_CYCLES", "BoardTop"]
 
@@ -70,11 +73,19 @@ class BoardTop(wiring.Component):
         m.d.comb += [ClockSignal("board").eq(ClockSignal()), ResetSignal("board").eq(held)]
 
         in_board = DomainRenamer("board")
-        m.submodules.core = in_board(core := Core(config.core))
-        m.submodules.memory = in_board(memory := BoardMemory(config))
-        m.submodules.uart_bridge = in_board(bridge := UartBridge(config))
+        core: Any
+        memory: Any
+        if isinstance(config.core, SerialConfig):
+            core, memory = SerialCore(config.core), SerialMemory(config)
+            connect(m, core.memory, memory.core)
+        else:
+            core, memory = Core(config.core), BoardMemory(config)
+            connect(m, core.memory, memory.axi)
+        bridge = UartBridge(config)
+        m.submodules.core = in_board(core)
+        m.submodules.memory = in_board(memory)
+        m.submodules.uart_bridge = in_board(bridge)
         connect(m, bridge.host, core.host)
-        connect(m, core.memory, memory.axi)
         connect(m, bridge.memory, memory.request)
         connect(m, memory.answer, bridge.memory_answer)
         m.d.comb += [bridge.rx.eq(self.rx), self.tx.eq(bridge.tx)]

@@ -31,7 +31,7 @@ from hdl.multiply.double.request import DoubleRequest
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Decoded", "Decoder"]
+__all__ = ["MULTIPLICANDS", "Decoded", "Decoder", "is_signed", "legal_multiplies"]
 
 
 class Decoded(data.Struct):
@@ -183,7 +183,7 @@ class Decoder(wiring.Component):
         self._double(m, command)
         key = Cat(command.tile_shape, command.a_type, command.b_type, command.c_type, command.d_type)
         with m.Switch(key):
-            for instruction in _legal_multiplies(self._config):
+            for instruction in legal_multiplies(self._config):
                 shape = instruction.shape
                 types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
                 value = shape_code(shape) | sum(
@@ -215,9 +215,9 @@ class Decoder(wiring.Component):
                         x_is_b.eq(b.wide),
                         tile.x_order.eq(block_order(x)),
                         tile.y_order.eq(block_order(y)),
-                        tile.operation.multiplicand.eq(_MULTIPLICANDS[instruction.a_type]),
-                        tile.operation.a_signed.eq(_is_signed(instruction.a_type)),
-                        tile.operation.b_signed.eq(_is_signed(instruction.b_type)),
+                        tile.operation.multiplicand.eq(MULTIPLICANDS[instruction.a_type]),
+                        tile.operation.a_signed.eq(is_signed(instruction.a_type)),
+                        tile.operation.b_signed.eq(is_signed(instruction.b_type)),
                         tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
                         tile.operation.result.eq(_result(instruction)),
                     ]
@@ -263,7 +263,7 @@ _TILE_SHAPES = {
 }
 """By the blocks of eight rows of X and Y."""
 
-_MULTIPLICANDS = {
+MULTIPLICANDS = {
     "f16": Multiplicand.F16,
     "bf16": Multiplicand.BF16,
     "tf32": Multiplicand.TF32,
@@ -273,6 +273,7 @@ _MULTIPLICANDS = {
     "u4": Multiplicand.I4,
     "b1": Multiplicand.B1,
 }
+"""By the element type of A."""
 
 
 def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
@@ -280,7 +281,7 @@ def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
     return [operand.valid.eq(1), operand.first.eq(first), operand.last.eq(first + count - 1)]
 
 
-def _legal_multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
+def legal_multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
     """Every combination of shape and types once; layouts do not matter to a multiply."""
     for family in config.families:
         types = [
@@ -309,7 +310,8 @@ def _is_chained(instruction: MmaInstruction, config: CoreConfig) -> bool:
     return instruction.a_type == "tf32" and block is not None and block < instruction.shape.k
 
 
-def _is_signed(name: str) -> bool:
+def is_signed(name: str) -> bool:
+    """Whether an element type is of integers with a sign."""
     item = FORMATS[name]
     return isinstance(item, IntegerFormat) and item.signed
 

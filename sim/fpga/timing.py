@@ -11,6 +11,9 @@ __all__ = ["CriticalPath", "Step", "Timing", "read_timing"]
 _GLOBAL: Final = "$glbnet$"
 """What nextpnr puts before the name of a net on the clock network."""
 
+_CONSTANT: Final = "$PACKER_"
+"""And before that of a constant: the clock of a multiplier without registers, which it counts as one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
@@ -99,7 +102,7 @@ def read_timing(report: Path) -> Timing:
         Unless exactly one clock is in it.
     """
     found = json.loads(report.read_text())
-    clocks = found["fmax"]
+    clocks = {clock: limits for clock, limits in found["fmax"].items() if not clock.startswith(_CONSTANT)}
     if len(clocks) != 1:
         raise ValueError(f"A board's design must have one clock, not {', '.join(clocks) or 'none'}")
     ((clock, limits),) = clocks.items()

@@ -133,6 +133,11 @@ def test_timing(tmp_path: Path) -> None:
     assert read_timing(timing_report(tmp_path, 80.0)).is_met
 
 
+def test_constants_are_no_clocks(tmp_path: Path) -> None:
+    clocks = ("$PACKER_GND_NET_$glb_clk", "$glbnet$clock")
+    assert read_timing(timing_report(tmp_path, 81.0, clocks)).clock == "clock"
+
+
 @pytest.mark.parametrize("clocks", [(), ("one", "two")])
 def test_timing_of_more_or_less_than_one_clock(tmp_path: Path, clocks: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=f"must have one clock, not {', '.join(clocks) or 'none'}"):

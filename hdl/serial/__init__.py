@@ -1,0 +1,1 @@
+"""A core for small FPGAs: the same commands and results, one element after the other."""

@@ -1,0 +1,143 @@
+"""The decoder of a serial core: from a command to its constants, by the golden tables."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from golden.faults import Cause
+from golden.instruction_set import SPACES, USES
+from hdl.command import (
+    COMMAND_BITS,
+    MemoryCommand,
+    MmaCommand,
+    Opcode,
+    RegisterCommand,
+    shape_code,
+    type_code,
+)
+from hdl.control.decoder import legal_multiplies
+from hdl.memory.geometry import legal_fragments
+from hdl.memory.interface import CAUSE_BITS
+from hdl.serial.config import WORD_BYTES, SerialConfig
+from hdl.serial.geometry import ProductGeometry, WalkGeometry, product_geometry, walk_geometry
+
+__all__ = ["SerialDecoder"]
+
+_SPACES = ("global", "generic")
+
+
+class SerialDecoder(wiring.Component):
+    """Tells legal commands from others and looks their constants up.
+
+    What words 0 and 1 of a command decide: what is in no table, and registers out of range. The tables are
+    those of `hdl.control.decoder`, for the formats of the configuration.
+
+    Combinational; expected: 250 look-up tables, 8 of them one after the other.
+
+    Parameters
+    ----------
+    config : SerialConfig
+
+    Members
+    -------
+    head, operands : In(32)
+        Words 0 and 1.
+    cause : Out(4)
+        Zero, or why the command is refused.
+    walk : Out(WalkGeometry)
+        Of a load or store.
+    product : Out(ProductGeometry)
+        Of a multiply.
+    """
+
+    head: In(8 * WORD_BYTES)
+    operands: In(8 * WORD_BYTES)
+    cause: Out(CAUSE_BITS)
+    walk: Out(WalkGeometry)
+    product: Out(ProductGeometry)
+
+    def __init__(self, config: SerialConfig) -> None:
+        self._config = config
+        super().__init__()
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        command = Signal(COMMAND_BITS)
+        legal = Signal()
+        in_range = Signal()
+        m.d.comb += command.eq(Cat(self.head, self.operands))
+        with m.Switch(MemoryCommand(command).opcode):
+            with m.Case(Opcode.LOAD, Opcode.STORE):
+                self._memory(m, MemoryCommand(command), legal, in_range)
+            with m.Case(Opcode.MMA):
+                self._mma(m, MmaCommand(command), legal, in_range)
+            with m.Case(Opcode.FILL, Opcode.MOVE):
+                self._registers(m, RegisterCommand(command), legal, in_range)
+        with m.If(~legal):
+            m.d.comb += self.cause.eq(Cause.ILLEGAL_INSTRUCTION)
+        with m.Elif(~in_range):
+            m.d.comb += self.cause.eq(Cause.REGISTER_RANGE)
+        return m
+
+    def _fits(self, first: Value, count: Value) -> Value:
+        return first + count <= self._config.registers
+
+    def _memory(self, m: Module, command: Any, legal: Signal, in_range: Signal) -> None:
+        is_store = command.opcode == Opcode.STORE
+        in_space = Signal()
+        with m.Switch(command.space):
+            with m.Case(*(SPACES.index(space) for space in _SPACES)):
+                m.d.comb += in_space.eq(1)
+        m.d.comb += in_range.eq(self._fits(command.register, self.walk.registers))
+        key = Cat(command.use, command.layout, command.tile_shape, command.element_type)
+        with m.Switch(key):
+            for use, name, shape, layout in legal_fragments(self._config):
+                value = (
+                    USES.index(use) | (layout == "col") << 2 | shape_code(shape) << 3 | type_code(name) << 7
+                )
+                with m.Case(value):
+                    m.d.comb += [
+                        *_assigned(self.walk, walk_geometry(use, name, shape, layout)),
+                        legal.eq((is_store if use == "d" else ~is_store) & in_space),
+                    ]
+
+    def _mma(self, m: Module, command: Any, legal: Signal, in_range: Signal) -> None:
+        product = self.product
+        m.d.comb += in_range.eq(
+            self._fits(command.a, product.a_registers)
+            & self._fits(command.b, product.b_registers)
+            & self._fits(command.c, product.c_registers)
+            & self._fits(command.d, product.c_registers)
+        )
+        key = Cat(command.tile_shape, command.a_type, command.b_type, command.c_type, command.d_type)
+        with m.Switch(key):
+            for instruction in legal_multiplies(self._config):
+                types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
+                value = shape_code(instruction.shape) | sum(
+                    type_code(name) << (4 + 4 * place) for place, name in enumerate(types)
+                )
+                with m.Case(value):
+                    m.d.comb += [
+                        *_assigned(product, product_geometry(instruction)),
+                        legal.eq(
+                            (command.rounding == 0)
+                            & ~(command.saturate & (instruction.family.saturate == "never"))
+                        ),
+                    ]
+
+    def _registers(self, m: Module, command: Any, legal: Signal, in_range: Signal) -> None:
+        is_fill = command.opcode == Opcode.FILL
+        m.d.comb += [
+            legal.eq(1),
+            in_range.eq(
+                self._fits(command.destination, command.count)
+                & (is_fill | self._fits(command.source, command.count))
+            ),
+        ]
+
+
+def _assigned(struct: Any, fields: dict[str, Any]) -> list[Any]:
+    return [getattr(struct, name).eq(value) for name, value in fields.items()]
