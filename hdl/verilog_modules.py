@@ -24,9 +24,7 @@ _UNORDERED = re.compile(r"^(?:  \(\*.*\*\)\n)*  (?:input|output|wire|reg|assign)
 _INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
 
 
-def convert(
-    elaboratable: Elaboratable, name: str, ports: Mapping[str, Any], *, sources: bool = False
-) -> str:
+def convert(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any], *, sources: bool = False) -> str:
     """Convert a design to Verilog: `to_rtlil`, then `to_verilog`."""
     return to_verilog(to_rtlil(elaboratable, name, ports, sources=sources), sources=sources)
 

@@ -1,4 +1,4 @@
-"""Makes random programs that are legal: multiplies with their operands, and commands that get in their way."""
+"""Makes random programs that are legal: multiplies with their operands, and commands that meet them."""
 
 from collections.abc import Iterator
 from typing import Any, Final, cast

@@ -43,7 +43,7 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
         yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for way in ways)
     for kind in ("load", "store"):
         for cause, ways in _ACCESS_WAYS.items():
-            # Every store can do without a stride; only loads have fragments for which the default is too short.
+            # Every store can do without a stride; only of loads some have a default that is too short.
             excluded = "default" if kind == "store" else ""
             yield from ((cause, kind, way) for way in ways if way != excluded)
     yield from (
