@@ -56,7 +56,7 @@ format: $(STAMP) ## let the formatter rewrite the sources
 	$(BIN)/ruff check --fix .
 
 .PHONY: bench
-bench: $(STAMP) ## the figures of README.md: golden, dot-product unit on an ECP5, Verilated core
+bench: $(STAMP) ## the figures of README.md and docs: golden, Verilated core, presets and units on an ECP5
 	$(BIN)/python -m bench
 
 .PHONY: fpga

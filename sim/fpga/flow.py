@@ -29,7 +29,7 @@ _RTLIL: Final = "design.il"
 _SYNTHESIS: Final = {
     "ecp5": "synth_ecp5 -abc9",
     "ice40": "synth_ice40 -device u -dsp -spram -abc9",
-    "series7": "synth_xilinx -family xc7 -abc9",
+    "series7": "synth_xilinx -family xc7 -flatten -abc9",
 }
 _SUFFIXES: Final = {"ecp5": "lpf", "ice40": "pcf", "series7": "xdc"}
 _PLACE_AND_ROUTE: Final = {

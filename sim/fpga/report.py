@@ -91,7 +91,7 @@ class BuildReport:
             if unit.count(".") <= _DEEPEST
             and any(part > _LEAST_SHARE * whole for part, whole in zip(taken, used.total, strict=True))
         ]
-        width = max(len("of available"), *(len(unit) for unit in shown))
+        width = max(map(len, ("of available", *shown)))
         yield "unit".ljust(width) + "".join(name.rjust(16) for name in RESOURCES)
         for unit in shown:
             yield (unit or "everything").ljust(width) + "".join(

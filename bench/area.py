@@ -1,0 +1,134 @@
+"""What every preset and every unit takes of an ECP5, and how fast each unit can be clocked there.
+
+    python -m bench.area [--only NAME ...] [--pnr] [--config PRESET]
+
+Units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; whole cores are
+synthesised, and placed and routed with ``--pnr``, which takes half an hour each. Prints a table and adds what
+it measured to ``build/bench/area.json``.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from amaranth.lib import wiring
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from bench.ecp5 import Ecp5Cost, ecp5_cost
+from hdl.config import PRESETS, CoreConfig
+from hdl.control.host import HostInterface
+from hdl.control.scoreboard import Scoreboard
+from hdl.control.sequencer import Sequencer
+from hdl.core import Core
+from hdl.dot_product.unit import DotProductUnit
+from hdl.fma64.unit import FusedMultiplyAdd64
+from hdl.memory.load_engine import LoadEngine
+from hdl.memory.port import MemoryPort
+from hdl.memory.store_engine import StoreEngine
+from hdl.multiply.double.multiplier import DoubleMultiplier
+from hdl.multiply.tile.multiplier import TileMultiplier
+from hdl.registers.file import RegisterFile
+from hdl.registers.mover import RegisterMover
+
+BUILD: Final = Path(__file__).parents[1] / "build" / "bench" / "area"
+OUTPUT: Final = BUILD.with_suffix(".json")
+SEEDS: Final = (1,)
+CORES: Final = ("tiny", "small", "standard")
+"""Presets that fit into the FPGA; the others are measured when they are named."""
+
+UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
+    "dot-product": lambda config: DotProductUnit(config.dot_product),
+    "fma64": lambda config: FusedMultiplyAdd64(),
+    "tile-multiplier": TileMultiplier,
+    "double-multiplier": DoubleMultiplier,
+    "load-engine": LoadEngine,
+    "store-engine": StoreEngine,
+    "memory-port": MemoryPort,
+    "register-file": RegisterFile,
+    "register-mover": RegisterMover,
+    "scoreboard": Scoreboard,
+    "sequencer": Sequencer,
+    "host-interface": HostInterface,
+}
+"""Every unit that the core instantiates; the scoreboard, which is in the sequencer, by itself as well."""
+
+COLUMNS: Final = ("LUT4", "CCU2C", "LUT RAM", "FF", "DP16KD", "MULT18X18D", "MHz")
+
+
+def measure(name: str, config: CoreConfig, *, place_cores: bool) -> Ecp5Cost:
+    """Synthesise a preset's core, or synthesise, place and route a unit.
+
+    Parameters
+    ----------
+    name : str
+        Of a preset or of a unit.
+    config : CoreConfig
+        That of a unit.
+    place_cores : bool
+        Whether a core is placed and routed as well.
+
+    Returns
+    -------
+    Ecp5Cost
+    """
+    if name in PRESETS:
+        return ecp5_cost(Core(PRESETS[name]), BUILD / name, SEEDS if place_cores else ())
+    return ecp5_cost(UNITS[name](config), BUILD / name, SEEDS)
+
+
+def table(costs: dict[str, dict[str, Any]], title: str) -> Table:
+    """What was measured, a line each."""
+    made = Table("", title=title)
+    for column in COLUMNS:
+        made.add_column(column, justify="right")
+    for name, cost in costs.items():
+        cells = (cost[key] for key in ("lut4", "ccu2c", "lut_ram", "flip_flops", "dp16kd", "mult18x18d"))
+        mhz = cost["median_mhz"]
+        made.add_row(name, *map(str, cells), "" if mhz is None else f"{mhz:.1f}")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    names = (*PRESETS, *UNITS)
+    parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
+    parser.add_argument("--pnr", action="store_true", help="place and route whole cores too")
+    parser.add_argument(
+        "--config", choices=tuple(PRESETS), default="small", help="the preset whose units these are"
+    )
+    options = parser.parse_args(arguments)
+    config = PRESETS[options.config]
+    costs: dict[str, dict[str, Any]] = {}
+    # Both the terminal and a log shall say what takes so long.
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    chosen = options.only or (*CORES, *UNITS)
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("", total=len(chosen))
+        for name in chosen:
+            progress.update(task, description=name)
+            costs[name] = measure(name, config, place_cores=options.pnr).as_json()
+            progress.advance(task)
+            write(name, costs[name])
+    Console(width=max(100, Console().width)).print(
+        table(costs, f"ECP5-85F, speed 8; units of preset {options.config}, each by itself, seed {SEEDS[0]}")
+    )
+
+
+def write(name: str, cost: dict[str, Any]) -> None:
+    """Add one measurement to the file; what was measured earlier stays."""
+    found = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    OUTPUT.write_text(json.dumps({**found, name: cost}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
