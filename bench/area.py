@@ -2,9 +2,9 @@
 
     python -m bench.area [--only NAME ...] [--pnr] [--config PRESET]
 
-Units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; whole cores are
-synthesised, and placed and routed with ``--pnr``, which takes half an hour each. Prints a table and adds what
-it measured to ``build/bench/area.json``.
+Units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; whole cores
+are synthesised, and placed and routed with ``--pnr``, which takes half an hour each. Prints a table and adds
+what it measured to ``build/bench/area.json``.
 """
 
 import argparse

