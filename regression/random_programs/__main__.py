@@ -4,7 +4,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +32,9 @@ def main(
     ] = 100_000,
     preset: Annotated[str, typer.Option("--preset", help=f"One of {', '.join(PRESETS)}.")] = "small",
     seed: Annotated[int, typer.Option("--seed", help="Of the whole run.")] = 1,
+    type: Annotated[
+        str | None, typer.Option("--type", help="Only multiplies of an A of this type, such as f64.")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Programs run at once.")] = 1,
     lockstep_every: Annotated[
         int, typer.Option("--lockstep-every", min=0, help="Compare every so-manieth after each command.")
@@ -58,7 +61,11 @@ def main(
     if preset not in PRESETS:
         raise typer.BadParameter(f"expected one of {', '.join(PRESETS)}, not {preset}", param_hint="--preset")
     campaign = Campaign(
-        preset=preset, seed=seed, lockstep_every=lockstep_every, observe=observe if coverage else None
+        preset=preset,
+        seed=seed,
+        lockstep_every=lockstep_every,
+        observe=observe if coverage else None,
+        type=type,
     )
     sys.exit(_search(campaign, results, jobs, save, coverage))
 
@@ -122,7 +129,7 @@ def _replay(folder: Path) -> int:
 
 
 @contextmanager
-def _progress(what: str, total: int) -> Iterator:
+def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
     """A bar on a terminal; elsewhere a line now and then."""
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -57,6 +57,8 @@ class Campaign:
         In a program, with operands of their own.
     observe : callable or None
         Called for each program that was executed without a difference.
+    type : str or None
+        Only multiplies of an A of this type; None for all.
     """
 
     preset: str
@@ -64,11 +66,12 @@ class Campaign:
     lockstep_every: int = 50
     multiplies: int = MULTIPLIES
     observe: Observe | None = None
+    type: str | None = None
 
     def program(self, number: int) -> Program:
         """One of the programs, the same whenever it is asked for."""
         multiplies = max(2, self.multiplies // 8) if self.is_lockstep(number) else self.multiplies
-        return make_program(self.preset, self.seed, number, multiplies)
+        return make_program(self.preset, self.seed, number, multiplies, self.type)
 
     def is_lockstep(self, number: int) -> bool:
         """Whether the program of that number is compared after each command."""

@@ -57,7 +57,7 @@ class Deck(Generic[_Item]):
         self._seed = seed
         self._next = start
         self._round = -1
-        self._order: Any = None
+        self._order = np.zeros(0, dtype=np.int64)
 
     def deal(self) -> _Item:
         """The next item."""
@@ -66,7 +66,7 @@ class Deck(Generic[_Item]):
             self._round = number
             self._order = np.random.default_rng((self._seed, number)).permutation(len(self._items))
         self._next += 1
-        return self._items[self._order[place]]
+        return self._items[int(self._order[place])]
 
 
 def modifiers(family: Family) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Makes random programs that are legal: multiplies with their operands, and commands that meet them."""
+"""Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
 from collections.abc import Iterator
 from typing import Any, Final, cast
@@ -42,13 +42,18 @@ from regression.random_programs.program import (
 from sim.buffers import BASE
 from sim.simulation import BusTiming
 
-__all__ = ["MULTIPLIES", "make_program"]
+__all__ = ["MULTIPLIES", "hot_access", "make_program"]
 
 MULTIPLIES: Final = 48
 """Multiplies with operands of their own in a program."""
 
-_INTERFERENCE: Final = 0.15
+_INTERFERENCE: Final = 0.2
 """How likely any command is followed by one that has nothing to do with it."""
+
+_SPOT: Final = 2048
+"""Bytes within which every second access to the hot bytes stays, so that they meet soon."""
+
+_SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
 _CARRIER_SHAPE: Final = Shape(8, 8, 32)
 
@@ -56,7 +61,9 @@ _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
 """Latency and stall of global memory."""
 
 
-def make_program(preset: str, seed: int, number: int = 0, multiplies: int = MULTIPLIES) -> Program:
+def make_program(
+    preset: str, seed: int, number: int = 0, multiplies: int = MULTIPLIES, type: str | None = None
+) -> Program:
     """Make one program of a run.
 
     Parameters
@@ -67,14 +74,16 @@ def make_program(preset: str, seed: int, number: int = 0, multiplies: int = MULT
         Of the run, and of the program in it. The programs of a run together go through all instructions,
         places and kinds of operands evenly.
     multiplies : int
-        With operands of their own; about eight commands each.
+        With operands of their own; about nine commands each.
+    type : str or None
+        Only multiplies of an A of this type; None for all.
 
     Returns
     -------
     Program
         The same for the same arguments.
     """
-    maker = _Maker(PRESETS[preset], seed, number, multiplies)
+    maker = _Maker(PRESETS[preset], seed, number, multiplies, type)
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     commands = tuple(maker.commands(multiplies))
     room = BLOCK_BYTES * maker.config.registers // 8 + SHARED_WINDOW
@@ -90,12 +99,13 @@ def make_program(preset: str, seed: int, number: int = 0, multiplies: int = MULT
 class _Maker:
     """What is known while a program is made."""
 
-    def __init__(self, config: CoreConfig, seed: int, number: int, multiplies: int) -> None:
+    def __init__(self, config: CoreConfig, seed: int, number: int, multiplies: int, type: str | None) -> None:
         self.config = config
         self.random: Generator = np.random.default_rng((seed, number))
         self.image = Image(self.random)
         dealt = number * multiplies
-        self._multiplies = Deck(multiplies_of(config), seed, dealt)
+        chosen = [item for item in multiplies_of(config) if type in (None, item.a_type)]
+        self._multiplies = Deck(chosen, seed, dealt)
         self._float_kinds = Deck(FLOAT_KINDS, seed, dealt)
         self._integer_kinds = Deck(INTEGER_KINDS, seed, dealt)
         places = PLACES if config.shared_bytes else PLACES[::2]
@@ -120,7 +130,7 @@ class _Maker:
                 streams.remove(stream)
                 continue
             yield command
-            if self.random.random() < _INTERFERENCE:
+            while self.random.random() < _INTERFERENCE:
                 yield self._interference()
 
     def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command]:
@@ -132,7 +142,7 @@ class _Maker:
         instruction = self._multiplies.deal()
         is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
         kind = (self._float_kinds if is_float else self._integer_kinds).deal()
-        matrices = dict(zip(("a", "b", "c"), draw_operands(self.random, instruction, kind), strict=True))
+        matrices = dict(zip(_SOURCES, draw_operands(self.random, instruction, kind), strict=True))
         sizes = {
             use: fragment(use, name, instruction.shape).registers
             for use, name in operand_types(instruction).items()
@@ -220,33 +230,35 @@ class _Maker:
         kind = random.integers(10)
         if kind < 6:
             access, place = self._accesses.deal()
-            return self._hot_access(access, place)
+            return hot_access(random, self.config, access, place)
         count = int(random.integers(0, 9))
         first = int(random.integers(registers - count + 1))
         if kind < 8:
             return Fill(
-                first, count, int(random.choice([0, 0x3C003C00, 0x3F800000, random.integers(1 << 32)]))
+                first,
+                count,
+                int(random.choice(np.array([0, 0x3C003C00, 0x3F800000, random.integers(1 << 32)]))),
             )
         return Move(first, int(random.integers(registers - count + 1)), count)
 
-    def _hot_access(self, access: Access, place: str) -> Command:
-        random = self.random
-        layout = fragment(access.use, access.type, access.shape)
-        window = SHARED_WINDOW if "shared" in place else HOT_BYTES
-        stride = draw_stride(random, access)
-        if span(access, stride) > window:
-            stride = None
-        room = (window - span(access, stride)) // layout.size
-        base = {"shared": 0, "generic to shared": self.config.shared_base}.get(place, BASE)
-        address = base + layout.size * int(random.integers(room + 1))
-        last = self.config.registers - layout.registers
-        register = int(random.integers(last + 1))
-        if random.random() < 0.5:
-            register = register // layout.registers * layout.registers
-        placed = place_in(access, place)
-        if isinstance(placed, StoreInstruction):
-            return Store(placed, register, address, stride)
-        return Load(placed, register, address, stride)
+
+def hot_access(random: Generator, config: CoreConfig, access: Access, place: str) -> Load | Store:
+    """A load or store at a random place of the hot bytes, with a random stride and random registers."""
+    layout = fragment(access.use, access.type, access.shape)
+    window = SHARED_WINDOW if "shared" in place else HOT_BYTES
+    stride = draw_stride(random, access)
+    if span(access, stride) <= _SPOT and random.random() < 0.5:
+        window = _SPOT
+    room = (window - span(access, stride)) // layout.size
+    base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
+    address = base + layout.size * int(random.integers(room + 1))
+    register = int(random.integers(config.registers - layout.registers + 1))
+    if random.random() < 0.5:
+        register = register // layout.registers * layout.registers
+    placed = place_in(access, place)
+    if isinstance(placed, StoreInstruction):
+        return Store(placed, register, address, stride)
+    return Load(placed, register, address, stride)
 
 
 def carried_lines(

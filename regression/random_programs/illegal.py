@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause
-from golden.instruction_set import StoreInstruction
+from golden.instruction_set import StoreInstruction, Use
 from golden.layouts import fragment
 from golden.memory import Memory
 from hdl.command import encode
@@ -43,7 +43,7 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
         yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for way in ways)
     for kind in ("load", "store"):
         for cause, ways in _ACCESS_WAYS.items():
-            # Every store can do without a stride; only of loads some have a default that is too short.
+            # Every store can do without a stride; the default of some loads is not aligned.
             excluded = "default" if kind == "store" else ""
             yield from ((cause, kind, way) for way in ways if way != excluded)
     yield from (
@@ -114,7 +114,7 @@ class _Maker:
         accesses = accesses_of(config)
         loads = [item for item in accesses if not isinstance(item, StoreInstruction)]
         stores = [item for item in accesses if isinstance(item, StoreInstruction)]
-        self._decks = {"load": Deck(loads, 1, 20 * seed), "store": Deck(stores, 1, 20 * seed)}
+        self._loads, self._stores = Deck(loads, 1, 20 * seed), Deck(stores, 1, 20 * seed)
         self._multiplies = Deck(multiplies_of(config), 1, 7 * seed)
 
     def make(self, cause: Cause, kind: str, way: str) -> Illegal | None:
@@ -149,16 +149,19 @@ class _Maker:
             first, size = count - 3, 4
             return Move(first, 0, size) if way.startswith("destination") else Move(0, first, size)
         command = self._multiply()
-        use: Any = way.split()[1]
-        size = fragment(use, operand_types(command.instruction)[use], command.instruction.shape).registers
-        return replace(command, **{use: count - size + 1})
+        places: dict[Use, int] = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
+        types = operand_types(command.instruction)
+        for use in places:
+            if use == way.split()[1]:
+                places[use] = count + 1 - fragment(use, types[use], command.instruction.shape).registers
+        return Mma(command.instruction, **places)
 
     def _multiply(self) -> Mma:
         return Mma(self._multiplies.deal(), d=0, a=8, b=16, c=24)
 
     def _access(self, kind: str, place: str = "global") -> Load | Store:
         """A legal access of the smallest stride; to the end of global memory, where programs do nothing."""
-        instruction = place_in(self._decks[kind].deal(), place)
+        instruction = place_in(self._stores.deal() if kind == "store" else self._loads.deal(), place)
         quiet = self._memory.base + self._memory.size - 2 * 4096
         base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
         address = base + 1024 * int(self._random.integers(1, 4))

@@ -26,6 +26,7 @@ FLOAT_KINDS: Final = (
     "ties",
     "one product",
     "no addend",
+    "special alone",
 )
 """Distributions of floating point, from which all operands of one multiply are drawn together."""
 
@@ -67,6 +68,8 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
     assert isinstance(c_format, FloatFormat)
     if kind == "ties":
         return _ties(random, instruction)
+    if kind == "special alone":
+        return _special_alone(random, instruction)
     a, b = (_floats(random, a_format, kind, extent, addend=False) for extent in extents[:2])
     c = _floats(random, c_format, kind, extents[2], addend=True)
     if kind == "cancelling":
@@ -92,7 +95,9 @@ def special_values(format: FloatFormat) -> list[int]:
     return [sign | magnitude for magnitude in magnitudes for sign in (0, format.sign_mask)]
 
 
-def _exponents(random: Generator, format: FloatFormat, kind: str, extent: Any, addend: bool) -> Bits:
+def _exponents(
+    random: Generator, format: FloatFormat, kind: str, extent: tuple[int, int], addend: bool
+) -> Bits:
     """Biased exponents of a multiplicand, or of the addend that meets their products."""
     top = (1 << format.exponent_bits) - 1
     spread = _SPREAD[format.exponent_bits]
@@ -111,7 +116,9 @@ def _exponents(random: Generator, format: FloatFormat, kind: str, extent: Any, a
     return np.clip(random.integers(centre - spread, centre + spread, extent, endpoint=True), 0, top - 1)
 
 
-def _floats(random: Generator, format: FloatFormat, kind: str, extent: Any, *, addend: bool) -> Bits:
+def _floats(
+    random: Generator, format: FloatFormat, kind: str, extent: tuple[int, int], *, addend: bool
+) -> Bits:
     """Bit patterns of one matrix."""
     unsigned = dtype_of(format).type
     bits: Bits = random.integers(0, 1 << format.bits, extent, dtype=unsigned)
@@ -169,15 +176,40 @@ def _ties(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, B
     return a, b, c
 
 
-def _halves(random: Generator, extent: Any, format: FloatFormat) -> Bits:
+def _special_alone(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, Bits]:
+    """One product of special values for each element, or of one and a special value; the others are zeros."""
+    shape = instruction.shape
+    formats = [FORMATS[name] for name in (instruction.a_type, instruction.c_type, instruction.d_type)]
+    a_format, c_format, d_format = (item for item in formats if isinstance(item, FloatFormat))
+    zeros = np.array([0, a_format.sign_mask], dtype_of(a_format))
+    values = np.array(special_values(a_format), dtype_of(a_format))
+    a, b = (random.choice(zeros, shape.extent(use)) for use in ("a", "b"))
+    k = int(random.integers(shape.k))
+    a[:, k] = random.choice(values, shape.m)
+    b[k] = random.choice(values, shape.n)
+    ones = random.random(shape.n) < 0.5
+    b[k, ones] = a_format.bias << (a_format.fraction_bits + a_format.ignored_bits)
+    addends = np.array(special_values(c_format), dtype_of(c_format))
+    if (c_format.name, d_format.name) == ("f32", "f16"):
+        with np.errstate(invalid="ignore"):
+            widened = np.array(special_values(d_format), np.uint16).view(np.float16).astype(np.float32)
+        addends = np.concatenate([addends, widened.view(np.uint32)])
+    c = random.choice(addends, shape.extent("c"))
+    c[random.random(c.shape) < 0.3] &= c.dtype.type(c_format.sign_mask)
+    return a, b, c
+
+
+def _halves(random: Generator, extent: tuple[int, int], format: FloatFormat) -> Bits:
     """F32 values half way between neighbours of a smaller format, or one place to a side of it."""
-    steps = 2 * random.integers(0, 1 << format.fraction_bits, extent) + 1
+    shorter = random.integers(0, format.fraction_bits + 1, extent)
+    steps = 2 * (random.integers(0, 1 << format.fraction_bits, extent) >> shorter) + 1
     unit = format.minimum_exponent - format.fraction_bits - 1 + int(random.choice([0, 0, 9, 28]))
     values = np.ldexp(steps.astype(np.float32), unit) * random.choice(np.array([-1, 1], np.float32), extent)
-    return values.view(np.uint32) + random.choice(np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), extent)
+    bits: Bits = values.view(np.uint32) + random.choice(np.array([0, 0, 1, 0xFFFFFFFF], np.uint32), extent)
+    return bits
 
 
-def _integers(random: Generator, format: Any, kind: str, extent: Any) -> Bits:
+def _integers(random: Generator, format: Any, kind: str, extent: tuple[int, int]) -> Bits:
     """Values of one matrix."""
     dtype = np.int32 if format.bits == 32 else np.int16
     least, greatest = format.minimum, format.maximum

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.instruction_set import Use
+from golden.instruction_set import Shape, Use
 from golden.layouts import fragment
 from golden.ptx.raw import RAW_REGISTERS
 from regression.random_programs.choices import operand_types
@@ -61,6 +61,6 @@ def _statements(command: Command) -> Iterator[str]:
                 yield f"mov.b32 %r{destination + offset}, %r{source + offset}"
 
 
-def _vector(use: Use, name: str, shape: object, first: int) -> str:
-    count = fragment(use, name, shape).registers  # type: ignore[arg-type]
+def _vector(use: Use, name: str, shape: Shape, first: int) -> str:
+    count = fragment(use, name, shape).registers
     return "{" + ", ".join(f"%r{first + index}" for index in range(count)) + "}"

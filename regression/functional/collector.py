@@ -1,0 +1,71 @@
+"""From a program that ran to the bins it has seen: its commands, executed once more on the golden machine."""
+
+from collections import Counter
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.commands import Mma
+from golden.fragments import collect
+from golden.instruction_set import MmaInstruction, Use
+from golden.layouts import fragment
+from regression.functional import alignment, environment, hazards, instructions, rounding, values
+from regression.functional.model import Coverpoint, Seen
+from regression.random_programs.choices import operand_types
+from regression.random_programs.program import Program
+from regression.random_programs.running import Core
+from sim.machine import RtlMachine
+
+__all__ = ["MODEL", "observe"]
+
+MODEL: tuple[Coverpoint, ...] = (
+    *instructions.POINTS,
+    *values.POINTS,
+    *alignment.POINTS,
+    *rounding.POINTS,
+    *hazards.POINTS,
+    *environment.POINTS,
+)
+"""Every coverpoint."""
+
+
+def observe(program: Program, core: Core) -> Seen:
+    """What a program has shown that went well on a core.
+
+    Parameters
+    ----------
+    program : Program
+    core : Core
+        After the program.
+    """
+    seen: Seen = Counter()
+    machine = program.golden()
+    for command in program.commands:
+        instructions.sample_command(seen, command)
+        before = machine.read_registers() if isinstance(command, Mma) else None
+        machine.execute(command)
+        if before is not None and isinstance(command, Mma):
+            _sample_multiply(seen, command, before, machine.read_registers())
+    hazards.sample_hazards(seen, program.commands)
+    if isinstance(core, RtlMachine):
+        environment.sample_waits(seen, core.simulation.waits)
+    return +seen
+
+
+def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after: NDArray[np.uint32]) -> None:
+    instruction = command.instruction
+    types = operand_types(instruction)
+    places: dict[Use, int] = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
+    matrices = {}
+    for use, first in places.items():
+        registers = after if use == "d" else before
+        count = fragment(use, types[use], instruction.shape).registers
+        matrices[use] = collect(registers[first : first + count], use, types[use], instruction.shape)
+    values.sample_values(seen, instruction, matrices)
+    rounding.sample_rounding(seen, instruction, matrices)
+    if _is_float(instruction):
+        alignment.sample_alignment(seen, instruction, matrices)
+
+
+def _is_float(instruction: MmaInstruction) -> bool:
+    return instruction.c_type != "s32"

@@ -1,0 +1,185 @@
+"""Programs for what random ones come to too seldom: every hazard between two units, side by side."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+from numpy.random import Generator
+
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.formats import FORMATS
+from golden.instruction_set import LoadInstruction, StoreInstruction, Use
+from golden.layouts import fragment
+from hdl.config import PRESETS, CoreConfig
+from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, UNITS, impossible
+from regression.random_programs.choices import (
+    PLACES,
+    Access,
+    accesses_of,
+    multiplies_of,
+    operand_types,
+    place_in,
+)
+from regression.random_programs.generator import hot_access
+from regression.random_programs.image import HOT_BYTES, Image, span
+from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load
+from sim.buffers import BASE
+from sim.simulation import BusTiming
+
+__all__ = ["hazard_program"]
+
+_ROLES: Final[Mapping[str, tuple[str, str]]] = {
+    "read after write": ("writes", "reads"),
+    "write after read": ("reads", "writes"),
+    "write after write": ("writes", "writes"),
+}
+_TRIES: Final = 500
+
+
+def hazard_program(preset: str, seed: int) -> Program:
+    """Two commands for each hazard between registers and between memory accesses, one right after the other.
+
+    Parameters
+    ----------
+    preset : str
+        Of a core of all families, with on-chip memory.
+    seed : int
+    """
+    random = np.random.default_rng((seed, 2))
+    config = PRESETS[preset]
+    blocks = HOT_BYTES // BLOCK_BYTES
+    commands: list[Command] = [
+        block_load(register, BASE + BLOCK_BYTES * (register // 8 % blocks))
+        for register in range(0, config.registers, 8)
+    ]
+    pairs = [*_register_pairs(random, config), *_memory_pairs(random, config)]
+    for index in random.permutation(len(pairs)):
+        commands += pairs[index]
+    return Program(
+        preset=preset,
+        seed=(seed, 0),
+        timing=BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1),
+        memory=Image(random).finished(BLOCK_BYTES * config.registers // 8 + SHARED_WINDOW),
+        commands=tuple(commands),
+    )
+
+
+def _register_pairs(random: Generator, config: CoreConfig) -> Iterator[tuple[Command, Command]]:
+    for kind in KINDS:
+        for older in UNITS:
+            for younger in UNITS:
+                for extent in EXTENTS:
+                    if impossible(kind, older, younger, extent) is None:
+                        yield _register_pair(random, config, kind, older, younger, extent)
+
+
+def _register_pair(
+    random: Generator, config: CoreConfig, kind: str, older: str, younger: str, extent: str
+) -> tuple[Command, Command]:
+    """Draw commands until the operands in common have sizes that allow the extent."""
+    for _ in range(_TRIES):
+        first, second = _Draft(random, config, older), _Draft(random, config, younger)
+        one, other = (draft.operand(role) for draft, role in zip((first, second), _ROLES[kind], strict=True))
+        start, count, size = first.places[one], first.sizes[one], second.sizes[other]
+        shift = 0 if extent == "all" else int(random.integers(1 - size, count))
+        if (size == count and not shift) != (extent == "all"):
+            continue
+        if 0 <= start + shift <= config.registers - size:
+            second.places[other] = start + shift
+            return first.command(), second.command()
+    raise LookupError(f"no {younger} of this core can {kind} of {extent} of the registers of a {older}")
+
+
+class _Draft:
+    """A command of a unit whose registers are still open."""
+
+    def __init__(self, random: Generator, config: CoreConfig, unit: str) -> None:
+        self._random = random
+        self._value = int(random.integers(1 << 32))
+        self.sizes: dict[Use, int]
+        if unit in ("tile", "double"):
+            choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "double")]
+            self._multiply = choices[random.integers(len(choices))]
+            self.sizes = {
+                use: fragment(use, name, self._multiply.shape).registers
+                for use, name in operand_types(self._multiply).items()
+            }
+        elif unit in ("load", "store"):
+            accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
+            access = accesses[random.integers(len(accesses))]
+            self._access = hot_access(random, config, access, PLACES[random.integers(4)])
+            self.sizes = {"d" if unit == "load" else "a": self._count(access)}
+        else:
+            count = int(random.choice([1, 2, 3, 4, 8]))
+            self.sizes = {"d": count} if unit == "fill" else {"d": count, "a": count}
+        self._unit = unit
+        self.places = {
+            name: int(random.integers(config.registers - size + 1)) for name, size in self.sizes.items()
+        }
+
+    def _count(self, access: Access) -> int:
+        return fragment(access.use, access.type, access.shape).registers
+
+    def operand(self, role: str) -> Use:
+        """An operand that is read or written."""
+        names = [name for name in self.sizes if (name == "d") == (role == "writes")]
+        return names[self._random.integers(len(names))]
+
+    def command(self) -> Command:
+        """The command with its registers as they now are."""
+        places = self.places
+        if self._unit in ("tile", "double"):
+            return Mma(self._multiply, **places)
+        if self._unit == "load":
+            assert isinstance(self._access, Load)
+            return Load(self._access.instruction, places["d"], self._access.address, self._access.stride)
+        if self._unit == "store":
+            assert isinstance(self._access, Store)
+            return Store(self._access.instruction, places["a"], self._access.address, self._access.stride)
+        if self._unit == "fill":
+            return Fill(places["d"], self.sizes["d"], self._value)
+        return Move(places["d"], places["a"], self.sizes["d"])
+
+
+def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[tuple[Command, Command]]:
+    stores = [item for item in accesses_of(config) if isinstance(item, StoreInstruction)]
+    for kind in MEMORY_KINDS:
+        younger, _, older = kind.split()
+        for place in ("global", "shared"):
+            for places in ((place, place), (place, f"generic to {place}"), (f"generic to {place}", place)):
+                for extent in BYTES:
+                    store = stores[random.integers(len(stores))]
+                    yield _memory_pair(random, config, store, (older, younger), places, extent)
+
+
+def _memory_pair(
+    random: Generator,
+    config: CoreConfig,
+    store: StoreInstruction,
+    kinds: tuple[str, str],
+    places: tuple[str, str],
+    extent: str,
+) -> tuple[Command, Command]:
+    """Two accesses of the same stride: at the same place, a line apart, or between each other's lines."""
+    rows, columns = store.shape.extent("d")
+    length = columns if store.layout == "row" else rows
+    stride = length if extent == "all" else 2 * length
+    line = length * FORMATS[store.type].bits // 8
+    shift = {"all": 0, "part": 2 * line, "between lines": line}[extent]
+    room = (8192 - span(store, stride) - shift) // line
+    offset = line * int(random.integers(room))
+    made = []
+    for kind, place, further in zip(kinds, places, (0, shift), strict=True):
+        base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
+        access: Access = store
+        if kind == "load":
+            access = LoadInstruction(use="c", layout=store.layout, shape=store.shape, type=store.type)
+        register = int(random.integers(config.registers - 8 + 1))
+        placed = place_in(access, place)
+        address = base + offset + further
+        made.append(
+            Store(placed, register, address, stride)
+            if isinstance(placed, StoreInstruction)
+            else Load(placed, register, address, stride)
+        )
+    return made[0], made[1]

@@ -1,0 +1,107 @@
+"""Coverpoints of what is around the core: a slow bus, a full queue, a host that is too early, and faults."""
+
+from dataclasses import fields
+from typing import Final
+
+import numpy as np
+
+from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
+from regression.functional.model import Seen, bin_name, coverpoint
+from regression.random_programs.faulting import FaultVerdict
+from regression.random_programs.generator import make_program
+from regression.random_programs.illegal import WAYS
+from sim.machine import RtlMachine
+from sim.simulation import BusWaits, HostRefusal
+
+__all__ = ["POINTS", "run_early_host", "sample_fault", "sample_waits"]
+
+_WAITS: Final = {field.name: field.name.replace("_", " ") for field in fields(BusWaits)}
+_EARLY: Final = {
+    "registers window": WINDOW,
+    "shared window": SHARED_WINDOW,
+    "mode": REGISTERS["MODE"],
+}
+"""What the host must not touch while the core is at work, with an address of it."""
+
+POINTS: Final = (
+    coverpoint(
+        "wait",
+        "Who kept whom waiting: memory the core, on each channel; the core memory; the queue the host.",
+        {"where": tuple(_WAITS.values())},
+    ),
+    coverpoint(
+        "early host",
+        "Accesses of the host while the core is at work, which are refused and change nothing.",
+        {"access": ("read", "write"), "what": tuple(_EARLY)},
+        lambda access, what: (
+            "the mode may be read at any time" if (access, what) == ("read", "mode") else None
+        ),
+    ),
+    coverpoint(
+        "fault",
+        "Every cause of a fault by every way to it, with one command at work and with several.",
+        {
+            "way": [bin_name(cause.name.lower(), *rest) for cause, *rest in WAYS],
+            "mode": ("serial", "overlapped"),
+        },
+    ),
+)
+
+
+def sample_waits(seen: Seen, waits: BusWaits) -> None:
+    """Note who waited while a program ran."""
+    for name, label in _WAITS.items():
+        count = getattr(waits, name)
+        if count:
+            seen["wait", label] += count
+
+
+def sample_fault(seen: Seen, verdict: FaultVerdict) -> None:
+    """Note a fault that was as expected."""
+    if verdict.difference is None:
+        illegal = verdict.illegal
+        seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, verdict.mode)] += 1
+
+
+def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
+    """Run a program while the host asks for what it must not, and compare all the same.
+
+    Returns
+    -------
+    str or None
+        What was wrong, if anything.
+    """
+    program = make_program(preset, seed, multiplies=8)
+    machine = RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
+    golden = program.golden()
+    try:
+        for turn, name in enumerate(_EARLY):
+            part = program.commands[turn :: len(_EARLY)]
+            machine.queue(part)
+            for access in ("read", "write"):
+                if (access, name) == ("read", "mode"):
+                    continue
+                if not _is_refused(machine, access, _EARLY[name]):
+                    return f"a {access} of the {name} was accepted while the core was at work"
+                seen["early host", bin_name(access, name)] += 1
+            machine.finish()
+            for command in part:
+                golden.execute(command)
+        if not np.array_equal(machine.read_registers(), golden.read_registers()):
+            return "a register was changed"
+        if not np.array_equal(machine.memory.data, golden.memory.data):
+            return "memory was changed"
+    finally:
+        machine.close()
+    return None
+
+
+def _is_refused(machine: RtlMachine, access: str, address: int) -> bool:
+    try:
+        if access == "read":
+            machine.simulation.read(address)
+        else:
+            machine.simulation.write(address, np.array([0xFFFF_FFFF], dtype=np.uint32))
+    except HostRefusal:
+        return True
+    return False

@@ -1,0 +1,142 @@
+"""Coverpoints of dependences between commands that may be under way at once."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.instruction_set import Space
+from golden.layouts import fragment
+from golden.lines import gather_lines
+from hdl.config import PRESETS
+from regression.functional.model import Seen, bin_name, coverpoint
+from regression.random_programs.choices import operand_types
+
+__all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "POINTS", "UNITS", "impossible", "sample_hazards"]
+
+_NEAR: Final = 4
+"""So many commands behind another a command may find it still at work."""
+
+UNITS: Final = ("load", "store", "tile", "double", "fill", "move")
+KINDS: Final = ("read after write", "write after read", "write after write")
+EXTENTS: Final = ("all", "part")
+MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
+BYTES: Final = ("all", "part", "between lines")
+_SHARED_BASE: Final = PRESETS["small"].shared_base
+
+
+def impossible(kind: str, older: str, younger: str, extent: str) -> str | None:
+    """Why there is no such register hazard, whatever its extent; None where there is one."""
+    del extent
+    older_role, younger_role = {
+        "read after write": ("writes", "reads"),
+        "write after read": ("reads", "writes"),
+        "write after write": ("writes", "writes"),
+    }[kind]
+    for unit, role in ((older, older_role), (younger, younger_role)):
+        if unit == "store" and role == "writes":
+            return "a store writes no register"
+        if unit in ("load", "fill") and role == "reads":
+            return f"a {unit} reads no register"
+    return None
+
+
+POINTS: Final = (
+    coverpoint(
+        "register hazard",
+        f"Registers in common of two commands at most {_NEAR} apart, by their units: the same ones, or some.",
+        {"kind": KINDS, "older": UNITS, "younger": UNITS, "registers": EXTENTS},
+        impossible,
+    ),
+    coverpoint(
+        "memory hazard",
+        f"Bytes in common of two accesses at most {_NEAR} apart: the same ones, some, or none although "
+        "the one lies between the lines of the other; the memory named alike, or by a generic address and "
+        "by its space.",
+        {
+            "kind": MEMORY_KINDS,
+            "memory": ("global", "shared"),
+            "named": ("alike", "differently"),
+            "bytes": BYTES,
+        },
+    ),
+)
+
+
+def sample_hazards(seen: Seen, commands: Sequence[Command]) -> None:
+    """Note what commands that overlapped, or could have, had in common."""
+    facts = [(_unit(command), *_registers(command)) for command in commands]
+    for younger in range(len(commands)):
+        for older in range(max(0, younger - _NEAR), younger):
+            _sample_registers(seen, facts[older], facts[younger])
+            first, second = commands[older], commands[younger]
+            if isinstance(first, Load | Store) and isinstance(second, Load | Store):
+                _sample_memory(seen, first, second)
+
+
+Facts = tuple[str, list[range], range]
+
+
+def _sample_registers(seen: Seen, older: Facts, younger: Facts) -> None:
+    older_unit, older_reads, older_write = older
+    younger_unit, younger_reads, younger_write = younger
+    pairs = [("read after write", older_write, read) for read in younger_reads]
+    pairs += [("write after read", read, younger_write) for read in older_reads]
+    pairs.append(("write after write", older_write, younger_write))
+    for kind, one, other in pairs:
+        if max(one.start, other.start) < min(one.stop, other.stop):
+            extent = "all" if one == other else "part"
+            seen["register hazard", bin_name(kind, older_unit, younger_unit, extent)] += 1
+
+
+def _unit(command: Command) -> str:
+    match command:
+        case Mma(instruction):
+            return "double" if instruction.a_type == "f64" else "tile"
+        case _:
+            return type(command).__name__.lower()
+
+
+def _registers(command: Command) -> tuple[list[range], range]:
+    """What a command reads, and what it writes."""
+    match command:
+        case Load(instruction, register):
+            count = fragment(instruction.use, instruction.type, instruction.shape).registers
+            return [], range(register, register + count)
+        case Store(instruction, register):
+            count = fragment("d", instruction.type, instruction.shape).registers
+            return [range(register, register + count)], range(0)
+        case Mma(instruction, d, a, b, c):
+            counts = {
+                use: fragment(use, name, instruction.shape).registers
+                for use, name in operand_types(instruction).items()
+            }
+            reads = [range(first, first + counts[use]) for use, first in zip("abc", (a, b, c), strict=True)]  # type: ignore[index]
+            return reads, range(d, d + counts["d"])
+        case Fill(register, count):
+            return [], range(register, register + count)
+        case Move(destination, source, count):
+            return [range(source, source + count)], range(destination, destination + count)
+
+
+def _sample_memory(seen: Seen, older: Load | Store, younger: Load | Store) -> None:
+    if isinstance(older, Load) and isinstance(younger, Load):
+        return
+    first, second = _lines(older), _lines(younger)
+    if first[0][0] >= sum(second[-1]) or second[0][0] >= sum(first[-1]):
+        return
+    if first == second:
+        extent = "all"
+    else:
+        touch = any(a < b + m and b < a + n for a, n in first for b, m in second)
+        extent = "part" if touch else "between lines"
+    names = [type(item).__name__.lower() for item in (younger, older)]
+    memory = "shared" if first[0][0] >= _SHARED_BASE else "global"
+    spaces: list[Space] = [older.instruction.space, younger.instruction.space]
+    named = "alike" if spaces[0] == spaces[1] else "differently"
+    seen["memory hazard", bin_name(" after ".join(names), memory, named, extent)] += 1
+
+
+def _lines(command: Load | Store) -> list[tuple[int, int]]:
+    """The lines of an access at generic addresses."""
+    shift = _SHARED_BASE if command.instruction.space == "shared" else 0
+    return gather_lines(command.instruction, command.address + shift, command.stride)

@@ -1,0 +1,127 @@
+"""Coverpoints of the instruction set: every multiply, and every load and store at every kind of place."""
+
+from typing import Final
+
+from golden.commands import Fill, Load, Mma, Move, Store
+from golden.layouts import fragment
+from golden.lines import gather_lines
+from hdl.config import PRESETS
+from regression.functional.model import Seen, bin_name, coverpoint
+from regression.random_programs.choices import PLACES, Access, accesses_of, multiplies_of
+
+__all__ = ["POINTS", "sample_access", "sample_command"]
+
+_CONFIG: Final = PRESETS["small"]
+"""A core of all families, whose on-chip memory begins where that of every preset does."""
+
+_BEAT, _PAGE = 16, 4096
+_STRIDES = ("none", "smallest", "wide")
+_PAGES = ("none", "between lines", "within a line")
+
+
+def _short(instruction: Access) -> str:
+    """A load or store without its space: ``load.a f16 m16n16k16 row``."""
+    kind = "store" if instruction.use == "d" else f"load.{instruction.use}"
+    return f"{kind} {instruction.type} {instruction.shape} {instruction.layout}"
+
+
+_ACCESSES: Final = {_short(access): access for access in accesses_of(_CONFIG)}
+
+
+def _no_default(access: str, stride: str) -> str | None:
+    layout = fragment(_ACCESSES[access].use, _ACCESSES[access].type, _ACCESSES[access].shape)
+    default = _ACCESSES[access].shape.default_stride(layout.use, _ACCESSES[access].layout)
+    aligned = default * layout.element_bits % (8 * layout.size) == 0
+    return None if aligned or stride != "none" else "its default stride is not aligned, and so a fault"
+
+
+_OFFSETS: Final = tuple(str(offset) for offset in (0, 4, 8, 12))
+
+
+def _beat_offset(access: str, offset: str) -> str | None:
+    item = _ACCESSES[access]
+    size = fragment(item.use, item.type, item.shape).size
+    return None if int(offset) % size == 0 else f"its address is a multiple of {size}"
+
+
+POINTS: Final = (
+    coverpoint(
+        "multiply",
+        "Every multiply with all its qualifiers.",
+        {"instruction": [str(instruction) for instruction in multiplies_of()]},
+    ),
+    coverpoint(
+        "access place",
+        "Every load and store in every space, a generic address meaning either memory.",
+        {"access": list(_ACCESSES), "place": PLACES},
+    ),
+    coverpoint(
+        "access stride",
+        "Every load and store without a stride, with the smallest there is, and with a wider one.",
+        {"access": list(_ACCESSES), "stride": _STRIDES},
+        _no_default,
+    ),
+    coverpoint(
+        "access offset",
+        "Every load and store at every place in a beat of the bus that its alignment allows.",
+        {"access": list(_ACCESSES), "bytes": _OFFSETS},
+        _beat_offset,
+    ),
+    coverpoint(
+        "page",
+        "Where a 4 KiB boundary lies in what an access touches.",
+        {"kind": ("load", "store"), "memory": ("global", "shared"), "boundary": _PAGES},
+    ),
+    coverpoint(
+        "registers moved",
+        "Fills and moves of no registers, one, and several; moves that overlap themselves.",
+        {
+            "kind": ("fill", "move"),
+            "registers": ("none", "one", "several", "onto itself, up", "onto itself, down"),
+        },
+        lambda kind, count: "a fill has no source" if kind == "fill" and count.startswith("onto") else None,
+    ),
+)
+
+
+def sample_command(seen: Seen, command: object) -> None:
+    """Note a command that was executed."""
+    match command:
+        case Mma(instruction):
+            seen["multiply", str(instruction)] += 1
+        case Load() | Store():
+            sample_access(seen, command)
+        case Fill(_, count):
+            seen["registers moved", bin_name("fill", _amount(count))] += 1
+        case Move(destination, source, count):
+            if source != destination and abs(source - destination) < count:
+                direction = "up" if destination > source else "down"
+                seen["registers moved", bin_name("move", f"onto itself, {direction}")] += 1
+            seen["registers moved", bin_name("move", _amount(count))] += 1
+
+
+def sample_access(seen: Seen, command: Load | Store) -> None:
+    """Note a load or store that was executed."""
+    instruction = command.instruction
+    name = _short(instruction)
+    window = range(_CONFIG.shared_base, 1 << _CONFIG.address_bits)
+    place: str = instruction.space
+    if place == "generic":
+        place += " to shared" if command.address in window else " to global"
+    seen["access place", bin_name(name, place)] += 1
+    layout = fragment(instruction.use, instruction.type, instruction.shape)
+    unit = max(1, layout.size * 8 // layout.element_bits)
+    smallest = -(-instruction.shape.default_stride(instruction.use, instruction.layout) // unit) * unit
+    stride = "none" if command.stride is None else "smallest" if command.stride == smallest else "wide"
+    seen["access stride", bin_name(name, stride)] += 1
+    seen["access offset", bin_name(name, str(command.address % _BEAT))] += 1
+    lines = gather_lines(instruction, command.address, command.stride)
+    inside = any(start // _PAGE != (start + count - 1) // _PAGE for start, count in lines)
+    across = lines[0][0] // _PAGE != (sum(lines[-1]) - 1) // _PAGE
+    boundary = "within a line" if inside else "between lines" if across else "none"
+    kind = "load" if isinstance(command, Load) else "store"
+    seen["page", bin_name(kind, "shared" if "shared" in place else "global", boundary)] += 1
+
+
+def _amount(count: int) -> str:
+    return "none" if count == 0 else "one" if count == 1 else "several"

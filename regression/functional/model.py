@@ -1,0 +1,103 @@
+"""Coverpoints and their bins, what was seen of them, and the files in which runs keep that.
+
+`cocotb-coverage` is not used: it samples single values inside a cocotb simulation, while these programs run
+in a C++ harness and are sampled as arrays.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+__all__ = ["Coverpoint", "Seen", "coverpoint", "load_seen", "save_seen"]
+
+Seen = Counter[tuple[str, str]]
+"""How often each bin of each coverpoint was seen, by their names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverpoint:
+    """Something that must be seen in every one of its bins.
+
+    Parameters
+    ----------
+    name : str
+    what : str
+        A sentence for the report.
+    axes : tuple of str
+        What the parts of a bin's name are.
+    bins : tuple of str
+    excluded : mapping of str to str
+        Bins that cannot be, each with the reason.
+    """
+
+    name: str
+    what: str
+    axes: tuple[str, ...]
+    bins: tuple[str, ...]
+    excluded: Mapping[str, str]
+
+    def holes(self, seen: Seen) -> list[str]:
+        """The bins that were not seen."""
+        return [item for item in self.bins if not seen[self.name, item]]
+
+    def contradictions(self, seen: Seen) -> list[str]:
+        """What was seen although the model has it not, each with the reason it gives."""
+        found = [item for name, item in seen if name == self.name and item not in self.bins]
+        return [f"{item} ({self.excluded.get(item, 'no such bin')})" for item in found]
+
+
+def coverpoint(
+    name: str,
+    what: str,
+    axes: Mapping[str, Sequence[str]],
+    exclude: Callable[..., str | None] = lambda *parts: None,
+) -> Coverpoint:
+    """The cross of some axes, less what a rule excludes.
+
+    Parameters
+    ----------
+    name, what : str
+    axes : mapping of str to sequence of str
+        The values of each axis, by its name.
+    exclude : callable
+        From a value of each axis to the reason why they cannot go together, or None.
+    """
+    bins = []
+    excluded = {}
+    for parts in product(*axes.values()):
+        label = bin_name(*parts)
+        reason = exclude(*parts)
+        if reason is None:
+            bins.append(label)
+        else:
+            excluded[label] = reason
+    return Coverpoint(name=name, what=what, axes=tuple(axes), bins=tuple(bins), excluded=excluded)
+
+
+def bin_name(*parts: str) -> str:
+    """The name of a bin from its parts."""
+    return " / ".join(parts)
+
+
+def save_seen(path: Path, seen: Seen, run: str) -> None:
+    """Write what one run has seen; `run` says which."""
+    points: dict[str, dict[str, int]] = {}
+    for (name, item), count in sorted(seen.items()):
+        points.setdefault(name, {})[item] = count
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"run": run, "seen": points}, indent=1) + "\n")
+
+
+def load_seen(paths: Iterable[Path]) -> tuple[Seen, list[str]]:
+    """Add up what runs have seen; also the names of the runs."""
+    seen: Seen = Counter()
+    runs = []
+    for path in paths:
+        content = json.loads(path.read_text())
+        runs.append(content["run"])
+        for name, bins in content["seen"].items():
+            seen.update({(name, item): count for item, count in bins.items()})
+    return seen, runs

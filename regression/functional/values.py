@@ -1,0 +1,149 @@
+"""Coverpoints of operands and results: the classes of their values."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.arithmetic.decode import decode
+from golden.formats import FORMATS, FloatFormat
+from golden.instruction_set import FAMILIES, MmaInstruction, Use
+from regression.functional.model import Seen, bin_name, coverpoint
+from regression.random_programs.choices import multiplies_of
+
+__all__ = ["POINTS", "datapath", "sample_values"]
+
+_SIGNED = ("zero", "subnormal", "least normal", "normal", "largest", "infinity")
+_FLOAT_CLASSES: Final = (
+    *(sign + name for name in _SIGNED for sign in "+-"),
+    "quiet NaN",
+    "signalling NaN",
+    "infinity with ignored bits",
+)
+_INTEGER_CLASSES: Final = ("zero", "least", "greatest", "negative", "positive")
+_CLASSES: Final = (*_FLOAT_CLASSES, *_INTEGER_CLASSES)
+
+
+def classes(bits: NDArray[Any], type: str) -> Iterator[tuple[str, int]]:
+    """The classes of all elements of a matrix, each with how many are of it."""
+    format = FORMATS[type]
+    codes = _float_codes(bits, format) if isinstance(format, FloatFormat) else _integer_codes(bits, format)
+    for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
+        yield _CLASSES[code], int(count)
+
+
+def _float_codes(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
+    number = decode(bits, format)
+    significand, hidden = number.significand.astype(np.int64), 1 << format.fraction_bits
+    magnitude = bits & bits.dtype.type(format.sign_mask - 1)
+    # tf32 has bits that say nothing: two patterns that differ there are the same number.
+    magnitude = magnitude >> bits.dtype.type(format.ignored_bits)
+    ordered = [
+        number.nan & (significand >= hidden >> 1),
+        number.nan,
+        number.infinite & (bits & bits.dtype.type((1 << format.ignored_bits) - 1) != 0),
+        number.infinite,
+        magnitude == format.largest_finite >> format.ignored_bits,
+        significand == 0,
+        significand < hidden,
+        magnitude == hidden,
+    ]
+    sign = number.negative.astype(np.int64)
+    values: list[Any] = [
+        _CLASSES.index("quiet NaN"),
+        _CLASSES.index("signalling NaN"),
+        _CLASSES.index("infinity with ignored bits"),
+        *(
+            _CLASSES.index(f"+{name}") + sign
+            for name in ("infinity", "largest", "zero", "subnormal", "least normal")
+        ),
+    ]
+    return np.select(ordered, values, _CLASSES.index("+normal") + sign)
+
+
+def _integer_codes(values: NDArray[Any], format: Any) -> NDArray[Any]:
+    first = len(_FLOAT_CLASSES)
+    ordered = [values == 0, values == format.minimum, values == format.maximum, values < 0]
+    return np.select(ordered, [first, first + 1, first + 2, first + 3], first + 4)
+
+
+def datapath(instruction: MmaInstruction) -> str:
+    """What decides how a result is formed: the types, and what is done with it in the end."""
+    types = f"{instruction.a_type}.{instruction.b_type} + {instruction.c_type} to {instruction.d_type}"
+    ending = instruction.operation or instruction.rounding or ("saturated" if instruction.saturate else "")
+    return f"{types} {ending}".strip()
+
+
+_DATAPATHS: Final = {datapath(instruction): instruction for instruction in multiplies_of()}
+
+
+def _not_of_type(type: str, name: str) -> str | None:
+    format = FORMATS[type]
+    if isinstance(format, FloatFormat):
+        if name in _INTEGER_CLASSES:
+            return "a class of integers"
+        if name == "infinity with ignored bits" and not format.ignored_bits:
+            return "all bits count"
+        return None
+    if name in _FLOAT_CLASSES:
+        return "a class of floating point"
+    if format.minimum == 0 and name in ("negative", "least"):
+        return "the least is zero, and nothing is less"
+    if format.bits == 1 and name == "positive":
+        return "one is the greatest"
+    return None
+
+
+def _no_operand(use: str, type: str, name: str) -> str | None:
+    multiplicands = {item for family in FAMILIES for item in family.multiplicands}
+    if (type in multiplicands) != (use != "c") and type not in ("f16", "f64"):
+        return f"no operand {use} has this type"
+    return _not_of_type(type, name)
+
+
+def _no_result(path: str, name: str) -> str | None:
+    instruction = _DATAPATHS[path]
+    reason = _not_of_type(instruction.d_type, name)
+    if reason is not None or name in _INTEGER_CLASSES:
+        return reason
+    if name == "signalling NaN":
+        return "a NaN that comes out is quiet"
+    if instruction.saturate and ("infinity" in name or "NaN" in name):
+        return "satf leaves neither infinity nor NaN"
+    if instruction.a_type == "f64":
+        return None
+    if name == "-zero" and (instruction.c_type, instruction.d_type) != ("f32", "f16"):
+        return "every zero of a fused dot-product-add is +0"
+    if (instruction.a_type, instruction.c_type, instruction.d_type) == ("f16", "f16", "f32"):
+        if "subnormal" in name or "least normal" in name:
+            return "f16 and products of f16 are multiples of 2**-48"
+        if "largest" in name and not instruction.saturate:
+            return "f16 and sixteen products of f16 are less than 2**37"
+    return None
+
+
+POINTS: Final = (
+    coverpoint(
+        "operand value",
+        "Every class of value in every operand of every type.",
+        {"operand": ("a", "b", "c"), "type": tuple(FORMATS), "class": _CLASSES},
+        _no_operand,
+    ),
+    coverpoint(
+        "result value",
+        "Every class of result that a combination of types and modifiers can give.",
+        {"types": tuple(_DATAPATHS), "class": _CLASSES},
+        _no_result,
+    ),
+)
+
+
+def sample_values(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+    """Note the values of a multiply: `matrices` by ``a``, ``b``, ``c`` and ``d``."""
+    types: dict[Use, str] = {"a": instruction.a_type, "b": instruction.b_type, "c": instruction.c_type}
+    for use, type in types.items():
+        for name, count in classes(matrices[use], type):
+            seen["operand value", bin_name(use, type, name)] += count
+    for name, count in classes(matrices["d"], instruction.d_type):
+        seen["result value", bin_name(datapath(instruction), name)] += count

@@ -1,0 +1,205 @@
+"""The generator of random programs: deterministic, legal, even; and a run of them on the Verilated core."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from golden.commands import Fill, Load, Mma, Store
+from golden.faults import Cause, Fault
+from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.memory import Memory
+from golden.warp import GoldenMachine
+from hdl.config import PRESETS
+from regression.random_programs.campaign import Campaign
+from regression.random_programs.choices import Deck, accesses_of, multiplies_of
+from regression.random_programs.faulting import FaultSession
+from regression.random_programs.generator import make_program
+from regression.random_programs.illegal import WAYS, illegal_commands
+from regression.random_programs.image import HOT_BYTES
+from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
+from regression.random_programs.program import SHARED_WINDOW, Program, observations
+from regression.random_programs.results import compared_results
+from sim.buffers import BASE
+
+SQUARE = Shape(16, 16, 16)
+COLD = BASE + HOT_BYTES
+
+
+def test_a_program_is_the_same_for_the_same_seed_and_number_only():
+    programs = [make_program("small", *seed, multiplies=4) for seed in ((3, 5), (3, 5), (3, 6), (4, 5))]
+    same = [
+        (one.commands, one.timing) == (programs[0].commands, programs[0].timing)
+        and np.array_equal(one.memory, programs[0].memory)
+        for one in programs
+    ]
+    assert same == [True, True, False, False]
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small", "standard"])
+def test_programs_are_legal_and_leave_room_for_the_observations(preset):
+    for number in range(2):
+        program = make_program(preset, 11, number, multiplies=24)
+        machine = program.golden()
+        room = 128 * program.config.registers + SHARED_WINDOW
+        before = machine.memory.data[-room:].copy()
+        for command in program.commands:
+            machine.execute(command)
+        np.testing.assert_array_equal(machine.memory.data[-room:], before)
+        for command in observations(program.config, BASE + program.memory.size - room):
+            machine.execute(command)
+        registers = machine.memory.data[-room:][: 128 * program.config.registers]
+        assert registers.any()
+
+
+def test_observations_bring_every_register_into_memory():
+    config = PRESETS["small"]
+    values = np.random.default_rng(4).integers(0, 1 << 32, (config.registers, 32), dtype=np.uint32)
+    images = []
+    for register in range(0, config.registers, 3):
+        machine = GoldenMachine(
+            registers=config.registers,
+            memory=Memory(1 << 16, BASE),
+            shared=Memory(config.shared_bytes, config.shared_base),
+        )
+        machine.write_registers(0, values)
+        changed = values[register : register + 1].copy()
+        changed[0, register % 32] ^= np.uint32(1)
+        machine.write_registers(register, changed)
+        for command in observations(config, BASE):
+            machine.execute(command)
+        images.append(machine.memory.data.tobytes())
+    assert len(set(images)) == len(images) == 22
+
+
+def test_a_deck_deals_everything_before_anything_again():
+    dealt = [Deck(range(10), 7, start).deal() for start in range(30)]
+    assert [sorted(dealt[first : first + 10]) for first in (0, 10, 20)] == [list(range(10))] * 3
+    assert dealt[:10] != dealt[10:20]
+
+
+def test_the_programs_of_a_run_go_through_every_multiply():
+    config = PRESETS["small"]
+    seen = Counter(
+        command.instruction
+        for number in range(5)
+        for command in make_program("small", 2, number).commands
+        if isinstance(command, Mma)
+    )
+    assert set(seen) == set(multiplies_of(config))
+    assert max(seen.values()) <= 2
+
+
+@pytest.mark.parametrize("instruction", multiplies_of()[::9], ids=str)
+def test_every_kind_of_operands_has_the_shape_and_type_of_the_multiply(instruction):
+    random = np.random.default_rng(1)
+    kinds = INTEGER_KINDS if instruction.c_type == "s32" else FLOAT_KINDS
+    for kind in kinds:
+        operands = draw_operands(random, instruction, kind)
+        assert [item.shape for item in operands] == [instruction.shape.extent(use) for use in ("a", "b", "c")]
+
+
+def multiply(d):
+    instruction = MmaInstruction(
+        shape=SQUARE, a_layout="row", b_layout="col", a_type="f16", b_type="f16", c_type="f32", d_type="f32"
+    )
+    return Mma(instruction, d=d, a=0, b=8, c=16)
+
+
+def store(register, address):
+    instruction = StoreInstruction(layout="row", shape=SQUARE, type="f32", space="global")
+    return Store(instruction, register, address)
+
+
+LOAD = Load(LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16", space="global"), 28, BASE)
+
+
+@pytest.mark.parametrize(
+    ("commands", "results"),
+    [
+        ((multiply(24), store(24, COLD)), 256),
+        ((multiply(24), store(24, COLD), store(24, COLD + 1024)), 256),
+        ((multiply(24), store(24, BASE)), 0),
+        ((multiply(24), LOAD, store(24, COLD)), 0),
+        ((multiply(24), Fill(31, 1, 0), store(24, COLD)), 0),
+        ((multiply(24), store(25, COLD)), 0),
+        ((store(24, COLD), multiply(24)), 0),
+        ((multiply(24), multiply(32), store(24, COLD), store(32, COLD + 1024)), 512),
+    ],
+)
+def test_a_result_counts_when_all_of_it_is_stored_where_it_stays(commands, results):
+    assert compared_results(commands) == results
+
+
+def test_every_way_to_a_fault_is_open_on_one_of_two_cores():
+    found = set()
+    for preset in ("tiny", "small"):
+        config = PRESETS[preset]
+        memory = Memory(1 << 16, BASE)
+        for illegal in illegal_commands(np.random.default_rng(3), config, memory, 3):
+            found.add((illegal.cause, illegal.kind, illegal.way))
+    assert found == set(WAYS)
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small"])
+def test_illegal_commands_are_refused_by_the_golden_machine(preset):
+    program = make_program(preset, 3, multiplies=2)
+    random = np.random.default_rng(9)
+    for seed in range(4):
+        for illegal in illegal_commands(random, program.config, program.fresh_memory(), seed):
+            if illegal.command is None or illegal.marked is not None:
+                continue
+            with pytest.raises(Fault) as fault:
+                program.golden().execute(illegal.command)
+            assert fault.value.cause == illegal.cause, illegal
+
+
+@pytest.mark.parametrize(("preset", "seed"), [("tiny", 5), pytest.param("small", 6, marks=pytest.mark.long)])
+def test_the_core_refuses_illegal_commands_and_changes_nothing(preset, seed):
+    verdicts = []
+    session = FaultSession(preset, seed)
+    session.run(verdicts.append)
+    session.close()
+    assert [(item.illegal, item.mode, item.difference) for item in verdicts if item.difference] == []
+    assert {item.illegal.cause for item in verdicts} == set(Cause)
+    assert len(verdicts) > 100
+
+
+@pytest.mark.parametrize(("preset", "results"), [("tiny", 20_000), ("small", 50_000), ("standard", 20_000)])
+def test_random_programs_end_as_on_the_golden_machine(preset, results):
+    verdicts = list(Campaign(preset=preset, seed=1, lockstep_every=0).run(results))
+    assert [verdict.difference for verdict in verdicts] == [None] * len(verdicts)
+    assert sum(verdict.results for verdict in verdicts) >= results
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small"])
+def test_random_programs_are_as_on_the_golden_machine_after_each_command(preset):
+    campaign = Campaign(preset=preset, seed=1, lockstep_every=1, multiplies=16)
+    assert campaign.is_lockstep(0)
+    assert campaign.check(0).difference is None
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("preset", "results"), [("small", 10_000_000), ("standard", 2_000_000)])
+def test_millions_of_results(preset, results):
+    compared = 0
+    for verdict in Campaign(preset=preset, seed=2026).run(results):
+        assert verdict.difference is None, f"program {verdict.number} of seed 2026: {verdict.difference}"
+        compared += verdict.results
+    assert compared >= results
+
+
+def test_a_campaign_ends_with_the_first_difference():
+    class Failing(Campaign):
+        def check(self, number):
+            verdict = super().check(number)
+            return replace(verdict, difference="wrong") if number == 1 else verdict
+
+    verdicts = list(Failing(preset="tiny", multiplies=4, lockstep_every=0).run(10**9))
+    assert [verdict.difference for verdict in verdicts] == [None, "wrong"]
+
+
+def test_accesses_of_a_core_are_those_of_its_families():
+    assert {access.type for access in accesses_of(PRESETS["tiny"])} == {"f16", "f32"}
+    assert isinstance(make_program("tiny", 1, multiplies=2), Program)

@@ -1,0 +1,47 @@
+"""A core that is wrong on purpose: what the search must find, shrink and bring back."""
+
+import numpy as np
+
+from golden.commands import Mma
+from golden.machine import Counters
+from golden.warp import GoldenMachine
+from sim.machines import golden_machine
+
+
+class WrongMachine:
+    """The golden machine, but in bf16 the last element of every result has its lowest bit flipped."""
+
+    def __init__(self, program):
+        self._machine: GoldenMachine = golden_machine(program.config, program.fresh_memory())
+
+    @property
+    def memory(self):
+        return self._machine.memory
+
+    @property
+    def shared(self):
+        return self._machine.shared
+
+    @property
+    def counters(self):
+        return Counters(instructions=self._machine.counters.instructions)
+
+    def read_registers(self):
+        return self._machine.read_registers()
+
+    def write_registers(self, first, values):
+        self._machine.write_registers(first, values)
+
+    def execute(self, command):
+        self._machine.execute(command)
+        if isinstance(command, Mma) and command.instruction.a_type == "bf16":
+            last = self.read_registers()[command.d + 7 : command.d + 8]
+            last[0, 31] ^= np.uint32(1)
+            self.write_registers(command.d + 7, last)
+
+    def execute_batch(self, commands):
+        for command in commands:
+            self.execute(command)
+
+    def close(self):
+        self._machine.close()
