@@ -44,6 +44,10 @@ test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must 
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest -n $(JOBS) -m "icarus and not long"
 
+.PHONY: functional-coverage
+functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
+	$(BIN)/python -m regression.functional run --jobs $(JOBS)
+
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
 	$(BIN)/ruff format --check .

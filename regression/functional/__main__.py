@@ -24,6 +24,9 @@ app = typer.Typer(add_completion=False, no_args_is_help=True)
 _ROUND: Final = 12
 """Random programs between two looks at what is missing."""
 
+_FEW: Final = 4
+"""So many missing bins are named while the programs run."""
+
 _LEAST: Final = "tiny"
 """A core that has not all families and no on-chip memory, for the faults that this makes possible."""
 
@@ -129,7 +132,9 @@ def _random(seen: Seen, preset: str, seed: int, jobs: int, limit: int) -> Seen:
             found.update(next(streams[type]))
         done += _ROUND
         holes = [f"{point.name} / {hole}" for point in MODEL for hole in point.holes(seen + found)]
-        _told(f"{done} random programs, {time.perf_counter() - begin:.0f} s: {len(holes)} bins are missing")
+        named = f": {'; '.join(holes)}" if 0 < len(holes) <= _FEW else ""
+        seconds = time.perf_counter() - begin
+        _told(f"{done} random programs, {seconds:.0f} s: {len(holes)} bins are missing{named}")
         if not holes:
             break
         type = "f64" if type is None and any("f64" in hole for hole in holes) else None

@@ -76,9 +76,9 @@ def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[
     addend = c.alignment_exponent()
     zero: NDArray[np.bool_] = products <= ZERO_EXPONENT // 2
     largest = np.maximum(np.where(zero, ZERO_EXPONENT, products).max(axis=1), addend)
-    finite: NDArray[np.bool_] = ~(
-        a.special[:, :block].any(axis=1)[:, None] | b.special[:block].any(axis=0)[None, :] | c.special
-    )
+    in_row = np.logical_or.reduce(a.special[:, :block], axis=1)
+    in_column = np.logical_or.reduce(b.special[:block], axis=0)
+    finite: NDArray[np.bool_] = ~(in_row[:, None] | in_column[None, :] | c.special)
     fused = _fused(instruction)
     floor = HOPPER.least_exponent(fused)
     assert floor is not None

@@ -1,0 +1,313 @@
+"""The model of functional coverage, its samples against cases worked out by hand, and its report."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from golden.commands import Fill, Load, Mma, Move, Store
+from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from regression.functional import __main__ as command
+from regression.functional import alignment, hazards, instructions, rounding, values
+from regression.functional.collector import MODEL, observe
+from regression.functional.directed import hazard_program
+from regression.functional.environment import run_early_host
+from regression.functional.model import bin_name, coverpoint, load_seen, save_seen
+from regression.functional.report import markdown, share
+from regression.random_programs.generator import make_program
+from regression.random_programs.running import difference
+
+SQUARE, TINY = Shape(16, 16, 16), Shape(8, 8, 4)
+
+
+def multiply(a_type, c_type, d_type, shape=SQUARE, **modifiers):
+    return MmaInstruction(
+        shape=shape,
+        a_layout="row",
+        b_layout="col",
+        a_type=a_type,
+        b_type=a_type,
+        c_type=c_type,
+        d_type=d_type,
+        **modifiers,
+    )
+
+
+def zeros(instruction, dtype, c_dtype):
+    shape = instruction.shape
+    return {
+        "a": np.zeros(shape.extent("a"), dtype),
+        "b": np.zeros(shape.extent("b"), dtype),
+        "c": np.zeros(shape.extent("c"), c_dtype),
+        "d": np.zeros(shape.extent("d"), c_dtype),
+    }
+
+
+def of(seen, point):
+    """The bins of a coverpoint that were seen."""
+    return {item: count for (name, item), count in seen.items() if name == point and count}
+
+
+def test_a_cross_has_every_bin_but_those_excluded_and_knows_holes_and_contradictions():
+    point = coverpoint(
+        "p", "", {"x": "ab", "y": ("1", "2")}, lambda x, y: "never" if (x, y) == ("b", "2") else None
+    )
+    assert point.bins == ("a / 1", "a / 2", "b / 1")
+    seen = Counter({("p", "a / 1"): 1, ("p", "b / 2"): 1, ("p", "c"): 1, ("q", "a / 2"): 1})
+    assert point.holes(seen) == ["a / 2", "b / 1"]
+    assert point.contradictions(seen) == ["b / 2 (never)", "c (no such bin)"]
+
+
+def test_every_exclusion_has_a_reason_and_no_name_stands_twice():
+    assert len({point.name for point in MODEL}) == len(MODEL)
+    for point in MODEL:
+        assert len(set(point.bins)) == len(point.bins)
+        assert all(point.excluded.values())
+
+
+def test_runs_add_up_and_the_exit_code_says_whether_anything_is_missing(tmp_path, capsys):
+    everything = Counter({(point.name, item): 1 for point in MODEL for item in point.bins})
+    most = everything.copy()
+    del most[MODEL[0].name, MODEL[0].bins[5]]
+    save_seen(tmp_path / "most.json", most, "most")
+    assert command._report([tmp_path / "most.json"], tmp_path) == 1
+    assert f"not seen: {MODEL[0].name} / {MODEL[0].bins[5]}" in capsys.readouterr().out
+    rest = Counter({(MODEL[0].name, MODEL[0].bins[5]): 3})
+    save_seen(tmp_path / "rest.json", rest, "rest")
+    files = [tmp_path / "most.json", tmp_path / "rest.json"]
+    assert command._report(files, tmp_path) == 0
+    assert load_seen(files) == (everything + Counter(dict.fromkeys(rest, 2)), ["most", "rest"])
+    save_seen(tmp_path / "beyond.json", Counter({("multiply", "nothing"): 1}), "beyond")
+    assert command._report([*files, tmp_path / "beyond.json"], tmp_path) == 1
+
+
+def test_the_page_names_the_holes_and_why_bins_are_excluded():
+    seen = Counter({("cancellation", "f64"): 2})
+    page = markdown(MODEL, seen, ["one run"])
+    assert "- not seen: tf32" in page
+    assert "- not seen: f64\n" not in page
+    assert "every zero of a fused dot-product-add is +0" in page
+    assert share(MODEL, seen)[0] == 1
+
+
+def test_commands_are_seen_with_place_stride_and_page():
+    load = LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16", space="generic")
+    seen = Counter()
+    for item in (
+        Load(load, 0, 0x1FE0, 16),
+        Load(replace(load, space="shared"), 0, 32, 32),
+        Store(StoreInstruction(layout="col", shape=SQUARE, type="f32"), 0, 0xFF00_0FE0),
+        Fill(0, 1, 0),
+        Fill(0, 0, 0),
+        Move(4, 0, 6),
+        Move(0, 4, 4),
+    ):
+        instructions.sample_command(seen, item)
+    assert of(seen, "access place") == {
+        "load.a f16 m16n16k16 row / generic to global": 1,
+        "load.a f16 m16n16k16 row / shared": 1,
+        "store f32 m16n16k16 col / generic to shared": 1,
+    }
+    assert set(of(seen, "access stride")) == {
+        "load.a f16 m16n16k16 row / smallest",
+        "load.a f16 m16n16k16 row / wide",
+        "store f32 m16n16k16 col / none",
+    }
+    assert of(seen, "page") == {
+        "load / global / between lines": 1,
+        "load / shared / none": 1,
+        "store / shared / within a line": 1,
+    }
+    assert of(seen, "registers moved") == {
+        "fill / one": 1,
+        "fill / none": 1,
+        "move / onto itself, up": 1,
+        "move / several": 2,
+    }
+
+
+def test_values_are_classed():
+    instruction = multiply("tf32", "f32", "f32", Shape(16, 16, 8))
+    matrices = zeros(instruction, np.uint32, np.uint32)
+    corners = [0x8000_0000, 0x1FFF, 0x2000, 0x8080_0000, 0x3F80_1234]
+    corners += [0x7F7F_FFFF, 0xFF80_0000, 0x7F80_0001, 0x7FC0_0000, 0x7F80_2000]
+    matrices["a"].reshape(-1)[: len(corners)] = corners
+    seen = Counter()
+    values.sample_values(seen, instruction, matrices)
+    expected = {
+        "-zero": 1, "+zero": 128 - 9, "+subnormal": 1, "-least normal": 1, "+normal": 1, "+largest": 1,
+        "-infinity": 1, "infinity with ignored bits": 1, "quiet NaN": 1, "signalling NaN": 1,
+    }  # fmt: skip
+    found = {item: n for item, n in of(seen, "operand value").items() if item.startswith("a / ")}
+    assert found == {f"a / tf32 / {name}": count for name, count in expected.items()}
+
+
+@pytest.mark.parametrize(
+    ("c", "product", "outcomes"),
+    [
+        (0x3C00, (0, 0), {"+ / exact, normal": 256}),
+        (0x3C00, (2**-6, 2**-5), {"+ / tie towards zero, normal": 256}),
+        (0x3C01, (2**-6, 2**-5), {"+ / tie away from zero, normal": 256}),
+        (0xBC00, (-(2**-6), 2**-6), {"- / towards zero, normal": 256}),
+        (0xBC00, (-(2**-6), 1.5 * 2**-5), {"- / away from zero, normal": 256}),
+        (0x0001, (0, 0), {"+ / exact, subnormal": 256}),
+        (0x0001, (2**-12, 2**-13), {"+ / tie away from zero, subnormal": 256}),
+        (0, (2**-12, 2**-13), {"+ / tie towards zero, to zero": 256}),
+        (0, (-(2**-14), 2**-14), {"- / towards zero, to zero": 256}),
+        (0x7BFF, (2, 32), {"+ / overflow to infinity": 256}),
+        (0xFC00, (2, 32), {}),
+        (0x3C00, (-1, 1), {}),
+    ],
+)
+def test_the_rounding_of_f16_is_told(c, product, outcomes):
+    instruction = multiply("f16", "f16", "f16")
+    matrices = zeros(instruction, np.uint16, np.uint16)
+    matrices["a"][:, 3] = np.float16(product[0]).view(np.uint16)
+    matrices["b"][3] = np.float16(product[1]).view(np.uint16)
+    matrices["c"][:] = c
+    seen = Counter()
+    rounding.sample_rounding(seen, instruction, matrices)
+    assert of(seen, "rounding") == {f"f16 to f16 / {item}": count for item, count in outcomes.items()}
+    assert of(seen, "cancellation") == ({"f16": 256} if product == (-1, 1) else {})
+
+
+@pytest.mark.parametrize(
+    ("mode", "c", "a", "outcome"),
+    [
+        ("rn", 1.0, 2.0**-53, "+ / tie towards zero, normal"),
+        ("rz", 1.0, 2.0**-53, "+ / towards zero, normal"),
+        ("rp", 1.0, 2.0**-53, "+ / away from zero, normal"),
+        ("rm", -1.0, -(2.0**-60), "- / away from zero, normal"),
+        ("rm", np.finfo(float).max, np.finfo(float).max, "+ / overflow to the largest"),
+        ("rp", np.finfo(float).max, np.finfo(float).max, "+ / overflow to infinity"),
+        ("rz", 0.0, 5e-324, "+ / exact, subnormal"),
+    ],
+)
+def test_the_rounding_of_f64_is_told(mode, c, a, outcome):
+    instruction = multiply("f64", "f64", "f64", TINY, rounding=mode)
+    matrices = zeros(instruction, np.uint64, np.uint64)
+    matrices["a"][:, 0] = np.float64(a).view(np.uint64)
+    matrices["b"][0] = np.float64(1).view(np.uint64)
+    matrices["c"][:] = np.float64(c).view(np.uint64)
+    seen = Counter()
+    rounding.sample_rounding(seen, instruction, matrices)
+    assert of(seen, "rounding")[f"f64 .{mode} / {outcome}"] >= 8
+
+
+def test_integer_sums_beyond_s32_are_told():
+    instruction = multiply("s8", "s32", "s32", saturate=True)
+    matrices = zeros(instruction, np.int8, np.int32)
+    matrices["a"][:, 0] = matrices["b"][0] = 1
+    matrices["c"][0], matrices["c"][1, 0] = 2**31 - 1, -(2**31)
+    seen = Counter()
+    rounding.sample_rounding(seen, instruction, matrices)
+    assert of(seen, "integer sum") == {"s8 / saturated / above": 16, "s8 / saturated / in range": 240}
+
+
+@pytest.mark.parametrize(
+    ("distance", "bucket"),
+    [
+        (0, "0"),
+        (1, "1"),
+        (7, "2 to 7"),
+        (16, "16 to 23"),
+        (24, "24"),
+        (25, "25"),
+        (26, "26"),
+        (27, "27 and more"),
+        (90, "27 and more"),
+    ],
+)
+def test_the_distance_of_a_product_from_the_largest_term_is_told(distance, bucket):
+    instruction = multiply("bf16", "f32", "f32")
+    matrices = zeros(instruction, np.uint16, np.uint32)
+    matrices["a"][:, 0] = matrices["b"][0] = 127 << 7
+    matrices["c"][:] = (127 + distance) << 23
+    seen = Counter()
+    alignment.sample_alignment(seen, instruction, matrices)
+    assert of(seen, "alignment distance") == {
+        "bf16 / addend / 0": 256,
+        f"bf16 / product / {bucket}": 256,
+        "bf16 / product / zero": 15 * 256,
+    }
+
+
+def test_sums_below_the_floor_are_told():
+    instruction = multiply("f16", "f16", "f16")
+    matrices = zeros(instruction, np.uint16, np.uint16)
+    matrices["a"][:, 0] = matrices["b"][0] = 1
+    seen = Counter()
+    alignment.sample_alignment(seen, instruction, matrices)
+    assert of(seen, "exponent floor") == {"f16 / f16": 256}
+
+
+LOAD = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="shared")
+STORE = StoreInstruction(layout="row", shape=SQUARE, type="f32", space="generic")
+
+
+@pytest.mark.parametrize(
+    ("commands", "expected"),
+    [
+        ((Fill(0, 4, 0), Move(8, 0, 4)), {"read after write / fill / move / all"}),
+        ((Fill(0, 4, 0), Move(8, 3, 4)), {"read after write / fill / move / part"}),
+        ((Fill(0, 4, 0), Move(8, 4, 4)), set()),
+        ((Store(STORE, 0, 0x1000), Load(LOAD, 0, 0)), {"write after read / store / load / all"}),
+        (
+            (Fill(0, 1, 0), Fill(1, 1, 0), Fill(2, 1, 0), Fill(3, 1, 0), Fill(0, 1, 0)),
+            {"write after write / fill / fill / all"},
+        ),
+        ((Fill(0, 1, 0), *(Fill(9 + i, 1, 0) for i in range(4)), Fill(0, 1, 0)), set()),
+        (
+            (Fill(8, 8, 0), Mma(multiply("f16", "f32", "f32"), d=8, a=16, b=24, c=8)),
+            {"read after write / fill / tile / all", "write after write / fill / tile / all"},
+        ),
+    ],
+)
+def test_register_hazards_are_told(commands, expected):
+    seen = Counter()
+    hazards.sample_hazards(seen, commands)
+    assert set(of(seen, "register hazard")) == expected
+
+
+@pytest.mark.parametrize(
+    ("address", "stride", "extent"),
+    [(0, None, "all"), (64, None, "part"), (1024, None, None), (64, 32, "between lines"), (128, 32, "part")],
+)
+def test_memory_hazards_are_told(address, stride, extent):
+    seen = Counter()
+    commands = (Store(STORE, 0, 0xFF00_0000, stride), Load(LOAD, 8, address, stride))
+    hazards.sample_hazards(seen, commands)
+    expected = set() if extent is None else {bin_name("load after store", "shared", "differently", extent)}
+    assert set(of(seen, "memory hazard")) == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_directed_programs_have_every_hazard_and_end_as_on_the_golden_machine(seed):
+    program = hazard_program("small", seed)
+    seen = Counter()
+    hazards.sample_hazards(seen, program.commands)
+    assert [hole for point in hazards.POINTS for hole in point.holes(seen)] == []
+    assert difference(program) is None
+
+
+def test_a_host_that_is_too_early_is_refused_and_changes_nothing():
+    seen = Counter()
+    assert run_early_host(seen, "small", 1) is None
+    assert len(of(seen, "early host")) == 5
+
+
+def test_nothing_is_seen_that_the_model_excludes():
+    seen = Counter()
+    for number in range(2):
+        program = make_program("small", 9, number, multiplies=40)
+        seen += observe(program, program.golden())
+    assert [point.contradictions(seen) for point in MODEL] == [[]] * len(MODEL)
+    assert share(MODEL, seen)[0] > 1000
+
+
+@pytest.mark.long
+def test_everything_is_seen(tmp_path):
+    with pytest.raises(SystemExit) as exit_code:
+        command.run(out=tmp_path, preset="small", seed=1, jobs=1, limit=600)
+    assert exit_code.value.code == 0
