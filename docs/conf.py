@@ -13,7 +13,7 @@ apidoc_modules = [
         "separate_modules": True,
         "automodule_options": {"members", "show-inheritance", "ignore-module-all"},
     }
-    for package in ("golden", "hdl", "sim")
+    for package in ("golden", "hdl", "sim", "regression")
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -22,7 +22,7 @@ napoleon_use_ivar = True
 napoleon_custom_sections = [("Members", "params_style")]
 exclude_patterns = [
     "generated/*/modules.rst",
-    *(f"generated/{name}/{name}.rst" for name in ("golden", "hdl", "sim")),
+    *(f"generated/{name}/{name}.rst" for name in ("golden", "hdl", "sim", "regression")),
 ]
 html_theme = "alabaster"
 html_theme_options = {"description": "an open tensor core"}
