@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import combinations
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -29,6 +30,8 @@ _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = MappingProxyType(
         Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
     }
 )
+_TOGETHER: Final = "together with "
+
 _MEMORY_WAYS: Final = (
     "before memory",
     "past the end",
@@ -46,6 +49,9 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
             # Every store can do without a stride; the default of some loads is not aligned.
             excluded = "default" if kind == "store" else ""
             yield from ((cause, kind, way) for way in ways if way != excluded)
+        # The smallest cause is told, whatever else is wrong.
+        for cause, other in combinations(_ACCESS_WAYS, 2):
+            yield (cause, kind, _TOGETHER + other.name.lower())
     yield from (
         (Cause.REGISTER_RANGE, "multiply", f"fragment {use} past the last register") for use in "dabc"
     )
@@ -182,7 +188,11 @@ class _Maker:
             return None
         for _ in range(200):
             place = way if cause is Cause.MISALIGNED_ADDRESS else "global"
-            broken = self._break(cause, way, self._access(kind, place))
+            access = self._access(kind, place)
+            if way.startswith(_TOGETHER):
+                broken = self._spoil(self._spoil(access, cause), Cause[way.removeprefix(_TOGETHER).upper()])
+            else:
+                broken = self._break(cause, way, access)
             if broken is not None:
                 return broken
         raise LookupError(f"no {kind} of this core has {cause.name} by {way}")
@@ -212,6 +222,23 @@ class _Maker:
         if cause is Cause.ADDRESS_RANGE:
             return self._beyond_addresses(way, access, layout.size)
         return self._beyond_memory(way, access)
+
+    def _spoil(self, access: Load | Store | None, cause: Cause) -> Load | Store | None:
+        """Break one rule more, in a way that leaves those broken that are."""
+        if access is None:
+            return None
+        instruction, unit = access.instruction, self._unit(access.instruction)
+        default = instruction.shape.default_stride(instruction.use, instruction.layout)
+        if cause is Cause.REGISTER_RANGE:
+            count = fragment(instruction.use, instruction.type, instruction.shape).registers
+            return replace(access, register=self._config.registers - count + 1)
+        if cause is Cause.MISALIGNED_ADDRESS:
+            return replace(access, address=access.address + 1)
+        if cause is Cause.SHORT_STRIDE:
+            return replace(access, stride=default - unit) if default >= unit else None
+        if cause is Cause.MISALIGNED_STRIDE:
+            return replace(access, stride=(access.stride or 0) + 1) if unit > 1 else None
+        return replace(access, address=access.address | 1 << self._config.address_bits)
 
     def _beyond_addresses(self, way: str, access: Load | Store, size: int) -> Load | Store | None:
         end = 1 << self._config.address_bits
