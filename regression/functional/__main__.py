@@ -1,5 +1,6 @@
 """``python -m regression.functional``: run until everything has been seen, and report."""
 
+import re
 import sys
 import time
 from collections import Counter
@@ -10,6 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
+from golden.instruction_set import FAMILIES
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
@@ -47,8 +49,8 @@ def run(
 ) -> None:
     """Run directed and random programs until every bin has been seen, and report.
 
-    Random programs are steered: as long as bins of f64 are missing, every other round has f64 alone. The exit
-    code is 1 where a bin was not seen, or where core and golden model differ.
+    Random programs are steered: every other round has only multiplies of the type that most of the missing
+    bins name. The exit code is 1 where a bin was not seen, or where core and golden model differ.
     """
     for old in out.glob("*.json"):
         old.unlink()
@@ -125,9 +127,11 @@ def _random(seen: Seen, preset: str, seed: int, jobs: int, limit: int) -> Seen:
     found: Seen = Counter()
     begin = time.perf_counter()
     done = 0
-    streams = {None: _programs(preset, seed, jobs, None), "f64": _programs(preset, seed, jobs, "f64")}
+    streams: dict[str | None, Generator[Seen, None, None]] = {}
     type: str | None = None
     while done < limit:
+        if type not in streams:
+            streams[type] = _programs(preset, seed, jobs, type)
         for _ in range(_ROUND):
             found.update(next(streams[type]))
         done += _ROUND
@@ -137,10 +141,17 @@ def _random(seen: Seen, preset: str, seed: int, jobs: int, limit: int) -> Seen:
         _told(f"{done} random programs, {seconds:.0f} s: {len(holes)} bins are missing{named}")
         if not holes:
             break
-        type = "f64" if type is None and any("f64" in hole for hole in holes) else None
+        type = _type_of(holes) if type is None else None
     for stream in streams.values():
         stream.close()
     return found
+
+
+def _type_of(holes: Sequence[str]) -> str | None:
+    """The type of A that most of the holes name; None where they name none."""
+    types = dict.fromkeys(name for family in FAMILIES for name in family.multiplicands)
+    named = Counter(name for hole in holes for name in types if re.search(rf"\b{name}\b", hole))
+    return max(named, key=lambda name: named[name], default=None)
 
 
 def _programs(preset: str, seed: int, jobs: int, type: str | None) -> Generator[Seen, None, None]:

@@ -306,6 +306,20 @@ def test_nothing_is_seen_that_the_model_excludes():
     assert share(MODEL, seen)[0] > 1000
 
 
+@pytest.mark.parametrize(
+    ("holes", "type"),
+    [
+        ([], None),
+        (["wait / queue"], None),
+        (["operand value / b / tf32 / -largest", "result value / u8.s8 + s32 to s32 / least"], "tf32"),
+        (["rounding / f64 .rn / + / x", "rounding / f64 .rz / + / x", "multiply / a.s8.x"], "f64"),
+        (["rounding / f16 to f32 / + / x"], "f16"),
+    ],
+)
+def test_programs_are_steered_to_the_type_that_is_missing_most(holes, type):
+    assert command._type_of(holes) == type
+
+
 @pytest.mark.long
 def test_everything_is_seen(tmp_path):
     with pytest.raises(SystemExit) as exit_code:
