@@ -48,6 +48,10 @@ test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must 
 functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
 	$(BIN)/python -m regression.functional run --jobs $(JOBS)
 
+.PHONY: coverage
+coverage: $(STAMP) ## lines, branches and signal bits of the hardware that the testbenches reach
+	$(BIN)/python -m regression.code_coverage --jobs $(JOBS)
+
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
 	$(BIN)/ruff format --check .

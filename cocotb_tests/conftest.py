@@ -1,10 +1,13 @@
 """Options of the testbenches, and the fixture that runs one."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+import hdl.ports
 from cocotb_tests.runner import SIMULATORS, run
+from regression.code_coverage.sources import convert_with_sources
 
 Simulate = Callable[..., None]
 
@@ -20,11 +23,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=SIMULATORS[0],
         help="which simulator runs the testbenches (default verilator; icarus needs the program iverilog)",
     )
+    group.addoption(
+        "--code-coverage",
+        type=Path,
+        metavar="DIR",
+        help="keep there what the testbenches reach of the hardware",
+    )
 
 
 @pytest.fixture
-def simulate(request: pytest.FixtureRequest) -> Simulate:
-    """`cocotb_tests.runner.run` with the seed, the waves and the simulator of the command line.
+def coverage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path | None:
+    """Where counts are kept; then all designs are converted with the places of their sources."""
+    folder: Path | None = request.config.getoption("--code-coverage")
+    if folder is not None:
+        monkeypatch.setattr(hdl.ports, "convert", convert_with_sources)
+    return folder
+
+
+@pytest.fixture
+def simulate(request: pytest.FixtureRequest, coverage: Path | None) -> Simulate:
+    """`cocotb_tests.runner.run` with what the command line says: seed, waves, coverage and simulator.
 
     In a test that is marked ``icarus`` the simulator is that one.
     """
@@ -34,6 +52,7 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
     simulator = "icarus" if request.node.get_closest_marker("icarus") else chosen
 
     def simulate_with_options(*arguments: object, **keywords: object) -> None:
-        run(*arguments, seed=seed, waves=waves, simulator=simulator, **keywords)  # type: ignore[arg-type]
+        options = {"seed": seed, "waves": waves, "simulator": simulator, "coverage": coverage}
+        run(*arguments, **options, **keywords)  # type: ignore[arg-type]
 
     return simulate_with_options

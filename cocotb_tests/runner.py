@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -52,6 +53,8 @@ _MAKE_VARIABLES: Final = {
     "CFG_CXXFLAGS_PCH_I": "-include",
 }
 _VERILATOR_FLAGS: Final = ("--assert", "--no-public-flat-rw", *(f"-Wno-{name}" for name in WAIVED))
+# A switch over all values has no default, which Verilator does not see in the form that has sources.
+_COVERAGE_FLAGS: Final = ("--coverage-line", "--coverage-toggle", "-Wno-LATCH")
 _RUNTIME_OBJECTS: Final = "verilated*.o"
 _TIMESCALE: Final = ("1ns", "1ps")
 
@@ -123,7 +126,9 @@ def iverilog() -> str:
     return program
 
 
-def build(design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0]) -> Path:
+def build(
+    design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0], coverage: bool = False
+) -> Path:
     """Build a design's simulation, or find it built.
 
     Parameters
@@ -133,6 +138,8 @@ def build(design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0]
         Whether it can write waveforms.
     simulator : str
         One of `SIMULATORS`.
+    coverage : bool
+        Whether Verilator's simulation counts what is executed and what toggles.
 
     Returns
     -------
@@ -144,11 +151,13 @@ def build(design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0]
     BenchFailure
     SimulatorMissing
     """
-    variant = ("-icarus" if simulator == "icarus" else "") + ("-waves" if waves else "")
+    flags = (*_VERILATOR_FLAGS, *(_COVERAGE_FLAGS if coverage else ()))
+    variant = f"-{simulator}" if simulator != SIMULATORS[0] else ""
+    variant += ("-waves" if waves else "") + ("-coverage" if coverage else "")
     folder = BUILD / (design.name + variant)
     folder.mkdir(parents=True, exist_ok=True)
     key = folder / "key"
-    digest = _digest(design.verilog, waves, simulator)
+    digest = _digest(design.verilog, flags, waves, simulator)
     with _locked(folder.with_suffix(".lock")):
         if key.exists() and key.read_text() == digest:
             return folder
@@ -159,7 +168,7 @@ def build(design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0]
         if simulator == "icarus":
             _build_icarus(design, folder, source, waves)
         else:
-            _build_verilator(design, folder, source, waves)
+            _build_verilator(design, folder, source, flags, waves)
         key.write_text(digest)
     return folder
 
@@ -173,6 +182,7 @@ def run(
     waves: bool = False,
     cases: tuple[str, ...] = (),
     simulator: str = SIMULATORS[0],
+    coverage: Path | None = None,
 ) -> None:
     """Run every cocotb test of a module on a design, in a process of its own.
 
@@ -191,6 +201,8 @@ def run(
         Run only the cocotb tests of these names.
     simulator : str
         One of `SIMULATORS`.
+    coverage : Path or None
+        A folder for Verilator's counts and, under the same name, the Verilog that their lines are of.
 
     Raises
     ------
@@ -198,7 +210,7 @@ def run(
         If one fails, or there is none.
     SimulatorMissing
     """
-    folder = build(design, waves=waves, simulator=simulator)
+    folder = build(design, waves=waves, simulator=simulator, coverage=coverage is not None)
     place = folder / module.rpartition(".")[2]
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
@@ -227,20 +239,31 @@ def run(
     if not results.exists():
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: no results: {outcome}", log)
     count, failed = get_results(results)
+    if coverage is not None:
+        _keep_counts(place / "coverage.dat", design, coverage)
     if failed or outcome or count < max(1, len(cases)):
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
 
 
-def _build_verilator(design: Design, folder: Path, source: Path, waves: bool) -> None:
+def _keep_counts(counts: Path, design: Design, folder: Path) -> None:
+    """Keep what a run has counted; of runs of one design the names differ."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number, kept = tempfile.mkstemp(prefix=f"{design.name}-", suffix=".dat", dir=folder)
+    os.close(number)
+    shutil.copyfile(counts, kept)
+    Path(kept).with_suffix(".v").write_text(design.verilog)
+
+
+def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[str, ...], waves: bool) -> None:
     visible = folder / "visible.vlt"
     visible.write_text(f'`verilator_config\npublic_flat_rw -module "{design.top}" -var "*"\n')
-    runtime = BUILD / f"runtime-{_digest('', waves, 'verilator')}"
+    runtime = BUILD / f"runtime-{_digest('', flags, waves, 'verilator')}"
     for item in runtime.glob(_RUNTIME_OBJECTS):
         kept = Path(shutil.copyfile(item, folder / item.name))
         later = time.time() + 3600  # make compares objects with the makefile, which is yet to be written
         os.utime(kept, (later, later))
-    arguments = list(_VERILATOR_FLAGS)
-    _compile("verilator", design, folder, [Verilog(source), VerilatorControlFile(visible)], arguments, waves)
+    sources = [Verilog(source), VerilatorControlFile(visible)]
+    _compile("verilator", design, folder, sources, list(flags), waves)
     _keep_runtime(folder, runtime)
 
 
@@ -269,13 +292,13 @@ def _compile(
             raise BenchFailure(f"{design.name}: {error}", log) from None
 
 
-def _digest(text: str, waves: bool, simulator: str) -> str:
+def _digest(text: str, flags: tuple[str, ...], waves: bool, simulator: str) -> str:
     if simulator == "icarus":
         said = subprocess.run([iverilog(), "-V"], capture_output=True, text=True, check=False).stdout
         tool: tuple[str, ...] = tuple(said.splitlines()[:1])
     else:
         tool = (
-            *(version("verilator"), str(VERILATOR_ROOT), *_VERILATOR_FLAGS),
+            *(version("verilator"), str(VERILATOR_ROOT), *flags),
             *(f"{name}={value}" for name, value in _MAKE_VARIABLES.items()),
         )
     parts = (text, simulator, version("cocotb"), str(waves), *tool)

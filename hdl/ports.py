@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 
 from hdl.axi import HOST_ADDRESS_BITS, beat_bytes
 from hdl.config import CoreConfig
-from hdl.verilog_modules import to_rtlil, to_verilog
+from hdl.verilog_modules import convert, to_rtlil
 
 __all__ = ["Port", "Top"]
 
@@ -103,14 +103,13 @@ class Top(Elaboratable):
 
     def convert(self, name: str) -> str:
         """Convert to Verilog, as a module called `name` whose ports stand in the order they were made."""
-        text = to_verilog(self.rtlil(name))
+        text = convert(self, name, self._connections())
         header = f"module {name}(\n  " + ",\n  ".join(self.ports) + "\n);\n"
         return re.sub(rf"^module {name}\([^)]*\);\n", lambda _: header, text, flags=re.MULTILINE)
 
     def rtlil(self, name: str) -> str:
         """Convert to RTLIL, as a module called `name`."""
-        ports = {port_name: (port.signal, None) for port_name, port in self.ports.items()}
-        return to_rtlil(self, name, ports)
+        return to_rtlil(self, name, self._connections())
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
@@ -120,3 +119,6 @@ class Top(Elaboratable):
         m.submodules.core = self._component
         m.d.comb += [domain.rst.eq(~self._reset_n), *self._statements]
         return m
+
+    def _connections(self) -> dict[str, Any]:
+        return {name: (port.signal, None) for name, port in self.ports.items()}

@@ -15,7 +15,7 @@ __all__ = ["convert", "merge_modules", "to_rtlil", "to_verilog"]
 _DROPPED = ("generator", "top", "amaranth.hierarchy", "amaranth.decoding")
 _LEAST_YOSYS = (0, 40)
 
-_MODULE = re.compile(r"^(?:\(\*.*\*\)\n)*module (\\\S+|\w+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
+_MODULE = re.compile(r"^(?:\(\*[^\n]*\*\)\n)*module (\\\S+|\w+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _INSTANCE_BLOCK = re.compile(r"^  (\\\S+|\w+) +\S+ +\(\n(?:    .*\n)*  \);\n", re.MULTILINE)
 _OWN_PORT = re.compile(r"(?<!\.)\\port\$(\d+\$\d+) ")
 _CONNECTED_PORT = re.compile(r"\.\\port\$(\d+\$\d+) ")

@@ -1,0 +1,1 @@
+"""Which lines, branches and signal bits of the hardware the testbenches reach."""

@@ -1,0 +1,125 @@
+"""What need not be reached, each with a reason."""
+
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from regression.code_coverage.counts import KINDS, Point
+
+__all__ = ["Exclusion", "ExclusionError", "apply_exclusions", "read_exclusions"]
+
+
+class ExclusionError(ValueError):
+    """An exclusion that is malformed, or that excludes nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exclusion:
+    """Points that need not be reached.
+
+    Parameters
+    ----------
+    file : str
+        Pattern of source files.
+    kind : str
+        Of the points.
+    reason : str
+    name : str
+        Pattern of their names, as in ``address[6?] *``.
+    statement : str
+        Pattern of the source line, without the blanks around it. Unlike its number it stays when the file is
+        changed elsewhere.
+
+    Raises
+    ------
+    ExclusionError
+        For an unknown kind, or an empty reason.
+    """
+
+    file: str
+    kind: str
+    reason: str
+    name: str = "*"
+    statement: str = "*"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ExclusionError(f"kind of an exclusion must be one of {', '.join(KINDS)}, not {self.kind}")
+        if not self.reason.strip():
+            raise ExclusionError(
+                f"an exclusion must have a reason; that of {self.name} in {self.file} is empty"
+            )
+
+    def matches(self, point: Point, statement: str) -> bool:
+        """Whether a point is one of those; `statement` is its source line."""
+        return (
+            point.kind == self.kind
+            and _matches(point.place.file, self.file)
+            and _matches(point.name, self.name)
+            and _matches(statement, self.statement)
+        )
+
+
+def read_exclusions(path: Path) -> list[Exclusion]:
+    """Read a file of exclusions, each a table ``[[exclusion]]``.
+
+    Raises
+    ------
+    ExclusionError
+        For a table with keys that are missing or unknown.
+    """
+    known = {field.name for field in fields(Exclusion)}
+    exclusions = []
+    entries: list[dict[str, Any]] = tomllib.loads(path.read_text()).get("exclusion", [])
+    for entry in entries:
+        if unknown := set(entry) - known:
+            raise ExclusionError(f"{path}: an exclusion must have keys among {known}, not {unknown}")
+        try:
+            exclusions.append(Exclusion(**entry))
+        except TypeError as error:
+            raise ExclusionError(f"{path}: {entry}: {error}") from error
+    return exclusions
+
+
+def apply_exclusions(
+    counts: Counter[Point], exclusions: list[Exclusion], folder: Path
+) -> tuple[Counter[Point], Counter[Exclusion]]:
+    """Leave out the points that need not be reached.
+
+    Parameters
+    ----------
+    counts : Counter of Point
+    exclusions : list of Exclusion
+    folder : Path
+        Of the project, for the source lines.
+
+    Returns
+    -------
+    kept : Counter of Point
+    excluded : Counter of Exclusion
+        How many points that were not reached each has left out; 0 for those that are needed no more.
+    """
+
+    @cache
+    def source(file: str) -> list[str]:
+        return (folder / file).read_text().splitlines()
+
+    kept: Counter[Point] = Counter()
+    excluded: Counter[Exclusion] = Counter(dict.fromkeys(exclusions, 0))
+    for point, count in counts.items():
+        statement = source(point.place.file)[point.place.line - 1].strip()
+        match = next((item for item in exclusions if item.matches(point, statement)), None)
+        if match is None:
+            kept[point] = count
+        else:
+            excluded[match] += not count
+    return kept, excluded
+
+
+def _matches(text: str, pattern: str) -> bool:
+    # Brackets are those of bits and lists, and no sets of characters.
+    return fnmatchcase(text, pattern.replace("[", "[[]"))

@@ -1,0 +1,165 @@
+"""Where in the Amaranth sources the lines of a Verilog file come from."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from regression.code_coverage.sources import SEPARATOR
+
+__all__ = ["Block", "Place", "Switch", "VerilogPlaces"]
+
+_MODULE: Final = re.compile(r"module ")
+_ATTRIBUTE: Final = re.compile(r'^ *\(\* src = "(?P<places>[^"]*)" \*\)$')
+_COMMENT: Final = re.compile(r'^ *\/\* src = "(?P<places>[^"]*)" \*\/$')
+_OTHER_ATTRIBUTE: Final = re.compile(r"^ *\(\* .* \*\)$")
+_SIGNAL: Final = re.compile(r"^  (?:input|output|wire|reg)\b.*?(?P<name>\\\S+|\w+) *(?:= \S+)?;$")
+_PROCESS: Final = re.compile(r"^  always @\* begin$")
+_SWITCH: Final = re.compile(r"^(?P<indent> +)casez \(")
+_ITEM: Final = re.compile(r"^(?P<indent> +)(?:\d+'[bh][\da-f?, 'bh]+|default):$")
+_CHOICE: Final = re.compile(r' \? \(\* src = "(?P<places>[^"]*)" \*\)')
+_PROCESS_END: Final = "  end"
+_NUMBER: Final = re.compile(r"\$\d+$")
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A line of a source file.
+
+    Parameters
+    ----------
+    file : str
+        As it stands in the Verilog.
+    line : int
+    """
+
+    file: str
+    line: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Place":
+        """Parse ``file:line``."""
+        file, _, line = text.rpartition(":")
+        return cls(file, int(line))
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of statements that is executed together.
+
+    Parameters
+    ----------
+    places : tuple of Place
+        Of the assignments in it; none of a process' own.
+    """
+
+    places: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A choice among blocks, of which none may be taken.
+
+    Parameters
+    ----------
+    parent : int
+        Verilog line of the block that it stands in.
+    items : list of int
+        Verilog lines of its blocks.
+    """
+
+    parent: int
+    items: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _OpenSwitch:
+    indent: int
+    switch: Switch
+    has_default: bool = False
+
+
+class VerilogPlaces:
+    """The places of a Verilog file that `sources.convert_with_sources` has written.
+
+    Parameters
+    ----------
+    text : str
+    folder : str
+        Of the project. A signal that comes from a file elsewhere has the place of its module.
+
+    Attributes
+    ----------
+    blocks : dict of int to Block
+        By their Verilog lines.
+    switches : list of Switch
+        Those without a default.
+    choices : dict of int to Place
+        Selections between two values, by Verilog line.
+    signals : dict of int to (str, Place)
+        Names, without the number that tells equal ones apart, and places, by Verilog line.
+    """
+
+    def __init__(self, text: str, folder: str) -> None:
+        self.blocks: dict[int, Block] = {}
+        self.switches: list[Switch] = []
+        self.choices: dict[int, Place] = {}
+        self.signals: dict[int, tuple[str, Place]] = {}
+        self._folder = folder
+        self._module: Place | None = None
+        self._of_name: dict[str, Place] = {}
+        self._open_blocks: list[tuple[int, int]] = []
+        self._open_switches: list[_OpenSwitch] = []
+        pending: tuple[Place, ...] = ()
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := _ATTRIBUTE.match(line) or _COMMENT.match(line):
+                pending = tuple(Place.parse(part) for part in found["places"].split(SEPARATOR))
+            elif not _OTHER_ATTRIBUTE.match(line):
+                self._read(number, line, pending)
+                pending = ()
+
+    def _read(self, number: int, line: str, pending: tuple[Place, ...]) -> None:
+        if _MODULE.match(line):
+            self._module, self._of_name = (pending[0] if pending else None), {}
+        elif found := _SIGNAL.match(line):
+            self._note_signal(number, found["name"], pending)
+        elif _PROCESS.match(line):
+            self.blocks[number] = Block()
+            self._open_blocks = [(0, number)]
+        elif found := _SWITCH.match(line):
+            indent = len(found["indent"])
+            self._open_switches.append(_OpenSwitch(indent, Switch(self._block_around(indent))))
+        elif found := _ITEM.match(line):
+            indent = len(found["indent"])
+            while self._open_switches[-1].indent >= indent:
+                self._close_switch()
+            self._open_switches[-1].switch.items.append(number)
+            self._open_switches[-1].has_default |= line.endswith("default:")
+            self._block_around(indent)
+            self._open_blocks.append((indent, number))
+            self.blocks[number] = Block(pending)
+        elif line == _PROCESS_END:
+            while self._open_switches:
+                self._close_switch()
+        elif found := _CHOICE.search(line):
+            self.choices[number] = Place.parse(found["places"])
+
+    def _block_around(self, indent: int) -> int:
+        """Close the blocks that end before something with an indentation; returns the one around it."""
+        while self._open_blocks[-1][0] >= indent:
+            self._open_blocks.pop()
+        return self._open_blocks[-1][1]
+
+    def _close_switch(self) -> None:
+        closed = self._open_switches.pop()
+        if not closed.has_default:
+            self.switches.append(closed.switch)
+
+    def _note_signal(self, number: int, name: str, pending: tuple[Place, ...]) -> None:
+        # A port is declared twice, and has its source before the first.
+        place = pending[0] if pending else self._of_name.get(name)
+        if place is None:
+            return
+        self._of_name[name] = place
+        if not place.file.startswith(self._folder) and self._module is not None:
+            place = self._module
+        self.signals[number] = (_NUMBER.sub("", name.removeprefix("\\")), place)

@@ -1,0 +1,79 @@
+"""Verilog in which every conditional statement says where in the Amaranth sources it stands.
+
+Amaranth writes the source of signals, operators and modules into its output, but not that of assignments.
+The netlist before it still has that, in the order in which the assignments are written.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+from unittest import mock
+
+from amaranth.back import rtlil
+from amaranth.hdl import Elaboratable
+
+from hdl.verilog_modules import convert
+
+__all__ = ["SEPARATOR", "convert_with_sources"]
+
+SEPARATOR: Final = "|"
+"""Between the places of a block's statements, each a file, a colon and a line."""
+
+
+def convert_with_sources(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> str:
+    """Convert as `hdl.verilog_modules.convert`, with an attribute ``src`` at all that has a source.
+
+    That of a conditional block names the assignments that stand in it directly.
+    """
+    with _located_assignments():
+        return convert(elaboratable, name, ports, sources=True)
+
+
+class _LocatedCase:
+    """A case of a switch in RTLIL, with an attribute in front of it and a constant 1 before its patterns."""
+
+    def __init__(self, case: Any, places: list[str]) -> None:
+        case.patterns = tuple(f"1{pattern}" for pattern in case.patterns)
+        self.contents = case.contents
+        self._case = case
+        self._places = places
+
+    def emit(self, line: Any) -> None:
+        if self._places:
+            places = SEPARATOR.join(dict.fromkeys(self._places))
+            line(f'attribute \\src "{places}"')
+        self._case.emit(line)
+
+
+@contextmanager
+def _located_assignments() -> Iterator[None]:
+    emit: Callable[..., None] = rtlil.ModuleEmitter.emit_assignment_list
+
+    def emit_located(self: Any, index: int, cell: Any) -> None:
+        emit(self, index, cell)
+        process = next(item for item in reversed(list(self.builder.contents.values())) if _is_process(item))
+        places = iter(cell.assignments)
+        # The first assignment of a process gives the value that holds without any other.
+        _locate(process.contents[1:], places)
+        assert next(places, None) is None, "every assignment of the netlist is written once"
+
+    with mock.patch.object(rtlil.ModuleEmitter, "emit_assignment_list", emit_located):
+        yield
+
+
+def _is_process(item: object) -> bool:
+    return isinstance(item, rtlil.Process)
+
+
+def _locate(contents: list[Any], assignments: Iterator[Any]) -> list[str]:
+    """Give all cases in `contents` their places; returns those of the assignments beside them."""
+    places = []
+    for item in contents:
+        if isinstance(item, rtlil.Assignment):
+            file, line = next(assignments).src_loc
+            places.append(f"{file}:{line}")
+        elif isinstance(item, rtlil.Switch):
+            # yosys writes switches of single bits as if and else, and leaves their attributes out.
+            item.sel = f"{{ 1'1 {item.sel} }}"
+            item.cases = [_LocatedCase(case, _locate(case.contents, assignments)) for case in item.cases]
+    return places
