@@ -20,6 +20,8 @@ from cocotb_tests.unit import unit_design
 from hdl.elastic import CreditQueue
 
 WIDTH = 16
+SCRAMBLING = 0x9E37
+"""Odd, so that all operands of a while differ, and in all bits."""
 
 
 @cocotb.test
@@ -35,7 +37,7 @@ async def nothing_lost_and_nothing_twice(dut: Any) -> None:
     for cycle in range(6_000):
         eager = (0.0, 1.0, 0.5, 0.9, 0.2)[cycle // 100 % 5]
         enter = int(bool(dut.ready.value) and rng.random() < 0.9)
-        pipeline.append(entered % (1 << WIDTH) if enter else None)
+        pipeline.append(entered * SCRAMBLING % (1 << WIDTH) if enter else None)
         pushed = pipeline.popleft()
         dut.enter.value = enter
         dut.push.value = pushed is not None

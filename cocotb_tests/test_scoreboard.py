@@ -18,8 +18,12 @@ CONFIG = CoreConfig(double_units=1, address_bits=16)
 FOOTPRINT = data.Layout.cast(Footprint)
 RANGE = data.Layout.cast(Range)
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.DOUBLE: 3, Unit.MOVE: 1}
-REGISTERS = 24
-BYTES = 200
+REGISTERS = (0, 120, 246)
+BYTES = (0, 0xFFE0, 0x1FFC0)
+"""Where the registers and bytes lie that commands use: few, so that they often meet, but of all numbers."""
+
+NEIGHBOURS = {REGISTERS: 10, BYTES: 64}
+"""How many lie behind each of those."""
 
 
 @dataclass
@@ -44,9 +48,10 @@ def random_command(rng: random.Random, tag: int) -> UnderWay:
     return UnderWay(unit, reads, write, random_range(rng, BYTES), tag, fetched=unit is Unit.LOAD)
 
 
-def random_range(rng: random.Random, size: int) -> range:
-    first = rng.randrange(size)
-    return range(first, min(size, first + rng.choice([1, 2, rng.randrange(1, 9)])))
+def random_range(rng: random.Random, origins: tuple[int, ...]) -> range:
+    origin, count = rng.choice(origins), NEIGHBOURS[origins]
+    first = rng.randrange(count)
+    return range(origin + first, origin + min(count, first + rng.choice([1, 2, rng.randrange(1, 9)])))
 
 
 def meet(one: range | None, other: range | None) -> bool:
@@ -72,17 +77,19 @@ def span_conflict(under_way: list[UnderWay], command: UnderWay) -> bool:
     return any(other.unit is against and meet(other.span, command.span) for other in under_way)
 
 
-def range_bits(operand: range | None) -> dict[str, int]:
+def range_bits(rng: random.Random, operand: range | None) -> dict[str, int]:
+    """What is not valid has any bounds."""
     if operand is None:
-        return {"valid": 0, "first": 0, "last": 255}
+        return {"valid": 0, "first": rng.randrange(256), "last": rng.randrange(256)}
     return {"valid": 1, "first": operand.start, "last": operand.stop - 1}
 
 
-def offer(dut: Any, command: UnderWay) -> None:
+def offer(dut: Any, rng: random.Random, command: UnderWay) -> None:
     """Put a new command on the ports."""
     dut.unit.value = command.unit.value
-    reads = [range_bits(operand) for operand in (*command.reads, None, None, None)][:3]
-    dut.footprint.value = FOOTPRINT.const({"reads": reads, "write": range_bits(command.write)}).as_bits()
+    reads = [range_bits(rng, operand) for operand in (*command.reads, None, None, None)][:3]
+    write = range_bits(rng, command.write)
+    dut.footprint.value = FOOTPRINT.const({"reads": reads, "write": write}).as_bits()
     layout = span_layout(CONFIG)
     span = {"first": command.span.start, "last": command.span.stop - 1}
     dut.span.value = layout.const(span).as_bits()
@@ -107,13 +114,15 @@ async def random_commands(dut: Any) -> None:
         mine = [other for other in under_way if other.unit is command.unit]
         full = len(mine) == SLOTS[command.unit]
         allocate = not full and rng.random() < 0.2
-        offer(dut, command)
-        dut.operand.value = RANGE.const(range_bits(operand)).as_bits()
+        offer(dut, rng, command)
+        dut.operand.value = RANGE.const(range_bits(rng, operand)).as_bits()
         dut.is_write.value = is_write
         dut.allocate.value = allocate
         fetching = [first(under_way, unit, fetched=False) for unit in Unit if rng.random() < 0.1]
         ending = [first(under_way, unit, fetched=True) for unit in Unit if rng.random() < 0.08]
-        dut.fetched.value = sum(1 << other.unit.value for other in fetching if other)
+        # A load reads no registers: that it had done so would change nothing.
+        ignored = rng.randrange(2) << Unit.LOAD.value
+        dut.fetched.value = ignored | sum(1 << other.unit.value for other in fetching if other)
         dut.done.value = sum(1 << other.unit.value for other in ending if other)
         await ReadOnly()
         expected = {

@@ -16,6 +16,7 @@ from regression.code_coverage.exclusions import apply_exclusions, read_exclusion
 from regression.code_coverage.report import CoverageReport
 
 PROJECT: Final = Path(__file__).parents[2]
+HARDWARE: Final = "hdl/"
 EXCLUSIONS: Final = Path(__file__).parent / "exclusions.toml"
 
 
@@ -39,6 +40,9 @@ def main() -> int:
     counts: Counter[Point] = Counter()
     for verilog in track(sorted(data.glob("*.v")), "counts", console=Console(stderr=True), transient=True):
         counts.update(read_counts(verilog, verilog.with_suffix(".dat"), PROJECT))
+    counts = Counter(
+        {point: count for point, count in counts.items() if point.place.file.startswith(HARDWARE)}
+    )
     kept, excluded = apply_exclusions(counts, read_exclusions(EXCLUSIONS), PROJECT)
     report = CoverageReport(counts=kept, excluded=excluded)
     page = options.out / "coverage.md"

@@ -15,10 +15,12 @@ _OTHER_ATTRIBUTE: Final = re.compile(r"^ *\(\* .* \*\)$")
 _SIGNAL: Final = re.compile(r"^  (?:input|output|wire|reg)\b.*?(?P<name>\\\S+|\w+) *(?:= \S+)?;$")
 _PROCESS: Final = re.compile(r"^  always @\* begin$")
 _SWITCH: Final = re.compile(r"^(?P<indent> +)casez \(")
-_ITEM: Final = re.compile(r"^(?P<indent> +)(?:\d+'[bh][\da-f?, 'bh]+|default):$")
+_ITEM: Final = re.compile(r"^(?P<indent> +)(?P<patterns>\d+'[bh][\da-f?, 'bh]+|default):$")
+_PATTERN: Final = re.compile(r"(?P<width>\d+)'(?:b(?P<bits>[01?]+)|h(?P<hex>[\da-f]+))")
 _CHOICE: Final = re.compile(r' \? \(\* src = "(?P<places>[^"]*)" \*\)')
 _PROCESS_END: Final = "  end"
 _NUMBER: Final = re.compile(r"\$\d+$")
+_FIELD: Final = re.compile(r"[.\[]")
 
 
 @dataclass(frozen=True, order=True)
@@ -75,7 +77,7 @@ class Switch:
 class _OpenSwitch:
     indent: int
     switch: Switch
-    has_default: bool = False
+    patterns: list[str] = field(default_factory=list)
 
 
 class VerilogPlaces:
@@ -92,11 +94,12 @@ class VerilogPlaces:
     blocks : dict of int to Block
         By their Verilog lines.
     switches : list of Switch
-        Those without a default.
+        Those that have no block for some values.
     choices : dict of int to Place
         Selections between two values, by Verilog line.
     signals : dict of int to (str, Place)
-        Names, without the number that tells equal ones apart, and places, by Verilog line.
+        Names, without the number that tells equal ones apart, and places, by Verilog line. The fields of a
+        structure, which Amaranth names as well, are left out: they are the same wires.
     """
 
     def __init__(self, text: str, folder: str) -> None:
@@ -133,7 +136,7 @@ class VerilogPlaces:
             while self._open_switches[-1].indent >= indent:
                 self._close_switch()
             self._open_switches[-1].switch.items.append(number)
-            self._open_switches[-1].has_default |= line.endswith("default:")
+            self._open_switches[-1].patterns += _patterns(found["patterns"])
             self._block_around(indent)
             self._open_blocks.append((indent, number))
             self.blocks[number] = Block(pending)
@@ -151,7 +154,7 @@ class VerilogPlaces:
 
     def _close_switch(self) -> None:
         closed = self._open_switches.pop()
-        if not closed.has_default:
+        if not _cover_all(closed.patterns):
             self.switches.append(closed.switch)
 
     def _note_signal(self, number: int, name: str, pending: tuple[Place, ...]) -> None:
@@ -162,4 +165,25 @@ class VerilogPlaces:
         self._of_name[name] = place
         if not place.file.startswith(self._folder) and self._module is not None:
             place = self._module
-        self.signals[number] = (_NUMBER.sub("", name.removeprefix("\\")), place)
+        plain = _NUMBER.sub("", name.removeprefix("\\"))
+        if not _FIELD.search(plain):
+            self.signals[number] = (plain, place)
+
+
+def _patterns(text: str) -> list[str]:
+    """The patterns of a block, highest bit first, without the constant 1 that `sources` puts before them."""
+    if text == "default":
+        return [""]
+    return [
+        (match["bits"] or f"{int(match['hex'], 16):0{match['width']}b}")[1:]
+        for match in _PATTERN.finditer(text)
+    ]
+
+
+def _cover_all(patterns: list[str]) -> bool:
+    """Whether every value matches one of the patterns."""
+    if any(not pattern.strip("?") for pattern in patterns):
+        return True
+    return bool(patterns) and all(
+        _cover_all([pattern[1:] for pattern in patterns if pattern[0] in (bit, "?")]) for bit in "01"
+    )

@@ -54,14 +54,12 @@ class CoverageReport:
         return short + idle
 
     def table(self) -> Table:
-        """Reached and all points of every kind, by file."""
-        table = Table(title="code coverage of hdl")
-        table.add_column("file")
+        """The share of each kind that was reached, by file."""
+        table = Table("file", title="code coverage")
         for kind in KINDS:
             table.add_column(kind, justify="right")
-            table.add_column("", justify="right")
         for name, cells in self._rows():
-            table.add_row(name, *cells)
+            table.add_row(name, *cells[1::2])
         return table
 
     def page(self) -> str:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from amaranth.back import verilog as verilog_back
 from amaranth.hdl import Cat, Elaboratable, Module, Signal
 from amaranth.lib import wiring
@@ -56,9 +57,9 @@ class Pairs(Elaboratable):  # type: ignore[misc]
         return m
 
 
-def verilog(*pairs: tuple[int, ...]) -> str:
+def verilog(*pairs: tuple[int, ...], sources: bool = False) -> str:
     top = Pairs(*pairs)
-    return convert(top, "top", {"x": (top.x, None), "y": (top.y, None)})
+    return convert(top, "top", {"x": (top.x, None), "y": (top.y, None)}, sources=sources)
 
 
 def modules(text: str) -> list[str]:
@@ -69,8 +70,10 @@ def instances(text: str, name: str) -> list[str]:
     return re.findall(rf"^  {re.escape(name)} +(\S+) +\($", text, re.MULTILINE)
 
 
-def test_equal_modules_stand_once_at_every_level() -> None:
-    text = verilog((1, 2), (1, 2), (1, 2))
+@pytest.mark.parametrize("sources", [False, True])
+def test_equal_modules_stand_once_at_every_level(sources: bool) -> None:
+    text = verilog((1, 2), (1, 2), (1, 2), sources=sources)
+    assert (f'(* src = "{__file__}:' in text) == sources
     assert len(modules(text)) == 4, modules(text)  # top, a pair, and its two adders
     pair = next(name for name in modules(text) if name.endswith("pair0"))
     assert instances(text, pair) == ["pair0", "pair1", "pair2"]
