@@ -161,6 +161,7 @@ def test_report(counts: Counter[Point], tmp_path: Path) -> None:
         ('file = "a"\nkind = "line"', "missing 1 required keyword-only argument: 'reason'"),
         ('file = "a"\nkind = "line"\nreason = " "', "must have a reason"),
         ('file = "a"\nkind = "lines"\nreason = "b"', "must be one of line, branch, toggle, not lines"),
+        ('file = "a"\nkind = "toggle"\nreason = "b"\nbits = [3]', r"the first and the last, not \[3\]"),
         ('file = "a"\nkind = "line"\nreason = "b"\nline = 3', r"must have keys among .*, not \{'line'\}"),
     ],
 )
@@ -177,3 +178,10 @@ def test_bits_are_no_sets_of_characters() -> None:
     assert exclusion.matches(Point(place, "toggle", "address[63] 0->1"), "")
     assert not exclusion.matches(Point(place, "toggle", "address6 0->1"), "")
     assert not exclusion.matches(Point(place, "toggle", "address[6] 0->1"), "")
+
+
+def test_excluded_bits() -> None:
+    exclusion = Exclusion(file="*", kind="toggle", name="count*", bits=(8, 9), reason="beyond any simulation")
+    place = Place("hdl/core.py", 1)
+    found = [bit for bit in range(12) if exclusion.matches(Point(place, "toggle", f"count[{bit}] 1->0"), "")]
+    assert found == [8, 9]

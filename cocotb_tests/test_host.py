@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge
 from cocotbext.axi import AxiResp
 
 from cocotb_tests.conftest import Simulate
@@ -242,6 +242,46 @@ async def counters(dut: Any) -> None:
     high, _ = await host.read_word(REGISTERS["INSTRUCTIONS"] + 4)
     assert high == 0x1234_5678, "the high word is the one of the low word read before it"
     assert await host.counter("INSTRUCTIONS") == 0xFFFF_FFFF_0000_0000
+
+
+@cocotb.test
+async def counters_carry(dut: Any) -> None:
+    """Counts beyond 16 bits, everything happening in every cycle."""
+    host, _ = await host_of(dut, 0)
+    cycles = (1 << 16) + 3
+    for name, port in INCREMENTS.items():
+        getattr(dut, port).value = configuration().dot_product_units if name == "DOT_PRODUCT_CYCLES" else 1
+    await ClockCycles(dut.aclk, cycles)
+    for port in INCREMENTS.values():
+        getattr(dut, port).value = 0
+    for name in INCREMENTS:
+        units = configuration().dot_product_units if name == "DOT_PRODUCT_CYCLES" else 1
+        assert await host.counter(name) == cycles * units, name
+
+
+@cocotb.test
+async def misaligned_reads(dut: Any) -> None:
+    """Refused everywhere, with zeros; the bus model reads whole words only, so the pins are driven here."""
+    for name in (*INPUTS, "commands_ready", "read_ready", "write_ready"):
+        getattr(dut, name).value = 0
+    for name in ("awvalid", "wvalid", "arvalid"):
+        getattr(dut, f"s_axil_{name}").value = 0
+    dut.s_axil_rready.value = 1
+    await start(dut)
+    for place in (REGISTERS["IDENTITY"], REGISTERS["CYCLES"], WINDOW, SHARED_WINDOW):
+        for offset in (1, 2, 3):
+            dut.s_axil_araddr.value = place + offset
+            dut.s_axil_arvalid.value = 1
+            while True:
+                await RisingEdge(dut.aclk)
+                if dut.s_axil_arready.value:
+                    break
+            dut.s_axil_arvalid.value = 0
+            while not dut.s_axil_rvalid.value:
+                await RisingEdge(dut.aclk)
+            answer = int(dut.s_axil_rresp.value), int(dut.s_axil_rdata.value)
+            assert answer == (AxiResp.SLVERR, 0), f"{place + offset:#x}"
+            await RisingEdge(dut.aclk)
 
 
 @cocotb.test

@@ -132,15 +132,10 @@ class LockstepMachine:
         sim.mismatch.Mismatch
             They differ in a byte that no store was seen to reach.
         """
-        for pair in (self._memory, self._shared):
-            if pair is None or self._is_compared_always(pair):
-                continue
-            difference = pair.difference(None)
+        for pair in (None if self._memory.is_near else self._memory, self._shared):
+            difference = pair.difference(None) if pair is not None else None
             if difference is not None:
                 raise Mismatch(self._executed, None, difference)
-
-    def _is_compared_always(self, pair: StoragePair) -> bool:
-        return pair is self._memory and pair.is_near
 
     def _memory_difference(self, command: Command) -> str | None:
         if self._memory.is_near:

@@ -20,6 +20,7 @@ _FIELD_START: Final = "\x01"
 _VALUE_START: Final = "\x02"
 _ENCODED: Final = re.compile(r"__0([0-9A-F]{2})")
 _EDGE: Final = re.compile(r"^(?P<name>.*?)(?:\[(?P<bit>\d+)\])?:(?P<edge>0->1|1->0)$")
+_BIT: Final = re.compile(r"\[(\d+)\] ")
 _CHOICES: Final = {"cond_then": "first value", "cond_else": "second value"}
 
 
@@ -39,6 +40,12 @@ class Point:
     place: Place
     kind: Kind
     name: str = ""
+
+    @property
+    def bit(self) -> int:
+        """Of a toggle: the bit's number; 0 where a signal has but one, and for other kinds."""
+        match = _BIT.search(self.name)
+        return int(match[1]) if match else 0
 
 
 def read_counts(verilog: Path, counts: Path, folder: Path) -> Counter[Point]:

@@ -33,6 +33,8 @@ class Exclusion:
     statement : str
         Pattern of the source line, without the blanks around it. Unlike its number it stays when the file is
         changed elsewhere.
+    bits : (int, int) or None
+        The first and the last of the bits of a signal; None for all.
 
     Raises
     ------
@@ -45,6 +47,7 @@ class Exclusion:
     reason: str
     name: str = "*"
     statement: str = "*"
+    bits: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -61,6 +64,7 @@ class Exclusion:
             and _matches(point.place.file, self.file)
             and _matches(point.name, self.name)
             and _matches(statement, self.statement)
+            and (self.bits is None or self.bits[0] <= point.bit <= self.bits[1])
         )
 
 
@@ -79,7 +83,7 @@ def read_exclusions(path: Path) -> list[Exclusion]:
         if unknown := set(entry) - known:
             raise ExclusionError(f"{path}: an exclusion must have keys among {known}, not {unknown}")
         try:
-            exclusions.append(Exclusion(**entry))
+            exclusions.append(Exclusion(**{**entry, "bits": _bits(path, entry)}))
         except TypeError as error:
             raise ExclusionError(f"{path}: {entry}: {error}") from error
     return exclusions
@@ -118,6 +122,16 @@ def apply_exclusions(
         else:
             excluded[match] += not count
     return kept, excluded
+
+
+def _bits(path: Path, entry: dict[str, Any]) -> tuple[int, int] | None:
+    match entry.get("bits"):
+        case None:
+            return None
+        case [int(first), int(last)] if first <= last:
+            return first, last
+        case bits:
+            raise ExclusionError(f"{path}: bits of an exclusion must be the first and the last, not {bits}")
 
 
 def _matches(text: str, pattern: str) -> bool:
