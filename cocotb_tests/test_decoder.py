@@ -14,9 +14,10 @@ from cocotb.triggers import Timer
 
 from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.requests import check_geometry, check_order, check_tile
 from cocotb_tests.runner import parameters
 from cocotb_tests.unit import unit_design
-from golden.commands import Command, Load, Mma, Store
+from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause
 from golden.formats import FORMATS
 from golden.instruction_set import (
@@ -45,7 +46,7 @@ from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.decoder import Decoded, Decoder
 from hdl.control.scoreboard import Unit
 from hdl.dot_product.interface import Multiplicand, Result
-from hdl.memory.geometry import BlockOrder, Pattern, legal_fragments
+from hdl.memory.geometry import legal_fragments
 from hdl.multiply.tile.request import TileShape
 
 CONFIG = CoreConfig()
@@ -105,10 +106,7 @@ async def every_load_and_store(dut: Any) -> None:
 def check_memory(command: Load | Store, form: FragmentLayout, decoded: Any) -> None:
     """Compare the decoded request with the command and the golden layout of its fragment."""
     instruction = command.instruction
-    rows, columns = instruction.shape.extent(instruction.use)
-    lines, length = (rows, columns) if instruction.layout == "row" else (columns, rows)
-    request, geometry = decoded.memory, decoded.memory.geometry
-    bits = FORMATS[instruction.type].bits
+    request = decoded.memory
     assert decoded.cause == 0, command
     held = set(range(command.register, command.register + form.registers))
     if isinstance(command, Store):
@@ -122,35 +120,7 @@ def check_memory(command: Load | Store, form: FragmentLayout, decoded: Any) -> N
     assert request.address == command.address
     assert request.has_stride == (command.stride is not None)
     assert request.stride == (command.stride or 0)
-    assert 1 << geometry.element_log2 == bits
-    assert 1 << geometry.lines_log2 == lines
-    assert (8 << geometry.line_log2) == length * bits
-    assert 1 << geometry.stride_log2 == instruction.shape.default_stride(instruction.use, instruction.layout)
-    assert 1 << geometry.size_log2 == form.size
-    assert geometry.registers == form.registers
-    split = form.is_accumulator and bits == 32
-    transposed = form.x_is_row != (instruction.layout == "row")
-    assert (
-        geometry.pattern
-        == {
-            (False, False): Pattern.PACKED,
-            (False, True): Pattern.TRANSPOSED_16,
-            (True, False): Pattern.SPLIT,
-            (True, True): Pattern.SPLIT_TRANSPOSED,
-        }[split, transposed]
-    ), command
-    check_order(geometry.order, form)
-
-
-def check_order(order: BlockOrder, form: FragmentLayout) -> None:
-    """The order says of each block number which x and which y block it is."""
-    for number, expected in enumerate(form.blocks()):
-        found = {"X": 0, "Y": 0}
-        place = {"X": 0, "Y": 0}
-        for bit, axis in enumerate(order.name):
-            found[axis] |= (number >> bit & 1) << place[axis]
-            place[axis] += 1
-        assert (found["X"], found["Y"]) == expected, (form, number)
+    check_geometry(instruction, request.geometry)
 
 
 @cocotb.test
@@ -241,6 +211,31 @@ async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers
             first = {"d": 0, "a": 0, "b": 0, "c": 0, use: place}
             decoded = await decode(dut, bits_of(Mma(instruction, **first)))
             assert decoded.cause == cause, (instruction, use, place)
+
+
+@cocotb.test
+async def every_length_of_fill_and_move(dut: Any) -> None:
+    """Fills and moves of every length, with the registers they read and write; those of none touch none."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    registers = CONFIG.registers
+    for count in range(registers + 1):
+        for place in {0, 1, registers - count, rng.randrange(registers - count + 1)}:
+            if place + count > registers:
+                continue
+            other, value = rng.randrange(registers - count + 1), rng.getrandbits(32)
+            written, read = set(range(place, place + count)), set(range(other, other + count))
+            decoded = await decode(dut, bits_of(Fill(place, count, value)))
+            assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
+            assert footprint(decoded) == ([], written)
+            assert not decoded.move.is_move
+            assert (decoded.move.destination, decoded.move.count) == (place, count)
+            assert decoded.move.value == value
+            decoded = await decode(dut, bits_of(Move(place, other, count)))
+            assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
+            assert footprint(decoded) == ([read] if count else [], written)
+            assert decoded.move.is_move
+            assert (decoded.move.destination, decoded.move.count) == (place, count)
+            assert decoded.move.source == other
 
 
 @cocotb.test
@@ -388,18 +383,18 @@ async def every_family(dut: Any) -> None:
     units: Counter[Unit] = Counter()
     for use, name, shape, layout in legal_fragments(config):
         space = rng.choice(SPACES if config.shared_bytes else ("global", "generic"))
-        held = fragment(use, name, shape).registers
+        form = fragment(use, name, shape)
+        held = form.registers
         register = rng.randrange(config.registers - held + 1)
         common = {"layout": layout, "shape": shape, "type": name, "space": space}
-        command: Command = (
-            Store(StoreInstruction(**common), register, 0)
+        place = (register, rng.getrandbits(64), rng.choice([None, rng.getrandbits(32)]))
+        command: Load | Store = (
+            Store(StoreInstruction(**common), *place)
             if use == "d"
-            else Load(LoadInstruction(use=use, **common), register, 0)
+            else Load(LoadInstruction(use=use, **common), *place)
         )
         decoded = await decode(dut, bits_of(command))
-        assert decoded.cause == 0, command
-        registers = set(range(register, register + held))
-        assert footprint(decoded) == (([registers], set()) if use == "d" else ([], registers))
+        check_memory(command, form, decoded)
         units[decoded.unit] += 1
         past = type(command)(command.instruction, config.registers - held + 1, 0)
         assert (await decode(dut, bits_of(past))).cause == Cause.REGISTER_RANGE
@@ -422,6 +417,12 @@ async def every_family(dut: Any) -> None:
             request = decoded.double
             assert (request.a, request.b, request.c, request.d) == tuple(first[use] for use in "abcd")
             assert ROUNDINGS[request.rounding] == (instruction.rounding or "rn")
+        else:
+            check_tile(instruction, decoded.tile)
+            wide = "b" if decoded.tile.x_is_b else "a"
+            other = "a" if decoded.tile.x_is_b else "b"
+            tile = decoded.tile
+            assert (tile.x, tile.y, tile.c, tile.d) == tuple(first[use] for use in (wide, other, "c", "d"))
         units[decoded.unit] += 1
     expected = {Unit.LOAD, Unit.STORE, Unit.TILE} | ({Unit.DOUBLE} if config.double_units else set())
     assert set(units) == expected

@@ -10,11 +10,12 @@ from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.requests import check_geometry, check_tile
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
 from cocotb_tests.unit import unit_design
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause
-from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.instruction_set import ROUNDINGS, SPACES, LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.layouts import fragment
 from golden.lines import gather_lines
 from hdl.command import encode
@@ -26,7 +27,7 @@ from hdl.multiply.double.request import DoubleRequest
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-CONFIG = CoreConfig(double_units=1)
+CONFIG = CoreConfig(double_units=1, registers=256)
 SQUARE = Shape(16, 16, 16)
 F64 = Shape(8, 8, 4)
 REQUESTS = {
@@ -117,9 +118,16 @@ class Stubs:
                         dut.load_cause.value = cause
                     if unit is Unit.STORE:
                         dut.store_cause.value = cause
-                        dut.store_progress.value = mine[0].number if cause else rng.getrandbits(16)
+                        dut.store_progress.value = (
+                            progress_of(mine[0].number) if cause else rng.getrandbits(16)
+                        )
             dut.fetched.value = fetched
             dut.done.value = done
+
+
+def progress_of(number: int) -> int:
+    """The bursts that memory took of the store of this number, if it fails: all bits of it change."""
+    return (number + 1) * 0x6B5D & 0xFFFF
 
 
 def registers(command: Command) -> tuple[list[set[int]], set[int]]:
@@ -168,16 +176,15 @@ def must_wait(new: Started, older: Started) -> bool:
     return False
 
 
-def random_command(rng: random.Random) -> Command:
-    """Commands of all units, near to one another in registers and memory."""
-    register = rng.randrange(0, 50)
-    address = 1024 * rng.randrange(12) + 32 * rng.randrange(3)
+def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Command:
+    """Commands of all units, near to one another: registers from `base` on, bytes from `window` on."""
+    register = base + rng.randrange(0, 50)
+    address = window + 1024 * rng.randrange(12) + 32 * rng.randrange(3)
     layout = rng.choice(["row", "col"])
     kind = rng.randrange(6)
     if kind == 0:
-        load = LoadInstruction(
-            use="c", layout=layout, shape=SQUARE, type=rng.choice(["f16", "f32"]), space="global"
-        )
+        name, space = rng.choice(["f16", "f32"]), rng.choice(["global", "generic"])
+        load = LoadInstruction(use="c", layout=layout, shape=SQUARE, type=name, space=space)
         return Load(load, register, address, rng.choice([None, 32]))
     if kind == 1:
         return Store(StoreInstruction(layout=layout, shape=SQUARE, type="f32"), register, address)
@@ -191,11 +198,13 @@ def random_command(rng: random.Random) -> Command:
             b_type=name,
             c_type=accumulator,
             d_type=accumulator,
+            rounding=rng.choice(ROUNDINGS) if name == "f64" else None,
+            saturate=name == "f16" and rng.random() < 0.5,
         )
-        return Mma(multiply, register, *(rng.randrange(56) for _ in "abc"))
+        return Mma(multiply, register, *(base + rng.randrange(56) for _ in "abc"))
     if kind == 4:
         return Fill(register, rng.randrange(14), rng.getrandbits(32))
-    return Move(register, rng.randrange(50), rng.randrange(14))
+    return Move(register, base + rng.randrange(50), rng.randrange(14))
 
 
 def check_request(command: Command, unit: Unit, request: Any) -> None:
@@ -206,12 +215,17 @@ def check_request(command: Command, unit: Unit, request: Any) -> None:
             assert unit is (Unit.STORE if isinstance(command, Store) else Unit.LOAD)
             assert (request.register, request.address) == (command.register, command.address)
             assert request.stride == lines[1][0] - lines[0][0]
+            assert request.contiguous == (lines[1][0] == lines[0][0] + lines[0][1])
+            assert request.space == SPACES.index(command.instruction.space)
+            check_geometry(command.instruction, request.geometry)
         case Mma(instruction, d, a, b, c) if instruction.a_type == "f64":
             assert unit is Unit.DOUBLE
             assert (request.a, request.b, request.c, request.d) == (a, b, c, d)
-        case Mma(_, d, a, b, c):
+            assert ROUNDINGS[request.rounding] == (instruction.rounding or "rn")
+        case Mma(instruction, d, a, b, c):
             assert unit is Unit.TILE
             assert (request.x, request.y, request.c, request.d) == (a, b, c, d)
+            check_tile(instruction, request)
         case Fill(register, count, value):
             assert unit is Unit.MOVE
             assert (request.is_move, request.destination, request.count) == (0, register, count)
@@ -220,6 +234,14 @@ def check_request(command: Command, unit: Unit, request: Any) -> None:
             assert unit is Unit.MOVE
             assert (request.is_move, request.destination, request.source) == (1, destination, source)
             assert request.count == count
+
+
+def random_commands(rng: random.Random, count: int) -> list[Command]:
+    """Commands near to one another, now and then elsewhere, so that all bits of their operands are used."""
+    places = [
+        (rng.randrange(0, CONFIG.registers - 63), rng.getrandbits(18) << 14) for _ in range(count // 40 + 1)
+    ]
+    return [random_command(rng, *places[number // 40]) for number in range(count)]
 
 
 def bits_of(command: Command) -> int:
@@ -245,7 +267,7 @@ async def in_order_side_by_side(dut: Any, serial: int) -> None:
     dut.serial.value = serial
     stubs.model.serial = bool(serial)
     source = StreamSource(dut, "commands", pauses(rng, 0.1))
-    stubs.model.given = [random_command(rng) for _ in range(800)]
+    stubs.model.given = random_commands(rng, 800)
     source.put(*map(bits_of, stubs.model.given))
     await until_idle(dut, source)
     assert stubs.model.started == len(stubs.model.given)
@@ -274,7 +296,7 @@ def failing_runs(rng: random.Random) -> Iterator[tuple[list[Command | int], dict
                 rng.choice(
                     [
                         7,
-                        bits_of(Fill(60, 5, 1)),
+                        bits_of(Fill(252, 5, 1)),
                         bits_of(Load(load, 0, 4)),
                         bits_of(Load(load, 0, 0, 15)),
                         bits_of(Load(load, 0, 0, 17)),
@@ -325,7 +347,7 @@ async def faults_stop_it(dut: Any, serial: int) -> None:
         if causes:
             assert cause == causes[expected]
             if isinstance(commands[expected], Store):
-                assert int(dut.progress.value) == expected
+                assert int(dut.progress.value) == progress_of(expected)
         else:
             assert cause == refusal_of(commands[expected])
         reported.add(cause)
@@ -346,7 +368,7 @@ def refusal_of(command: Any) -> int:
     load = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global")
     return {
         7: Cause.ILLEGAL_INSTRUCTION,
-        bits_of(Fill(60, 5, 1)): Cause.REGISTER_RANGE,
+        bits_of(Fill(252, 5, 1)): Cause.REGISTER_RANGE,
         bits_of(Load(load, 0, 4)): Cause.MISALIGNED_ADDRESS,
         bits_of(Load(load, 0, 0, 15)): Cause.SHORT_STRIDE,
         bits_of(Load(load, 0, 0, 17)): Cause.MISALIGNED_STRIDE,
@@ -359,6 +381,52 @@ async def drop(dut: Any, source: StreamSource) -> None:
     source.drop()
     await RisingEdge(dut.aclk)
     await RisingEdge(dut.aclk)
+
+
+@cocotb.test
+@cocotb.parametrize(store_first=[False, True])
+async def failures_in_one_cycle(dut: Any, store_first: bool) -> None:
+    """A load and a store that fail together: the older one is reported, however many came before."""
+    load = Load(LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global"), 0, 0)
+    store = Store(StoreInstruction(layout="row", shape=SQUARE, type="f32"), 8, 4096)
+    together = sum(1 << unit.value for unit in (Unit.LOAD, Unit.STORE))
+    for name in ("fetched", "done", "clear", "serial"):
+        getattr(dut, name).value = 0
+    for unit in Unit:
+        getattr(dut, f"{unit.name.lower()}_ready").value = 1
+    await start(dut)
+    source = StreamSource(dut, "commands")
+    for executed in range(40):
+        source.put(*map(bits_of, (store, load) if store_first else (load, store)))
+        await source.sent()
+        for _ in range(30):
+            await RisingEdge(dut.aclk)
+        for name, causes in (
+            ("fetched", (0, 0)),
+            ("done", (Cause.READ_SLAVE_ERROR, Cause.WRITE_DECODE_ERROR)),
+        ):
+            dut.load_cause.value, dut.store_cause.value = causes
+            getattr(dut, name).value = together
+            await RisingEdge(dut.aclk)
+            getattr(dut, name).value = 0
+        while not dut.cause.value:
+            await RisingEdge(dut.aclk)
+        assert int(dut.cause.value) == (Cause.WRITE_DECODE_ERROR if store_first else Cause.READ_SLAVE_ERROR)
+        assert int(dut.executed.value) == executed
+        dut.clear.value = 1
+        await RisingEdge(dut.aclk)
+        dut.clear.value = 0
+        source.put(bits_of(Fill(40, 1, 7)))
+        await source.sent()
+        for _ in range(30):
+            await RisingEdge(dut.aclk)
+        dut.fetched.value = 1 << Unit.MOVE.value
+        await RisingEdge(dut.aclk)
+        dut.fetched.value, dut.done.value = 0, 1 << Unit.MOVE.value
+        await RisingEdge(dut.aclk)
+        dut.done.value = 0
+        await until_idle(dut, source)
+        assert int(dut.executed.value) == executed + 1
 
 
 @cocotb.test

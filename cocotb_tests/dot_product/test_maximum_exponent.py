@@ -39,6 +39,10 @@ async def maxima(dut: Any) -> None:
             exponents[operation] = 201
         elif operation == LANES:
             exponents, c = [0] * LANES, 25
+        elif operation <= LANES + BITS:  # all but one are far away by a power of two
+            far = (1 << BITS) - 1 - (1 << (operation - LANES - 1))
+            exponents, c = [far] * LANES, far
+            exponents[operation % LANES] = (1 << BITS) - 1
         maximum = max(*exponents, c)
         inputs.append({"exponent": join(exponents, BITS), "c_exponent": c})
         expected.append(

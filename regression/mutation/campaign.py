@@ -48,7 +48,7 @@ def try_unit(
     simulation = simulation_of(unit)
     folder = build / re.sub(r"\W+", "_", unit.name)
     mutated = mutate(simulation.design, unit.sources, count or unit.mutants, seed, folder)
-    key = unit_key(mutated.design, unit.bench)
+    key = unit_key(mutated.design, simulation)
     total = len(mutated.mutants)
     known = records.of(unit.name, key)
     missing = [number for number in range(1, total + 1) if number not in known]

