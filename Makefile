@@ -52,6 +52,10 @@ functional-coverage: $(STAMP) ## programs until everything of the functional mod
 coverage: $(STAMP) ## lines, branches and signal bits of the hardware that the testbenches reach
 	$(BIN)/python -m regression.code_coverage --jobs $(JOBS)
 
+.PHONY: mutation
+mutation: $(STAMP) ## faults put into the hardware one by one: do the tests notice? Takes about an hour
+	$(BIN)/python -m regression.mutation
+
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
 	$(BIN)/ruff format --check .

@@ -16,8 +16,11 @@ _PROOF: Final = """
 read_rtlil netlist.il
 {command} -ctrl {select} 1 1
 memory_map
+dffunmap
+simplemap t:$dff
+splitnets
 opt_clean
-expose -evert-dff
+expose -dff -evert-dff
 copy mutated gold
 copy mutated gate
 cd gold

@@ -154,21 +154,13 @@ UNITS: Final = (
     _unit(
         "memory port",
         "test_memory_port",
-        "memory/port.py memory/burst_router.py memory/axi_port.py",
-        data_bits=128,
+        "memory/port.py memory/burst_router.py memory/axi_",
+        mutants=75,
+        data_bits=256,
         shared_bytes=8192,
     ),
-    _unit("axi reads", "test_memory_port", "memory/axi_reads.py", data_bits=256, shared_bytes=8192),
-    _unit("axi writes", "test_memory_port", "memory/axi_writes.py", data_bits=256, shared_bytes=8192),
     _unit("shared memory", "test_shared_memory", "memory/shared_memory.py"),
-    _unit(
-        "tile fetch",
-        "test_tile",
-        "multiply/tile/fetch.py multiply/tile/rows.py multiply/tile/request.py",
-        units=4,
-    ),
-    _unit("tile issue", "test_tile", "multiply/tile/issue.py multiply/tile/multiplier.py", units=4),
-    _unit("tile collect", "test_tile", "multiply/tile/collect.py", units=4),
+    _unit("tile multiplier", "test_tile", "multiply/tile/", mutants=90, units=2),
     _unit("double multiplier", "test_double", "multiply/double/", units=2, words=2),
     _unit("dot product: decode", "dot_product.test_decode", "dot_product/decode.py"),
     _unit(
@@ -200,8 +192,12 @@ UNITS: Final = (
     _unit("fma64: round", "fma64.test_fma64_round", "fma64/round.py"),
     _unit("fma64: flow", "fma64.test_fma64_unit", "fma64/ elastic.py pipeline.py"),
     _unit("uart", "test_uart", "board/uart.py", divider=5),
-    _unit("frames", "test_bridge", "board/frame_receiver.py board/frame_sender.py board/frames.py"),
-    _unit("bridge", "test_bridge", "board/bridge.py board/uart_bridge.py"),
+    _unit(
+        "bridge",
+        "test_bridge",
+        "board/bridge.py board/uart_bridge.py board/frame_receiver.py board/frame_sender.py board/frames.py",
+        mutants=60,
+    ),
     _unit("board memory", "test_board_memory", "board/board_memory.py"),
 )
 """Every datapath and control unit with a testbench of its own."""
