@@ -383,50 +383,67 @@ async def drop(dut: Any, source: StreamSource) -> None:
     await RisingEdge(dut.aclk)
 
 
+A_LOAD = Load(LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global"), 0, 0)
+A_STORE = Store(StoreInstruction(layout="row", shape=SQUARE, type="f32"), 8, 4096)
+ENDINGS = {
+    "together": ((Cause.READ_SLAVE_ERROR, Cause.WRITE_DECODE_ERROR, 0b11),),
+    "the load alone": ((Cause.READ_DECODE_ERROR, 0, 0b01), (0, 0, 0b10)),
+    "the store alone": ((0, Cause.WRITE_SLAVE_ERROR, 0b10), (0, 0, 0b01)),
+}
+"""Cycles in which a load and a store end: the causes of both, and who ends (1 the load, 2 the store)."""
+
+
 @cocotb.test
-@cocotb.parametrize(store_first=[False, True])
-async def failures_in_one_cycle(dut: Any, store_first: bool) -> None:
-    """A load and a store that fail together: the older one is reported, however many came before."""
-    load = Load(LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global"), 0, 0)
-    store = Store(StoreInstruction(layout="row", shape=SQUARE, type="f32"), 8, 4096)
-    together = sum(1 << unit.value for unit in (Unit.LOAD, Unit.STORE))
+@cocotb.parametrize(store_first=[False, True], ending=list(ENDINGS))
+async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
+    """A load and a store under way: the older failure is reported, whichever of them ends first."""
+    load, store = 1 << Unit.LOAD.value, 1 << Unit.STORE.value
+    bits = {1: load, 2: store, 3: load | store}
     for name in ("fetched", "done", "clear", "serial"):
         getattr(dut, name).value = 0
     for unit in Unit:
         getattr(dut, f"{unit.name.lower()}_ready").value = 1
     await start(dut)
     source = StreamSource(dut, "commands")
-    for executed in range(40):
-        source.put(*map(bits_of, (store, load) if store_first else (load, store)))
-        await source.sent()
+
+    async def issue(*commands: Command) -> None:
+        await source.send(*map(bits_of, commands))
         for _ in range(30):
             await RisingEdge(dut.aclk)
-        for name, causes in (
-            ("fetched", (0, 0)),
-            ("done", (Cause.READ_SLAVE_ERROR, Cause.WRITE_DECODE_ERROR)),
-        ):
-            dut.load_cause.value, dut.store_cause.value = causes
-            getattr(dut, name).value = together
-            await RisingEdge(dut.aclk)
-            getattr(dut, name).value = 0
+
+    async def end(fetched: int, done: int) -> None:
+        dut.fetched.value, dut.done.value = fetched, done
+        await RisingEdge(dut.aclk)
+        dut.fetched.value = dut.done.value = 0
+
+    executed = 0
+    for round_number in range(40):  # the tags of the commands begin anew meanwhile
+        await issue(*((A_STORE, A_LOAD) if store_first else (A_LOAD, A_STORE)))
+        await end(bits[3], 0)
+        failed = []
+        for load_cause, store_cause, ended in ENDINGS[ending]:
+            dut.load_cause.value, dut.store_cause.value = load_cause, store_cause
+            dut.store_progress.value = progress_of(round_number) if store_cause else 0
+            await end(0, bits[ended])
+            failed += [(int(store_first), load_cause)] * bool(load_cause)
+            failed += [(int(not store_first), store_cause)] * bool(store_cause)
         while not dut.cause.value:
             await RisingEdge(dut.aclk)
-        assert int(dut.cause.value) == (Cause.WRITE_DECODE_ERROR if store_first else Cause.READ_SLAVE_ERROR)
+        place, cause = min(failed)
+        executed += place
+        assert int(dut.cause.value) == cause
         assert int(dut.executed.value) == executed
+        if place == int(not store_first):
+            assert int(dut.progress.value) == progress_of(round_number)
         dut.clear.value = 1
         await RisingEdge(dut.aclk)
         dut.clear.value = 0
-        source.put(bits_of(Fill(40, 1, 7)))
-        await source.sent()
-        for _ in range(30):
-            await RisingEdge(dut.aclk)
-        dut.fetched.value = 1 << Unit.MOVE.value
-        await RisingEdge(dut.aclk)
-        dut.fetched.value, dut.done.value = 0, 1 << Unit.MOVE.value
-        await RisingEdge(dut.aclk)
-        dut.done.value = 0
+        await issue(Fill(40, 1, 7))
+        await end(1 << Unit.MOVE.value, 0)
+        await end(0, 1 << Unit.MOVE.value)
+        executed += 1
         await until_idle(dut, source)
-        assert int(dut.executed.value) == executed + 1
+        assert int(dut.executed.value) == executed
 
 
 @cocotb.test
