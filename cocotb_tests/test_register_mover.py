@@ -20,11 +20,12 @@ from golden.warp import GoldenMachine
 from hdl.config import QUADS, CoreConfig
 from hdl.registers.mover import MoveRequest, RegisterMover
 
-REGISTERS = 32
+REGISTERS = {1: 32, 4: 256, 8: 256}
+"""Of the register file, by the number of units: with one unit, a register takes eight words."""
 
 
 def config_of(units: int) -> CoreConfig:
-    return CoreConfig(registers=REGISTERS, dot_product_units=units)
+    return CoreConfig(registers=REGISTERS[units], dot_product_units=units)
 
 
 def payload(command: Fill | Move) -> int:
@@ -45,11 +46,12 @@ def payload(command: Fill | Move) -> int:
 async def random_fills_and_moves(dut: Any, share: float) -> None:
     """Ranges of every length, none and all registers among them; moves that overlap both ways."""
     config = config_of(parameters()["units"])
+    size = config.registers
     rng = random.Random(cocotb.RANDOM_SEED)
     bits = np.random.default_rng(cocotb.RANDOM_SEED)
-    golden = GoldenMachine(registers=REGISTERS, memory=Memory(64))
+    golden = GoldenMachine(registers=size, memory=Memory(64))
     registers = RegisterPorts(dut, config, pauses(rng, share), pauses(rng, share))
-    start_values = bits.integers(0, 1 << 32, (REGISTERS, LANES), dtype=np.uint32)
+    start_values = bits.integers(0, 1 << 32, (size, LANES), dtype=np.uint32)
     golden.write_registers(0, start_values)
     registers.values[:] = start_values
     await start(dut)
@@ -59,19 +61,19 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
             Fill(0, 0, 1),
             Move(3, 3, 0),
             Move(5, 5, 4),
-            Move(1, 0, 31),
-            Move(0, 1, 31),
-            Fill(31, 1, 2**32 - 1),
+            Move(1, 0, size - 1),
+            Move(0, 1, size - 1),
+            Fill(size - 1, 1, 2**32 - 1),
         ),
-        *(Move(0, 0, 32), Move(9, 8, 8), Move(8, 9, 8)),
+        *(Move(0, 0, size), Move(9, 8, 8), Move(8, 9, 8)),
     ]
     for _ in range(150):
-        count = rng.choice([0, 1, 2, rng.randrange(REGISTERS + 1)])
-        first, second = (rng.randrange(REGISTERS - count + 1) for _ in range(2))
+        count = rng.choice([0, 1, 2, rng.randrange(size + 1)])
+        first, second = (rng.randrange(size - count + 1) for _ in range(2))
         if rng.random() < 0.3:
-            second = min(REGISTERS - count, first + rng.randrange(3))
+            second = min(size - count, first + rng.randrange(3))
         refill = bits.integers(0, 1 << 32, (2, LANES), dtype=np.uint32)
-        place = rng.randrange(REGISTERS - 1)
+        place = rng.randrange(size - 1)
         commands.append(rng.choice([Fill(first, count, rng.getrandbits(32)), Move(first, second, count)]))
         golden.write_registers(place, refill)
         registers.values[place : place + 2] = refill

@@ -31,7 +31,7 @@ class UnderWay:
     """A command that was started."""
 
     unit: Unit
-    reads: list[range]
+    reads: list[range | None]
     write: range | None
     span: range
     tag: int
@@ -41,9 +41,8 @@ class UnderWay:
 def random_command(rng: random.Random, tag: int) -> UnderWay:
     """Few registers and bytes, so that commands often meet, also just at an edge."""
     unit = rng.choice(list(Unit))
-    reads = [random_range(rng, REGISTERS) for _ in range(OPERANDS[unit])]
-    if unit is Unit.MOVE and rng.random() < 0.5:
-        reads = []
+    absent = 0.5 if unit is Unit.MOVE else 0.1
+    reads = [None if rng.random() < absent else random_range(rng, REGISTERS) for _ in range(OPERANDS[unit])]
     write = None if unit is Unit.STORE else random_range(rng, REGISTERS)
     return UnderWay(unit, reads, write, random_range(rng, BYTES), tag, fetched=unit is Unit.LOAD)
 

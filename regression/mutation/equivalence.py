@@ -20,6 +20,7 @@ dffunmap
 simplemap t:$dff
 splitnets
 opt_clean
+rename -enumerate
 expose -dff -evert-dff
 copy mutated gold
 copy mutated gate

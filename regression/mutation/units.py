@@ -13,7 +13,9 @@ from hdl.verilog_modules import convert
 
 __all__ = ["UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
 
-_MUTANTS: Final = 30
+_MUTANTS: Final = 45
+_STAGE_MUTANTS: Final = 30
+"""Of a stage of a pipeline, of which there are many."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,35 +164,48 @@ UNITS: Final = (
     _unit("shared memory", "test_shared_memory", "memory/shared_memory.py"),
     _unit("tile multiplier", "test_tile", "multiply/tile/", mutants=90, units=2),
     _unit("double multiplier", "test_double", "multiply/double/", units=2, words=2),
-    _unit("dot product: decode", "dot_product.test_decode", "dot_product/decode.py"),
+    _unit("dot product: decode", "dot_product.test_decode", "dot_product/decode.py", mutants=_STAGE_MUTANTS),
     _unit(
         "dot product: decode C",
         "dot_product.test_decode",
         "dot_product/decode_c.py",
         test="test_decode_c",
+        mutants=_STAGE_MUTANTS,
     ),
     _unit(
         "dot product: maximum exponent",
         "dot_product.test_maximum_exponent",
         "dot_product/maximum_exponent.py",
+        mutants=_STAGE_MUTANTS,
     ),
-    _unit("dot product: multiply", "dot_product.test_multiply", "dot_product/multiply.py"),
-    _unit("dot product: align", "dot_product.test_align", "dot_product/align.py"),
+    _unit(
+        "dot product: multiply",
+        "dot_product.test_multiply",
+        "dot_product/multiply.py",
+        mutants=_STAGE_MUTANTS,
+    ),
+    _unit("dot product: align", "dot_product.test_align", "dot_product/align.py", mutants=_STAGE_MUTANTS),
     _unit("dot product: popcount", "dot_product.test_popcount", "dot_product/popcount.py", mutants=20),
-    _unit("dot product: reduce", "dot_product.test_reduce", "dot_product/reduce.py"),
-    _unit("dot product: normalize", "dot_product.test_normalize", "dot_product/normalize.py"),
-    _unit("dot product: round", "dot_product.test_round", "dot_product/round.py"),
+    _unit("dot product: reduce", "dot_product.test_reduce", "dot_product/reduce.py", mutants=_STAGE_MUTANTS),
+    _unit(
+        "dot product: normalize",
+        "dot_product.test_normalize",
+        "dot_product/normalize.py",
+        mutants=_STAGE_MUTANTS,
+    ),
+    _unit("dot product: round", "dot_product.test_round", "dot_product/round.py", mutants=_STAGE_MUTANTS),
     _unit(
         "dot product: flow",
         "dot_product.test_unit",
         "dot_product/unit.py dot_product/integers.py dot_product/result_buffer.py dot_product/words.py",
+        mutants=_STAGE_MUTANTS,
     ),
-    _unit("fma64: decode", "fma64.test_fma64_decode", "fma64/decode.py"),
-    _unit("fma64: multiply", "fma64.test_fma64_multiply", "fma64/multiply.py"),
-    _unit("fma64: add", "fma64.test_fma64_add", "fma64/add.py"),
-    _unit("fma64: normalize", "fma64.test_fma64_normalize", "fma64/normalize.py"),
-    _unit("fma64: round", "fma64.test_fma64_round", "fma64/round.py"),
-    _unit("fma64: flow", "fma64.test_fma64_unit", "fma64/ elastic.py pipeline.py"),
+    _unit("fma64: decode", "fma64.test_fma64_decode", "fma64/decode.py", mutants=_STAGE_MUTANTS),
+    _unit("fma64: multiply", "fma64.test_fma64_multiply", "fma64/multiply.py", mutants=_STAGE_MUTANTS),
+    _unit("fma64: add", "fma64.test_fma64_add", "fma64/add.py", mutants=_STAGE_MUTANTS),
+    _unit("fma64: normalize", "fma64.test_fma64_normalize", "fma64/normalize.py", mutants=_STAGE_MUTANTS),
+    _unit("fma64: round", "fma64.test_fma64_round", "fma64/round.py", mutants=_STAGE_MUTANTS),
+    _unit("fma64: flow", "fma64.test_fma64_unit", "fma64/ elastic.py pipeline.py", mutants=_STAGE_MUTANTS),
     _unit("uart", "test_uart", "board/uart.py", divider=5),
     _unit(
         "bridge",
