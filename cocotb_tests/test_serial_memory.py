@@ -91,8 +91,8 @@ async def core_and_host(dut: Any) -> None:
                 assert answer.data == words.known[place]
                 answered += 1
             under_way = None
-    assert read > 500
-    assert answered > 50
+    assert read > 200
+    assert answered > 20
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -65,7 +65,7 @@ class Bench:
 
     async def places(self) -> list[tuple[int, int, int, int]]:
         """Go through all places: address, byte, lane and register of each."""
-        names = ("address", "byte", "lane", "register")
+        names = ("address", "byte", "lane", "register_offset")
         found = []
         while True:
             found.append(tuple(int(getattr(self.dut, name).value) for name in names))

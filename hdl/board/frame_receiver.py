@@ -145,11 +145,12 @@ class FrameReceiver(wiring.Component):
             | (state == _State.PAYLOAD)
             | (state == _State.CHECKSUM)
         )
+        # Cleared and not loaded: a load would part the carry chain of an iCE40.
         with m.If(taken | ~in_frame):
-            m.d.sync += silence.eq(self._gap_cycles)
+            m.d.sync += silence.eq(0)
         with m.Else():
-            m.d.sync += silence.eq(silence - 1)
-        with m.If(in_frame & (self.broken | (silence == 0))):
+            m.d.sync += silence.eq(silence + 1)
+        with m.If(in_frame & (self.broken | (silence == self._gap_cycles))):
             self._give_up(m, state)
         return m
 

@@ -97,10 +97,11 @@ class BoardTop(wiring.Component):
         period = max(1, self._config.clock_hz // _BLINKS_PER_SECOND)
         clocks = Signal(range(period))
         tick = Signal()
-        m.d.comb += tick.eq(clocks == 0)
-        m.d.board += clocks.eq(clocks - 1)
+        # Cleared and not loaded: a load would part the carry chain of an iCE40.
+        m.d.comb += tick.eq(clocks == period - 1)
+        m.d.board += clocks.eq(clocks + 1)
         with m.If(tick):
-            m.d.board += clocks.eq(period - 1)
+            m.d.board += clocks.eq(0)
         shown = [Signal(2, name=f"shown_{name}") for name in LEDS[1:]]
         for kept, event in zip(shown, events, strict=True):
             with m.If(tick):

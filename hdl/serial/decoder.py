@@ -34,7 +34,8 @@ class SerialDecoder(wiring.Component):
     What words 0 and 1 of a command decide: what is in no table, and registers out of range. The tables are
     those of `hdl.control.decoder`, for the formats of the configuration.
 
-    Combinational; expected: 250 look-up tables, 8 of them one after the other.
+    Latency: 2 cycles to `cause`, 1 to all else: the registers are counted when the tables have been looked
+    up. Expected: 250 look-up tables; critical path: a table, 8 of them one after the other.
 
     Parameters
     ----------
@@ -66,7 +67,8 @@ class SerialDecoder(wiring.Component):
         """Return the unit's module."""
         m = Module()
         command = Signal(COMMAND_BITS)
-        legal = Signal()
+        # Of the cycle, and kept for the next one.
+        legal, found = Signal(), Signal()
         in_range = Signal()
         m.d.comb += command.eq(Cat(self.head, self.operands))
         with m.Switch(MemoryCommand(command).opcode):
@@ -76,10 +78,11 @@ class SerialDecoder(wiring.Component):
                 self._mma(m, MmaCommand(command), legal, in_range)
             with m.Case(Opcode.FILL, Opcode.MOVE):
                 self._registers(m, RegisterCommand(command), legal, in_range)
-        with m.If(~legal):
-            m.d.comb += self.cause.eq(Cause.ILLEGAL_INSTRUCTION)
+        m.d.sync += [found.eq(legal), self.cause.eq(0)]
+        with m.If(~found):
+            m.d.sync += self.cause.eq(Cause.ILLEGAL_INSTRUCTION)
         with m.Elif(~in_range):
-            m.d.comb += self.cause.eq(Cause.REGISTER_RANGE)
+            m.d.sync += self.cause.eq(Cause.REGISTER_RANGE)
         return m
 
     def _fits(self, first: Value, count: Value) -> Value:
@@ -99,10 +102,8 @@ class SerialDecoder(wiring.Component):
                     USES.index(use) | (layout == "col") << 2 | shape_code(shape) << 3 | type_code(name) << 7
                 )
                 with m.Case(value):
-                    m.d.comb += [
-                        *_assigned(self.walk, walk_geometry(use, name, shape, layout)),
-                        legal.eq((is_store if use == "d" else ~is_store) & in_space),
-                    ]
+                    m.d.comb += legal.eq((is_store if use == "d" else ~is_store) & in_space)
+                    m.d.sync += _assigned(self.walk, walk_geometry(use, name, shape, layout))
 
     def _mma(self, m: Module, command: Any, legal: Signal, in_range: Signal) -> None:
         product = self.product
@@ -120,13 +121,11 @@ class SerialDecoder(wiring.Component):
                     type_code(name) << (4 + 4 * place) for place, name in enumerate(types)
                 )
                 with m.Case(value):
-                    m.d.comb += [
-                        *_assigned(product, product_geometry(instruction)),
-                        legal.eq(
-                            (command.rounding == 0)
-                            & ~(command.saturate & (instruction.family.saturate == "never"))
-                        ),
-                    ]
+                    m.d.comb += legal.eq(
+                        (command.rounding == 0)
+                        & ~(command.saturate & (instruction.family.saturate == "never"))
+                    )
+                    m.d.sync += _assigned(product, product_geometry(instruction))
 
     def _registers(self, m: Module, command: Any, legal: Signal, in_range: Signal) -> None:
         is_fill = command.opcode == Opcode.FILL

@@ -59,7 +59,7 @@ class WordMover(wiring.Component):
         Of a fill.
     bytewise : In(1)
         Of a load: a place of the walk is a byte.
-    address, byte, lane, register, is_last
+    address, byte, lane, register_offset, is_last
         Of the walk, as its members are.
     next : Out(1)
         The walk may go on.
@@ -92,7 +92,7 @@ class WordMover(wiring.Component):
                 "address": In(config.address_bits),
                 "byte": In(BYTE_BITS),
                 "lane": In(LANE_BITS),
-                "register": In(REGISTER_BITS),
+                "register_offset": In(REGISTER_BITS),
                 "is_last": In(1),
                 "next": Out(1),
                 "done": Out(1),
@@ -115,7 +115,7 @@ class WordMover(wiring.Component):
         in_walk = (self.transfer == Transfer.LOAD) | (self.transfer == Transfer.STORE)
         lane = Mux(in_walk, self.lane, index[:LANE_BITS])
         register = Signal(register_bits)
-        m.d.comb += register.eq(Mux(in_walk, self.register, index[LANE_BITS:]))
+        m.d.comb += register.eq(Mux(in_walk, self.register_offset, index[LANE_BITS:]))
 
         loaded = memory.read_data
         selected = loaded.word_select(self.address[:BYTE_BITS], 8).replicate(WORD_BYTES)

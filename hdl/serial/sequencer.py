@@ -9,7 +9,6 @@ from hdl.command import MemoryCommand, MmaCommand, Opcode, RegisterCommand
 from hdl.memory.interface import CAUSE_BITS
 from hdl.serial.config import WORD_BYTES, SerialConfig
 from hdl.serial.decoder import SerialDecoder
-from hdl.serial.geometry import ProductGeometry, WalkGeometry
 from hdl.serial.interface import memory_signature, register_read_signature, register_write_signature
 from hdl.serial.mover import Transfer, WordMover
 from hdl.serial.multiplier import SerialMultiplier
@@ -26,16 +25,17 @@ class _State(enum.Enum, shape=4):
     HEAD = 1
     OPERANDS = 2
     DECODE = 3
-    DECODED = 4
-    ADDRESS = 5
-    ADDRESS_HIGH = 6
-    STRIDE = 7
-    FIRST = 8
-    LINES = 9
-    JUDGE = 10
-    MULTIPLY = 11
-    MOVE = 12
-    FAULT = 13
+    RANGE = 4
+    DECODED = 5
+    ADDRESS = 6
+    ADDRESS_HIGH = 7
+    STRIDE = 8
+    FIRST = 9
+    LINES = 10
+    JUDGE = 11
+    MULTIPLY = 12
+    MOVE = 13
+    FAULT = 14
 
 
 class SerialSequencer(wiring.Component):
@@ -45,8 +45,8 @@ class SerialSequencer(wiring.Component):
     one that is refused has changed nothing. Global memory is one range, so all of an access exists if
     its first byte and its last one do. A store goes on where a part is missing: it writes the rest.
 
-    Throughput: one command at a time. Latency: 5 cycles from the queue to the unit of a multiply, fill or
-    move; 10 and one for each line to that of a load or store. Critical path expected: the decoder's.
+    Throughput: one command at a time. Latency: 6 cycles from the queue to the unit of a multiply, fill or
+    move; 11 and one for each line to that of a load or store. Critical path expected: the decoder's.
 
     Parameters
     ----------
@@ -110,17 +110,15 @@ class SerialSequencer(wiring.Component):
         mma = MmaCommand(command.as_value())
         registers = RegisterCommand(command.as_value())
         opcode = memory_command.opcode
-        walk_geometry, product = Signal(WalkGeometry), Signal(ProductGeometry)
-        refusal = Signal(CAUSE_BITS)
         missing = Signal()
         is_load, is_mma = opcode == Opcode.LOAD, opcode == Opcode.MMA
         m.d.comb += [
             decoder.head.eq(head),
             decoder.operands.eq(operands),
-            walk.geometry.eq(walk_geometry),
+            walk.geometry.eq(decoder.walk),
             walk.word.eq(self.word),
             walk.has_stride.eq(memory_command.has_stride),
-            multiplier.request.geometry.eq(product),
+            multiplier.request.geometry.eq(decoder.product),
             multiplier.request.a.eq(mma.a),
             multiplier.request.b.eq(mma.b),
             multiplier.request.c.eq(mma.c),
@@ -133,13 +131,13 @@ class SerialSequencer(wiring.Component):
             mover.clear.eq(state == _State.DECODE),
             mover.destination.eq(registers.destination),
             mover.source.eq(registers.source),
-            mover.last_register.eq(Mux(is_mma, product.c_registers, registers.count) - 1),
+            mover.last_register.eq(Mux(is_mma, decoder.product.c_registers, registers.count) - 1),
             mover.value.eq(self.word),
-            mover.bytewise.eq(is_load & walk_geometry.bytewise),
+            mover.bytewise.eq(is_load & decoder.walk.bytewise),
             mover.address.eq(walk.address),
             mover.byte.eq(walk.byte),
             mover.lane.eq(walk.lane),
-            mover.register.eq(walk.register),
+            mover.register_offset.eq(walk.register_offset),
             mover.is_last.eq(walk.is_last),
             self.progress.eq(mover.progress),
             self.busy.eq((state != _State.IDLE) & (state != _State.FAULT)),
@@ -170,16 +168,14 @@ class SerialSequencer(wiring.Component):
                 m.d.sync += [operands.eq(self.word), state.eq(_State.DECODE)]
             with m.Case(_State.DECODE):
                 m.d.comb += self.index.eq(2)
-                m.d.sync += [
-                    walk_geometry.eq(decoder.walk),
-                    product.eq(decoder.product),
-                    refusal.eq(decoder.cause),
-                    state.eq(_State.DECODED),
-                ]
+                m.d.sync += state.eq(_State.RANGE)
+            with m.Case(_State.RANGE):
+                m.d.comb += self.index.eq(2)
+                m.d.sync += state.eq(_State.DECODED)
             with m.Case(_State.DECODED):
                 m.d.comb += self.index.eq(2)
-                with m.If(refusal != 0):
-                    self._stop(m, state, refusal)
+                with m.If(decoder.cause != 0):
+                    self._stop(m, state, decoder.cause)
                 with m.Elif(is_mma):
                     m.d.sync += state.eq(_State.MULTIPLY)
                 with m.Elif(is_load | (opcode == Opcode.STORE)):

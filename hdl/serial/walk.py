@@ -85,7 +85,7 @@ class FragmentWalk(wiring.Component):
         An address since `ADDRESS` was not within the address width.
     address : Out(address_bits)
         Of the place's byte, or of its word's first.
-    byte, lane, register : Out(2), Out(5), Out(3)
+    byte, lane, register_offset : Out(2), Out(5), Out(3)
         What it is in the fragment: a byte of, or all of, the word of a lane of a register, counted from the
         fragment's first.
     is_last_line, is_last : Out(1)
@@ -105,7 +105,7 @@ class FragmentWalk(wiring.Component):
                 "address": Out(config.address_bits),
                 "byte": Out(BYTE_BITS),
                 "lane": Out(LANE_BITS),
-                "register": Out(REGISTER_BITS),
+                "register_offset": Out(REGISTER_BITS),
                 "is_last_line": Out(1),
                 "is_last": Out(1),
             }
@@ -127,7 +127,7 @@ class FragmentWalk(wiring.Component):
             following.eq(line_address + stride),
             sum_.eq(line_address + in_line),
             self.address.eq(sum_),
-            Cat(self.byte, self.lane, self.register).eq(found),
+            Cat(self.byte, self.lane, self.register_offset).eq(found),
             self.is_last_line.eq(line == geometry.last_line),
             self.is_last.eq(self.is_last_line & ends_line),
         ]
