@@ -1,0 +1,201 @@
+"""A board with a serial core at its pins: the host's software runs a program through the serial line."""
+
+import random
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.task import bridge as in_thread
+from cocotb.triggers import Timer
+
+from cocotb_tests.board_models import plain_design
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.serial_bench import with_spram_model
+from cocotb_tests.serial_line import CLOCK_PS, PinTransport, SerialLine
+from cocotb_tests.streams import start
+from golden.commands import Command, Fill, Load, Mma, Move, Store
+from golden.faults import Cause, Fault
+from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.memory import Memory
+from hdl.board.config import BoardConfig
+from hdl.board.top import LEDS, RESET_CYCLES, BoardTop
+from hdl.config import PAGE_BYTES
+from hdl.serial.config import SerialConfig
+from sim.board.link import Link
+from sim.board.machine import BoardMachine
+from sim.machines import golden_machine
+
+CORE = SerialConfig(registers=32, queue_depth=4, address_bits=16)
+CONFIG = BoardConfig(
+    core=CORE, memory_bytes=PAGE_BYTES, clock_hz=40_000, baud=10_000, gap_microseconds=10_000
+)
+BASE, SIZE = CONFIG.memory_base, CONFIG.memory_bytes
+SQUARE, NIBBLES, BITS = Shape(16, 16, 16), Shape(8, 8, 32), Shape(8, 8, 128)
+TIMEOUT_BITS = 600
+
+
+class Bench:
+    """The pins, and a golden machine that is given the same commands."""
+
+    def __init__(self, dut: Any) -> None:
+        self.dut = dut
+        self.line = SerialLine(dut, CONFIG.divider)
+        self.golden = golden_machine(CORE, Memory(SIZE, BASE))
+
+    async def run(self, work: Callable[[BoardMachine], None]) -> Link:
+        """Reset the board and let the host's software do its work; returns its link."""
+        await start(self.dut)
+        await Timer((RESET_CYCLES + 10) * CLOCK_PS, "ps")
+        link = Link(PinTransport(self.line, TIMEOUT_BITS), tries=12)
+
+        def session() -> None:
+            machine = BoardMachine(CORE, link)
+            work(machine)
+            machine.close()
+
+        await in_thread(session)()
+        return link
+
+    def randomize(self, machine: BoardMachine) -> None:
+        """The same noise in both machines."""
+        noise = np.random.default_rng(cocotb.RANDOM_SEED)
+        registers = noise.integers(0, 1 << 32, (CORE.registers, 32), dtype=np.uint32)
+        memory = noise.integers(0, 256, SIZE, dtype=np.uint8)
+        for each in (machine, self.golden):
+            each.write_registers(0, registers)
+            each.memory.write(BASE, memory)
+
+    def compare(self, machine: BoardMachine) -> None:
+        """Registers and memory of both."""
+        np.testing.assert_array_equal(machine.read_registers(), self.golden.read_registers())
+        np.testing.assert_array_equal(machine.memory.read(BASE, SIZE), self.golden.memory.data)
+
+    def lit(self) -> set[str]:
+        """The lamps that are on."""
+        return {name for place, name in enumerate(LEDS) if int(self.dut.leds.value) >> place & 1}
+
+
+def load(use: Any, layout: Any, name: str, shape: Shape, register: int, *place: int) -> Load:
+    return Load(LoadInstruction(use=use, layout=layout, shape=shape, type=name), register, *place)
+
+
+def multiply(name: str, shape: Shape, d: int, a: int, b: int, c: int, **modifiers: Any) -> Mma:
+    instruction = MmaInstruction(
+        shape=shape,
+        a_layout="row",
+        b_layout="col",
+        a_type=name,
+        b_type=name,
+        c_type="s32",
+        d_type="s32",
+        **modifiers,
+    )
+    return Mma(instruction, d=d, a=a, b=b, c=c)
+
+
+def program() -> list[Command]:
+    """A multiply of each family with its loads and a store, of layouts and strides of all kinds."""
+    return [
+        load("a", "col", "s8", SQUARE, 0, BASE + 8, 24),
+        load("b", "col", "s8", SQUARE, 2, BASE + 0x400),
+        load("c", "row", "s32", SQUARE, 8, BASE + 0x200, 24),
+        multiply("s8", SQUARE, 16, 0, 2, 8, saturate=True),
+        Store(StoreInstruction(layout="col", shape=SQUARE, type="s32"), 16, BASE + 0x800, 24),
+        load("a", "row", "u4", NIBBLES, 4, BASE + 0x100, 40),
+        load("b", "col", "u4", NIBBLES, 5, BASE + 0x300),
+        multiply("u4", NIBBLES, 8, 4, 5, 10),
+        load("a", "row", "b1", BITS, 6, BASE + 4),
+        load("b", "col", "b1", BITS, 7, BASE + 0x600, 160),
+        multiply("b1", BITS, 12, 6, 7, 8, operation="and"),
+        Store(StoreInstruction(layout="row", shape=BITS, type="s32"), 12, BASE + 0x40),
+        Move(24, 16, 8),
+        Fill(30, 1, 0x1234_5678),
+    ]
+
+
+@cocotb.test
+async def wmma_program(dut: Any) -> None:
+    """A program as a batch and then command by command; registers and memory equal to golden."""
+    bench = Bench(dut)
+
+    def work(machine: BoardMachine) -> None:
+        assert (machine.identity.memory_base, machine.identity.memory_bytes) == (BASE, SIZE)
+        bench.randomize(machine)
+        before = bench.golden.memory.data.copy()
+        for command in program():
+            bench.golden.execute(command)
+        assert np.count_nonzero(bench.golden.memory.data != before) > 1000
+        machine.execute_batch(program())
+        bench.compare(machine)
+        for command in program():
+            machine.execute(command)
+            bench.golden.execute(command)
+        bench.compare(machine)
+        assert machine.counters.instructions == 2 * len(program())
+
+    link = await bench.run(work)
+    assert link.repeated == 0
+
+
+@cocotb.test
+async def faults(dut: Any) -> None:
+    """Faults come as golden's, with cause and index; the lamp says so, and the machine goes on."""
+    bench = Bench(dut)
+    bad = [
+        (load("a", "row", "s8", SQUARE, 0, BASE + 4), Cause.MISALIGNED_ADDRESS),
+        (load("a", "row", "s8", SQUARE, CORE.registers - 1, BASE), Cause.REGISTER_RANGE),
+        (load("a", "row", "s8", SQUARE, 0, BASE - 256), Cause.READ_DECODE_ERROR),
+        (load("a", "row", "s8", SQUARE, 0, (1 << 16) - 8), Cause.ADDRESS_RANGE),
+        (load("a", "row", "f16", SQUARE, 0, BASE), Cause.ILLEGAL_INSTRUCTION),
+    ]
+
+    def work(machine: BoardMachine) -> None:
+        assert "fault" not in bench.lit()
+        bench.randomize(machine)
+        for number, (command, cause) in enumerate(bad):
+            found = []
+            for each in (machine, bench.golden):
+                each.execute(Fill(3, 1, number))
+                with pytest.raises(Fault) as caught:
+                    each.execute(command)
+                found.append((caught.value.cause, caught.value.index))
+            assert found == [(cause, number + 1)] * 2
+            assert "fault" in bench.lit()
+        bench.compare(machine)
+
+    await bench.run(work)
+
+
+@cocotb.test
+async def program_over_a_bad_line(dut: Any) -> None:
+    """The same program with bytes lost and changed both ways: no command runs twice."""
+    bench = Bench(dut)
+    noise = random.Random(cocotb.RANDOM_SEED)
+
+    def noisy(byte: int) -> Iterable[int]:
+        match noise.randrange(2000):
+            case 0:
+                return ()
+            case 1:
+                return (byte ^ 1 << noise.randrange(8),)
+            case _:
+                return (byte,)
+
+    bench.line.to_unit = bench.line.from_unit = noisy
+
+    def work(machine: BoardMachine) -> None:
+        bench.randomize(machine)
+        for command in program():
+            bench.golden.execute(command)
+        machine.execute_batch(program())
+        assert machine.counters.instructions == len(program())
+        bench.compare(machine)
+
+    link = await bench.run(work)
+    assert link.repeated > 3, link.repeated
+
+
+def test_serial_board(simulate: Simulate) -> None:
+    simulate(with_spram_model(plain_design("serial_board", BoardTop(CONFIG))), __name__)
