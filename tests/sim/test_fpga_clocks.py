@@ -59,6 +59,7 @@ def test_series7_frequency(mhz: float) -> None:
         (ecp5_dividers, 25 * MHZ, 1 * MHZ, "EHXPLLL"),
         (ice40_dividers, 12 * MHZ, 17_000_001, "SB_PLL40_PAD"),
         (ice40_dividers, 5 * MHZ, 20 * MHZ, "SB_PLL40_PAD"),
+        (ice40_dividers, 12 * MHZ, 12 * MHZ, "SB_PLL40_PAD"),
         (series7_dividers, 100 * MHZ, 100 * MHZ + 1, "MMCME2_BASE"),
     ],
 )

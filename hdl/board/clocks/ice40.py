@@ -10,6 +10,7 @@ from hdl.board.clocks.multiplier import ClockMultiplier
 __all__ = ["Ice40Clock", "Ice40Dividers", "ice40_dividers"]
 
 _OSCILLATOR_HZ: Final = (533_000_000, 1_066_000_000)
+_OUTPUT_HZ: Final = (16_000_000, 275_000_000)
 _COMPARISON_HZ: Final = (10_000_000, 133_000_000)
 _FILTERS: Final = (17_000_000, 26_000_000, 44_000_000, 66_000_000, 101_000_000, 133_000_000)
 """The comparison frequencies at which one range of the loop filter ends; the first range is number 1."""
@@ -55,7 +56,8 @@ def ice40_dividers(input_hz: int, output_hz: int) -> Ice40Dividers:
             feedback, rest = divmod((output_hz << shift) * reference, input_hz)
             if rest or not 1 <= feedback <= 128:
                 continue
-            if _OSCILLATOR_HZ[0] <= output_hz << shift <= _OSCILLATOR_HZ[1]:
+            in_range = _OUTPUT_HZ[0] <= output_hz <= _OUTPUT_HZ[1]
+            if in_range and _OSCILLATOR_HZ[0] <= output_hz << shift <= _OSCILLATOR_HZ[1]:
                 return Ice40Dividers(
                     reference=reference,
                     feedback=feedback,
@@ -64,7 +66,7 @@ def ice40_dividers(input_hz: int, output_hz: int) -> Ice40Dividers:
                 )
     raise ValueError(
         f"Clock must be reachable from {input_hz} Hz by an SB_PLL40_PAD, whose oscillator runs at 533 to "
-        f"1066 MHz; {output_hz} Hz is not"
+        f"1066 MHz and its output at 16 to 275 MHz; {output_hz} Hz is not"
     )
 
 
