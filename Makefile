@@ -72,7 +72,8 @@ bench: $(STAMP) ## the figures of README.md and docs: golden, Verilated core, pr
 	$(BIN)/python -m bench
 
 .PHONY: fpga
-fpga: $(STAMP) ## a bitstream with its report for the ULX3S, and the Vivado project of an Arty
+fpga: $(STAMP) ## bitstreams with their reports for iCEBreaker and ULX3S, and the Vivado project of an Arty
+	$(BIN)/openwmma build --board icebreaker
 	$(BIN)/openwmma build --board ulx3s
 	$(BIN)/openwmma build --board arty
 

@@ -7,11 +7,18 @@ import cocotb
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.serial_bench import CONFIG, PortLink, serial_design
+from cocotb_tests.serial_bench import BASE, CONFIG, PortLink, serial_design
 from cocotb_tests.streams import start
-from golden.commands import Command, Fill, Mma
+from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause
-from golden.instruction_set import MmaInstruction, Shape
+from golden.instruction_set import (
+    Layout,
+    LoadInstruction,
+    MmaInstruction,
+    Shape,
+    StoreInstruction,
+    Use,
+)
 from golden.layouts import LANES
 from hdl.command import COMMAND_WORDS, encode
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
@@ -21,10 +28,11 @@ from hdl.serial.host import COUNTED
 CORE = CONFIG.core
 DEPTH = CORE.queue_depth
 BUSY, FAULT = 1, 2
+SQUARE = Shape(16, 16, 16)
 ILLEGAL = (0, 0, 0, 0, 0)
 MMA = Mma(
     MmaInstruction(
-        shape=Shape(16, 16, 16),
+        shape=SQUARE,
         a_layout="row",
         b_layout="col",
         a_type="s8",
@@ -38,6 +46,12 @@ MMA = Mma(
     c=4,
 )
 """Long enough to be found at work."""
+LOADS: list[tuple[str, Layout, int]] = [("s8", "row", 2 * 64 + 16 + 10), ("u8", "col", 2 * 256 + 16 + 10)]
+"""Of A, and the cycles of each: two for a word or byte, and one for each line."""
+
+
+def load_of(use: Use, name: str, layout: Layout) -> LoadInstruction:
+    return LoadInstruction(use=use, layout=layout, shape=SQUARE, type=name)
 
 
 class Host:
@@ -246,12 +260,20 @@ async def faults_and_interrupts(dut: Any) -> None:
 async def cycles(dut: Any) -> None:
     """CYCLES counts those of a command at work, as the documents say them; what is not counted reads 0."""
     host = await host_of(dut)
-    for command, least, most in ((Fill(0, 4, 1), 2 * 128, 2 * 128 + 10), (MMA, 3328 + 512, 3328 + 520)):
+    commands: list[tuple[Command, int]] = [
+        (Fill(0, 4, 1), 2 * 128 + 5),
+        (Move(8, 0, 8), 2 * 256 + 5),
+        (MMA, 13 * 256 + 2 * 256 + 5),
+        *((Load(load_of("a", name, layout), 0, BASE), count) for name, layout, count in LOADS),
+        (Load(load_of("c", "s32", "row"), 8, BASE), 2 * 256 + 16 + 10),
+        (Store(StoreInstruction(layout="col", shape=SQUARE, type="s32"), 8, BASE), 2 * 256 + 16 + 10),
+    ]
+    for command, count in commands:
         before = await host.counter("CYCLES")
         assert await host.push(command)
-        await host.wait()
-        assert least <= await host.counter("CYCLES") - before <= most
-    assert await host.counter("INSTRUCTIONS") == 2
+        assert not await host.wait() & FAULT
+        assert await host.counter("CYCLES") - before == count, command
+    assert await host.counter("INSTRUCTIONS") == len(commands)
     for name in set(COUNTERS) - set(COUNTED):
         assert await host.counter(name) == 0, name
 

@@ -117,8 +117,7 @@ class SerialMemory(wiring.Component):
         chosen = Signal.like(bank)
         used = min(size_bits, _BANK_SHIFT)
         m.d.comb += [block_address.eq(address[_BYTE_BITS:used]), bank.eq(address[used:size_bits])]
-        with m.If(enable):
-            m.d.sync += chosen.eq(bank)
+        m.d.sync += chosen.eq(bank)
         outputs = []
         for number in range(max(1, self._config.memory_bytes // BANK_BYTES)):
             halves = [

@@ -66,8 +66,8 @@ class WordMover(wiring.Component):
     done : Out(1)
         The last word is written in this cycle.
     progress : Out(9)
-        Words of the last store that the memory took before the first that was missing; no fragment has more
-        than 256.
+        Words of a store that the memory took before the first that was missing; no fragment has more than
+        256.
     registers_read : Out(register_read_signature(config))
     registers_write : Out(register_write_signature(config))
     memory : Out(memory_signature(config))

@@ -73,7 +73,7 @@ class SerialSequencer(wiring.Component):
     cause : Out(4)
         Zero, or why the core stands still.
     progress : Out(9)
-        Words of the last store that the memory took before the first that was missing.
+        Words of a store at fault that the memory took before the first that was missing.
     """
 
     def __init__(self, config: SerialConfig) -> None:
@@ -106,10 +106,8 @@ class SerialSequencer(wiring.Component):
         state = Signal(_State)
         command = Signal(MemoryCommand)
         head, operands = command.as_value()[:_WIDTH], command.as_value()[_WIDTH : 2 * _WIDTH]
-        memory_command = command
-        mma = MmaCommand(command.as_value())
-        registers = RegisterCommand(command.as_value())
-        opcode = memory_command.opcode
+        mma, registers = MmaCommand(command.as_value()), RegisterCommand(command.as_value())
+        opcode = command.opcode
         missing = Signal()
         is_load, is_mma = opcode == Opcode.LOAD, opcode == Opcode.MMA
         m.d.comb += [
@@ -117,7 +115,7 @@ class SerialSequencer(wiring.Component):
             decoder.operands.eq(operands),
             walk.geometry.eq(decoder.walk),
             walk.word.eq(self.word),
-            walk.has_stride.eq(memory_command.has_stride),
+            walk.has_stride.eq(command.has_stride),
             multiplier.request.geometry.eq(decoder.product),
             multiplier.request.a.eq(mma.a),
             multiplier.request.b.eq(mma.b),

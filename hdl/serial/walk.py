@@ -88,8 +88,8 @@ class FragmentWalk(wiring.Component):
     byte, lane, register_offset : Out(2), Out(5), Out(3)
         What it is in the fragment: a byte of, or all of, the word of a lane of a register, counted from the
         fragment's first.
-    is_last_line, is_last : Out(1)
-        The place is in the last line; it is the last one.
+    is_last : Out(1)
+        The place is the last one.
     """
 
     def __init__(self, config: SerialConfig) -> None:
@@ -106,7 +106,6 @@ class FragmentWalk(wiring.Component):
                 "byte": Out(BYTE_BITS),
                 "lane": Out(LANE_BITS),
                 "register_offset": Out(REGISTER_BITS),
-                "is_last_line": Out(1),
                 "is_last": Out(1),
             }
         )
@@ -128,8 +127,7 @@ class FragmentWalk(wiring.Component):
             sum_.eq(line_address + in_line),
             self.address.eq(sum_),
             Cat(self.byte, self.lane, self.register_offset).eq(found),
-            self.is_last_line.eq(line == geometry.last_line),
-            self.is_last.eq(self.is_last_line & ends_line),
+            self.is_last.eq((line == geometry.last_line) & ends_line),
         ]
         bytes_, short, misaligned = self._stride(m)
         with m.If(sum_[width]):

@@ -82,14 +82,14 @@ STATUS
     Bit 0: a command is in progress or queued; bit 1: a fault; bits 16..8: free places in the queue.
 FAULT_CAUSE, FAULT_INDEX, FAULT_PROGRESS
     A `golden.faults.Cause` or 0; the index of the command at fault; of a failed store, the bursts that the
-    memory took before the first it refused.
+    memory took before the first it refused. A serial core (`hdl.serial`) has bursts of one word.
 INTERRUPT_ENABLE
     Bit 0: raise the interrupt while idle; bit 1: raise it while there is a fault.
 MODE
     Bit 0, serial: execute one command at a time. Refused with SLVERR while one is in progress or queued.
 INSTRUCTIONS, CYCLES, DOT_PRODUCT_CYCLES, READ_BEATS, WRITE_BEATS
     64-bit counters, low word first: see `golden.machine.Counters`. Read the low word first: it latches the
-    high one.
+    high one. A serial core counts the first two; the others, and the stalls, read 0 there.
 STALL_REGISTERS, STALL_MEMORY, STALL_UNIT, STALL_EMPTY
     64-bit counters of cycles in which no command was dispatched: for its registers, for its memory, for
     its unit, or for want of a command.
