@@ -36,14 +36,12 @@ class Bench:
         self._edge = RisingEdge(dut.aclk)
 
     async def step(self, step: Step, word: int = 0) -> int:
-        """Take one step; returns the cause that is shown with it."""
+        """Take one step; returns the cause that is shown after it."""
         self.dut.step.value, self.dut.word.value = step.value, word
-        await Timer(1, "ps")
-        cause = int(self.dut.cause.value)
         await self._edge
         self.dut.step.value = Step.STAY.value
         await Timer(1, "ps")
-        return cause
+        return int(self.dut.cause.value)
 
     async def check(self, command: Load) -> int:
         """Check an access as the sequencer does; returns the cause of its refusal, or zero."""

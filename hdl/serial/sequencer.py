@@ -184,16 +184,17 @@ class SerialSequencer(wiring.Component):
                     m.d.sync += state.eq(_State.MOVE)
             with m.Case(_State.ADDRESS):
                 m.d.comb += [self.index.eq(3), walk.step.eq(Step.ADDRESS)]
-                self._check(m, state, walk.cause, _State.ADDRESS_HIGH)
+                m.d.sync += state.eq(_State.ADDRESS_HIGH)
             with m.Case(_State.ADDRESS_HIGH):
                 m.d.comb += [self.index.eq(4), walk.step.eq(Step.ADDRESS_HIGH)]
-                m.d.sync += state.eq(_State.STRIDE)
+                self._check(m, state, walk.cause, _State.STRIDE)
             with m.Case(_State.STRIDE):
                 m.d.comb += walk.step.eq(Step.STRIDE)
-                self._check(m, state, walk.cause, _State.FIRST)
+                m.d.sync += state.eq(_State.FIRST)
             with m.Case(_State.FIRST):
                 m.d.comb += walk.step.eq(Step.LINE_END)
-                m.d.sync += [missing.eq(self.memory.missing), state.eq(_State.LINES)]
+                m.d.sync += missing.eq(self.memory.missing)
+                self._check(m, state, walk.cause, _State.LINES)
             with m.Case(_State.LINES):
                 with m.If(walk.is_last):
                     m.d.comb += walk.step.eq(Step.REWIND)

@@ -80,7 +80,7 @@ class FragmentWalk(wiring.Component):
     has_stride : In(1)
         Whether the word of `STRIDE` counts; otherwise the default stride is taken.
     cause : Out(4)
-        In the cycle of such a step: zero, or why the word is refused.
+        In the cycle after such a step: zero, or why the word is refused.
     beyond : Out(1)
         An address since `ADDRESS` was not within the address width.
     address : Out(address_bits)
@@ -132,11 +132,12 @@ class FragmentWalk(wiring.Component):
         bytes_, short, misaligned = self._stride(m)
         with m.If(sum_[width]):
             m.d.sync += self.beyond.eq(1)
+        m.d.sync += self.cause.eq(0)
         with m.Switch(self.step):
             with m.Case(Step.ADDRESS):
                 m.d.sync += [first.eq(self.word), self.beyond.eq(self.word[width:].any())]
                 with m.If((self.word & geometry.size_mask).any()):
-                    m.d.comb += self.cause.eq(Cause.MISALIGNED_ADDRESS)
+                    m.d.sync += self.cause.eq(Cause.MISALIGNED_ADDRESS)
                 # The place is of the walk before: it shall not count.
                 m.d.sync += [line_address.eq(0), line.eq(0), place.eq(0)]
             with m.Case(Step.ADDRESS_HIGH):
@@ -147,9 +148,9 @@ class FragmentWalk(wiring.Component):
                 with m.If(bytes_[width:].any()):
                     m.d.sync += self.beyond.eq(1)
                 with m.If(short):
-                    m.d.comb += self.cause.eq(Cause.SHORT_STRIDE)
+                    m.d.sync += self.cause.eq(Cause.SHORT_STRIDE)
                 with m.Elif(misaligned):
-                    m.d.comb += self.cause.eq(Cause.MISALIGNED_STRIDE)
+                    m.d.sync += self.cause.eq(Cause.MISALIGNED_STRIDE)
             with m.Case(Step.LINE_END):
                 m.d.sync += place.eq(geometry.last_place)
             with m.Case(Step.NEXT_LINE):
@@ -165,14 +166,14 @@ class FragmentWalk(wiring.Component):
 
     def _stride(self, m: Module) -> tuple[Signal, Signal, Signal]:
         """The stride in bytes, whether it is too short, and whether it is misaligned."""
-        geometry = self.geometry
+        geometry, default = self.geometry, self.geometry.stride
         elements = Signal(_WORD_BITS)
         sizes = sorted({FORMATS[name].bits for _, name, _, _ in legal_fragments(self._config)})
         bits = Signal(_WORD_BITS + log2_exact(max(sizes)))
         short, misaligned = Signal(), Signal()
         m.d.comb += [
-            elements.eq(Mux(self.has_stride, self.word, geometry.stride)),
-            short.eq(elements < geometry.stride),
+            elements.eq(Mux(self.has_stride, self.word, default)),
+            short.eq((elements[len(default) :] == 0) & (elements[: len(default)] < default)),
             misaligned.eq((bits & Cat(Const(-1, _FRACTION_BITS), geometry.size_mask)).any()),
         ]
         with m.Switch(geometry.element_log2):
