@@ -71,8 +71,8 @@ class CreditQueue(wiring.Component):
             write.data.eq(self.payload),
             self.output.payload.eq(read.data),
         ]
-        for event, pointer in ((self.push, write.addr), (leave, read.addr)):
-            counter = Signal.like(pointer)
+        for name, event, pointer in (("newest", self.push, write.addr), ("oldest", leave, read.addr)):
+            counter = Signal.like(pointer, name=name)
             m.d.comb += pointer.eq(counter)
             with m.If(event):
                 m.d.sync += counter.eq(counter + 1)

@@ -1,0 +1,1 @@
+"""Proofs: what holds of a unit for every input, shown by a solver."""

@@ -1,0 +1,178 @@
+"""The queues: nothing is lost, nothing comes twice, and the order stays."""
+
+from types import ModuleType
+
+import pytest
+from amaranth.hdl import Value, unsigned
+
+from formal.claims import Claim, implies
+from formal.faults import faulty
+from formal.runner import Counterexample, Induction, prove
+from formal.streams import keeps_order, offer_stays, transferred
+from hdl import elastic, stream_buffer
+from hdl.dot_product import result_buffer
+
+WIDTH = 8
+"""Of a payload. Queues move payloads and look at none of their bits, so each bit goes the way of these."""
+
+
+def credit_queue(depth: int, hdl: ModuleType = elastic) -> Claim:
+    """`CreditQueue`: order, and a place for whatever was admitted.
+
+    Assumes that nothing enters unless `ready`, and that nothing is pushed that has not entered. Proven by
+    induction: the invariants tie the two counts and the pointers to the number of entries, and say where in
+    the memory the watched entry lies.
+    """
+    claim = Claim()
+    queue = hdl.CreditQueue(unsigned(WIDTH), depth=depth)
+    unit = claim.include(queue)
+    leaves = transferred(queue.output)
+    watched = keeps_order(
+        claim,
+        enters=queue.push,
+        value=queue.payload,
+        leaves=leaves,
+        leaving=queue.output.payload,
+        places=depth,
+    )
+    under_way = claim.counter("under_way", depth + 1, more=queue.enter, fewer=leaves)
+    claim.assume("enters_when_ready", implies(queue.enter, queue.ready))
+    claim.assume("pushes_what_entered", implies(queue.push, under_way > watched.level))
+    offer_stays(claim, "output", queue.output)
+    claim.always("ready_while_room", queue.ready == (under_way < depth))
+    claim.always("valid_while_waiting", queue.output.valid == (watched.level != 0))
+
+    oldest, newest = unit.signal("oldest"), unit.signal("newest")
+    word = claim.word(unit, "places", oldest + watched.ahead)
+    claim.always("entries_entered", (watched.level <= under_way) & (under_way <= depth))
+    claim.always("unreserved", unit.signal("unreserved") == depth - 1 - under_way)
+    claim.always("waiting", unit.signal("waiting") == watched.level - 1)
+    claim.always("pointers", (newest - oldest)[: len(newest)] == watched.level[: len(newest)])
+    claim.always("watched_place", implies(watched.active, word == watched.value))
+    return claim
+
+
+def buffer(hdl: ModuleType = stream_buffer) -> Claim:
+    """`StreamBuffer`: order, and neither `input.ready` nor `output.valid` depends on the other side.
+
+    No assumptions. Proven by induction: the watched entry is in one of the two places, by what is ahead of it.
+    """
+    claim = Claim()
+    buffer = hdl.StreamBuffer(unsigned(WIDTH))
+    unit = claim.include(buffer)
+    watched = keeps_order(
+        claim,
+        enters=transferred(buffer.input),
+        value=buffer.input.payload,
+        leaves=transferred(buffer.output),
+        leaving=buffer.output.payload,
+        places=2,
+    )
+    offer_stays(claim, "output", buffer.output)
+    claim.always("ready_while_room", buffer.input.ready == (watched.level < 2))
+    claim.always("valid_while_waiting", buffer.output.valid == (watched.level != 0))
+    place = Value.cast(watched.ahead != 0)
+    spare = unit.signal("spare")
+    claim.always(
+        "watched_place",
+        implies(
+            watched.active,
+            watched.value
+            == (place.replicate(WIDTH) & spare | ~place.replicate(WIDTH) & buffer.output.payload),
+        ),
+    )
+    return claim
+
+
+def results(depth: int, hdl: ModuleType = result_buffer) -> Claim:
+    """`ResultBuffer`: order, a place for whatever was let in, and no delay beyond two cycles.
+
+    Assumes that nothing is taken without room, and nothing pushed that was not taken. Proven by induction.
+    """
+    claim = Claim()
+    queue = hdl.ResultBuffer(depth)
+    unit = claim.include(queue)
+    leaves = transferred(queue.result)
+    watched = keeps_order(
+        claim,
+        enters=queue.push,
+        value=queue.d,
+        leaves=leaves,
+        leaving=queue.result.payload,
+        places=depth,
+    )
+    under_way = claim.counter("under_way", depth + 1, more=queue.taken, fewer=leaves)
+    claim.assume("taken_with_room", implies(queue.taken, queue.room))
+    claim.assume("pushes_what_was_taken", implies(queue.push, under_way > watched.level))
+    offer_stays(claim, "result", queue.result)
+    claim.always("room", queue.room == (under_way < depth))
+    waited = claim.past((watched.level != 0) & ~leaves, name="waited")
+    claim.always("valid_after_two", implies(claim.started & waited, queue.result.valid))
+
+    head, tail = unit.signal("head"), unit.signal("tail")
+    held = queue.result.valid
+    word = claim.word(unit, "memory", head + watched.ahead - held)
+    in_memory = watched.level - held
+    claim.always("entries_taken", (watched.level <= under_way) & (under_way <= depth))
+    claim.always("free", unit.signal("free") == depth - 1 - under_way)
+    claim.always("held_is_an_entry", watched.level >= held)
+    claim.always("fits_memory", in_memory < depth)
+    claim.always("pointers", (tail - head)[: len(tail)] == in_memory[: len(tail)])
+    place = implies(held & (watched.ahead == 0), queue.result.payload.d == watched.value) & implies(
+        ~held | (watched.ahead != 0), word == watched.value
+    )
+    claim.always("watched_place", implies(watched.active, place))
+    return claim
+
+
+@pytest.mark.parametrize("depth", [2, 4, 8, 32])
+def test_credit_queue(depth: int) -> None:
+    prove(f"credit_queue_{depth}", credit_queue(depth), Induction())
+
+
+def test_stream_buffer() -> None:
+    prove("stream_buffer", buffer(), Induction())
+
+
+@pytest.mark.parametrize("depth", [4, 64])
+def test_result_buffer(depth: int) -> None:
+    prove(f"result_buffer_{depth}", results(depth), Induction())
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("more=leave, fewer=self.enter", "more=leave, fewer=self.push"),
+        ("more=self.push, fewer=leave", "more=self.enter, fewer=leave"),
+        ('"oldest", leave', '"oldest", self.output.ready'),
+    ],
+)
+def test_faulty_credit_queue(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="broken"):
+        prove("faulty_credit_queue", credit_queue(4, faulty(elastic, text, fault)), Induction(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("with m.If(self.input.ready):", "with m.If(self.input.valid):"),
+        ("Mux(spare_valid, spare, self.input.payload)", "self.input.payload"),
+        ("self.output.ready | ~self.output.valid", "self.output.ready"),
+    ],
+)
+def test_faulty_stream_buffer(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="broken"):
+        prove("faulty_stream_buffer", buffer(faulty(stream_buffer, text, fault)), Induction(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("with m.If(self.taken & ~gone)", "with m.If(self.push & ~gone)"),
+        ("leaving.eq(~valid | self.result.ready)", "leaving.eq(1)"),
+        ("waiting.eq(tail != head)", "waiting.eq(1)"),
+    ],
+)
+def test_faulty_result_buffer(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="broken"):
+        prove("faulty_result_buffer", results(4, faulty(result_buffer, text, fault)), Induction(8))

@@ -1,0 +1,173 @@
+"""The scoreboard: what a command under way reads and writes is held for it, and given free again."""
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
+
+from formal.claims import Claim, implies
+from formal.faults import faulty
+from formal.runner import Counterexample, Induction, prove
+from hdl.config import CoreConfig
+from hdl.control import scoreboard
+from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Unit, span_layout
+
+CONFIG = CoreConfig(double_units=1, address_bits=16)
+READS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.DOUBLE: 3, Unit.MOVE: 1}
+"""Operands a unit reads."""
+
+
+def ranges_meet(one: Any, other: Any) -> Value:
+    """Whether two ranges of registers have one in common."""
+    return one.valid & other.valid & (one.first <= other.last) & (other.first <= one.last)
+
+
+def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
+    """`Scoreboard`: any one command of `unit`, from its start to its end.
+
+    The solver picks the command (input `watch`). While it is under way, whatever writes what it still reads
+    or touches what it writes is in conflict; its bytes are held likewise. When it is the only one under way,
+    nothing else is in conflict; when none is, nothing is. The unit is full at its number of slots.
+
+    Assumes of the units that work in order that they fetch and end only what was started, and end only what
+    they have fetched; of the sequencer that it starts nothing in a full unit. Proven by induction; the
+    invariants say which slots of each ring are taken, and which of them has the watched command.
+    """
+    claim = Claim()
+    board = hdl.Scoreboard(CONFIG)
+    inside = claim.include(board)
+    m = claim.module
+    rings = {each: _ring(claim, inside, board, each) for each in Unit}
+    under_way, unread = rings[unit]
+
+    watch = claim.free(1, "watch")
+    watched = Signal(name="watched")
+    reading = Signal(name="watched_reading")
+    ahead = Signal(range(SLOTS[unit] + 1), name="watched_ahead")
+    fetched_ahead = Signal(range(SLOTS[unit] + 1), name="watched_fetched_ahead")
+    footprint = Signal(Footprint, name="watched_footprint")
+    span = Signal(span_layout(CONFIG), name="watched_span")
+    tag = Signal(TAG_BITS, name="watched_tag")
+    starts = board.allocate & (board.unit == unit)
+    done, fetched = board.done[unit.value], board.fetched[unit.value]
+    with m.If(watched & done):
+        m.d.sync += [ahead.eq(ahead - 1), watched.eq(ahead != 0)]
+    with m.If(reading & fetched):
+        m.d.sync += [fetched_ahead.eq(fetched_ahead - 1), reading.eq(fetched_ahead != 0)]
+    with m.If(watch & starts & ~watched):
+        m.d.sync += [
+            watched.eq(1),
+            reading.eq(READS[unit] > 0),
+            ahead.eq(under_way - done),
+            fetched_ahead.eq(unread - fetched),
+            footprint.eq(board.footprint),
+            span.eq(board.span),
+            tag.eq(board.tag),
+        ]
+
+    other = board.unit != unit
+    conflicts = (
+        []
+        if unit is Unit.STORE
+        else [(~board.is_write | other) & ranges_meet(board.operand, footprint.write)]
+    )
+    for index in range(READS[unit]):
+        conflicts.append(
+            reading & board.is_write & other & ranges_meet(board.operand, footprint.reads[index])
+        )
+    conflict = Cat(*conflicts).any()
+    bytes_meet = (span.first <= board.span.last) & (board.span.first <= span.last)
+    against = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(unit)
+    span_conflict = bytes_meet & (board.unit == against) if against else Const(0)
+    count = sum((ring[0] for ring in rings.values()), Const(0))
+    claim.always("registers_held", implies(watched & conflict, board.conflict))
+    claim.always("bytes_held", implies(watched & span_conflict, board.span_conflict))
+    alone = watched & (count == 1)
+    claim.always("registers_free", implies(alone, board.conflict == conflict))
+    claim.always("bytes_free", implies(alone, board.span_conflict == span_conflict))
+    claim.always("idle", board.idle == (count == 0))
+    claim.always("idle_is_free", implies(board.idle, ~board.conflict & ~board.span_conflict))
+    claim.always("full", implies(board.unit == unit, board.full == (under_way == SLOTS[unit])))
+    if unit in (Unit.LOAD, Unit.STORE):
+        oldest_tag = getattr(board, f"{unit.name.lower()}_tag")
+        claim.always("tag", implies(watched & (ahead == 0), oldest_tag == tag))
+
+    # The slot of the watched command.
+    name = unit.name.lower()
+    place = Signal(range(2 * SLOTS[unit]), name="watched_place")
+    oldest = inside.signal(f"{name}_oldest")
+    beyond = oldest + ahead >= SLOTS[unit]
+    m.d.comb += place.eq(oldest + ahead - Mux(beyond, SLOTS[unit], 0))
+    slots = range(SLOTS[unit])
+
+    def of_slot(what: str) -> Value:
+        return Array(Value.cast(inside.signal(f"{name}_{index}_{what}")) for index in slots)[place]
+
+    same = (of_slot("footprint") == Value.cast(footprint)) & of_slot("writing")
+    claim.always("watched_slot", implies(watched, same))
+    claim.always("watched_ahead", implies(watched, ahead < under_way))
+    if READS[unit]:
+        claim.always("watched_reading", implies(watched, of_slot("reading") == reading))
+        claim.always("reading_watched", implies(reading, watched & (fetched_ahead < unread)))
+        fetched_already = under_way - unread
+        claim.always("reading_place", implies(reading, ahead == fetched_already + fetched_ahead))
+        claim.always("read_place", implies(watched & ~reading, ahead < fetched_already))
+    if unit in (Unit.LOAD, Unit.STORE):
+        kept = (of_slot("span") == Value.cast(span)) & (of_slot("tag") == tag)
+        claim.always("watched_bytes", implies(watched, kept))
+    return claim
+
+
+def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Signal]:
+    """Count a unit's commands under way, and those that have not fetched; say which slots they have."""
+    name, slots = unit.name.lower(), SLOTS[unit]
+    starts = board.allocate & (board.unit == unit)
+    done, fetched = board.done[unit.value], board.fetched[unit.value]
+    under_way = claim.counter(f"{name}_under_way", slots, more=starts, fewer=done)
+    unread = claim.counter(f"{name}_not_fetched", slots, more=starts, fewer=fetched)
+    claim.assume(f"{name}_starts", implies(starts, under_way < slots))
+    if READS[unit]:
+        claim.assume(f"{name}_fetches", implies(fetched, unread != 0))
+        claim.assume(f"{name}_ends", implies(done, unread < under_way))
+    else:
+        claim.assume(f"{name}_ends", implies(done, under_way != 0))
+        claim.assume(f"{name}_fetches", ~fetched)
+    newest, next_unread, oldest = (inside.signal(f"{name}_{what}") for what in ("newest", "unread", "oldest"))
+    claim.always(f"{name}_count", (under_way <= slots) & (newest == _wrapped(oldest + under_way, slots)))
+    if READS[unit]:
+        fetched_already = under_way - unread
+        claim.always(f"{name}_unread_count", unread <= under_way)
+        claim.always(f"{name}_unread_place", next_unread == _wrapped(oldest + fetched_already, slots))
+    for index in range(slots):
+        taken = _wrapped(Const(index) + slots - oldest, slots) < under_way
+        claim.always(f"{name}_{index}_taken", inside.signal(f"{name}_{index}_writing") == taken)
+        if READS[unit]:
+            to_read = taken & (_wrapped(Const(index) + slots - oldest, slots) >= under_way - unread)
+            claim.always(f"{name}_{index}_to_read", inside.signal(f"{name}_{index}_reading") == to_read)
+    claim.always(f"{name}_pointers", (newest < slots) & (oldest < slots))
+    return under_way, unread
+
+
+def _wrapped(place: Value, slots: int) -> Value:
+    """A place in a ring, of one that may be a turn too far."""
+    return Mux(place >= 2 * slots, place - 2 * slots, Mux(place >= slots, place - slots, place))
+
+
+@pytest.mark.parametrize("unit", Unit)
+def test_held(unit: Unit) -> None:
+    prove(f"scoreboard_{unit.name.lower()}", held(unit), Induction())
+
+
+@pytest.mark.parametrize(
+    ("unit", "text", "fault"),
+    [
+        (Unit.TILE, "(~self.is_write | other)", "~self.is_write"),
+        (Unit.MOVE, "slot.reading & self.is_write & other", "slot.reading & other"),
+        (Unit.STORE, "(slot.span.first <= self.span.last)", "(slot.span.first < self.span.last)"),
+        (Unit.LOAD, "pointer == capacity - 1", "pointer == capacity - 2"),
+    ],
+)
+def test_faulty(unit: Unit, text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="broken after reset"):
+        prove("faulty_scoreboard", held(unit, faulty(scoreboard, text, fault)), Induction(5))
