@@ -91,7 +91,7 @@ class CheapMultiply(multiply.Multiply):
     """`Multiply` with a product of every possible value that takes no multiplier.
 
     Of bytes: their 16 bits and a sign, as a number, times 16. Of nibbles: the middle field is any number of 10
-    bits, less one where the field below is negative, and the fields around it are anything.
+    bits, to which one is to be added where the field below is negative, and the fields around it are anything.
     """
 
     def elaborate(self, platform: object) -> Module:
@@ -100,9 +100,9 @@ class CheapMultiply(multiply.Multiply):
         multiplicand = self.operation.multiplicand
         for lane in range(LANES):
             a, b = lane_bytes(self, lane)
-            below = a[0] ^ b[0]
             middle = Signal(signed(12), name=f"middle{lane}")
-            m.d.comb += middle.eq(cheap_pair(a, b) - below)
+            number, below = cheap_pair(a, b)
+            m.d.comb += middle.eq(number)
             nibbles = Cat(a, b[:3], below, middle, a, b[:4])
             product = Mux(multiplicand == Multiplicand.I8, cheap_product(a, b, self.operation) << 4, nibbles)
             chosen = Signal(36, name=f"chosen{lane}")
@@ -122,9 +122,9 @@ def cheap_product(a: Value, b: Value, operation: Any) -> Value:
     return Cat(a, b, b[-1] & operation.b_signed).as_signed()
 
 
-def cheap_pair(a: Value, b: Value) -> Value:
-    """A number of 10 bits instead of two products of nibbles."""
-    return Cat(a, b[:2]).as_signed()
+def cheap_pair(a: Value, b: Value) -> tuple[Value, Value]:
+    """A number of 10 bits, and one of a single bit, whose sum stands for two products of nibbles."""
+    return Cat(a, b[:2]).as_signed(), b[2]
 
 
 class CheapPopcount(popcount.Popcount):
@@ -163,21 +163,26 @@ def whole(name: str, hdl: ModuleType = arithmetic) -> Claim:
     operands = unit.operands
     operation = operands.operation
     c = operands.c.as_signed()
+    carries: list[Value] = [Const(0, 1)] * LANES
+    lanes: list[Value] = [Const(0, 1)] * LANES
     if name == "b1":
-        lanes = [cheap_count(operands.a[:128], operands.b[:128], operation.bitwise_and), *[Const(0)] * 15]
+        lanes[0] = cheap_count(operands.a[:128], operands.b[:128], operation.bitwise_and)
     else:
-        lanes = []
         for lane in range(LANES):
             # Bytes 0, 2, ... 14 are in lanes 0 to 7, bytes 1, 3, ... 15 in lanes 8 to 15.
             place = 2 * (lane % 8) + lane // 8
             a, b = (vector.word_select(place, 8) for vector in (operands.a, operands.b))
-            lanes.append(cheap_product(a, b, operation) if name == "i8" else cheap_pair(a, b))
+            if name == "i8":
+                lanes[lane] = cheap_product(a, b, operation)
+            else:
+                lanes[lane], carries[lane] = cheap_pair(a, b)
     # Added up in the order of the adder tree; in which order is all the same for integers.
     while len(lanes) > 1:
         half = len(lanes) // 2
-        lanes = [lanes[index] + lanes[index + half] for index in range(half)]
+        lanes = [lanes[index] + lanes[index + half] + carries[index] for index in range(half)]
+        carries = carries[half:]
     total = Signal(signed(34), name="total")
-    claim.module.d.comb += total.eq(lanes[0] + c)
+    claim.module.d.comb += total.eq(lanes[0] + c + carries[0])
     above, below = total > 2**31 - 1, total < -(2**31)
     clamped = Mux(above, 2**31 - 1, Mux(below, Const(-(2**31), signed(32)), total[:32].as_signed()))
     expected = Mux(operation.saturate, clamped, total)[:32]

@@ -1,0 +1,143 @@
+"""The access check and the burst generator: which bytes a load or store touches, and in which bursts."""
+
+from types import ModuleType
+
+import pytest
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
+
+from formal.claims import Claim, implies
+from formal.faults import faulty
+from formal.runner import Bounded, Counterexample, Induction, prove
+from formal.streams import offer_stays, transferred
+from golden.faults import Cause
+from golden.instruction_set import SPACES
+from hdl.config import PAGE_BYTES, PRESETS, CoreConfig
+from hdl.memory import access, burst_generator
+from hdl.memory.access import AccessRequest
+from hdl.memory.geometry import fragment_geometry, legal_fragments
+
+FORMATS = PRESETS["small"].dot_product
+GLOBAL = CoreConfig(dot_product=FORMATS, double_units=1, address_bits=64)
+SHARED = CoreConfig(
+    dot_product=FORMATS, double_units=1, address_bits=32, shared_bytes=0x4000, shared_base=0xF_0000
+)
+CHECK_CYCLES = 7
+"""From the request to the answer, and one more."""
+
+
+def shapes(config: CoreConfig) -> set[tuple[int, ...]]:
+    """What the check must know of each fragment, of all there are."""
+    names = ("element_log2", "lines_log2", "line_log2", "stride_log2", "size_log2")
+    return {
+        tuple(int(geometry[name]) for name in names)
+        for geometry in (fragment_geometry(*row) for row in legal_fragments(config))
+    }
+
+
+def checked(config: CoreConfig, hdl: ModuleType = access) -> Claim:
+    """`AccessCheck`: the outcome of one access, of any fragment, address and stride, five cycles later.
+
+    The causes in their order, computed without steps and in numbers that do not wrap. Assumes that the
+    geometry is one of a fragment of the configuration. Bounded: the unit is idle after reset, takes the first
+    request, and is idle again when it has been answered. All that it keeps in between is the request and what
+    it computed from it, so the n-th access is as the first.
+    """
+    claim = Claim()
+    unit = hdl.AccessCheck(config)
+    inside = claim.include(unit)
+    m = claim.module
+    request = Signal(AccessRequest, name="taken")
+    with m.If(transferred(unit.request)):
+        m.d.sync += request.eq(unit.request.payload)
+    geometry = unit.request.payload.geometry
+    fields = (
+        geometry.element_log2,
+        geometry.lines_log2,
+        geometry.line_log2,
+        geometry.stride_log2,
+        geometry.size_log2,
+    )
+    legal = [
+        Cat(field == value for field, value in zip(fields, shape, strict=True)).all()
+        for shape in sorted(shapes(config))
+    ]
+    claim.assume("geometry", Cat(*legal).any())
+
+    geometry = request.geometry
+    default = Signal(32, name="default_stride")
+    stride_bits = Signal(40, name="stride_in_bits")
+    size = Signal(7, name="size")
+    span = Signal(48, name="span_less_one")
+    first, last = Signal(66, name="first_byte"), Signal(66, name="last_byte")
+    line = Signal(8, name="line_bytes")
+    stride = Mux(request.has_stride, request.stride, default)
+    m.d.comb += [
+        default.eq(1 << geometry.stride_log2),
+        stride_bits.eq(stride << geometry.element_log2),
+        size.eq(1 << geometry.size_log2),
+        line.eq(1 << geometry.line_log2),
+        # All lines but one, and the last byte of one more.
+        span.eq((stride_bits >> 3 << geometry.lines_log2) - (stride_bits >> 3) + line - 1),
+        first.eq(request.address),
+        last.eq(request.address + span),
+    ]
+    cause = Mux(
+        (request.address & (size - 1)) != 0,
+        Cause.MISALIGNED_ADDRESS,
+        Mux(
+            stride < default,
+            Cause.SHORT_STRIDE,
+            Mux(
+                (stride_bits & ((size << 3) - 1)) != 0,
+                Cause.MISALIGNED_STRIDE,
+                Mux(last >> config.address_bits != 0, Cause.ADDRESS_RANGE, 0),
+            ),
+        ),
+    )
+    shared = (request.space == SPACES.index("shared")) if config.shared_bytes else Const(0)
+    base = Mux(shared, config.shared_base, 0)
+    answer = unit.checked.payload
+    answered = unit.checked.valid
+    good = answered & (answer.cause == 0)
+    result = answer.access
+    claim.always("cause", implies(answered, answer.cause == cause))
+    claim.always("span", implies(good, (answer.first == first + base) & (answer.last == last + base)))
+    claim.always(
+        "address", implies(good, (result.address == request.address) & (result.space == request.space))
+    )
+    claim.always("stride", implies(good, result.stride == stride_bits >> 3))
+    claim.always("contiguous", implies(good, result.contiguous == (stride == default)))
+    same = (result.register == request.register) & (Value.cast(result.geometry) == Value.cast(geometry))
+    claim.always("fragment", implies(good, same))
+    offer_stays(claim, "checked", unit.checked)
+    state = inside.signal("state")
+    idle_for = Signal(3, name="busy_for")
+    with m.If(transferred(unit.request)):
+        m.d.sync += idle_for.eq(0)
+    with m.Elif(~idle_for.all()):
+        m.d.sync += idle_for.eq(idle_for + 1)
+    claim.always("answers_in_time", (state == 0) | answered | (idle_for < 5))
+    return claim
+
+
+@pytest.mark.parametrize(("name", "config"), [("global", GLOBAL), ("shared", SHARED)])
+def test_access_check(name: str, config: CoreConfig) -> None:
+    prove(f"access_{name}", checked(config), Bounded(CHECK_CYCLES))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "broken"),
+    [
+        (
+            "(stride_bits & Cat(Const(0b111, 3), size_mask))",
+            "(stride_bits & Cat(Const(0b011, 3), size_mask))",
+            "cause",
+        ),
+        ("span_less_one = Signal(STRIDE_BITS + 6)", "span_less_one = Signal(STRIDE_BITS + 3)", "cause"),
+        ("checked.last.eq(last[: config.address_bits] + base)", "checked.last.eq(last + 1)", "span"),
+    ],
+)
+def test_faulty_access_check(text: str, fault: str, broken: str) -> None:
+    claim = checked(SHARED, faulty(access, text, fault))
+    with pytest.raises(Counterexample, match=f"broken: .*{broken}"):
+        prove("faulty_access", claim, Bounded(CHECK_CYCLES))

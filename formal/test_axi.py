@@ -1,0 +1,163 @@
+"""The units on the bus keep to AXI4 and AXI4-Lite."""
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from amaranth.hdl import Value, unsigned
+from amaranth.lib import data
+
+from formal.axi_rules import assume_burst, burst_in_page, lite_slave, read_master, write_master
+from formal.claims import Claim, Opened, implies
+from formal.faults import faulty
+from formal.runner import Bounded, Counterexample, Induction, prove
+from formal.streams import offer_stays
+from hdl.axi import beat_bytes, burst_layout
+from hdl.config import PRESETS, CoreConfig
+from hdl.control.host import interface
+from hdl.memory import axi_reads, axi_writes
+from hdl.memory.interface import WriteBeat
+
+BUSES = {bits: CoreConfig(data_bits=bits, address_bits=16, outstanding_reads=3) for bits in (64, 128, 512)}
+"""The width of an address and the limit of reads are parameters that only size registers."""
+
+
+def buffer_in_order(claim: Claim, inside: Opened, name: str, valid: Value) -> None:
+    """An invariant of a stream buffer: its second place is used only behind the first."""
+    claim.always(f"{name}_in_order", implies(inside.signal(f"{name}.spare_valid"), valid))
+
+
+def waiting_addresses(claim: Claim, inside: Opened, config: CoreConfig, channel: Any) -> Value:
+    """How many bursts wait to be taken by the bus; they stay in their page."""
+    spare_valid = inside.signal("asking.spare_valid")
+    spare = data.View(burst_layout(config), inside.signal("asking.spare"))
+    buffer_in_order(claim, inside, "asking", channel.valid)
+    claim.always("waiting_in_page", implies(spare_valid, burst_in_page(spare, beat_bytes(config))))
+    return channel.valid + spare_valid
+
+
+def reads(bits: int, hdl: ModuleType = axi_reads) -> Claim:
+    """`AxiReads`: `formal.axi_rules.read_master`, and what it hands on stays on offer.
+
+    Assumes of the bursts it gets that they stay in their page. Proven by induction.
+    """
+    claim = Claim()
+    config = BUSES[bits]
+    unit = hdl.AxiReads(config)
+    inside = claim.include(unit)
+    assume_burst(claim, "bursts", unit.bursts)
+    outstanding = read_master(claim, config, unit.ar, unit.r)
+    offer_stays(claim, "beats", unit.beats)
+    waiting = waiting_addresses(claim, inside, config, unit.ar)
+    claim.always("under_way", inside.signal("under_way") == outstanding + waiting)
+    buffer_in_order(claim, inside, "answers", unit.beats.valid)
+    return claim
+
+
+def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
+    """`AxiWrites`: `formal.axi_rules.write_master`, and a response handed on for each, which stays on offer.
+
+    Assumes of the bursts it gets that they stay in their page. Proven by induction; the invariants say how
+    many bursts are in which part of the unit.
+    """
+    claim = Claim()
+    config = BUSES[bits]
+    unit = hdl.AxiWrites(config)
+    inside = claim.include(unit)
+    assume_burst(claim, "bursts", unit.bursts)
+    bus = write_master(claim, config, axi_writes.OUTSTANDING_WRITES, unit.aw, unit.w, unit.b)
+    offer_stays(claim, "responses", unit.responses)
+
+    waiting = waiting_addresses(claim, inside, config, unit.aw)
+    unanswered, unwritten = inside.signal("unanswered"), inside.signal("unwritten")
+    seen = inside.signal("seen")
+    claim.always("unanswered", unanswered == bus["addresses"] + waiting)
+    claim.always("room", unanswered <= axi_writes.OUTSTANDING_WRITES)
+    claim.always("seen", implies(seen, unit.aw.valid))
+    fields: dict[str, Any] = {"beat": WriteBeat}
+    if bits > 128:
+        fields["lane"] = unsigned((bits // 128).bit_length() - 1)
+    layout = data.StructLayout(fields)
+    first = data.View(layout, inside.signal("giving.output__payload"))
+    second = data.View(layout, inside.signal("giving.spare"))
+    first_valid, second_valid = unit.w.valid, inside.signal("giving.spare_valid")
+    buffer_in_order(claim, inside, "giving", first_valid)
+    buffer_in_order(claim, inside, "answers", unit.responses.valid)
+    ending = (first_valid & first.beat.last) + (second_valid & second.beat.last)
+    offered = bus["addresses"] + (unit.aw.valid & seen)
+    claim.always("bursts_in_parts", offered == bus["written"] + ending + unwritten)
+    unfinished = (second_valid & ~second.beat.last) | (first_valid & ~second_valid & ~first.beat.last)
+    claim.always("unfinished_is_unwritten", implies(unfinished, unwritten != 0))
+    return claim
+
+
+def host(hdl: ModuleType = interface) -> Claim:
+    """`HostInterface`: `formal.axi_rules.lite_slave`, and an access to a memory stays until it is served.
+
+    No assumptions on the core behind it. Proven by induction: the state tells what is owed.
+    """
+    claim = Claim()
+    unit = hdl.HostInterface(PRESETS["small"])
+    inside = claim.include(unit)
+    owed = lite_slave(claim, unit.axi)
+    state = inside.signal("state")
+    states = interface._State
+    writing = (state == states.WRITE) | (state == states.WRITE_LANE)
+    writing |= (state == states.WRITE_SHARED) | (state == states.WRITE_ANSWER)
+    idle = state == states.IDLE
+    claim.always("states", state <= states.READ_ANSWER.value)
+    claim.always("writes_owed", (owed["addresses"] == writing) & (owed["words"] == writing))
+    claim.always("reads_owed", owed["reads"] == ~(idle | writing))
+    for name in ("write", "read", "shared"):
+        port = getattr(unit, name)
+        before = claim.past(port.enable & ~port.ready, name=f"{name}_waited")
+        claim.always(f"{name}_stays", implies(claim.started & before, port.enable))
+    return claim
+
+
+@pytest.mark.parametrize("bits", BUSES)
+def test_reads(bits: int) -> None:
+    prove(f"axi_reads_{bits}", reads(bits), Induction(2))
+
+
+@pytest.mark.parametrize("bits", BUSES)
+def test_writes(bits: int) -> None:
+    prove(f"axi_writes_{bits}", writes(bits), Induction(2))
+
+
+def test_host() -> None:
+    prove("axi_lite_host", host(), Induction(2))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("under_way != config.outstanding_reads", "under_way <= config.outstanding_reads"),
+        ("ended.eq(beat & self.r.payload.last)", "ended.eq(beat)"),
+    ],
+)
+def test_faulty_reads(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="after reset"):
+        prove("faulty_axi_reads", reads(64, faulty(axi_reads, text, fault)), Bounded(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "_count(m, unwritten, more=offered, fewer=ended)",
+            "_count(m, unwritten, more=offered, fewer=taken)",
+        ),
+        ("seen.eq(self.aw.valid & ~self.aw.ready)", "seen.eq(0)"),
+        ("source.ready.eq(self.w.ready & upper)", "source.ready.eq(upper)"),
+    ],
+)
+def test_faulty_writes(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="after reset"):
+        prove("faulty_axi_writes", writes(64, faulty(axi_writes, text, fault)), Bounded(6))
+
+
+def test_faulty_host() -> None:
+    broken = faulty(interface, "with m.If(self.axi.b.ready):", "with m.If(1):")
+    with pytest.raises(Counterexample, match="broken: .*b_stays"):
+        prove("faulty_axi_lite_host", host(broken), Bounded(6))

@@ -1,0 +1,136 @@
+"""The burst generator: its bursts have every byte of every line, and stay in their page."""
+
+from types import ModuleType
+
+import pytest
+from amaranth.hdl import Cat, Mux, Signal
+
+from formal.axi_rules import burst_in_page
+from formal.claims import Claim, implies
+from formal.faults import faulty
+from formal.runner import Counterexample, Induction, prove
+from formal.streams import offer_stays, transferred
+from hdl.config import CoreConfig
+from hdl.memory import burst_generator
+from hdl.memory.interface import STRIDE_BITS
+
+CONFIG = CoreConfig(address_bits=16)
+CHUNK = 16
+PAGE = 4096
+
+
+def bursts(hdl: ModuleType = burst_generator) -> Claim:
+    """`BurstGenerator`: burst by burst, each begins where the one before ended, or at its line.
+
+    Kept beside the unit: the first byte of the line at hand, the lines left, and the byte from which on the
+    line is still to be covered. Each burst begins at the beat of that byte and stays in its page; it ends at
+    the end of the line, or at that of the page. `ends` comes with the last one of the last line. So the bursts
+    have all beats of all lines, and no other beat.
+
+    Assumes requests as `lines_layout` says: multiples of 4, lines of 8 to 128 bytes, 16 lines at most, and all
+    of them less than a page, within the addresses. Proven by induction.
+    """
+    claim = Claim()
+    unit = hdl.BurstGenerator(CONFIG)
+    inside = claim.include(unit)
+    m = claim.module
+    request = unit.lines.payload
+    bits = 24
+    line_bytes = Mux(
+        request.contiguous, 1 << (request.lines_log2 + request.line_log2), 1 << request.line_log2
+    )
+    claim.assume("sizes", (request.line_log2 >= 3) & (request.lines_log2 >= 2) & (request.lines_log2 <= 5))
+    claim.assume("less_than_a_page", request.lines_log2 + request.line_log2 <= 10)
+    claim.assume("words", (request.address[:2] == 0) & (request.stride[:2] == 0))
+    claim.assume(
+        "whole_beats", implies(request.contiguous & (request.line_log2 == 3), request.lines_log2 > 0)
+    )
+    claim.assume("size_aligned", implies(request.line_log2 == 3, (request.address[2:4] <= 3)))
+    offer_stays(claim, "lines", unit.lines, assumed=True)
+
+    active = Signal(name="covering")
+    line = Signal(CONFIG.address_bits, name="line_first_byte")
+    size = Signal(11, name="line_size")
+    covered = Signal(12, name="line_covered")
+    left = Signal(6, name="lines_after")
+    stride = Signal(STRIDE_BITS, name="line_stride")
+    taken = transferred(unit.bursts)
+    burst = unit.bursts.payload
+    # Bytes of the line, counted from the beat in which it begins.
+    lead = line[:4]
+    extent = Signal(12, name="extent")
+    beats_bytes = Signal(13, name="burst_bytes")
+    reaches = Signal(13, name="covered_after")
+    whole = Signal(name="line_covered_after")
+    m.d.comb += [
+        extent.eq((size + lead + CHUNK - 1) >> 4 << 4),
+        beats_bytes.eq((burst.length + 1) << 4),
+        reaches.eq(covered + beats_bytes),
+        whole.eq(reaches >= extent),
+    ]
+    finished = active & taken & whole & (left == 0)
+    with m.If(active & taken):
+        m.d.sync += covered.eq(reaches)
+        with m.If(whole):
+            m.d.sync += [covered.eq(0), line.eq(line + stride), left.eq(left - 1)]
+    with m.If(finished):
+        m.d.sync += active.eq(0)
+    with m.If(transferred(unit.lines)):
+        m.d.sync += [
+            active.eq(1),
+            line.eq(request.address),
+            size.eq(line_bytes),
+            covered.eq(0),
+            left.eq(Mux(request.contiguous, 0, (1 << request.lines_log2) - 1)),
+            stride.eq(request.stride),
+        ]
+    offer_stays(claim, "bursts", unit.bursts)
+    begin = Signal(CONFIG.address_bits, name="burst_begins")
+    m.d.comb += begin.eq((line >> 4 << 4) + covered)
+    end_of_page = (begin + beats_bytes)[:12] == 0
+    claim.always("valid_while_covering", unit.bursts.valid == active)
+    claim.always("begins", implies(active, burst.address == begin))
+    claim.always("in_page", implies(active, burst_in_page(burst, CHUNK)))
+    claim.always("no_beat_beyond", implies(active, reaches <= extent))
+    claim.always("no_early_end", implies(active, whole | end_of_page))
+    claim.always("ends", implies(active, unit.ends == (whole & (left == 0))))
+    claim.always(
+        "space",
+        implies(
+            claim.started & claim.past(transferred(unit.lines), name="asked"),
+            burst.space == claim.past(request.space, name="space"),
+        ),
+    )
+
+    # What the unit keeps, in these terms.
+    claim.always("line_address", implies(active, inside.signal("line_address") == line))
+    claim.always("stride", implies(active, inside.signal("stride") == stride))
+    claim.always("lines_left", implies(active, inside.signal("lines_left") == left))
+    length = inside.signal("length")
+    claim.always("length", implies(active, (length + 1) << 4 == extent - covered))
+    short = inside.signal("short")
+    claim.always("short", implies(active, short == (size == 8)))
+    claim.always("beats", implies(active, inside.signal("beats") << 4 == Mux(short, 16, size)))
+    powers = Cat(size == 1 << power for power in range(3, 11)).any()
+    claim.always(
+        "sizes_kept", implies(active, powers & (line[:2] == 0) & (stride[:2] == 0) & (covered < extent))
+    )
+    claim.always("covered_beats", covered[:4] == 0)
+    return claim
+
+
+def test_bursts() -> None:
+    prove("bursts", bursts(), Induction())
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("crosses.eq(length > page_length)", "crosses.eq(length >= page_length)"),
+        ("Mux(short, lane == 3, lane != 0)", "lane != 0"),
+        ("length.eq(length - page_length - 1)", "length.eq(length - page_length)"),
+    ],
+)
+def test_faulty_bursts(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="after reset"):
+        prove("faulty_bursts", bursts(faulty(burst_generator, text, fault)), Induction(4))

@@ -1,0 +1,216 @@
+"""The dot-product unit, stage by stage: alignment, sum, normalisation and rounding, for every input."""
+
+from types import ModuleType
+from typing import Any
+
+import pytest
+from amaranth.hdl import Cat, Const, Mux, Signal, Value, signed
+
+from formal.claims import Claim, implies
+from formal.faults import faulty
+from formal.runner import Counterexample, Flushed, prove
+from golden.formats import float_format
+from hdl.config import PRESETS
+from hdl.dot_product import align, normalize, reduce, round
+from hdl.dot_product.interface import Multiplicand, Operation, Result
+from hdl.dot_product.widths import LANES, Widths
+
+CONFIG = PRESETS["small"].dot_product
+WIDTHS = Widths(CONFIG)
+FLOATS = (Multiplicand.F16, Multiplicand.BF16, Multiplicand.TF32)
+F16, F32 = float_format("f16"), float_format("f32")
+
+
+def is_float(operation: Any) -> Value:
+    """Whether an operation is on floating-point multiplicands."""
+    return Cat(operation.multiplicand == name for name in FLOATS).any()
+
+
+def aligned(hdl: ModuleType = align) -> Claim:
+    """`Align`, floating point: each product and C, cut off at the last bit, with its sign.
+
+    A lane's term and carry are together the product without its lowest four bits, shifted right by eight times
+    the distance, towards zero. Assumes what `Multiply` keeps to: products of magnitudes below 2 ** (window + 4),
+    and no popcount.
+    """
+    claim = Claim()
+    unit = hdl.Align(CONFIG)
+    claim.include(unit)
+    end = WIDTHS.integer_bit + WIDTHS.window
+    floating = is_float(unit.operation)
+    padding = WIDTHS.profile.fraction_bits - 23
+    c_term = Mux(unit.c_distance[5], 0, Cat(Const(0, padding), unit.c_value) >> unit.c_distance[:5])
+    late = claim.past(Cat(floating, c_term), unit.latency, name="c")
+    fits = unit.c_value < 1 << 24
+    claim.assume("c_is_significand", implies(floating, fits))
+    claim.always("c_term", implies(late[0], unit.c_term == late[1:]))
+    product_floating = claim.past(floating, name="product_floating")
+    claim.assume("no_popcount", implies(product_floating, unit.count == 0))
+    for lane in range(LANES):
+        distance = claim.past(unit.distance[lane], name=f"distance{lane}")
+        sign = claim.past(unit.sign[lane], name=f"sign{lane}")
+        product = Value.cast(unit.product[lane])
+        claim.assume(f"product{lane}_fits", implies(product_floating, product[end:] == 0))
+        magnitude = Mux(distance[2], 0, product[WIDTHS.integer_bit : end] >> (distance[:2] << 3))
+        wanted = Signal(signed(WIDTHS.window + 1), name=f"wanted{lane}")
+        claim.module.d.comb += wanted.eq(Mux(sign, -magnitude, magnitude))
+        late_wanted = claim.past(Cat(product_floating, wanted), name=f"term{lane}")
+        term = Value.cast(unit.term[lane]) + unit.carry[lane]
+        same = term[: len(wanted)] == late_wanted[1:]
+        claim.always(f"term{lane}", implies(late_wanted[0], same))
+    return claim
+
+
+def reduced(hdl: ModuleType = reduce) -> Claim:
+    """`Reduce`: the sum of all terms, carries and C, modulo 2 ** total. No assumptions."""
+    claim = Claim()
+    unit = hdl.Reduce(CONFIG)
+    claim.include(unit)
+    # In the order of the tree, since solvers do not know that addition is associative.
+    sums: list[Value] = [Value.cast(term) for term in unit.term]
+    carries = list(unit.carry)
+    while len(sums) > 1:
+        half = len(sums) // 2
+        sums = [sums[index] + sums[index + half] + carries[index] for index in range(half)]
+        carries = carries[half:]
+    total = (sums[0] + unit.c_term + carries[0])[: WIDTHS.total]
+    claim.always("sum", Value.cast(unit.sum)[:] == claim.past(total, unit.latency, name="total"))
+    return claim
+
+
+def normalized(hdl: ModuleType = normalize) -> Claim:
+    """`Normalize`: the magnitude of the sum, shifted left by what the exponent becomes less.
+
+    With the leading bit one, limit + 1 - exponent is the shift; without, the exponent is 0 and the limit the
+    shift. Integers pass. Assumes a limit below 511, so that the exponent fits.
+    """
+    claim = Claim()
+    unit = hdl.Normalize(CONFIG)
+    claim.include(unit)
+    bits = len(unit.value)
+    claim.assume("limit", unit.limit < (1 << len(unit.limit)) - 1)
+    late = claim.past(Cat(unit.integer, unit.limit, unit.sum), unit.latency, name="input")
+    integer, limit = late[0], late[1 : 1 + len(unit.limit)]
+    total = late[1 + len(unit.limit) :].as_signed()
+    magnitude = Mux(total < 0, -total, total)[:bits]
+    normal = unit.value[-1]
+    shift = Signal(10, name="shift")
+    claim.module.d.comb += shift.eq(Mux(normal, limit + 1 - unit.exponent, limit))
+    shifted = Mux(shift < bits, (magnitude << shift[:5])[:bits], 0)
+    fits = Mux(shift < bits, (magnitude << shift[:5])[bits:] == 0, magnitude == 0)
+    claim.always("negative", unit.negative == (total < 0))
+    claim.always("integer", implies(integer, unit.value == total[:bits]))
+    claim.always("value", implies(~integer, (unit.value == shifted) & fits))
+    claim.always("exponent", implies(~integer, (unit.exponent != 0) == normal))
+    claim.always("shift", implies(~integer & normal, unit.exponent <= limit + 1))
+    return claim
+
+
+def rounded(hdl: ModuleType = round) -> Claim:
+    """`Round`: the magnitude truncated to f32, to the nearest f16, or the clamped integer.
+
+    Assumes of `Normalize` that an exponent other than 0 comes with the leading bit, of the rest of the pipeline
+    that there are no infinities or NaN among the operands and that `halve` is low (it is constant in this
+    configuration) and the exponent below 400, or 300 where the result is f16: its products are of f16, and C is
+    below 2 ** 128.
+    """
+    claim = Claim()
+    unit = hdl.Round(CONFIG)
+    claim.include(unit)
+    claim.assume("no_specials", Value.cast(unit.special) == 0)
+    claim.assume("normal", (unit.exponent != 0) == unit.value[-1])
+    claim.assume("exponent", unit.exponent < Mux(unit.operation.result == Result.F32, 400, 300))
+    claim.assume("halve", ~unit.halve)
+    parts = [
+        Value.cast(part) for part in (unit.operation, unit.c_sign, unit.negative, unit.value, unit.exponent)
+    ]
+    late = claim.past(Cat(*parts), unit.latency, name="input")
+    ends = [sum(map(len, parts[:index])) for index in range(len(parts) + 1)]
+    operation, c_sign, negative, value, exponent = (
+        late[start:end] for start, end in zip(ends, ends[1:], strict=False)
+    )
+    operation = Operation(operation)
+    floating = is_float(operation)
+    to_single = operation.result == Result.F32
+    significand, sticky = value[-24:], value[:-24].any()
+    sign = (negative ^ c_sign)[0]
+
+    # f32: zero is positive, what is too large is infinite or, saturated, the largest number.
+    single = Mux(exponent >= 255, F32.infinity, Cat(significand[:23], exponent[:8]))
+    single_zero = significand == 0
+    single_limit = Mux(operation.saturate & (exponent >= 255), F32.infinity - 1, single)
+    single_result = Cat(single_limit[:31], sign & ~single_zero)
+    claim.always("f32", implies(floating & to_single, unit.d == single_result))
+
+    # f16: last place of 13 bits in a normal result, of more in a subnormal one.
+    least = F32.bias - F16.bias + 1
+    dropped = Signal(range(256), name="dropped_bits")
+    claim.module.d.comb += dropped.eq(Mux(exponent < least, 13 + least - exponent, 13))
+    far = dropped > 26
+    kept = Mux(far, 0, significand >> dropped[:5])
+    rest = Mux(far, significand, significand & ((1 << dropped[:5]) - 1)[:26])
+    half = (1 << dropped[:5]) >> 1
+    direct = operation.result == Result.F16
+    beyond = sticky & direct
+    up = ~far & ((rest > half) | (rest == half) & (beyond | kept[0]))
+    packed = Signal(20, name="packed")
+    above_least = Mux(exponent > least, exponent - least, 0)
+    claim.module.d.comb += packed.eq((above_least << 10) + kept + up)
+    infinite = packed >= F16.infinity
+    magnitude = Mux(infinite, Mux(operation.saturate, F16.infinity - 1, F16.infinity), packed)
+    # The sign of zero goes, but not of what was another f32 before.
+    half_sign = sign & Mux(direct, packed != 0, ~single_zero)
+    claim.always("f16", implies(floating & ~to_single, unit.d == Cat(magnitude[:15], half_sign)))
+
+    total = Cat(value[:32], negative).as_signed()
+    clamped = Mux(total > 2**31 - 1, 2**31 - 1, Mux(total < -(2**31), Const(-(2**31), signed(32)), total))
+    integer = Cat(operation.multiplicand == name for name in Multiplicand if name not in FLOATS).any()
+    claim.always("integer", implies(integer, unit.d == Mux(operation.saturate, clamped, total)[:32]))
+    return claim
+
+
+def test_align() -> None:
+    prove("dot_product_align", aligned(), Flushed(align.Align.latency))
+
+
+def test_reduce() -> None:
+    prove("dot_product_reduce", reduced(), Flushed(reduce.Reduce.latency))
+
+
+def test_normalize() -> None:
+    prove("dot_product_normalize", normalized(), Flushed(normalize.Normalize.latency))
+
+
+def test_round() -> None:
+    prove("dot_product_round", rounded(), Flushed(round.Round.latency))
+
+
+def test_faulty_align() -> None:
+    broken = faulty(align, "(magnitude ^ sign.replicate(bits))", "(magnitude ^ sign.replicate(bits - 1))")
+    with pytest.raises(Counterexample, match="broken: .*term"):
+        prove("faulty_dot_product_align", aligned(broken), Flushed(align.Align.latency))
+
+
+def test_faulty_reduce() -> None:
+    broken = faulty(reduce, "carries[half:]", "carries[:half]")
+    with pytest.raises(Counterexample, match="broken: sum"):
+        prove("faulty_dot_product_reduce", reduced(broken), Flushed(reduce.Reduce.latency))
+
+
+def test_faulty_normalize() -> None:
+    broken = faulty(normalize, "ample |= allowed & ~move", "ample |= allowed")
+    with pytest.raises(Counterexample, match="broken: "):
+        prove("faulty_dot_product_normalize", normalized(broken), Flushed(normalize.Normalize.latency))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault", "broken"),
+    [
+        ("guard & (below | kept[0])))[:18]", "guard & below))[:18]", "f16"),
+        ("exponent_1 >= 255", "exponent_1 > 255", "f32"),
+        ("self.negative ^ value[31]", "self.negative ^ value[30]", "integer"),
+    ],
+)
+def test_faulty_round(text: str, fault: str, broken: str) -> None:
+    with pytest.raises(Counterexample, match=f"broken: .*{broken}"):
+        prove("faulty_dot_product_round", rounded(faulty(round, text, fault)), Flushed(round.Round.latency))
