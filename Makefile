@@ -56,6 +56,10 @@ coverage: $(STAMP) ## lines, branches and signal bits of the hardware that the t
 mutation: $(STAMP) ## faults put into the hardware one by one: do the tests notice? Takes about an hour
 	$(BIN)/python -m regression.mutation
 
+.PHONY: formal
+formal: $(STAMP) ## every proof: what holds of the units for all inputs
+	$(BIN)/python -m pytest -n $(JOBS) -m formal --durations=0 formal
+
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
 	$(BIN)/ruff format --check .

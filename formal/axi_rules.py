@@ -20,7 +20,7 @@ def burst_in_page(payload: Any, bytes_a_beat: int) -> Value:
 
 
 def assume_burst(claim: Claim, name: str, stream: Any) -> None:
-    """Assume of bursts of 16-byte beats that they stay in their page, and on offer, and have 128 beats at most."""
+    """Assume of bursts of 16-byte beats that they stay on offer and in their page, with 128 beats at most."""
     claim.assume(f"{name}_in_page", burst_in_page(stream.payload, 16) & (stream.payload.length < 128))
     offer_stays(claim, name, stream, assumed=True)
 
@@ -28,8 +28,8 @@ def assume_burst(claim: Claim, name: str, stream: Any) -> None:
 def read_master(claim: Claim, config: CoreConfig, ar: Any, r: Any) -> Signal:
     """Claim the rules of the read channels, and assume those of the memory behind them.
 
-    Claimed: an address stays until it is taken; its burst stays in its page; no more bursts are under way than
-    configured. Assumed: data come for bursts that were taken, and stay until they are.
+    Claimed: an address stays until it is taken; its burst stays in its page; no more bursts are under way
+    than configured. Assumed: data come for bursts that were taken, and stay until they are.
 
     Returns
     -------

@@ -94,7 +94,7 @@ class Claim:
         """Add a unit; its input ports become free inputs."""
         opened = Opened(component)
         self.module.submodules[name] = opened
-        for path, member, signal in component.signature.flatten(component):
+        for _, member, signal in component.signature.flatten(component):
             if member.flow == In:
                 self.ports.append(Value.cast(signal))
         return opened
@@ -128,7 +128,7 @@ class Claim:
         """
         fragment = opened.inside(memory.split("."))
         if not isinstance(fragment, MemoryInstance):
-            raise LookupError(f"A path must name a memory, but {memory} names none")
+            raise LookupError(f"A path must name a memory, but {memory} names none")  # noqa: TRY004
         shape, depth = fragment._data.shape, fragment._data.depth
         name = memory.replace(".", "_")
         word = Signal(shape, name=f"{name}_word")

@@ -141,7 +141,8 @@ def prove(name: str, claim: Claim, method: Method) -> None:
     Counterexample
         With the last cycles of a trace that breaks the claim.
     """
-    folder = BUILD / name
+    # Tests that run at once keep apart.
+    folder = BUILD / os.environ.get("PYTEST_XDIST_WORKER", "") / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     ports = {port.name: (port, None) for port in claim.ports}
@@ -169,7 +170,7 @@ def _run(program: str, arguments: list[str], folder: Path, log: str, accepted: t
     path = os.pathsep.join((str(_SOLVER), str(Path(sys.executable).parent), os.environ["PATH"]))
     found = shutil.which(program, path=path)
     if found is None:
-        raise FileNotFoundError(f"{program} must be installed for proofs: pip install openwmma[formal]")
+        raise FileNotFoundError(f"{program} must be installed for proofs: pip install openwmma[test,fpga]")
     begin = time.monotonic()
     done = subprocess.run(
         [found, *arguments],

@@ -18,6 +18,8 @@ from hdl.control.host import interface
 from hdl.memory import axi_reads, axi_writes
 from hdl.memory.interface import WriteBeat
 
+pytestmark = [pytest.mark.formal, pytest.mark.long]
+
 BUSES = {bits: CoreConfig(data_bits=bits, address_bits=16, outstanding_reads=3) for bits in (64, 128, 512)}
 """The width of an address and the limit of reads are parameters that only size registers."""
 
@@ -159,5 +161,5 @@ def test_faulty_writes(text: str, fault: str) -> None:
 
 def test_faulty_host() -> None:
     broken = faulty(interface, "with m.If(self.axi.b.ready):", "with m.If(1):")
-    with pytest.raises(Counterexample, match="broken: .*b_stays"):
+    with pytest.raises(Counterexample, match=r"broken: .*b_stays"):
         prove("faulty_axi_lite_host", host(broken), Bounded(6))

@@ -14,9 +14,10 @@ from hdl.config import CoreConfig
 from hdl.memory import burst_generator
 from hdl.memory.interface import STRIDE_BITS
 
+pytestmark = [pytest.mark.formal, pytest.mark.long]
+
 CONFIG = CoreConfig(address_bits=16)
 CHUNK = 16
-PAGE = 4096
 
 
 def bursts(hdl: ModuleType = burst_generator) -> Claim:
@@ -24,28 +25,23 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
 
     Kept beside the unit: the first byte of the line at hand, the lines left, and the byte from which on the
     line is still to be covered. Each burst begins at the beat of that byte and stays in its page; it ends at
-    the end of the line, or at that of the page. `ends` comes with the last one of the last line. So the bursts
-    have all beats of all lines, and no other beat.
+    the end of the line, or at that of the page. `ends` comes with the last one of the last line. So the
+    bursts have all beats of all lines, and no other beat.
 
-    Assumes requests as `lines_layout` says: multiples of 4, lines of 8 to 128 bytes, 16 lines at most, and all
-    of them less than a page, within the addresses. Proven by induction.
+    Assumes requests as `lines_layout` says: multiples of 4, 4 to 32 lines of 8 bytes or more, together not
+    more than 1 KiB. Proven by induction.
     """
     claim = Claim()
     unit = hdl.BurstGenerator(CONFIG)
     inside = claim.include(unit)
     m = claim.module
     request = unit.lines.payload
-    bits = 24
     line_bytes = Mux(
         request.contiguous, 1 << (request.lines_log2 + request.line_log2), 1 << request.line_log2
     )
     claim.assume("sizes", (request.line_log2 >= 3) & (request.lines_log2 >= 2) & (request.lines_log2 <= 5))
-    claim.assume("less_than_a_page", request.lines_log2 + request.line_log2 <= 10)
+    claim.assume("fragment", request.lines_log2 + request.line_log2 <= 10)
     claim.assume("words", (request.address[:2] == 0) & (request.stride[:2] == 0))
-    claim.assume(
-        "whole_beats", implies(request.contiguous & (request.line_log2 == 3), request.lines_log2 > 0)
-    )
-    claim.assume("size_aligned", implies(request.line_log2 == 3, (request.address[2:4] <= 3)))
     offer_stays(claim, "lines", unit.lines, assumed=True)
 
     active = Signal(name="covering")

@@ -1,5 +1,6 @@
 """The dot-product unit, stage by stage: alignment, sum, normalisation and rounding, for every input."""
 
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +16,8 @@ from hdl.dot_product import align, normalize, reduce, round
 from hdl.dot_product.interface import Multiplicand, Operation, Result
 from hdl.dot_product.widths import LANES, Widths
 
+pytestmark = pytest.mark.formal
+
 CONFIG = PRESETS["small"].dot_product
 WIDTHS = Widths(CONFIG)
 FLOATS = (Multiplicand.F16, Multiplicand.BF16, Multiplicand.TF32)
@@ -29,9 +32,9 @@ def is_float(operation: Any) -> Value:
 def aligned(hdl: ModuleType = align) -> Claim:
     """`Align`, floating point: each product and C, cut off at the last bit, with its sign.
 
-    A lane's term and carry are together the product without its lowest four bits, shifted right by eight times
-    the distance, towards zero. Assumes what `Multiply` keeps to: products of magnitudes below 2 ** (window + 4),
-    and no popcount.
+    A lane's term and carry are together the product without its lowest four bits, shifted right by eight
+    times the distance, towards zero. Assumes what `Multiply` keeps to: products of magnitudes below
+    2 ** (window + 4), and no popcount; and that C is a significand of 24 bits.
     """
     claim = Claim()
     unit = hdl.Align(CONFIG)
@@ -109,10 +112,11 @@ def normalized(hdl: ModuleType = normalize) -> Claim:
 def rounded(hdl: ModuleType = round) -> Claim:
     """`Round`: the magnitude truncated to f32, to the nearest f16, or the clamped integer.
 
-    Assumes of `Normalize` that an exponent other than 0 comes with the leading bit, of the rest of the pipeline
-    that there are no infinities or NaN among the operands and that `halve` is low (it is constant in this
-    configuration) and the exponent below 400, or 300 where the result is f16: its products are of f16, and C is
-    below 2 ** 128.
+    Assumes of `Normalize` that an exponent other than 0 comes with the leading bit; that there are no
+    infinities or NaN among the operands; and that the exponent is below 400, or 300 where the result is f16:
+    its products are of f16, and C is below 2 ** 128. Where the sum's highest bit lies one place below that of
+    the smallest normal f32 (`halve`), the result is f32 and the exponent 0: Emax is the least, so C is zero,
+    and sixteen products of bf16 stay below 64 * 2 ** Emax, the weight of that bit.
     """
     claim = Claim()
     unit = hdl.Round(CONFIG)
@@ -120,19 +124,18 @@ def rounded(hdl: ModuleType = round) -> Claim:
     claim.assume("no_specials", Value.cast(unit.special) == 0)
     claim.assume("normal", (unit.exponent != 0) == unit.value[-1])
     claim.assume("exponent", unit.exponent < Mux(unit.operation.result == Result.F32, 400, 300))
-    claim.assume("halve", ~unit.halve)
+    claim.assume("halve", implies(unit.halve, (unit.exponent == 0) & (unit.operation.result == Result.F32)))
     parts = [
-        Value.cast(part) for part in (unit.operation, unit.c_sign, unit.negative, unit.value, unit.exponent)
+        Value.cast(part)
+        for part in (unit.operation, unit.c_sign, unit.negative, unit.halve, unit.value, unit.exponent)
     ]
     late = claim.past(Cat(*parts), unit.latency, name="input")
     ends = [sum(map(len, parts[:index])) for index in range(len(parts) + 1)]
-    operation, c_sign, negative, value, exponent = (
-        late[start:end] for start, end in zip(ends, ends[1:], strict=False)
-    )
+    operation, c_sign, negative, halve, value, exponent = (late[start:end] for start, end in pairwise(ends))
     operation = Operation(operation)
     floating = is_float(operation)
     to_single = operation.result == Result.F32
-    significand, sticky = value[-24:], value[:-24].any()
+    significand, sticky = Mux(halve, value[-24:] >> 1, value[-24:]), value[:-24].any()
     sign = (negative ^ c_sign)[0]
 
     # f32: zero is positive, what is too large is infinite or, saturated, the largest number.
@@ -173,6 +176,7 @@ def test_align() -> None:
     prove("dot_product_align", aligned(), Flushed(align.Align.latency))
 
 
+@pytest.mark.long
 def test_reduce() -> None:
     prove("dot_product_reduce", reduced(), Flushed(reduce.Reduce.latency))
 
@@ -187,7 +191,7 @@ def test_round() -> None:
 
 def test_faulty_align() -> None:
     broken = faulty(align, "(magnitude ^ sign.replicate(bits))", "(magnitude ^ sign.replicate(bits - 1))")
-    with pytest.raises(Counterexample, match="broken: .*term"):
+    with pytest.raises(Counterexample, match=r"broken: .*term"):
         prove("faulty_dot_product_align", aligned(broken), Flushed(align.Align.latency))
 
 
@@ -212,5 +216,5 @@ def test_faulty_normalize() -> None:
     ],
 )
 def test_faulty_round(text: str, fault: str, broken: str) -> None:
-    with pytest.raises(Counterexample, match=f"broken: .*{broken}"):
+    with pytest.raises(Counterexample, match=rf"broken: .*{broken}"):
         prove("faulty_dot_product_round", rounded(faulty(round, text, fault)), Flushed(round.Round.latency))

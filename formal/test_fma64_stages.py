@@ -13,6 +13,8 @@ from hdl.fma64.decode import Signs
 from hdl.fma64.interface import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, SPLIT, WINDOW, WINDOW_STEP
 
+pytestmark = pytest.mark.formal
+
 ONES = 114
 """Bits of a number's continuation below the window that a shift may bring into it, and two more."""
 
@@ -95,8 +97,8 @@ def rounded(hdl: ModuleType = round) -> Claim:
     """`Round`: the exact magnitude to the nearest, or to the side that the mode asks for.
 
     The magnitude is significand and guard bit, and one unit of the guard bit more where a positive difference
-    continues with ones for ever; `rest` says that something lies beyond. Assumes a finite result, the exponent
-    at least 1, and that only a difference is negative. Infinite and NaN results are not spoken of.
+    continues with ones for ever; `rest` says that something lies beyond. Assumes a finite result, the
+    exponent at least 1, and that only a difference is negative. Infinite and NaN results are not spoken of.
     """
     claim = Claim()
     unit = hdl.Round()

@@ -3,10 +3,10 @@
 A solver cannot compare sums of sixteen products as a whole, so this is done in parts.
 
 1. Each multiplier receives the factors that it should (`factors`), and multiplies them (`products`).
-2. The product of these factors contains the wanted one: ``a * (b << 4)`` is ``(a * b) << 4``, and all products
-   of pairs of nibbles are counted through (`test_nibbles_share_a_multiplier`).
-3. The unit from operands to result, with the multipliers replaced by others that are cheap to reason about and
-   reach every value a product can have (`whole`), adds, clamps and passes on what it should.
+2. The product of these factors contains the wanted one: ``a * (b << 4)`` is ``(a * b) << 4``, and all
+   products of pairs of nibbles are counted through (`test_nibbles_share_a_multiplier`).
+3. The unit from operands to result, with the multipliers replaced by others that are cheap to reason about
+   and reach every value a product can have (`whole`), adds, clamps and passes on what it should.
 
 The third part says that the result is the clamped sum of C and sixteen numbers, each a function of the
 operands of its lane which the multiplier alone computes. The first two say which function that is.
@@ -28,6 +28,8 @@ from hdl.dot_product import arithmetic, integers, multiply, popcount
 from hdl.dot_product.interface import Multiplicand, Operation
 from hdl.dot_product.widths import LANES
 from hdl.dot_product.words import PLACE
+
+pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = PRESETS["small"].dot_product
 FACTOR = 18
@@ -90,8 +92,9 @@ def products() -> Claim:
 class CheapMultiply(multiply.Multiply):
     """`Multiply` with a product of every possible value that takes no multiplier.
 
-    Of bytes: their 16 bits and a sign, as a number, times 16. Of nibbles: the middle field is any number of 10
-    bits, to which one is to be added where the field below is negative, and the fields around it are anything.
+    Of bytes: their 16 bits and a sign, as a number, times 16. Of nibbles: the middle field is any number of
+    10 bits, to which one is to be added where the field below is negative, and the fields around it are
+    anything.
     """
 
     def elaborate(self, platform: object) -> Module:
@@ -150,8 +153,8 @@ def cheap_count(a: Value, b: Value, bitwise_and: Value) -> Value:
 def whole(name: str, hdl: ModuleType = arithmetic) -> Claim:
     """`Arithmetic` of every format: the sum of C and of all lanes, clamped if that is asked for.
 
-    The multipliers and the popcount are replaced by cheap functions of the same operands. Each operation is of
-    the format `name`; those before and behind it in the pipeline are of any.
+    The multipliers and the popcount are replaced by cheap functions of the same operands. Each operation is
+    of the format `name`; those before and behind it in the pipeline are of any.
     """
     claim = Claim()
     with (

@@ -12,6 +12,8 @@ from formal.streams import keeps_order, offer_stays, transferred
 from hdl import elastic, stream_buffer
 from hdl.dot_product import result_buffer
 
+pytestmark = pytest.mark.formal
+
 WIDTH = 8
 """Of a payload. Queues move payloads and look at none of their bits, so each bit goes the way of these."""
 
@@ -55,7 +57,7 @@ def credit_queue(depth: int, hdl: ModuleType = elastic) -> Claim:
 def buffer(hdl: ModuleType = stream_buffer) -> Claim:
     """`StreamBuffer`: order, and neither `input.ready` nor `output.valid` depends on the other side.
 
-    No assumptions. Proven by induction: the watched entry is in one of the two places, by what is ahead of it.
+    No assumptions. Proven by induction: the watched entry is in one of the two places, by what is ahead.
     """
     claim = Claim()
     buffer = hdl.StreamBuffer(unsigned(WIDTH))

@@ -13,9 +13,16 @@ from hdl.config import CoreConfig
 from hdl.control import scoreboard
 from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Unit, span_layout
 
+pytestmark = [pytest.mark.formal, pytest.mark.long]
+
 CONFIG = CoreConfig(double_units=1, address_bits=16)
 READS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.DOUBLE: 3, Unit.MOVE: 1}
 """Operands a unit reads."""
+
+
+def _is(signal: Any, unit: Unit) -> Value:
+    # By its number: a faulty scoreboard has an enumeration of its own.
+    return Value.cast(signal) == unit.value
 
 
 def ranges_meet(one: Any, other: Any) -> Value:
@@ -49,7 +56,7 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     footprint = Signal(Footprint, name="watched_footprint")
     span = Signal(span_layout(CONFIG), name="watched_span")
     tag = Signal(TAG_BITS, name="watched_tag")
-    starts = board.allocate & (board.unit == unit)
+    starts = board.allocate & (_is(board.unit, unit))
     done, fetched = board.done[unit.value], board.fetched[unit.value]
     with m.If(watched & done):
         m.d.sync += [ahead.eq(ahead - 1), watched.eq(ahead != 0)]
@@ -66,7 +73,7 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
             tag.eq(board.tag),
         ]
 
-    other = board.unit != unit
+    other = ~_is(board.unit, unit)
     conflicts = (
         []
         if unit is Unit.STORE
@@ -79,7 +86,7 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     conflict = Cat(*conflicts).any()
     bytes_meet = (span.first <= board.span.last) & (board.span.first <= span.last)
     against = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(unit)
-    span_conflict = bytes_meet & (board.unit == against) if against else Const(0)
+    span_conflict = bytes_meet & _is(board.unit, against) if against else Const(0)
     count = sum((ring[0] for ring in rings.values()), Const(0))
     claim.always("registers_held", implies(watched & conflict, board.conflict))
     claim.always("bytes_held", implies(watched & span_conflict, board.span_conflict))
@@ -88,7 +95,7 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     claim.always("bytes_free", implies(alone, board.span_conflict == span_conflict))
     claim.always("idle", board.idle == (count == 0))
     claim.always("idle_is_free", implies(board.idle, ~board.conflict & ~board.span_conflict))
-    claim.always("full", implies(board.unit == unit, board.full == (under_way == SLOTS[unit])))
+    claim.always("full", implies(_is(board.unit, unit), board.full == (under_way == SLOTS[unit])))
     if unit in (Unit.LOAD, Unit.STORE):
         oldest_tag = getattr(board, f"{unit.name.lower()}_tag")
         claim.always("tag", implies(watched & (ahead == 0), oldest_tag == tag))
@@ -122,7 +129,7 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
 def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Signal]:
     """Count a unit's commands under way, and those that have not fetched; say which slots they have."""
     name, slots = unit.name.lower(), SLOTS[unit]
-    starts = board.allocate & (board.unit == unit)
+    starts = board.allocate & (_is(board.unit, unit))
     done, fetched = board.done[unit.value], board.fetched[unit.value]
     under_way = claim.counter(f"{name}_under_way", slots, more=starts, fewer=done)
     unread = claim.counter(f"{name}_not_fetched", slots, more=starts, fewer=fetched)

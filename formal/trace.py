@@ -69,13 +69,18 @@ def _read(trace: Path) -> tuple[dict[str, str], dict[str, list[int]]]:
                     for code, value in current.items():
                         values.setdefault(code, []).append(value)
                 time = token.time_change
-            elif token.kind in (TokenKind.CHANGE_SCALAR, TokenKind.CHANGE_VECTOR):
-                change = token.data
-                # The solver gives every bit a value, so none is unknown.
-                current[change.id_code] = int(change.value)
+            elif token.kind is TokenKind.CHANGE_SCALAR:
+                current[token.scalar_change.id_code] = _number(token.scalar_change.value)
+            elif token.kind is TokenKind.CHANGE_VECTOR:
+                current[token.vector_change.id_code] = _number(token.vector_change.value)
     outermost = {path: code for path, code in names.items() if path.partition(".")[2] not in names}
     return outermost, values
 
 
 def _by_depth(item: tuple[str, str]) -> tuple[int, str]:
     return item[0].count("."), item[0]
+
+
+def _number(value: int | str) -> int:
+    """A value of the solver, which knows no bits that are neither 0 nor 1."""
+    return int(value)
