@@ -40,6 +40,8 @@ class Opened(Elaboratable):
     def signal(self, path: str) -> Signal:
         """The signal that is assigned in the unit, or in one inside it, under a name.
 
+        Ports of the units inside of that one are not looked at.
+
         Parameters
         ----------
         path : str
@@ -51,7 +53,10 @@ class Opened(Elaboratable):
             If there is none, or more than one.
         """
         *units, wanted = path.split(".")
-        found = {id(signal): signal for signal in _assigned(self.inside(units)) if signal.name == wanted}
+        fragment = self.inside(units)
+        ports = {id(port) for part, *_ in fragment.subfragments for port in _ports(part)}
+        named = [signal for signal in _assigned(fragment) if signal.name == wanted]
+        found = {id(signal): signal for signal in named if id(signal) not in ports}
         if len(found) != 1:
             raise LookupError(f"A path must name one signal, but {path} names {len(found)}")
         return next(iter(found.values()))
@@ -173,6 +178,13 @@ def _assigned(fragment: Fragment) -> Iterator[Signal]:
     for statements in fragment.statements.values():
         for statement in statements:
             yield from statement._lhs_signals()
+
+
+def _ports(fragment: Fragment) -> Iterator[Signal]:
+    for origin in fragment.origins or ():
+        if isinstance(origin, wiring.Component):
+            for _, _, port in origin.signature.flatten(origin):
+                yield Value.cast(port)
 
 
 def implies(condition: ValueLike, consequence: ValueLike) -> Value:

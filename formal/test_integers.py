@@ -24,7 +24,7 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
 from hdl.config import PRESETS
-from hdl.dot_product import arithmetic, integers, multiply, popcount
+from hdl.dot_product import align, arithmetic, integers, multiply, popcount
 from hdl.dot_product.interface import Multiplicand, Operation
 from hdl.dot_product.widths import LANES
 from hdl.dot_product.words import PLACE
@@ -227,6 +227,16 @@ def test_faulty_factors() -> None:
     broken = faulty(integers, "for _ in range(3):", "for _ in range(2):")
     with (
         mock.patch.object(multiply, "integer_factors", broken.integer_factors),
-        pytest.raises(Counterexample, match="nibbles_"),
+        pytest.raises(Counterexample, match=r"broken: (bytes|nibbles)_"),
     ):
         prove("faulty_integer_factors", factors(), Flushed(_TO_FACTORS))
+
+
+def test_faulty_whole() -> None:
+    """A field of nibbles that is cut off one bit too low."""
+    broken = faulty(align, "_FIELD = 11", "_FIELD = 8")
+    with (
+        mock.patch.object(arithmetic, "Align", broken.Align),
+        pytest.raises(Counterexample, match="broken: sum"),
+    ):
+        prove("faulty_integer_whole", whole("i4"), Flushed(arithmetic.Arithmetic.latency))

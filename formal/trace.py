@@ -48,7 +48,10 @@ def last_cycles(trace: Path, cycles: int) -> str:
 
 
 def _read(trace: Path) -> tuple[dict[str, str], dict[str, list[int]]]:
-    """The code of each path, and its values in each cycle; of a port, only the outermost path."""
+    """The code of each path, and its values in each cycle.
+
+    Of a port only the outermost path is given, of a structure none of the fields.
+    """
     names: dict[str, str] = {}
     values: dict[str, list[int]] = {}
     current: dict[str, int] = {}
@@ -73,8 +76,12 @@ def _read(trace: Path) -> tuple[dict[str, str], dict[str, list[int]]]:
                 current[token.scalar_change.id_code] = _number(token.scalar_change.value)
             elif token.kind is TokenKind.CHANGE_VECTOR:
                 current[token.vector_change.id_code] = _number(token.vector_change.value)
-    outermost = {path: code for path, code in names.items() if path.partition(".")[2] not in names}
-    return outermost, values
+    shown = {
+        path: code
+        for path, code in names.items()
+        if path.partition(".")[2] not in names and path.rpartition(".")[0] not in names
+    }
+    return shown, values
 
 
 def _by_depth(item: tuple[str, str]) -> tuple[int, str]:

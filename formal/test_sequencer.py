@@ -1,0 +1,161 @@
+"""The sequencer: what it starts it has asked for, once, and it starts what nothing holds back."""
+
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import pytest
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import data
+from amaranth.lib.wiring import Out
+
+from formal.claims import Claim, implies
+from formal.faults import faulty
+from formal.runner import Bounded, Counterexample, Induction, prove
+from formal.streams import offer_stays, transferred
+from hdl.config import PRESETS
+from hdl.control import sequencer
+from hdl.control.decoder import Decoded, Decoder
+from hdl.control.scoreboard import Scoreboard, Unit
+from hdl.memory.interface import CAUSE_BITS
+
+pytestmark = [pytest.mark.formal, pytest.mark.long]
+
+CONFIG = PRESETS["small"]
+OPERANDS = 4
+
+
+def unknown(component: Any) -> Any:
+    """A component with the same ports whose outputs are anything in any cycle."""
+
+    class Unknown(component):
+        def elaborate(self, platform: object) -> Module:
+            m = Module()
+            for _, member, signal in self.signature.flatten(self):
+                if member.flow == Out:
+                    value = Value.cast(signal)
+                    m.d.comb += value.eq(AnySeq(len(value)))
+            return m
+
+    return Unknown
+
+
+def dispatched(hdl: ModuleType = sequencer) -> Claim:
+    """`Sequencer`: each command goes to its unit once, after each operand had an answer of no conflict.
+
+    Between the moment when it is taken from the queue and its start no other command is started, and the
+    bytes of memory were free too. A request stays on offer; only one unit has one. While the scoreboard sees
+    no conflict, the unit has a free slot and takes what it is offered, and no memory has failed, a command is
+    started in the fifth cycle after its first question at the latest.
+
+    The decoder and the scoreboard give any answers in any cycle; what the scoreboard's mean is proven in
+    `formal.test_scoreboard`. Assumes that commands stay on offer. Proven by induction.
+    """
+    claim = Claim()
+    boards: list[Any] = []
+
+    def board(config: Any) -> Any:
+        boards.append(unknown(Scoreboard)(config))
+        return boards[0]
+
+    with mock.patch.object(hdl, "Decoder", unknown(Decoder)), mock.patch.object(hdl, "Scoreboard", board):
+        unit = hdl.Sequencer(CONFIG)
+        inside = claim.include(unit)
+    m = claim.module
+    scoreboard = boards[0]
+    offer_stays(claim, "commands", unit.commands, assumed=True)
+    requests = {
+        Unit.LOAD: unit.load,
+        Unit.STORE: unit.store,
+        Unit.TILE: unit.tile,
+        Unit.DOUBLE: unit.double,
+        Unit.MOVE: unit.move,
+    }
+    decoded = data.View(data.Layout.cast(Decoded), Value.cast(inside.signal("decoded")))
+    state = inside.signal("state")
+    started = Signal(name="a_unit_takes")
+    m.d.comb += started.eq(Cat(transferred(request) for request in requests.values()).any())
+    pending = Signal(name="command_pending")
+    with m.If(transferred(unit.commands)):
+        m.d.sync += pending.eq(1)
+    with m.Elif(started | (state == hdl._State.STOP.value)):
+        m.d.sync += pending.eq(0)
+    claim.always("starts_what_came", implies(started, pending & ~transferred(unit.commands)))
+    claim.always("allocates_what_starts", scoreboard.allocate == started)
+    offered = Cat(request.valid for request in requests.values())
+    claim.always("one_unit", (offered & (offered - 1)[: len(offered)]) == 0)
+
+    operands = [*(decoded.footprint.reads[index] for index in range(OPERANDS - 1)), decoded.footprint.write]
+    asking = state == hdl._State.OPERANDS.value
+    answered = Signal(OPERANDS, name="answered")
+    bytes_free = Signal(name="bytes_free")
+    for index, operand in enumerate(operands):
+        asked = (
+            asking
+            & (Value.cast(scoreboard.operand) == Value.cast(operand))
+            & (scoreboard.is_write == (index == OPERANDS - 1))
+        )
+        with m.If(asked & ~scoreboard.conflict):
+            m.d.sync += answered[index].eq(1)
+    with m.If(asking & ~scoreboard.span_conflict):
+        m.d.sync += bytes_free.eq(1)
+    with m.If(started | (state == hdl._State.IDLE.value)):
+        m.d.sync += [answered.eq(0), bytes_free.eq(0)]
+    claim.always("asked_for_all", implies(started, answered.all()))
+    claim.always("asked_for_bytes", implies(started, bytes_free))
+    for which, request in requests.items():
+        claim.always(
+            f"{which.name.lower()}_is_meant", implies(request.valid, Value.cast(decoded.unit) == which.value)
+        )
+        offer_stays(claim, which.name.lower(), request)
+
+    operand = inside.signal("operand")
+    dispatching = state == hdl._State.DISPATCH.value
+    asked_so_far = Cat((operand > index) | dispatching for index in range(OPERANDS))
+    claim.always("answers_so_far", implies(asking | dispatching, (answered & asked_so_far) == asked_so_far))
+    for index, wanted in enumerate(operands):
+        right = Value.cast(inside.signal("asked")) == Value.cast(wanted)
+        claim.always(f"asks_{index}", implies(asking & (operand == index), right))
+    before = Cat(state == hdl._State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
+    claim.always("begins_with_first", implies(before, operand == 0))
+    checking = state == hdl._State.CHECK.value
+    first = Value.cast(inside.signal("asked")) == Value.cast(operands[0])
+    claim.always("first_is_ready", implies(checking, first))
+    claim.always("bytes_so_far", implies(dispatching, bytes_free))
+
+    failed = Value.cast(inside.signal("oldest"))[:CAUSE_BITS] != 0
+    obstacle = scoreboard.conflict | scoreboard.span_conflict | scoreboard.full | unit.serial | failed
+    obstacle |= ~Cat(request.ready for request in requests.values()).all()
+    clear_for = Signal(3, name="clear_for")
+    at_work = asking | dispatching
+    m.d.sync += clear_for.eq(0)
+    with m.If(at_work & ~obstacle & ~started):
+        m.d.sync += clear_for.eq(clear_for + 1)
+    known = Cat(decoded.unit.as_value() == which.value for which in requests).any()
+    claim.assume("a_known_unit", known)
+    claim.always("started_in_time", clear_for <= OPERANDS)
+    claim.always("clear_while_asking", implies(asking, clear_for <= operand))
+    stopping = state == hdl._State.STOP.value
+    in_work = (state != hdl._State.IDLE.value) & (state <= hdl._State.DISPATCH.value)
+    claim.always("pending_in_work", implies(~stopping, pending == in_work))
+    claim.always("offered_while_dispatching", implies(inside.signal("offered"), dispatching))
+    return claim
+
+
+def test_dispatched() -> None:
+    prove("sequencer", dispatched(), Induction(2))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("with m.If(~self.stall_registers & ~self.stall_memory):", "with m.If(~self.stall_memory):"),
+        ("stall_memory.eq(~scoreboard.conflict & last & scoreboard.span_conflict)", "stall_memory.eq(0)"),
+        ("m.d.sync += offered.eq(allowed & ~started)", "m.d.sync += offered.eq(0)"),
+        ("asked.eq(Array(operands)[operand + 1])", "asked.eq(Array(operands)[operand])"),
+    ],
+)
+def test_faulty(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="after reset"):
+        prove("faulty_sequencer", dispatched(faulty(sequencer, text, fault)), Bounded(11))
