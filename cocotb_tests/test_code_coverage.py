@@ -142,7 +142,7 @@ def test_report(counts: Counter[Point], tmp_path: Path) -> None:
     )
     kept, excluded = apply_exclusions(counts, [toggles, idle, branch], PROJECT)
     assert (excluded[idle], excluded[branch]) == (0, 1)
-    report = CoverageReport(counts=kept, excluded=excluded)
+    report = CoverageReport(counts=kept, excluded=excluded, unseen=["hdl/other.py"])
     assert report.share("line") == 5 / 6
     assert report.share("branch") == 2 / 3
     line, choice = place_of("m.d.comb += chosen.eq(7)").line, place_of(CHOICE).line
@@ -153,6 +153,7 @@ def test_report(counts: Counter[Point], tmp_path: Path) -> None:
         "an exclusion must exclude something; line * in hdl/core.py does not",
     ]
     assert f"| {FILE} | 5 of 6 | 83.3% | 2 of 3 | 66.7% |  |  |" in report.page()
+    assert "## Not simulated\n\n- hdl/other.py\n" in report.page()
 
 
 @pytest.mark.parametrize(

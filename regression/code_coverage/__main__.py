@@ -44,15 +44,30 @@ def main() -> int:
         {point: count for point, count in counts.items() if point.place.file.startswith(HARDWARE)}
     )
     kept, excluded = apply_exclusions(counts, read_exclusions(EXCLUSIONS), PROJECT)
-    report = CoverageReport(counts=kept, excluded=excluded)
+    seen = {point.place.file for point in counts}
+    report = CoverageReport(
+        counts=kept, excluded=excluded, unseen=[file for file in _hardware_files() if file not in seen]
+    )
     page = options.out / "coverage.md"
     page.write_text(report.page())
     console = Console()
     console.print(report.table())
-    console.print(f"holes: {len(report.holes())}, listed in {page}", highlight=False)
+    console.print(
+        f"holes: {len(report.holes())}, files not simulated: {len(report.unseen)}, listed in {page}",
+        highlight=False,
+    )
     for failure in report.failures:
         print(failure, file=sys.stderr)
     return 1 if report.failures else 0
+
+
+def _hardware_files() -> list[str]:
+    """The sources of units, as against those of layouts and constants."""
+    return [
+        path.relative_to(PROJECT).as_posix()
+        for path in sorted((PROJECT / HARDWARE).rglob("*.py"))
+        if "def elaborate(" in path.read_text()
+    ]
 
 
 if __name__ == "__main__":

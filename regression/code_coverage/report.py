@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -28,10 +28,13 @@ class CoverageReport:
     counts : Counter of Point
     excluded : Counter of Exclusion
         How many points each has left out.
+    unseen : sequence of str
+        Files with hardware of which no run has had a point.
     """
 
     counts: Counter[Point]
     excluded: Counter[Exclusion]
+    unseen: Sequence[str] = ()
 
     def share(self, kind: Kind) -> float:
         """The share of a kind that was reached; 1 of nothing."""
@@ -69,6 +72,8 @@ class CoverageReport:
         lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in self._rows()]
         lines += ["", "## Not reached", ""]
         lines += self.holes() or ["Nothing."]
+        lines += ["", "## Not simulated", ""]
+        lines += [f"- {file}" for file in self.unseen] or ["Nothing."]
         lines += [
             "",
             "## Excluded",

@@ -106,7 +106,7 @@ def _lockstep(program: Program, core: Core) -> str | None:
     try:
         for command in program.commands:
             machine.execute(command)
-        machine.compare_shared()
+        machine.compare_memory()
     except Mismatch as mismatch:
         return str(mismatch)
     except Fault as fault:
