@@ -12,8 +12,9 @@ element that is ever transposed: where no 8-bit format is built there are eight 
 from typing import Any, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib.memory import Memory, ReadPort, WritePort
+from amaranth.lib.memory import ReadPort, WritePort
 
+from hdl.collision_free_memory import collision_free_memory
 from hdl.config import CoreConfig
 from hdl.memory.bank_places import bank_places
 from hdl.memory.geometry import (
@@ -114,7 +115,7 @@ class BankMapping:
         """Add the banks to a module; return the ports of each."""
         ports = []
         for bank in range(self.banks):
-            memory = Memory(shape=unsigned(8 * self.bank_bytes), depth=BUFFERS << ADDRESS_BITS, init=[])
+            memory = collision_free_memory(unsigned(8 * self.bank_bytes), BUFFERS << ADDRESS_BITS)
             m.submodules[f"bank_{bank}"] = memory
             ports.append((memory.write_port(), memory.read_port()))
         return ports

@@ -2,9 +2,9 @@
 
 from amaranth.hdl import Module, unsigned
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 
+from hdl.collision_free_memory import collision_free_memory
 from hdl.config import QUADS, CoreConfig
 from hdl.registers.ports import (
     LANE_BITS,
@@ -25,8 +25,9 @@ class RegisterFile(wiring.Component):
     word as there are dot-product units one read port and one write port are half busy when all units are, and
     the other half is left for loads and stores. Block RAM is wide anyway: more ports would cost copies.
 
-    Throughput one word read and one written per cycle, by whoever is given the port; latency one cycle. A
-    word read in the cycle in which it is written comes back as it was before.
+    Throughput one word read and one written per cycle, by whoever is given the port; latency one cycle. What
+    is read of a word in the cycle in which it is written is not defined: the scoreboard keeps commands apart
+    that would do so, and the host is refused registers while the core works.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ class RegisterFile(wiring.Component):
         m = Module()
         config = self._config
         words = config.registers * QUADS // config.word_quads
-        m.submodules.memory = memory = Memory(shape=unsigned(word_bits(config)), depth=words, init=[])
+        m.submodules.memory = memory = collision_free_memory(unsigned(word_bits(config)), words)
         write_port = memory.write_port(granularity=LANE_BITS)
         read_port = memory.read_port()
         m.d.comb += [

@@ -5,6 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.collision_free_memory import collision_free_memory
 from hdl.config import QUADS, CoreConfig
 from hdl.multiply.double.request import DoubleRequest
 from hdl.multiply.double.steps import BUFFERS, PAIRS, Steps
@@ -132,9 +133,9 @@ class DoubleFetch(wiring.Component):
         half, pair, is_c = index[group_bits : group_bits + 3]
         halves = data.ArrayLayout(unsigned(word_bits(config)), 2)
         rows = BUFFERS << group_bits
-        m.submodules.a_memory = a_memory = Memory(shape=halves, depth=rows, init=[])
-        m.submodules.b_memory = b_memory = Memory(shape=halves, depth=rows, init=[])
-        m.submodules.c_memory = c_memory = Memory(shape=halves, depth=PAIRS * rows, init=[])
+        m.submodules.a_memory = a_memory = collision_free_memory(halves, rows)
+        m.submodules.b_memory = b_memory = collision_free_memory(halves, rows)
+        m.submodules.c_memory = c_memory = collision_free_memory(halves, PAIRS * rows)
         for memory, chosen, place in (
             (a_memory, ~is_c & ~pair, Cat(group, filled)),
             (b_memory, ~is_c & pair, Cat(group, filled)),

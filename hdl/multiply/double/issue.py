@@ -2,9 +2,9 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.collision_free_memory import collision_free_memory
 from hdl.config import CoreConfig
 from hdl.fma64.interface import FusedMultiplyAdd64Operands
 from hdl.multiply.double.fetch import ROW_BITS
@@ -104,7 +104,7 @@ class DoubleIssue(wiring.Component):
         offered, taken = [], []
         for unit in range(steps.units):
             operands = getattr(self, f"operands_{unit}")
-            carry_memory = Memory(shape=unsigned(64), depth=steps.count, init=[])
+            carry_memory = collision_free_memory(unsigned(64), steps.count)
             m.submodules[f"carry_memory_{unit}"] = carry_memory
             write, read = carry_memory.write_port(), carry_memory.read_port()
             m.d.comb += [

@@ -2,9 +2,9 @@
 
 from amaranth.hdl import Cat, Module, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.collision_free_memory import collision_free_memory
 from hdl.config import CoreConfig
 from hdl.multiply.tile.geometry import BLOCKS, Steps, fields
 from hdl.registers.ports import LANE_BITS, word_bits
@@ -152,7 +152,7 @@ class RowMemories(wiring.Component):
                 read_address=Cat(read.c, read.buffer),
             )
         if has_chains(self._config):
-            m.submodules.carry_memory = memory = Memory(shape=len(self.carry), depth=1 << steps.bits, init=[])
+            m.submodules.carry_memory = memory = collision_free_memory(len(self.carry), 1 << steps.bits)
             write_port, read_port = memory.write_port(), memory.read_port()
             m.d.comb += [
                 write_port.en.eq(self.carry_enable),
@@ -174,7 +174,7 @@ class RowMemories(wiring.Component):
         write_address: Value,
         read_address: Value,
     ) -> None:
-        memory = Memory(shape=len(self.write_data), depth=depth, init=[])
+        memory = collision_free_memory(len(self.write_data), depth)
         m.submodules[f"{name}_memory"] = memory
         write_port, read_port = memory.write_port(), memory.read_port()
         m.d.comb += [

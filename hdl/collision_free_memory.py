@@ -1,0 +1,25 @@
+"""Memories whose users keep reading and writing apart."""
+
+from amaranth.hdl import ShapeLike
+from amaranth.lib.memory import Memory
+
+__all__ = ["collision_free_memory"]
+
+
+def collision_free_memory(shape: ShapeLike, depth: int) -> Memory:
+    """Make a memory from which nobody uses what is read where something is written in the same cycle.
+
+    Block RAM with a port for each has no defined result then. A `Memory` has one, the old content, for which
+    synthesis adds a register for what is written, a comparator of the addresses and a multiplexer behind the
+    block RAM, the start of many a critical path. The attribute ``no_rw_check`` of yosys says that nobody
+    needs it. Simulated, such a memory is like any other; `tests/sim/test_sim_collisions.py` runs the core
+    with memories that answer a collision with arbitrary bits.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Of a row.
+    depth : int
+        Rows.
+    """
+    return Memory(shape=shape, depth=depth, init=[], attrs={"no_rw_check": 1})
