@@ -88,8 +88,7 @@ def to_verilog(text: str, *, sources: bool = False) -> str:
     )
     yosys = find_yosys(lambda version: version >= _LEAST_YOSYS)
     # Its one warning says that not every process can be written as Verilog; Amaranth makes none of those.
-    verilog = str(yosys.run(["-q", "-"], script, ignore_warnings=True))
-    return verilog if sources else merge_modules(verilog)
+    return merge_modules(str(yosys.run(["-q", "-"], script, ignore_warnings=True)))
 
 
 def merge_modules(text: str) -> str:
