@@ -49,8 +49,8 @@ def run(
 ) -> None:
     """Run directed and random programs until every bin has been seen, and report.
 
-    Random programs are steered: every other round has only multiplies of the type that most of the missing
-    bins name. The exit code is 1 where a bin was not seen, or where core and golden model differ.
+    Random programs are steered: every other round has only multiplies of one of the types that the missing
+    bins name, in turn. The exit code is 1 where a bin was not seen, or where core and golden model differ.
     """
     for old in out.glob("*.json"):
         old.unlink()
@@ -141,17 +141,17 @@ def _random(seen: Seen, preset: str, seed: int, jobs: int, limit: int) -> Seen:
         _told(f"{done} random programs, {seconds:.0f} s: {len(holes)} bins are missing{named}")
         if not holes:
             break
-        type = _type_of(holes) if type is None else None
+        missing = _types_in(holes)
+        type = missing[done // (2 * _ROUND) % len(missing)] if type is None and missing else None
     for stream in streams.values():
         stream.close()
     return found
 
 
-def _type_of(holes: Sequence[str]) -> str | None:
-    """The type of A that most of the holes name; None where they name none."""
+def _types_in(holes: Sequence[str]) -> list[str]:
+    """The types of multiplicands that the holes name."""
     types = dict.fromkeys(name for family in FAMILIES for name in family.multiplicands)
-    named = Counter(name for hole in holes for name in types if re.search(rf"\b{name}\b", hole))
-    return max(named, key=lambda name: named[name], default=None)
+    return [name for name in types if any(re.search(rf"\b{name}\b", hole) for hole in holes)]
 
 
 def _programs(preset: str, seed: int, jobs: int, type: str | None) -> Generator[Seen, None, None]:

@@ -307,17 +307,20 @@ def test_nothing_is_seen_that_the_model_excludes():
 
 
 @pytest.mark.parametrize(
-    ("holes", "type"),
+    ("holes", "types"),
     [
-        ([], None),
-        (["wait / queue"], None),
-        (["operand value / b / tf32 / -largest", "result value / u8.s8 + s32 to s32 / least"], "tf32"),
-        (["rounding / f64 .rn / + / x", "rounding / f64 .rz / + / x", "multiply / a.s8.x"], "f64"),
-        (["rounding / f16 to f32 / + / x"], "f16"),
+        ([], []),
+        (["wait / queue"], []),
+        (
+            ["result value / u8.s8 + s32 to s32 / least", "operand value / b / tf32 / -largest"],
+            ["tf32", "s8", "u8"],
+        ),
+        (["rounding / f64 .rn / + / x"], ["f64"]),
+        (["rounding / f16 to f32 / + / x", "access place / load.a b1 m8n8k128 row / shared"], ["f16", "b1"]),
     ],
 )
-def test_programs_are_steered_to_the_type_that_is_missing_most(holes, type):
-    assert command._type_of(holes) == type
+def test_programs_are_steered_to_the_types_that_are_missing(holes, types):
+    assert command._types_in(holes) == types
 
 
 @pytest.mark.long
