@@ -136,9 +136,9 @@ def _random(seen: Seen, preset: str, seed: int, jobs: int, limit: int) -> Seen:
             found.update(next(streams[type]))
         done += _ROUND
         holes = [f"{point.name} / {hole}" for point in MODEL for hole in point.holes(seen + found)]
-        named = f": {'; '.join(holes)}" if 0 < len(holes) <= _FEW else ""
+        named = f" ({'; '.join(holes)})" if 0 < len(holes) <= _FEW else ""
         seconds = time.perf_counter() - begin
-        _told(f"{done} random programs, {seconds:.0f} s: {len(holes)} bins are missing{named}")
+        _told(f"{done} random programs, {seconds:.0f} s: bins missing: {len(holes)}{named}")
         if not holes:
             break
         missing = _types_in(holes)
