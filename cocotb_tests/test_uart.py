@@ -162,6 +162,24 @@ async def framing_errors(dut: Any) -> None:
 
 
 @cocotb.test
+async def high_glitches_end_no_break(dut: Any) -> None:
+    """A low that is high for less than two clocks now and then is one long low, reported once."""
+    bench = Bench(dut)
+    await bench.begin()
+    for round_number in range(1, 11):
+        await bench.line.byte(0, stop=0)
+        for _ in range(3):
+            await bench.line.level(0, bench.rng.uniform(1, 12))
+            await bench.line.level(1, bench.rng.choice([0.9, 1.8]) / bench.divider)
+        await bench.line.level(0, 12)
+        await bench.line.idle(2)
+        sent = bench.data(2)
+        await bench.line.send(bytes(sent))
+        assert await bench.received() == sent
+        assert bench.framing_errors == round_number
+
+
+@cocotb.test
 async def overruns(dut: Any) -> None:
     """While nobody takes them, the first of some bytes is kept, and each of the others reported."""
     bench = Bench(dut)
