@@ -53,7 +53,7 @@ coverage: $(STAMP) ## lines, branches and signal bits of the hardware that the t
 	$(BIN)/python -m regression.code_coverage --jobs $(JOBS)
 
 .PHONY: mutation
-mutation: $(STAMP) ## faults put into the hardware one by one: do the tests notice? Takes about an hour
+mutation: $(STAMP) ## faults put into the hardware one by one: do the tests notice?
 	$(BIN)/python -m regression.mutation
 
 .PHONY: formal

@@ -21,8 +21,8 @@ __all__ = ["Outcome", "run_mutants"]
 _FORK_POINT: Final = "regression.mutation.fork_point"
 _POLL_SECONDS: Final = 0.3
 
-_WALL_FACTOR: Final = 10.0
-_WALL_SECONDS: Final = 60.0
+_WALL_FACTOR: Final = 50.0
+_WALL_SECONDS: Final = 900.0
 _UNMUTATED_SECONDS: Final = 300.0
 _LIMIT_FACTOR: Final = 3.0
 _LIMIT_SECONDS: Final = 1.0
