@@ -41,7 +41,7 @@ class SerialMemory(wiring.Component):
     Throughput: one word per cycle. Latency: 1 cycle; of the host's words 3, and 1 more if the core is in the
     way.
     Critical path expected: from the address through its comparison with two constants to the write enable.
-    About 100 look-up tables; of SB_SPRAM256KA as many as the size takes, at least two.
+    About 200 look-up tables; of SB_SPRAM256KA as many as the size takes, at least two.
 
     Parameters
     ----------

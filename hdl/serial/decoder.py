@@ -35,7 +35,7 @@ class SerialDecoder(wiring.Component):
     those of `hdl.control.decoder`, for the formats of the configuration.
 
     Latency: 2 cycles to `cause`, 1 to all else: the registers are counted when the tables have been looked
-    up. Expected: 250 look-up tables; critical path: a table, 8 of them one after the other.
+    up. About 150 look-up tables; critical path expected: a table, 8 of them one after the other.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class HalfDotProduct(wiring.Component):
     Two multipliers serve both widths, of 9 bits each so that they take signed and unsigned elements. The
     further two are for 4 bits alone.
 
-    Throughput: one sum per cycle. Latency: 1 cycle. Two MAC16 of an iCE40 and about 150 look-up tables;
+    Throughput: one sum per cycle. Latency: 1 cycle. Two MAC16 of an iCE40 and about 400 look-up tables;
     expected critical path: a multiplier and two additions.
 
     Parameters

@@ -40,7 +40,7 @@ class SerialHost(wiring.Component):
     what their inputs said one cycle ago, so that nothing but a register is in front of their addition.
 
     Latency: a write is answered two cycles after both its address and data came, a read two cycles after its
-    address, three in the window. Critical path expected: the choice among the registers. About 600 look-up
+    address, three in the window. Critical path expected: the choice among the registers. About 400 look-up
     tables, 130 of them the counters.
 
     Parameters

@@ -69,8 +69,8 @@ class SerialMultiplier(wiring.Component):
     magnitude (16 * 255 * 255, 32 * 15 * 15 or 128). So it is clamped or wrapped once, at its end.
 
     Throughput: a result in 13 cycles, m16n16k16 in 3328. Latency: 1 cycle more. Critical path expected: that
-    of `hdl.serial.dot_product`, or the accumulator, a carry chain of 33. About 300 look-up tables, 2 block
-    RAMs.
+    of `hdl.serial.dot_product`, or the accumulator, a carry chain of 33. About 700 look-up tables, those of
+    that unit among them, and 2 block RAMs.
 
     Parameters
     ----------

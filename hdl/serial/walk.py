@@ -64,7 +64,7 @@ class FragmentWalk(wiring.Component):
 
     Throughput: a step per cycle. Latency: `address` and what comes with it change in the cycle after a step.
     Critical path expected: the sum of line and place, and from it the memory, a carry chain of
-    `address_bits`. About 250 look-up tables with 18 address bits.
+    `address_bits`. About 200 look-up tables with 18 address bits.
 
     Parameters
     ----------

