@@ -44,6 +44,11 @@ test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must 
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest -n $(JOBS) -m "icarus and not long"
 
+.PHONY: test-icarus-long
+test-icarus-long: $(STAMP) ## the same with every preset
+	@.ci/prerequisites --icarus $(PYTHON)
+	$(BIN)/python -m pytest -n $(JOBS) -m icarus
+
 .PHONY: functional-coverage
 functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
 	$(BIN)/python -m regression.functional run --jobs $(JOBS)

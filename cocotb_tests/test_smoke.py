@@ -124,15 +124,17 @@ async def faults(dut: Any) -> None:
     await made.compare()
 
 
-PRESET_NAMES = ["tiny", "small", "standard", pytest.param("large", marks=pytest.mark.long)]
+def presets(*quick: str) -> list[Any]:
+    """All presets; those that are not quick are `long`."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.long) for name in PRESETS]
 
 
-@pytest.mark.parametrize("preset", PRESET_NAMES)
+@pytest.mark.parametrize("preset", presets("tiny", "small", "standard"))
 def test_smoke(simulate: Simulate, preset: str) -> None:
     simulate(core_design(preset), __name__, values={"preset": preset})
 
 
 @pytest.mark.icarus
-@pytest.mark.parametrize("preset", PRESET_NAMES)
+@pytest.mark.parametrize("preset", presets("tiny"))
 def test_smoke_under_icarus(simulate: Simulate, preset: str) -> None:
     simulate(core_design(preset), __name__, values={"preset": preset})
