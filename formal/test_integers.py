@@ -121,8 +121,12 @@ class CheapMultiply(multiply.Multiply):
 
 
 def cheap_product(a: Value, b: Value, operation: Any) -> Value:
-    """A number of 17 bits instead of a product of bytes."""
-    return Cat(a, b, b[-1] & operation.b_signed).as_signed()
+    """A number of 17 bits instead of a product of bytes.
+
+    Without a sign it is any from 0 to 65535, products being at most 65025; with one in either operand, any
+    from -32768 to 32767, products being from -32640 to 32385.
+    """
+    return Cat(a, b, b[-1] & (operation.a_signed | operation.b_signed)).as_signed()
 
 
 def cheap_pair(a: Value, b: Value) -> tuple[Value, Value]:
