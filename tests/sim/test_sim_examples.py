@@ -268,8 +268,8 @@ def test_an_example_in_lockstep_on_random_bits(name, stall):
     numbers = {"n": 32, "alpha": 1.5, "scale": 0.3, "limit": 1 << 30}
     arguments.update({name: numbers[name] for name in arguments if name in numbers})
     shared = range(CONFIG.shared_base, CONFIG.shared_base + CONFIG.shared_bytes)
-    before = machine.memory.data.copy()
+    before = memories[0].data.copy()
     execution = execute(machine, entry.commands(arguments, shared=shared))
     machine.close()
     assert execution.counters.instructions > 3
-    assert (machine.memory.data != before).any()
+    assert (memories[0].data != before).any()
