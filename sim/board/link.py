@@ -17,6 +17,9 @@ from sim.board.frames import MOST_SKIPPED, encode_request, read_answer
 __all__ = ["BoardIdentity", "BoardRefusal", "Link", "LinkError", "PortError", "SerialPort", "Transport"]
 
 _WORD_BYTES: Final = 4
+_WRITE_SECONDS: Final = 10.0
+"""After which a line that takes no bytes is given up; a busy computer may be slow to take them."""
+
 _ANSWER_SECONDS: Final = 0.2
 """What a board and a USB adapter may take beside the time of the bytes: ten times the silence that ends a
 frame."""
@@ -87,7 +90,7 @@ class SerialPort:
         timeout = _ANSWER_SECONDS + _LONGEST_FRAMES_BITS / baud
         try:
             self._port: Any = serial.serial_for_url(
-                port, baudrate=baud, timeout=timeout, write_timeout=timeout, exclusive=True
+                port, baudrate=baud, timeout=timeout, write_timeout=_WRITE_SECONDS, exclusive=True
             )
         except (OSError, ValueError) as error:
             raise PortError(_why_not_opened(port, error)) from error
