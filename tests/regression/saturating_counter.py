@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.streams import start
+from cocotb_tests.streams import reset, start
 from cocotb_tests.unit import unit_design
 
 MOST = 11
@@ -46,8 +46,11 @@ async def walk(dut: Any, steps: list[int]) -> None:
 
 @cocotb.test
 async def walks_everywhere(dut: Any) -> None:
-    """Beyond both ends, and at random in between."""
-    await walk(dut, [-1, *[1] * (MOST + 3), *[-1] * (MOST + 3), *random.choices((-1, 0, 1), k=300)])
+    """Beyond both ends, at random in between, and back to nothing by a reset."""
+    await walk(dut, [-1, *[1] * (MOST + 3), *[-1] * (MOST + 3), *random.choices((-1, 0, 1), k=300), 1, 1, 1])
+    dut.up.value = dut.down.value = 0
+    await reset(dut)
+    assert int(dut.count.value) == 0
 
 
 @cocotb.test
