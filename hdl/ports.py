@@ -103,9 +103,12 @@ class Top(Elaboratable):
 
     def convert(self, name: str) -> str:
         """Convert to Verilog, as a module called `name` whose ports stand in the order they were made."""
-        text = convert(self, name, self._connections())
-        header = f"module {name}(\n  " + ",\n  ".join(self.ports) + "\n);\n"
-        return re.sub(rf"^module {name}\([^)]*\);\n", lambda _: header, text, flags=re.MULTILINE)
+        return re.sub(
+            rf"^module {name}\(([^)]*)\);\n",
+            lambda header: f"module {name}(\n  {self._in_order(header[1])}\n);\n",
+            convert(self, name, self._connections()),
+            flags=re.MULTILINE,
+        )
 
     def rtlil(self, name: str) -> str:
         """Convert to RTLIL, as a module called `name`."""
@@ -119,6 +122,11 @@ class Top(Elaboratable):
         m.submodules.core = self._component
         m.d.comb += [domain.rst.eq(~self._reset_n), *self._statements]
         return m
+
+    def _in_order(self, written: str) -> str:
+        """The list of ports in the order they were made, each as it is `written`: keywords are escaped."""
+        names = {name.lstrip("\\"): name for name in re.findall(r"\\\S+ |\w+", written)}
+        return ",\n  ".join(names.get(f"{name} ", name) for name in self.ports)
 
     def _connections(self) -> dict[str, Any]:
         return {name: (port.signal, None) for name, port in self.ports.items()}
