@@ -1,16 +1,17 @@
-"""What every preset and every unit takes of an ECP5, and how fast each unit can be clocked there.
+"""What every preset and every unit takes of an ECP5, and how fast each can be clocked there.
 
-    python -m bench.area [--only NAME ...] [--pnr] [--config PRESET]
+    python -m bench.area [--only NAME ...] [--synthesis] [--config PRESET] [--jobs N]
 
-Units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; whole cores
-are synthesised, and placed and routed with ``--pnr``, which takes half an hour each. Prints a table and adds
-what it measured to ``build/bench/area.json``.
+Cores and units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; a
+core takes up to an hour, and with ``--synthesis`` only a few minutes. Prints a table and adds what it
+measured to ``build/bench/area.json``.
 """
 
 import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ BUILD: Final = Path(__file__).parents[1] / "build" / "bench" / "area"
 OUTPUT: Final = BUILD.with_suffix(".json")
 SEEDS: Final = (1,)
 CORES: Final = ("tiny", "small", "standard")
-"""Presets that fit into the FPGA; the others are measured when they are named."""
+"""Presets that fit into the FPGA."""
 
 UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "dot-product": lambda config: DotProductUnit(config.dot_product),
@@ -60,8 +61,8 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
 COLUMNS: Final = ("LUT4", "CCU2C", "LUT RAM", "FF", "DP16KD", "MULT18X18D", "MHz")
 
 
-def measure(name: str, config: CoreConfig, *, place_cores: bool) -> Ecp5Cost:
-    """Synthesise a preset's core, or synthesise, place and route a unit.
+def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
+    """Synthesise, place and route a preset's core or a unit.
 
     Parameters
     ----------
@@ -69,16 +70,16 @@ def measure(name: str, config: CoreConfig, *, place_cores: bool) -> Ecp5Cost:
         Of a preset or of a unit.
     config : CoreConfig
         That of a unit.
-    place_cores : bool
-        Whether a core is placed and routed as well.
+    place : bool
+        Whether it is placed and routed after synthesis.
 
     Returns
     -------
     Ecp5Cost
     """
-    if name in PRESETS:
-        return ecp5_cost(Core(PRESETS[name]), BUILD / name, SEEDS if place_cores else ())
-    return ecp5_cost(UNITS[name](config), BUILD / name, SEEDS)
+    is_core = name in CORES
+    component = Core(PRESETS[name]) if is_core else UNITS[name](config)
+    return ecp5_cost(component, BUILD / name, SEEDS if place else (), large=is_core)
 
 
 def table(costs: dict[str, dict[str, Any]], title: str) -> Table:
@@ -98,9 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = (*PRESETS, *UNITS)
+    names = (*UNITS, *CORES)
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
-    parser.add_argument("--pnr", action="store_true", help="place and route whole cores too")
+    parser.add_argument("--synthesis", action="store_true", help="no place and route, so no MHz")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at once, 2 GiB each (default: 2)")
     parser.add_argument(
         "--config", choices=tuple(PRESETS), default="small", help="the preset whose units these are"
     )
@@ -110,16 +112,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Both the terminal and a log shall say what takes so long.
     console = Console(stderr=True)
     columns = (SpinnerColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    chosen = options.only or (*CORES, *UNITS)
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=len(chosen))
-        for name in chosen:
-            progress.update(task, description=name)
-            costs[name] = measure(name, config, place_cores=options.pnr).as_json()
-            progress.advance(task)
-            write(name, costs[name])
+    chosen = options.only or names
+    with Progress(*columns, console=console) as progress, ThreadPoolExecutor(options.jobs) as pool:
+        task = progress.add_task(", ".join(chosen), total=len(chosen))
+        running = {pool.submit(measure, name, config, place=not options.synthesis): name for name in chosen}
+        try:
+            for future in as_completed(running):
+                name = running.pop(future)
+                costs[name] = future.result().as_json()
+                write(name, costs[name])
+                progress.update(task, advance=1, description=", ".join(running.values()))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+    costs = {name: costs[name] for name in chosen}
     Console(width=max(100, Console().width)).print(
-        table(costs, f"ECP5-85F, speed 8; units of preset {options.config}, each by itself, seed {SEEDS[0]}")
+        table(costs, f"ECP5-85F, speed 8, seed {SEEDS[0]}; units are those of preset {options.config}")
     )
 
 

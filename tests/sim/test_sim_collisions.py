@@ -49,7 +49,7 @@ def poison(monkeypatch):
     monkeypatch.setattr(sim.build, "core_verilog", poisoned)
 
 
-@pytest.mark.parametrize("preset", ["small", "standard"])
+@pytest.mark.parametrize("preset", ["small", pytest.param("standard", marks=pytest.mark.long)])
 def test_random_programs_on_poisoned_memories(poison, preset):
     for seed in range(4):
         run_random_programs(PRESETS[preset], seed, 60 * (seed % 3))
