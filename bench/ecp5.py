@@ -168,7 +168,8 @@ def ecp5_cost(
         dp16kd=cells.get("DP16KD", 0),
         lut_ram=cells.get("TRELLIS_DPR16X4", 0),
         trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables if used else None,
-        flip_flops=cells.get("TRELLIS_FF", 0) - wrapped.flip_flops,
+        # An output that is constant has no register in the wrapper either.
+        flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
         mhz=tuple(mhz),
     )
 
