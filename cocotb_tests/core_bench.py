@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.axi_memory import BusMemory
 from cocotb_tests.host_port import HostPort
+from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
 from golden.commands import Command, Load, Store
 from golden.faults import Cause, Fault
@@ -21,9 +22,9 @@ from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.memory import Memory
 from golden.warp import GoldenMachine
 from hdl.command import encode
-from hdl.config import CoreConfig
+from hdl.config import PRESETS, CoreConfig
 
-__all__ = ["BASE", "BUS_CAUSES", "SCRATCH", "SIZE", "SQUARE", "CoreBench"]
+__all__ = ["BASE", "BUS_CAUSES", "SCRATCH", "SIZE", "SQUARE", "CoreBench", "start_bench"]
 
 BASE: Final = 0x20000
 SIZE: Final = 0x8000
@@ -217,3 +218,10 @@ class CoreBench:
     def _shared_memory(self) -> Memory | None:
         config = self.config
         return Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None
+
+
+async def start_bench(dut: Any, pause: float = 0.2) -> CoreBench:
+    """A bench for the preset that `cocotb_tests.runner.parameters` names, started."""
+    bench = CoreBench(dut, PRESETS[parameters()["preset"]])
+    await bench.start(pause)
+    return bench

@@ -12,12 +12,11 @@ import pytest
 from cocotbext.axi import AxiResp
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.core_bench import BASE, SQUARE, CoreBench
+from cocotb_tests.core_bench import BASE, SQUARE, CoreBench, start_bench
+from cocotb_tests.core_commands import random_stride
 from cocotb_tests.core_design import core_design
-from cocotb_tests.runner import parameters
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause
-from golden.formats import FORMATS
 from golden.instruction_set import (
     LAYOUTS,
     Family,
@@ -25,19 +24,12 @@ from golden.instruction_set import (
     MmaInstruction,
     StoreInstruction,
 )
-from golden.layouts import fragment
 from hdl.config import PRESETS
 
 FIRST = {"a": 0, "b": 8, "c": 16, "d": 24}
 """Registers of the fragments; the smallest preset has no more."""
 
 PLACES = {"a": BASE, "b": BASE + 0x1000, "c": BASE + 0x2000, "d": BASE + 0x3000}
-
-
-async def bench(dut: Any) -> CoreBench:
-    made = CoreBench(dut, PRESETS[parameters()["preset"]])
-    await made.start()
-    return made
 
 
 def multiply_of(made: CoreBench, family: Family) -> MmaInstruction:
@@ -74,9 +66,7 @@ def program(made: CoreBench, multiply: MmaInstruction) -> list[Command]:
         if multiply.mnemonic == "mma":
             continue
         layout = layouts.get(use) or made.rng.choice(LAYOUTS)
-        step = fragment(use, name, multiply.shape).size * 8 // FORMATS[name].bits  # type: ignore[arg-type]
-        least = -(-multiply.shape.default_stride(use, layout) // step) * step  # type: ignore[arg-type]
-        stride = least + step * made.rng.randrange(3)
+        stride = random_stride(made.rng, use, layout, multiply.shape, name)
         if use == "d":
             store = StoreInstruction(layout=layout, shape=multiply.shape, type=name)
             commands.append(Store(store, FIRST[use], PLACES[use], stride))
@@ -89,7 +79,7 @@ def program(made: CoreBench, multiply: MmaInstruction) -> list[Command]:
 @cocotb.test
 async def families(dut: Any) -> None:
     """Each family once, on operands of random bits."""
-    made = await bench(dut)
+    made = await start_bench(dut)
     for family in made.config.families:
         noise = made.bits.integers(0, 256, len(made.bus.memory.data), dtype=np.uint8)
         made.bus.memory.data[:] = made.golden.memory.data[:] = noise
@@ -102,7 +92,7 @@ async def families(dut: Any) -> None:
 @cocotb.test
 async def faults(dut: Any) -> None:
     """Commands that are refused before they begin and by the memory; after each the core works on."""
-    made = await bench(dut)
+    made = await start_bench(dut)
     registers = made.config.registers
     load = LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16")
     store = StoreInstruction(layout="col", shape=SQUARE, type="f32")
