@@ -1,5 +1,6 @@
 """The other end of a serial line: drives ``rx`` and reads ``tx``, in time and not in clocks."""
 
+import random
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
@@ -8,7 +9,7 @@ from cocotb.task import resume
 from cocotb.triggers import Event, FallingEdge, First, Timer
 from cocotb.utils import get_sim_time
 
-__all__ = ["CLOCK_PS", "PinTransport", "SerialLine"]
+__all__ = ["CLOCK_PS", "PinTransport", "SerialLine", "byte_errors"]
 
 CLOCK_PS: Final = 10_000
 """What `cocotb_tests.streams.start` gives a clock."""
@@ -135,3 +136,31 @@ class PinTransport:
     def close(self) -> None:
         """Remember that it was closed."""
         self.closed = True
+
+
+def byte_errors(rng: random.Random, one_in: int, *, adds: bool = False) -> Callable[[int], Iterable[int]]:
+    """What a bad line makes of a byte: `SerialLine.to_unit` or `from_unit`.
+
+    Parameters
+    ----------
+    rng : random.Random
+    one_in : int
+        One of so many bytes is lost, and one has a bit changed.
+    adds : bool
+        Whether one is doubled as well, and one made up.
+    """
+
+    def arriving(byte: int) -> Iterable[int]:
+        match rng.randrange(one_in):
+            case 0:
+                return ()
+            case 1:
+                return (byte ^ 1 << rng.randrange(_BITS),)
+            case 2 if adds:
+                return byte, byte
+            case 3 if adds:
+                return rng.randrange(256), byte
+            case _:
+                return (byte,)
+
+    return arriving

@@ -1,7 +1,6 @@
 """The whole board at its pins: the host's software runs tensor-core programs through the serial line."""
 
 import random
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import cocotb
@@ -9,19 +8,18 @@ import numpy as np
 import pytest
 from cocotb.clock import Clock
 from cocotb.task import bridge as in_thread
-from cocotb.triggers import Event, RisingEdge, Timer
+from cocotb.triggers import Event
 
+from cocotb_tests.board_bench import TIMEOUT_BITS, BoardBench
 from cocotb_tests.board_models import plain_design
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.serial_line import CLOCK_PS, PinTransport, SerialLine
-from cocotb_tests.streams import reset, start
+from cocotb_tests.serial_line import CLOCK_PS, PinTransport, byte_errors
+from cocotb_tests.streams import reset
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause, Fault
 from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
-from golden.memory import Memory
-from golden.warp import GoldenMachine
 from hdl.board.config import BoardConfig
-from hdl.board.top import LEDS, RESET_CYCLES, BoardTop
+from hdl.board.top import RESET_CYCLES, BoardTop
 from hdl.config import PAGE_BYTES, PRESETS
 from sim.board.link import Link, LinkError
 from sim.board.machine import BoardMachine
@@ -35,40 +33,14 @@ CONFIG = BoardConfig(
 
 BASE, SIZE = CONFIG.memory_base, CONFIG.memory_bytes
 SQUARE = Shape(16, 16, 16)
-TIMEOUT_BITS = 600
 BLINK_CYCLES = CONFIG.clock_hz // 8
 
 
-class Bench:
-    """The pins, and a golden machine that is given the same commands."""
+class Bench(BoardBench):
+    """A board with a core that multiplies f16."""
 
     def __init__(self, dut: Any) -> None:
-        self.dut = dut
-        self.rng = random.Random(cocotb.RANDOM_SEED)
-        self.line = SerialLine(dut, CONFIG.divider)
-        self.golden = GoldenMachine(
-            registers=CORE.registers,
-            memory=Memory(SIZE, BASE),
-            address_bits=CORE.address_bits,
-            formats=CORE.formats,
-        )
-
-    async def begin(self) -> None:
-        """Start the clock, and reset the board."""
-        await start(self.dut)
-        await self.cycles(RESET_CYCLES + 10)
-
-    async def with_machine(self, work: Callable[[BoardMachine], None]) -> Link:
-        """Run the host's software until its work is done; returns its link."""
-        link = Link(PinTransport(self.line, TIMEOUT_BITS), tries=12)
-
-        def session() -> None:
-            machine = BoardMachine(CORE, link)
-            work(machine)
-            machine.close()
-
-        await in_thread(session)()
-        return link
+        super().__init__(dut, CONFIG)
 
     def fill_memory(self, machine: BoardMachine) -> None:
         """The same finite f16 numbers in both memories."""
@@ -76,20 +48,6 @@ class Bench:
         values = bits.uniform(-4, 4, SIZE // 2).astype(np.float16).view(np.uint8)
         for memory in (machine.memory, self.golden.memory):
             memory.write(BASE, values)
-
-    def compare(self, machine: BoardMachine) -> None:
-        """Registers and memory of both."""
-        np.testing.assert_array_equal(machine.read_registers(), self.golden.read_registers())
-        np.testing.assert_array_equal(machine.memory.read(BASE, SIZE), self.golden.memory.data)
-
-    def lit(self) -> set[str]:
-        """The lamps that are on."""
-        return {name for place, name in enumerate(LEDS) if int(self.dut.leds.value) >> place & 1}
-
-    async def cycles(self, count: int) -> None:
-        """Let time pass."""
-        await Timer(count * CLOCK_PS, "ps")
-        await RisingEdge(self.dut.aclk)
 
 
 def program() -> list[Command]:
@@ -236,29 +194,10 @@ async def program_over_a_bad_line(dut: Any) -> None:
     """The same program with bytes lost and changed both ways: no command runs twice."""
     bench = Bench(dut)
     await bench.begin()
-    noise = random.Random(cocotb.RANDOM_SEED + 1)
-
-    def noisy(byte: int) -> Iterable[int]:
-        match noise.randrange(3000):
-            case 0:
-                return ()
-            case 1:
-                return (byte ^ 1 << noise.randrange(8),)
-            case _:
-                return (byte,)
-
-    bench.line.to_unit = bench.line.from_unit = noisy
-
-    def work(machine: BoardMachine) -> None:
-        bench.fill_memory(machine)
-        for command in program():
-            bench.golden.execute(command)
-        machine.execute_batch(program())
-        assert machine.counters.instructions == len(program())
-        np.testing.assert_array_equal(machine.memory.read(BASE, SIZE), bench.golden.memory.data)
-
-    link = await bench.with_machine(work)
-    assert link.repeated > 3, link.repeated
+    errors = byte_errors(random.Random(cocotb.RANDOM_SEED + 1), 3000)
+    await bench.program_over_a_bad_line(
+        program(), errors, fill=bench.fill_memory, compare=bench.compare_memory
+    )
 
 
 @cocotb.test
@@ -325,7 +264,7 @@ async def reset_while_running(dut: Any) -> None:
         for command in program():
             bench.golden.execute(command)
         machine.execute_batch(program())
-        np.testing.assert_array_equal(machine.memory.read(BASE, SIZE), bench.golden.memory.data)
+        bench.compare_memory(machine)
 
     await bench.with_machine(work)
     assert noticed == 4

@@ -14,7 +14,7 @@ from cocotb.utils import get_sim_time
 
 from cocotb_tests.board_models import HostModel, MemoryModel, plain_design
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.serial_line import CLOCK_PS, PinTransport, SerialLine
+from cocotb_tests.serial_line import CLOCK_PS, PinTransport, SerialLine, byte_errors
 from cocotb_tests.streams import reset, start
 from hdl.axi import HOST_ADDRESS_BITS
 from hdl.board.config import BoardConfig
@@ -372,21 +372,7 @@ async def noisy_line(dut: Any) -> None:
     bench = Bench(dut)
     await bench.begin()
     noise = random.Random(cocotb.RANDOM_SEED + 1)
-
-    def noisy(byte: int) -> Iterable[int]:
-        match noise.randrange(2000):
-            case 0:
-                return ()
-            case 1:
-                return (byte ^ 1 << noise.randrange(8),)
-            case 2:
-                return byte, byte
-            case 3:
-                return noise.randrange(256), byte
-            case _:
-                return (byte,)
-
-    bench.line.to_unit = bench.line.from_unit = noisy
+    bench.line.to_unit = bench.line.from_unit = byte_errors(noise, 2000, adds=True)
 
     def work(link: Link) -> None:
         link.identify()

@@ -1,31 +1,25 @@
 """A board with a serial core at its pins: the host's software runs a program through the serial line."""
 
 import random
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import cocotb
 import numpy as np
 import pytest
-from cocotb.task import bridge as in_thread
-from cocotb.triggers import Timer
 
+from cocotb_tests.board_bench import BoardBench
 from cocotb_tests.board_models import plain_design
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.serial_bench import with_spram_model
-from cocotb_tests.serial_line import CLOCK_PS, PinTransport, SerialLine
-from cocotb_tests.streams import start
+from cocotb_tests.serial_line import byte_errors
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.faults import Cause, Fault
 from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
-from golden.memory import Memory
 from hdl.board.config import BoardConfig
-from hdl.board.top import LEDS, RESET_CYCLES, BoardTop
+from hdl.board.top import BoardTop
 from hdl.config import PAGE_BYTES
 from hdl.serial.config import SerialConfig
-from sim.board.link import Link
 from sim.board.machine import BoardMachine
-from sim.machines import golden_machine
 
 CORE = SerialConfig(registers=32, queue_depth=4, address_bits=16)
 CONFIG = BoardConfig(
@@ -33,30 +27,13 @@ CONFIG = BoardConfig(
 )
 BASE, SIZE = CONFIG.memory_base, CONFIG.memory_bytes
 SQUARE, NIBBLES, BITS = Shape(16, 16, 16), Shape(8, 8, 32), Shape(8, 8, 128)
-TIMEOUT_BITS = 600
 
 
-class Bench:
-    """The pins, and a golden machine that is given the same commands."""
+class Bench(BoardBench):
+    """A board with a serial core."""
 
     def __init__(self, dut: Any) -> None:
-        self.dut = dut
-        self.line = SerialLine(dut, CONFIG.divider)
-        self.golden = golden_machine(CORE, Memory(SIZE, BASE))
-
-    async def run(self, work: Callable[[BoardMachine], None]) -> Link:
-        """Reset the board and let the host's software do its work; returns its link."""
-        await start(self.dut)
-        await Timer((RESET_CYCLES + 10) * CLOCK_PS, "ps")
-        link = Link(PinTransport(self.line, TIMEOUT_BITS), tries=12)
-
-        def session() -> None:
-            machine = BoardMachine(CORE, link)
-            work(machine)
-            machine.close()
-
-        await in_thread(session)()
-        return link
+        super().__init__(dut, CONFIG)
 
     def randomize(self, machine: BoardMachine) -> None:
         """The same noise in both machines."""
@@ -66,15 +43,6 @@ class Bench:
         for each in (machine, self.golden):
             each.write_registers(0, registers)
             each.memory.write(BASE, memory)
-
-    def compare(self, machine: BoardMachine) -> None:
-        """Registers and memory of both."""
-        np.testing.assert_array_equal(machine.read_registers(), self.golden.read_registers())
-        np.testing.assert_array_equal(machine.memory.read(BASE, SIZE), self.golden.memory.data)
-
-    def lit(self) -> set[str]:
-        """The lamps that are on."""
-        return {name for place, name in enumerate(LEDS) if int(self.dut.leds.value) >> place & 1}
 
 
 def load(use: Any, layout: Any, name: str, shape: Shape, register: int, *place: int) -> Load:
@@ -119,6 +87,7 @@ def program() -> list[Command]:
 async def wmma_program(dut: Any) -> None:
     """A program as a batch and then command by command; registers and memory equal to golden."""
     bench = Bench(dut)
+    await bench.begin()
 
     def work(machine: BoardMachine) -> None:
         assert (machine.identity.memory_base, machine.identity.memory_bytes) == (BASE, SIZE)
@@ -135,7 +104,7 @@ async def wmma_program(dut: Any) -> None:
         bench.compare(machine)
         assert machine.counters.instructions == 2 * len(program())
 
-    link = await bench.run(work)
+    link = await bench.with_machine(work)
     assert link.repeated == 0
 
 
@@ -143,6 +112,7 @@ async def wmma_program(dut: Any) -> None:
 async def faults(dut: Any) -> None:
     """Faults come as golden's, with cause and index; the lamp says so, and the machine goes on."""
     bench = Bench(dut)
+    await bench.begin()
     bad = [
         (load("a", "row", "s8", SQUARE, 0, BASE + 4), Cause.MISALIGNED_ADDRESS),
         (load("a", "row", "s8", SQUARE, CORE.registers - 1, BASE), Cause.REGISTER_RANGE),
@@ -165,36 +135,16 @@ async def faults(dut: Any) -> None:
             assert "fault" in bench.lit()
         bench.compare(machine)
 
-    await bench.run(work)
+    await bench.with_machine(work)
 
 
 @cocotb.test
 async def program_over_a_bad_line(dut: Any) -> None:
     """The same program with bytes lost and changed both ways: no command runs twice."""
     bench = Bench(dut)
-    noise = random.Random(cocotb.RANDOM_SEED)
-
-    def noisy(byte: int) -> Iterable[int]:
-        match noise.randrange(2000):
-            case 0:
-                return ()
-            case 1:
-                return (byte ^ 1 << noise.randrange(8),)
-            case _:
-                return (byte,)
-
-    bench.line.to_unit = bench.line.from_unit = noisy
-
-    def work(machine: BoardMachine) -> None:
-        bench.randomize(machine)
-        for command in program():
-            bench.golden.execute(command)
-        machine.execute_batch(program())
-        assert machine.counters.instructions == len(program())
-        bench.compare(machine)
-
-    link = await bench.run(work)
-    assert link.repeated > 3, link.repeated
+    await bench.begin()
+    errors = byte_errors(random.Random(cocotb.RANDOM_SEED), 2000)
+    await bench.program_over_a_bad_line(program(), errors, fill=bench.randomize, compare=bench.compare)
 
 
 def test_serial_board(simulate: Simulate) -> None:
