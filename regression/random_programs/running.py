@@ -3,12 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from golden.commands import Command
 from golden.faults import Fault
-from golden.machine import Counters, Machine, Storage
+from golden.machine import Machine
 from golden.memory import Memory
 from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, observations
 from sim.buffers import BASE
@@ -20,35 +17,15 @@ from sim.simulation import SimulationError
 __all__ = ["Core", "OpenCore", "difference", "open_rtl"]
 
 
-class Core(Protocol):
+class Core(Machine, Protocol):
     """What is checked: a machine that takes commands one by one, or many to overlap as it can."""
 
     @property
     def memory(self) -> Memory:
-        """Global memory."""
-
-    @property
-    def shared(self) -> Storage | None:
-        """Shared memory, by generic addresses; None where there is none."""
-
-    @property
-    def counters(self) -> Counters:
-        """What has been done so far."""
-
-    def read_registers(self) -> NDArray[np.uint32]:
-        """All registers, shape (registers, 32 lanes)."""
-
-    def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
-        """Set consecutive registers."""
-
-    def execute(self, command: Command) -> None:
-        """Execute one command to its end."""
+        """Global memory, in this process."""
 
     def execute_batch(self, commands: Sequence[Command]) -> None:
         """Execute commands without waiting in between."""
-
-    def close(self) -> None:
-        """Give back what the machine holds."""
 
 
 OpenCore = Callable[[Program], Core]
