@@ -1,11 +1,21 @@
 """The binary form of a command: five 32-bit words, written by the host and decoded by the sequencer."""
 
-from amaranth.hdl import unsigned
+from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, enum
 
 from golden.commands import Command, Fill, Load, Mma, Move, Store
 from golden.formats import FORMATS
-from golden.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES, Shape
+from golden.instruction_set import (
+    BIT_OPERATIONS,
+    ROUNDINGS,
+    SHAPES,
+    SPACES,
+    USES,
+    Layout,
+    MmaInstruction,
+    Shape,
+    Use,
+)
 
 __all__ = [
     "COMMAND_BITS",
@@ -15,6 +25,8 @@ __all__ = [
     "Opcode",
     "RegisterCommand",
     "encode",
+    "fragment_key",
+    "multiply_key",
     "shape_code",
     "type_code",
 ]
@@ -52,6 +64,11 @@ class MemoryCommand(data.Struct):
     address: unsigned(64)
     stride: unsigned(32)
 
+    @property
+    def fragment(self) -> Value:
+        """The fields that are `fragment_key` of the fragment."""
+        return Cat(self.use, self.layout, self.tile_shape, self.element_type)
+
 
 class MmaCommand(data.Struct):
     """A multiply; the layouts of A and B in memory do not matter to it."""
@@ -71,6 +88,11 @@ class MmaCommand(data.Struct):
     b: unsigned(8)
     c: unsigned(8)
     unused: unsigned(96)
+
+    @property
+    def multiply(self) -> Value:
+        """The fields that are `multiply_key` of the instruction."""
+        return Cat(self.tile_shape, self.a_type, self.b_type, self.c_type, self.d_type)
 
 
 class RegisterCommand(data.Struct):
@@ -98,6 +120,19 @@ def shape_code(shape: Shape) -> int:
 def type_code(name: str) -> int:
     """The code of an element type: its place in `golden.formats.FORMATS`."""
     return _TYPE_CODES[name]
+
+
+def fragment_key(use: Use, name: str, shape: Shape, layout: Layout) -> int:
+    """What `MemoryCommand.fragment` is in loads and stores of a fragment, for tables of fragments."""
+    return USES.index(use) | (layout == "col") << 2 | shape_code(shape) << 3 | type_code(name) << 7
+
+
+def multiply_key(instruction: MmaInstruction) -> int:
+    """What `MmaCommand.multiply` is in multiplies of a shape and types, for tables of multiplies."""
+    types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
+    return shape_code(instruction.shape) | sum(
+        type_code(name) << (4 + 4 * place) for place, name in enumerate(types)
+    )
 
 
 def encode(command: Command) -> tuple[int, ...]:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.faults import Cause
 from golden.formats import FORMATS, IntegerFormat
-from golden.instruction_set import SPACES, USES, MmaInstruction
+from golden.instruction_set import SPACES, MmaInstruction
 from golden.layouts import fragment
 from hdl.command import (
     COMMAND_BITS,
@@ -18,8 +18,8 @@ from hdl.command import (
     MmaCommand,
     Opcode,
     RegisterCommand,
-    shape_code,
-    type_code,
+    fragment_key,
+    multiply_key,
 )
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Footprint, Range, Unit
@@ -140,13 +140,9 @@ class Decoder(wiring.Component):
             request.geometry.eq(geometry),
             in_range.eq(self._fits(command.register, geometry.registers)),
         ]
-        key = Cat(command.use, command.layout, command.tile_shape, command.element_type)
-        with m.Switch(key):
+        with m.Switch(command.fragment):
             for use, name, shape, layout in legal_fragments(self._config):
-                value = (
-                    USES.index(use) | (layout == "col") << 2 | shape_code(shape) << 3 | type_code(name) << 7
-                )
-                with m.Case(value):
+                with m.Case(fragment_key(use, name, shape, layout)):
                     fields = fragment_geometry(use, name, shape, layout)
                     m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
                     m.d.comb += legal.eq((store if use == "d" else ~store) & in_space)
@@ -181,20 +177,15 @@ class Decoder(wiring.Component):
             ),
         ]
         self._double(m, command)
-        key = Cat(command.tile_shape, command.a_type, command.b_type, command.c_type, command.d_type)
-        with m.Switch(key):
+        with m.Switch(command.multiply):
             for instruction in legal_multiplies(self._config):
                 shape = instruction.shape
-                types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
-                value = shape_code(shape) | sum(
-                    type_code(name) << (4 + 4 * place) for place, name in enumerate(types)
-                )
                 a = fragment("a", instruction.a_type, shape)
                 b = fragment("b", instruction.b_type, shape)
                 c = fragment("c", instruction.c_type, shape)
                 d = fragment("d", instruction.d_type, shape)
                 x, y = (a, b) if a.wide else (b, a)
-                with m.Case(value):
+                with m.Case(multiply_key(instruction)):
                     m.d.comb += [
                         legal.eq(
                             ((len(instruction.family.roundings) > 0) | (command.rounding == 0))

@@ -7,15 +7,15 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.faults import Cause
-from golden.instruction_set import SPACES, USES
+from golden.instruction_set import SPACES
 from hdl.command import (
     COMMAND_BITS,
     MemoryCommand,
     MmaCommand,
     Opcode,
     RegisterCommand,
-    shape_code,
-    type_code,
+    fragment_key,
+    multiply_key,
 )
 from hdl.control.decoder import legal_multiplies
 from hdl.memory.geometry import legal_fragments
@@ -95,13 +95,9 @@ class SerialDecoder(wiring.Component):
             with m.Case(*(SPACES.index(space) for space in _SPACES)):
                 m.d.comb += in_space.eq(1)
         m.d.comb += in_range.eq(self._fits(command.register, self.walk.registers))
-        key = Cat(command.use, command.layout, command.tile_shape, command.element_type)
-        with m.Switch(key):
+        with m.Switch(command.fragment):
             for use, name, shape, layout in legal_fragments(self._config):
-                value = (
-                    USES.index(use) | (layout == "col") << 2 | shape_code(shape) << 3 | type_code(name) << 7
-                )
-                with m.Case(value):
+                with m.Case(fragment_key(use, name, shape, layout)):
                     m.d.comb += legal.eq((is_store if use == "d" else ~is_store) & in_space)
                     m.d.sync += _assigned(self.walk, walk_geometry(use, name, shape, layout))
 
@@ -113,14 +109,9 @@ class SerialDecoder(wiring.Component):
             & self._fits(command.c, product.c_registers)
             & self._fits(command.d, product.c_registers)
         )
-        key = Cat(command.tile_shape, command.a_type, command.b_type, command.c_type, command.d_type)
-        with m.Switch(key):
+        with m.Switch(command.multiply):
             for instruction in legal_multiplies(self._config):
-                types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
-                value = shape_code(instruction.shape) | sum(
-                    type_code(name) << (4 + 4 * place) for place, name in enumerate(types)
-                )
-                with m.Case(value):
+                with m.Case(multiply_key(instruction)):
                     m.d.comb += legal.eq(
                         (command.rounding == 0)
                         & ~(command.saturate & (instruction.family.saturate == "never"))
