@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from amaranth.back import verilog
-from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
+from amaranth.hdl import (
+    Cat,
+    ClockDomain,
+    ClockSignal,
+    DomainRenamer,
+    Elaboratable,
+    Module,
+    ResetSignal,
+    Signal,
+    Value,
+)
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -90,10 +100,18 @@ class XilinxCost:
 
 
 class _Wrapped(Elaboratable):
-    """The component between registers; its ports `serial` and `pins`."""
+    """The component between registers; its ports `serial` and `pins`.
 
-    def __init__(self, component: wiring.Component) -> None:
+    Parameters
+    ----------
+    component : wiring.Component
+    own_reset : bool
+        Whether a register drives the component's reset, which then can be copied.
+    """
+
+    def __init__(self, component: wiring.Component, *, own_reset: bool) -> None:
         self._component = component
+        self._own_reset = own_reset
         leaves = [
             (member.flow, Value.cast(value)) for _, member, value in component.signature.flatten(component)
         ]
@@ -104,11 +122,18 @@ class _Wrapped(Elaboratable):
         shared = -(-outputs // _SHARING) if outputs > _PINS else 0
         self.pins = Signal(shared or outputs, reset_less=True)
         self.look_up_tables = shared
-        self.flip_flops = len(self._inputs) + outputs + shared
+        self.flip_flops = len(self._inputs) + outputs + shared + own_reset
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.component = self._component
+        component: Any = self._component
+        if self._own_reset:
+            m.domains.inner = inner = ClockDomain("inner", local=True)
+            inner.rst = Signal(name="reset", reset_less=True)
+            m.d.comb += inner.clk.eq(ClockSignal())
+            m.d.sync += inner.rst.eq(ResetSignal())
+            component = DomainRenamer("inner")(component)
+        m.submodules.component = component
         chain = Signal(len(self._inputs), reset_less=True)
         m.d.sync += chain.eq(Cat(self.serial, chain[:-1]))
         m.d.comb += self._inputs.eq(chain)
@@ -146,7 +171,7 @@ def ecp5_cost(
     BuildError
         If a tool fails.
     """
-    wrapped = _write(component, folder)
+    wrapped = _write(component, folder, own_reset=large)
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json")
     if large:
         split_fanout(folder / "wrapped.json", _TOP)
@@ -208,9 +233,9 @@ def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
     )
 
 
-def _write(component: wiring.Component, folder: Path) -> _Wrapped:
+def _write(component: wiring.Component, folder: Path, *, own_reset: bool = False) -> _Wrapped:
     folder.mkdir(parents=True, exist_ok=True)
-    wrapped = _Wrapped(component)
+    wrapped = _Wrapped(component, own_reset=own_reset)
     ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
     text = verilog.convert(wrapped, name=_TOP, ports=ports, strip_internal_attrs=True)
     (folder / "wrapped.v").write_text(text)
