@@ -31,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With counts to be kept, leave out what simulates nothing that counts."""
+    if config.getoption("--code-coverage") is not None:
+        items[:] = [item for item in items if "simulate" in getattr(item, "fixturenames", ())]
+
+
 @pytest.fixture
 def coverage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path | None:
     """Where counts are kept; then all designs are converted with the places of their sources."""

@@ -202,6 +202,28 @@ async def refusals(dut: Any) -> None:
     await bench.check_alive()
 
 
+@cocotb.test
+async def addresses_of_nothing(dut: Any) -> None:
+    """Addresses far from everything are refused; the memory is asked with all their bits."""
+    bench = Bench(dut)
+    await bench.begin()
+    asked = []
+    for kind in [Kind.READ_HOST, Kind.WRITE_HOST, Kind.READ_MEMORY, Kind.WRITE_MEMORY] * 6:
+        address = bench.rng.randrange(1 << 20, 1 << 32, 4)
+        value = bench.rng.getrandbits(32)
+        payload = value.to_bytes(4, "little") if kind in (Kind.WRITE_HOST, Kind.WRITE_MEMORY) else b""
+        sequence = bench.next_sequence()
+        await bench.send(encode_request(sequence, kind, address, 1, payload))
+        assert await bench.answer() == AnswerFrame(
+            sequence=sequence, status=Status.REFUSED, payload=bytes(4)
+        ), (kind, address)
+        if kind is Kind.WRITE_MEMORY:
+            asked.append((address, value))
+    assert bench.host.writes == bench.host.reads == []
+    assert bench.memory.writes == asked
+    await bench.check_alive()
+
+
 def raw_frame(sequence: int, kind: int, address: int, words: int, payload: bytes = b"") -> bytes:
     content = bytes([sequence, kind]) + address.to_bytes(4, "little") + bytes([words]) + payload
     return bytes([REQUEST_START]) + content + checksum(content)

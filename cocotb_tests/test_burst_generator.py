@@ -12,7 +12,7 @@ from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from cocotb_tests.unit import unit_design
 from hdl.config import CoreConfig
 from hdl.memory.burst_generator import BurstGenerator, lines_layout
-from hdl.memory.interface import space_burst_layout
+from hdl.memory.interface import STRIDE_BITS, space_burst_layout
 
 CONFIG = CoreConfig(address_bits=40)
 LAYOUT = lines_layout(CONFIG)
@@ -37,7 +37,14 @@ def random_fields(rng: random.Random) -> dict[str, int]:
     address = unit * rng.randrange(1 << 20)
     if rng.random() < 0.5:
         address = PAGE * rng.randrange(1, 1 << 12) - unit * rng.randrange(9 if rng.random() < 0.5 else 70)
-    stride = 1 << line_log2 if contiguous else unit * rng.choice([rng.randrange(256), rng.randrange(1 << 28)])
+    stride = 1 << line_log2
+    if not contiguous:
+        widest = 1 << STRIDE_BITS
+        stride = unit * rng.choice(
+            [rng.randrange(256), rng.randrange(1 << 28), rng.randrange(widest // unit)]
+        )
+    end = address + ((1 << lines_log2) - 1) * stride + (1 << line_log2)
+    address += PAGE * rng.randrange(((1 << CONFIG.address_bits) - end) // PAGE + 1)
     return {
         "space": rng.randrange(4),
         "address": address,

@@ -163,6 +163,11 @@ def test_report(counts: Counter[Point], tmp_path: Path) -> None:
         ('file = "a"\nkind = "line"\nreason = " "', "must have a reason"),
         ('file = "a"\nkind = "lines"\nreason = "b"', "must be one of line, branch, toggle, not lines"),
         ('file = "a"\nkind = "toggle"\nreason = "b"\nbits = [3]', r"the first and the last, not \[3\]"),
+        ('file = "a"\nkind = "toggle"\nreason = "b"\nevery = 8', "of every 8 must lie among these, not None"),
+        (
+            'file = "a"\nkind = "toggle"\nreason = "b"\nbits = [3, 8]\nevery = 8',
+            r"must lie among these, not \(3, 8\)",
+        ),
         ('file = "a"\nkind = "line"\nreason = "b"\nline = 3', r"must have keys among .*, not \{'line'\}"),
     ],
 )
@@ -186,3 +191,10 @@ def test_excluded_bits() -> None:
     place = Place("hdl/core.py", 1)
     found = [bit for bit in range(12) if exclusion.matches(Point(place, "toggle", f"count[{bit}] 1->0"), "")]
     assert found == [8, 9]
+
+
+def test_excluded_bits_of_every_place() -> None:
+    exclusion = Exclusion(file="*", kind="toggle", name="word*", bits=(2, 3), every=4, reason="masked")
+    place = Place("hdl/core.py", 1)
+    found = [bit for bit in range(12) if exclusion.matches(Point(place, "toggle", f"word[{bit}] 0->1"), "")]
+    assert found == [2, 3, 6, 7, 10, 11]

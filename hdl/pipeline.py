@@ -5,7 +5,7 @@ from amaranth.hdl import Module, Signal, ValueLike
 __all__ = ["delay", "register"]
 
 
-def register(m: Module, value: ValueLike, name: str) -> Signal:
+def register(m: Module, value: ValueLike, name: str, *, src_loc_at: int = 0) -> Signal:
     """One pipeline register without reset.
 
     Whether its content means anything is told by a bit that travels beside the data, so a reset here
@@ -19,13 +19,15 @@ def register(m: Module, value: ValueLike, name: str) -> Signal:
         What it holds one cycle later.
     name : str
         Name of the register in waveforms and netlists.
+    src_loc_at : int
+        How many calls further up the line stands that the register belongs to.
 
     Returns
     -------
     Signal
         `value`, one cycle late.
     """
-    held = Signal.like(value, name=name, reset_less=True)
+    held = Signal.like(value, name=name, reset_less=True, src_loc_at=1 + src_loc_at)
     m.d.sync += held.eq(value)
     return held
 
@@ -46,5 +48,5 @@ def delay(m: Module, value: ValueLike, cycles: int, name: str) -> ValueLike:
     value-like
     """
     for cycle in range(cycles):
-        value = register(m, value, f"{name}_{cycle + 1}")
+        value = register(m, value, f"{name}_{cycle + 1}", src_loc_at=1)
     return value

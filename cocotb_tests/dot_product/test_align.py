@@ -29,7 +29,7 @@ async def terms(dut: Any) -> None:
         signs = rng.getrandbits(LANES)
         eighths = [rng.randrange(8) if operation % 2 else rng.randrange(4) for _ in range(LANES)]
         products, results, carries = [], [], []
-        count = rng.randrange(129) if mode.format == "b1" else 0
+        count = rng.choice((128, rng.randrange(129))) if mode.format == "b1" else 0
         for lane in range(LANES):
             sign = signs >> lane & 1
             carry = 0

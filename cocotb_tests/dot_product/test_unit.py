@@ -9,7 +9,7 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge, Timer
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.captures import captured_tiles
-from cocotb_tests.dot_product.operands import MODES, random_batch
+from cocotb_tests.dot_product.operands import MODES, Batch, random_batch
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
 from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
@@ -70,6 +70,20 @@ async def random_backpressure(dut: Any, input_share: float, output_share: float)
     for _ in range(DotProductUnit.latency + 10):
         await RisingEdge(dut.aclk)
     assert not sink.received
+
+
+@cocotb.test
+async def all_single_bits(dut: Any) -> None:
+    """Single bits of which all differ, or none."""
+    await begin(dut)
+    source = StreamSource(dut, "operands")
+    sink = StreamSink(dut, "result")
+    xor = next(mode for mode in MODES if mode.operation == "xor")
+    a = np.random.default_rng(cocotb.RANDOM_SEED).integers(0, 2, (20, 128))
+    differs = np.arange(len(a))[:, None] % 2
+    batch = Batch(mode=xor, a=a, b=a ^ differs, c=np.zeros(len(a), dtype=np.int32))
+    source.put(*payloads(batch.pack()))
+    assert await sink.take(len(a)) == [0, 128] * 10
 
 
 @cocotb.test

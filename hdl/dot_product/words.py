@@ -25,7 +25,7 @@ WORDS: Final = LANES // _PLACES
 
 def common(m: Module, value: Value) -> Signal:
     """A signal for what several expressions use, so that it is computed once also in simulation."""
-    signal = Signal(len(value))
+    signal = Signal(len(value), name="signal", src_loc_at=1)
     m.d.comb += signal.eq(value)
     return signal
 

@@ -33,9 +33,9 @@ def main() -> int:
     data = options.out / "data"
     if not options.report_only:
         shutil.rmtree(data, ignore_errors=True)
-        chosen = ["-n", options.jobs, "-m", "not long and not icarus", f"--code-coverage={data}"]
-        command = ["pytest", *chosen, *options.tests]
-        tests = subprocess.run([sys.executable, "-m", *command], cwd=PROJECT, check=False)
+        chosen = ["-n", options.jobs, "-m", "not long and not icarus", *options.tests]
+        command = [sys.executable, "-m", "pytest", f"--code-coverage={data}", *chosen]
+        tests = subprocess.run(command, cwd=PROJECT, check=False)
         if tests.returncode:
             return tests.returncode
     counts: Counter[Point] = Counter()

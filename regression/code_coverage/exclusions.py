@@ -35,11 +35,13 @@ class Exclusion:
         changed elsewhere.
     bits : (int, int) or None
         The first and the last of the bits of a signal; None for all.
+    every : int or None
+        The bits are those of each place of so many: of bits 8 to 15 of every 16 also 24 to 31, and so on.
 
     Raises
     ------
     ExclusionError
-        For an unknown kind, or an empty reason.
+        For an unknown kind, an empty reason, or bits beyond their place.
     """
 
     file: str
@@ -48,6 +50,7 @@ class Exclusion:
     name: str = "*"
     statement: str = "*"
     bits: tuple[int, int] | None = None
+    every: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -56,6 +59,8 @@ class Exclusion:
             raise ExclusionError(
                 f"an exclusion must have a reason; that of {self.name} in {self.file} is empty"
             )
+        if self.every is not None and (self.bits is None or self.bits[1] >= self.every):
+            raise ExclusionError(f"bits of every {self.every} must lie among these, not {self.bits}")
 
     def matches(self, point: Point, statement: str) -> bool:
         """Whether a point is one of those; `statement` is its source line."""
@@ -64,8 +69,11 @@ class Exclusion:
             and _matches(point.place.file, self.file)
             and _matches(point.name, self.name)
             and _matches(statement, self.statement)
-            and (self.bits is None or self.bits[0] <= point.bit <= self.bits[1])
+            and (self.bits is None or self.bits[0] <= self._bit(point) <= self.bits[1])
         )
+
+    def _bit(self, point: Point) -> int:
+        return point.bit if self.every is None else point.bit % self.every
 
 
 def read_exclusions(path: Path) -> list[Exclusion]:
