@@ -17,7 +17,7 @@ from hdl.config import CoreConfig
 from hdl.memory.geometry import fragment_geometry
 from hdl.memory.interface import access_layout
 
-__all__ = ["BEAT", "PAGE", "Access", "random_access", "shortest_stride", "split_at_pages"]
+__all__ = ["BEAT", "PAGE", "Access", "far_access", "random_access", "shortest_stride", "split_at_pages"]
 
 BEAT: Final = 16
 PAGE: Final = 4096
@@ -100,21 +100,24 @@ class Access:
         return bits
 
     def load(self, memory: NDArray[np.uint8], base: int, registers: NDArray[np.uint32]) -> None:
-        """Do it: from memory, whose first byte is at `base`, to the registers."""
+        """Do it: from memory, whose first byte is at `base` and which repeats, to the registers."""
         use, name, shape, _ = self.row
-        lines = np.array(
-            [memory[first - base : first - base + length] for first, length in self.lines], dtype=np.uint8
-        )
+        lines = memory[self._places(memory, base)]
         loaded = distribute(matrix_of_lines(lines, self.instruction), use, name, shape)
         registers[self.register : self.register + self.registers] = loaded
 
     def store(self, memory: NDArray[np.uint8], base: int, registers: NDArray[np.uint32]) -> None:
-        """Do it: from the registers to memory."""
+        """Do it: from the registers to memory, which repeats."""
         use, name, shape, _ = self.row
         held = registers[self.register : self.register + self.registers]
         lines = matrix_to_lines(collect(held, use, name, shape), self.instruction)
-        for (first, length), line in zip(self.lines, lines, strict=True):
-            memory[first - base : first - base + length] = line
+        for places, line in zip(self._places(memory, base), lines, strict=True):
+            memory[places] = line
+
+    def _places(self, memory: NDArray[np.uint8], base: int) -> NDArray[np.int64]:
+        """Where in memory the bytes of each line are."""
+        firsts = np.array([(first - base) % len(memory) for first, _ in self.lines])
+        return (firsts[:, None] + np.arange(self.lines[0][1])) % len(memory)
 
 
 def split_at_pages(first: int, length: int) -> list[tuple[int, int]]:
@@ -152,6 +155,25 @@ def random_access(rng: random.Random, row: tuple[Any, ...], base: int, size: int
         row=row,
         register=rng.randrange(registers - form.registers + 1),
         address=address,
+        stride=stride,
+        space=rng.randrange(3),
+    )
+
+
+def far_access(rng: random.Random, row: tuple[Any, ...], config: CoreConfig) -> Access:
+    """A legal access anywhere in the address space, its lines as far apart as they may be."""
+    use, name, shape, layout = row
+    form = fragment(use, name, shape)
+    bits = FORMATS[name].bits
+    shortest = shortest_stride(row) or shape.default_stride(use, layout)
+    lines = len(Access(row=row, register=0, address=0).lines)
+    space = 1 << config.address_bits
+    widest = min(8 * space // bits // lines, 1 << 32)
+    stride = rng.randrange(shortest, widest + 1 - shortest, form.size * 8 // bits)
+    return Access(
+        row=row,
+        register=rng.randrange(config.registers - form.registers + 1),
+        address=form.size * rng.randrange((space - lines * stride * bits // 8) // form.size + 1),
         stride=stride,
         space=rng.randrange(3),
     )

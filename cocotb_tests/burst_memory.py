@@ -27,7 +27,7 @@ class BurstMemory:
     config : CoreConfig
     data : ndarray of uint8
     base : int
-        Address of the first byte of `data`.
+        Address of the first byte of `data`, which repeats below and above.
     latency : int
         Cycles from a burst, or the last beat of a write, to its answer.
     pauses : dict of str to iterator of bool
@@ -123,11 +123,14 @@ class BurstMemory:
         for beat in range(beats):
             place = address + BEAT * beat
             fields = {
-                "data": int.from_bytes(self.data[place - self._base :][:BEAT].tobytes(), "little"),
+                "data": int.from_bytes(self._beat(place).tobytes(), "little"),
                 "response": self.faults.get(place, 0),
                 "last": beat == beats - 1,
             }
             self._answers.append((self.cycle + self._latency, ReadBeat.const(fields).as_bits()))
+
+    def _beat(self, address: int) -> NDArray[np.uint8]:
+        return self.data[(address - self._base) % len(self.data) :][:BEAT]
 
     def _write(self, beat: Any) -> None:
         assert self._open, "a beat came before its burst"
@@ -138,7 +141,7 @@ class BurstMemory:
         if not fault:
             new = np.frombuffer(int(beat.data).to_bytes(BEAT, "little"), np.uint8)
             mask = np.array([int(beat.strb) >> byte & 1 for byte in range(BEAT)], dtype=bool)
-            self.data[address - self._base :][:BEAT][mask] = new[mask]
+            self._beat(address)[mask] = new[mask]
         self._open[0] = [address + BEAT, left - 1, response or fault]
         if left == 1:
             self._answers.append((self.cycle + self._latency, response or fault))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import RisingEdge
 
-from cocotb_tests.accesses import BEAT, Access, random_access
+from cocotb_tests.accesses import BEAT, Access, far_access, random_access
 from cocotb_tests.burst_memory import BurstMemory
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.register_ports import RegisterPorts
@@ -126,6 +126,14 @@ async def every_fragment(dut: Any) -> None:
         count = made.rng.choice([1, 3, 24])
         await made.run(accesses[:count])
         del accesses[:count]
+
+
+@cocotb.test
+async def anywhere(dut: Any) -> None:
+    """The bytes of loads from all over the address space."""
+    made = await bench(dut)
+    for _ in range(6):
+        await made.run([far_access(made.rng, made.rng.choice(made.rows), made.config) for _ in range(8)])
 
 
 @cocotb.test

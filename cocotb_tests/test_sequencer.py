@@ -18,7 +18,7 @@ from golden.faults import Cause
 from golden.instruction_set import ROUNDINGS, SPACES, LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.layouts import fragment
 from golden.lines import gather_lines
-from hdl.command import encode
+from hdl.command import COMMAND_BITS, encode
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import SLOTS, Unit
 from hdl.control.sequencer import Sequencer
@@ -202,9 +202,11 @@ def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Comman
             saturate=name == "f16" and rng.random() < 0.5,
         )
         return Mma(multiply, register, *(base + rng.randrange(56) for _ in "abc"))
+    source = base + rng.randrange(50)
+    most = 257 - max(register, source) if rng.random() < 0.1 else 14
     if kind == 4:
-        return Fill(register, rng.randrange(14), rng.getrandbits(32))
-    return Move(register, base + rng.randrange(50), rng.randrange(14))
+        return Fill(register, rng.randrange(most), rng.getrandbits(32))
+    return Move(register, source, rng.randrange(most))
 
 
 def check_request(command: Command, unit: Unit, request: Any) -> None:
@@ -277,11 +279,33 @@ async def in_order_side_by_side(dut: Any, serial: int) -> None:
     assert serial or stubs.model.overlapped > 200, stubs.model.overlapped
 
 
-def failing_runs(rng: random.Random) -> Iterator[tuple[list[Command | int], dict[int, int]]]:
-    """Commands of which one or two fail, and the causes that the memories report by the command's place."""
+def refused_command(rng: random.Random) -> tuple[int, Cause]:
+    """A command that is refused whatever the memories say, and why."""
+    load = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global")
+    far, stride = rng.getrandbits(32) << 32, rng.getrandbits(32)
+    return rng.choice(
+        [
+            (7 | rng.getrandbits(COMMAND_BITS) & ~7, Cause.ILLEGAL_INSTRUCTION),
+            (bits_of(Fill(252, 5, 1)), Cause.REGISTER_RANGE),
+            (bits_of(Load(load, 0, far | 4)), Cause.MISALIGNED_ADDRESS),
+            (bits_of(Load(load, 0, far, 15)), Cause.SHORT_STRIDE),
+            (bits_of(Load(load, 0, far, stride | 17)), Cause.MISALIGNED_STRIDE),
+            (bits_of(Load(load, 0, far | (1 << 32) - 32)), Cause.ADDRESS_RANGE),
+        ]
+    )
+
+
+def failing_runs(
+    rng: random.Random,
+) -> Iterator[tuple[list[Command | int], dict[int, int], Cause | None]]:
+    """Commands of which one or two fail.
+
+    With the causes that the memories report by the command's place, and that of the one that is refused.
+    """
     for _ in range(150):
         commands: list[Command | int] = [random_command(rng) for _ in range(rng.randrange(12))]
         causes = {}
+        refusal = None
         accesses = [place for place, command in enumerate(commands) if isinstance(command, Load | Store)]
         for place in rng.sample(accesses, min(len(accesses), rng.randrange(3))):
             store = isinstance(commands[place], Store)
@@ -291,21 +315,9 @@ def failing_runs(rng: random.Random) -> Iterator[tuple[list[Command | int], dict
                 else [Cause.READ_SLAVE_ERROR, Cause.READ_DECODE_ERROR]
             )
         if not causes or rng.random() < 0.3:
-            load = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global")
-            commands += [
-                rng.choice(
-                    [
-                        7,
-                        bits_of(Fill(252, 5, 1)),
-                        bits_of(Load(load, 0, 4)),
-                        bits_of(Load(load, 0, 0, 15)),
-                        bits_of(Load(load, 0, 0, 17)),
-                        bits_of(Load(load, 0, (1 << 32) - 32)),
-                    ]
-                ),
-                *(random_command(rng) for _ in range(3)),
-            ]
-        yield commands, causes
+            command, refusal = refused_command(rng)
+            commands += [command, *(random_command(rng) for _ in range(3))]
+        yield commands, causes, refusal
 
 
 @cocotb.test
@@ -324,7 +336,7 @@ async def faults_stop_it(dut: Any, serial: int) -> None:
     model.serial = bool(serial)
     executed = 0
     reported = set()
-    for commands, causes in failing_runs(rng):
+    for commands, causes, refusal in failing_runs(rng):
         bad = next((place for place, command in enumerate(commands) if isinstance(command, int)), None)
         model.given = [command for command in commands[:bad] if not isinstance(command, int)]
         model.started = 0
@@ -349,7 +361,7 @@ async def faults_stop_it(dut: Any, serial: int) -> None:
             if isinstance(commands[expected], Store):
                 assert int(dut.progress.value) == progress_of(expected)
         else:
-            assert cause == refusal_of(commands[expected])
+            assert cause == refusal
         reported.add(cause)
         executed += expected
         await drop(dut, source)
@@ -361,19 +373,6 @@ async def faults_stop_it(dut: Any, serial: int) -> None:
         assert int(dut.cause.value) == 0
         assert dut.commands_ready.value
     assert reported == set(Cause), reported
-
-
-def refusal_of(command: Any) -> int:
-    """The cause of each of the refused commands of `failing_runs`."""
-    load = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global")
-    return {
-        7: Cause.ILLEGAL_INSTRUCTION,
-        bits_of(Fill(252, 5, 1)): Cause.REGISTER_RANGE,
-        bits_of(Load(load, 0, 4)): Cause.MISALIGNED_ADDRESS,
-        bits_of(Load(load, 0, 0, 15)): Cause.SHORT_STRIDE,
-        bits_of(Load(load, 0, 0, 17)): Cause.MISALIGNED_STRIDE,
-        bits_of(Load(load, 0, (1 << 32) - 32)): Cause.ADDRESS_RANGE,
-    }[command]
 
 
 async def drop(dut: Any, source: StreamSource) -> None:
@@ -447,6 +446,51 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
 
 
 @cocotb.test
+async def all_slots_taken(dut: Any) -> None:
+    """As many commands under way as there may be: the oldest fails, and others end in the same cycle."""
+    for name in ("fetched", "done", "clear", "serial"):
+        getattr(dut, name).value = 0
+    for unit in Unit:
+        getattr(dut, f"{unit.name.lower()}_ready").value = 1
+    await start(dut)
+    source = StreamSource(dut, "commands")
+    multiply, double = (
+        MmaInstruction(
+            shape=shape, a_layout="row", b_layout="col", a_type=a, b_type=a, c_type=c, d_type=c, rounding=how
+        )
+        for shape, a, c, how in ((SQUARE, "f16", "f32", None), (F64, "f64", "f64", "rn"))
+    )
+    commands = {
+        Unit.LOAD: [Load(A_LOAD.instruction, 8 * slot, 2048 * slot) for slot in range(SLOTS[Unit.LOAD])],
+        Unit.STORE: [Store(A_STORE.instruction, 32, 1 << 16)] * SLOTS[Unit.STORE],
+        Unit.TILE: [Mma(multiply, 64, 40, 48, 56)] * SLOTS[Unit.TILE],
+        Unit.DOUBLE: [Mma(double, 80, 72, 74, 76)] * SLOTS[Unit.DOUBLE],
+        Unit.MOVE: [Fill(88, 1, 7)] * SLOTS[Unit.MOVE],
+    }
+    count = sum(map(len, commands.values()))
+    dut.load_cause.value = Cause.READ_DECODE_ERROR
+    dut.store_cause.value = 0
+    for _ in range(3):
+        await source.send(*(bits_of(command) for same in commands.values() for command in same))
+        for _ in range(20 * count):
+            await RisingEdge(dut.aclk)
+        assert not dut.executed.value
+        for name in ("fetched", "done"):
+            for step in range(max(SLOTS.values())):
+                working = sum(1 << unit.value for unit in Unit if step < SLOTS[unit])
+                getattr(dut, name).value = working
+                await RisingEdge(dut.aclk)
+            getattr(dut, name).value = 0
+        while not dut.cause.value:
+            await RisingEdge(dut.aclk)
+        assert int(dut.cause.value) == Cause.READ_DECODE_ERROR
+        assert not dut.executed.value, "the first of them failed"
+        dut.clear.value = 1
+        await RisingEdge(dut.aclk)
+        dut.clear.value = 0
+
+
+@cocotb.test
 async def clear_without_a_fault(dut: Any) -> None:
     """Clear at any time but in a fault changes nothing."""
     rng = random.Random(cocotb.RANDOM_SEED)
@@ -454,7 +498,11 @@ async def clear_without_a_fault(dut: Any) -> None:
     dut.clear.value = 1
     await start(dut)
     source = StreamSource(dut, "commands", pauses(rng, 0.2))
-    stubs.model.given = [random_command(rng) for _ in range(60)]
+    stubs.model.given = [
+        Fill(0, CONFIG.registers, 1),
+        *(random_command(rng) for _ in range(60)),
+        Move(0, 0, 0),
+    ]
     source.put(*map(bits_of, stubs.model.given))
     await until_idle(dut, source)
     assert stubs.model.started == len(stubs.model.given)
