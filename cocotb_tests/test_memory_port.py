@@ -28,7 +28,7 @@ BASE = 0x10000
 SIZE = 0x6000
 WINDOW = 0x13000
 """Of the on-chip memory: amid the addresses of the memory on the bus, which `.global` sees there."""
-CONFIG = CoreConfig(address_bits=20, outstanding_reads=5, shared_bytes=2 * PAGE_BYTES, shared_base=WINDOW)
+CONFIG = CoreConfig(outstanding_reads=5, shared_bytes=2 * PAGE_BYTES, shared_base=WINDOW)
 MOST_BEATS = 128
 Place = tuple[bool, int]
 """Whether on chip, and the page within that memory."""
@@ -74,7 +74,9 @@ class Bench:
         beats = self.rng.choice([1, 1, 2, self.rng.randrange(1, most + 1)])
         last = PAGE_BYTES // 16 - beats
         place = self.rng.choice([0, last, self.rng.randrange(last + 1)])
-        page = self.rng.choice([0, 1, 2, 19]) if space == SHARED else self.rng.randrange(0xF, 0x17)
+        near = [0, 1, 2] if space == SHARED else range(0xF, 0x17)
+        far = self.rng.getrandbits(self.config.address_bits) // PAGE_BYTES
+        page = self.rng.choice([*near, far])
         return Burst(space=space, address=page * PAGE_BYTES + 16 * place, beats=beats)
 
     def bus_response(self, address: int, width: int) -> AxiResp:
