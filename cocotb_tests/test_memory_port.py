@@ -20,6 +20,7 @@ from cocotb_tests.unit import unit_design
 from golden.instruction_set import SPACES
 from golden.memory import Memory
 from hdl.config import PAGE_BYTES, CoreConfig
+from hdl.memory.axi_writes import OUTSTANDING_WRITES
 from hdl.memory.interface import space_burst_layout
 from hdl.memory.port import MemoryPort
 
@@ -173,7 +174,7 @@ class Bench:
 
 def configuration() -> CoreConfig:
     given = parameters()
-    return replace(CONFIG, data_bits=given["data_bits"], shared_bytes=given["shared_bytes"])
+    return replace(CONFIG, **given)
 
 
 async def bench(dut: Any, share: float = 0.3) -> Bench:
@@ -293,13 +294,37 @@ async def limit_of_reads_is_reached(dut: Any) -> None:
     dut.words_enable.value = 0
     await start(dut)
     dut.m_axi_arready.value = 1
-    reading = cocotb.start_soon(made.read([Burst(space=GLOBAL, address=BASE, beats=1)] * 9))
+    count = config.outstanding_reads + 4
+    reading = cocotb.start_soon(made.read([Burst(space=GLOBAL, address=BASE, beats=1)] * count))
     asked = 0
-    for _ in range(100):
+    for _ in range(3 * count):
         await RisingEdge(dut.aclk)
         asked += int(dut.m_axi_arvalid.value)
     assert asked == config.outstanding_reads
     reading.cancel()
+
+
+@cocotb.test
+async def limit_of_writes_is_reached(dut: Any) -> None:
+    """With every address taken at once and no beat, exactly the allowed number of writes is asked for."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    config = configuration()
+    made = BurstTraffic(dut, space_burst_layout(config), rng, 0.0)
+    AxiChecker(dut, config.outstanding_reads)
+    for name in ("arready", "awready", "wready", "rvalid", "bvalid"):
+        getattr(dut, f"m_axi_{name}").value = 0
+    dut.words_enable.value = 0
+    await start(dut)
+    dut.m_axi_awready.value = 1
+    count = OUTSTANDING_WRITES + 4
+    bursts = [Burst(space=GLOBAL, address=BASE, beats=1)] * count
+    writing = cocotb.start_soon(made.write(bursts, [[(0, 0xFFFF)]] * count))
+    asked = 0
+    for _ in range(5 * count):
+        await RisingEdge(dut.aclk)
+        asked += int(dut.m_axi_awvalid.value)
+    assert asked == OUTSTANDING_WRITES
+    writing.cancel()
 
 
 @cocotb.test
@@ -445,18 +470,18 @@ def _kept(made: Bench) -> tuple[list[Burst], list[list[tuple[int, int]]]]:
 
 
 @pytest.mark.parametrize(
-    ("data_bits", "shared_bytes"),
+    ("data_bits", "shared_bytes", "outstanding_reads"),
     [
-        (64, 2 * PAGE_BYTES),
-        (128, 2 * PAGE_BYTES),
-        (256, 0),
-        (256, 2 * PAGE_BYTES),
-        (512, 2 * PAGE_BYTES),
-        (64, 0),
+        (64, 2 * PAGE_BYTES, 5),
+        (128, 2 * PAGE_BYTES, 64),
+        (256, 0, 5),
+        (256, 2 * PAGE_BYTES, 5),
+        (512, 2 * PAGE_BYTES, 5),
+        (64, 0, 5),
     ],
 )
-def test_memory_port(simulate: Simulate, data_bits: int, shared_bytes: int) -> None:
-    values = {"data_bits": data_bits, "shared_bytes": shared_bytes}
+def test_memory_port(simulate: Simulate, data_bits: int, shared_bytes: int, outstanding_reads: int) -> None:
+    values = {"data_bits": data_bits, "shared_bytes": shared_bytes, "outstanding_reads": outstanding_reads}
     config = replace(CONFIG, **values)
     design = unit_design(f"memory_port-{data_bits}-{shared_bytes}", MemoryPort(config), config)
     simulate(design, __name__, values=values)
