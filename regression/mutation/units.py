@@ -160,6 +160,7 @@ UNITS: Final = (
         mutants=75,
         data_bits=256,
         shared_bytes=8192,
+        outstanding_reads=5,
     ),
     _unit("shared memory", "test_shared_memory", "memory/shared_memory.py"),
     _unit("tile multiplier", "test_tile", "multiply/tile/", mutants=90, units=2),
