@@ -204,7 +204,7 @@ def footprint(decoded: Any) -> tuple[list[set[int]], set[int]]:
 
 async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers: int) -> None:
     """Each fragment just within the register file, and one too far."""
-    types = {"d": instruction.d_type, "a": "f16", "b": "f16", "c": instruction.c_type}
+    types = {use: getattr(instruction, f"{use}_type") for use in "dabc"}
     for use, name in types.items():
         last = registers - fragment(use, name, instruction.shape).registers
         for place, cause in ((last, 0), (last + 1, Cause.REGISTER_RANGE)):
@@ -217,7 +217,7 @@ async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers
 async def every_length_of_fill_and_move(dut: Any) -> None:
     """Fills and moves of every length, with the registers they read and write; those of none touch none."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    registers = CONFIG.registers
+    registers = CONFIGS[parameters()["config"]].registers
     for count in range(registers + 1):
         for place in {0, 1, registers - count, rng.randrange(registers - count + 1)}:
             if place + count > registers:
@@ -242,15 +242,14 @@ async def every_length_of_fill_and_move(dut: Any) -> None:
 async def random_words(dut: Any) -> None:
     """Command words at random, most of them nearly legal: refused exactly when the tables do."""
     rng = random.Random(cocotb.RANDOM_SEED)
+    config = CONFIGS[parameters()["config"]]
     seen: Counter[tuple[int, int]] = Counter()
     for _ in range(6000):
         opcode = rng.randrange(8)
-        bits = (
-            near_legal(rng, opcode, CONFIG.registers) if rng.random() < 0.9 else rng.getrandbits(COMMAND_BITS)
-        )
+        bits = near_legal(rng, opcode, config) if rng.random() < 0.9 else rng.getrandbits(COMMAND_BITS)
         bits = bits >> 3 << 3 | opcode
         decoded = await decode(dut, bits)
-        expected = expected_cause(bits, CONFIG.registers, CONFIG.dot_product.formats)
+        expected = expected_cause(bits, config)
         assert decoded.cause == expected, f"{bits:#x}: {expected}"
         seen[opcode, expected] += 1
     for opcode in (item.value for item in Opcode):
@@ -260,20 +259,26 @@ async def random_words(dut: Any) -> None:
         assert seen[item, Cause.ILLEGAL_INSTRUCTION] > 20, item
 
 
-def near_legal(rng: random.Random, opcode: int, registers: int) -> int:
+def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
     """A word whose fields are likely, but not sure, to be legal together."""
+    family = rng.choice(config.families)
+    names, registers = list(FORMATS), config.registers
+    shapes = [SHAPES.index(shape) for shape in family.shapes]
+    multiplicands = [names.index(name) for name in family.multiplicands]
+    accumulators = [names.index(name) for name in family.accumulators]
 
     def pick(likely: Any, bits: int) -> int:
         return rng.choice(list(likely)) if rng.random() < 0.93 else rng.getrandbits(bits)
 
     place = range(registers + 1)
     if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
+        use = 3 if opcode == Opcode.STORE.value else rng.randrange(3)
         fields = {
-            "use": pick([3] if opcode == Opcode.STORE.value else range(3), 2),
+            "use": pick([use], 2),
             "layout": rng.getrandbits(1),
-            "tile_shape": pick(range(3), 4),
-            "element_type": pick((0, 0, 3), 4),
-            "space": pick((0, 2), 2),
+            "tile_shape": pick(shapes, 4),
+            "element_type": pick(multiplicands if use < 2 else accumulators, 4),
+            "space": pick(range(3) if config.shared_bytes else (0, 2), 2),
             "has_stride": rng.getrandbits(1),
             "reserved": rng.getrandbits(15),
             "register": pick(place, 8),
@@ -284,11 +289,11 @@ def near_legal(rng: random.Random, opcode: int, registers: int) -> int:
         return int(MemoryCommand.const(fields).as_bits())
     if opcode == Opcode.MMA.value:
         fields = {
-            "tile_shape": pick(range(3), 4),
-            "a_type": pick([0], 4),
-            "b_type": pick([0], 4),
-            "c_type": pick((0, 3), 4),
-            "d_type": pick((0, 3), 4),
+            "tile_shape": pick(shapes, 4),
+            "a_type": pick(multiplicands, 4),
+            "b_type": pick(multiplicands, 4),
+            "c_type": pick(accumulators, 4),
+            "d_type": pick(accumulators, 4),
             "saturate": rng.getrandbits(1),
             "rounding": pick([0], 2),
             "bitwise_and": rng.getrandbits(1),
@@ -309,23 +314,23 @@ def near_legal(rng: random.Random, opcode: int, registers: int) -> int:
     return int(RegisterCommand.const(fields).as_bits())
 
 
-def expected_cause(bits: int, registers: int, formats: frozenset[str]) -> int:
+def expected_cause(bits: int, config: CoreConfig) -> int:
     """Why the golden tables refuse a word; 0 where they do not. Reserved bits do not count."""
     opcode = bits & 7
     if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
-        return expected_memory_cause(bits, registers, formats)
+        return expected_memory_cause(bits, config)
     if opcode == Opcode.MMA.value:
-        return expected_multiply_cause(bits, registers, formats)
+        return expected_multiply_cause(bits, config)
     if opcode in (Opcode.FILL.value, Opcode.MOVE.value):
         command = data.Layout.cast(RegisterCommand).from_bits(bits)
         ends = [command.destination + command.count]
         if opcode == Opcode.MOVE.value:
             ends.append(command.source + command.count)
-        return Cause.REGISTER_RANGE if max(ends) > registers else 0
+        return Cause.REGISTER_RANGE if max(ends) > config.registers else 0
     return Cause.ILLEGAL_INSTRUCTION
 
 
-def expected_memory_cause(bits: int, registers: int, formats: frozenset[str]) -> int:
+def expected_memory_cause(bits: int, config: CoreConfig) -> int:
     command = data.Layout.cast(MemoryCommand).from_bits(bits)
     use = USES[command.use]
     if (use == "d") != (bits & 7 == Opcode.STORE.value):
@@ -339,15 +344,16 @@ def expected_memory_cause(bits: int, registers: int, formats: frozenset[str]) ->
         return Cause.ILLEGAL_INSTRUCTION
     held = any(
         shape in family.shapes and name in (family.multiplicands if use in "ab" else family.accumulators)
-        for family in FAMILIES
-        if family.mnemonic == "wmma" and set(family.multiplicands) & formats
+        for family in config.families
+        if family.mnemonic == "wmma"
     )
-    if not held or space == "shared":
+    if not held or (space == "shared" and not config.shared_bytes):
         return Cause.ILLEGAL_INSTRUCTION
-    return Cause.REGISTER_RANGE if command.register + fragment(use, name, shape).registers > registers else 0
+    end = command.register + fragment(use, name, shape).registers
+    return Cause.REGISTER_RANGE if end > config.registers else 0
 
 
-def expected_multiply_cause(bits: int, registers: int, formats: frozenset[str]) -> int:
+def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
     command = data.Layout.cast(MmaCommand).from_bits(bits)
     names = list(FORMATS)
     try:
@@ -358,20 +364,25 @@ def expected_multiply_cause(bits: int, registers: int, formats: frozenset[str]) 
             )
         }
         shape = SHAPES[command.tile_shape]
-        instruction = MmaInstruction(
+        family = next(item for item in FAMILIES if shape in item.shapes and types["a"] in item.multiplicands)
+        _ = MmaInstruction(
+            mnemonic=family.mnemonic,
             shape=shape,
             a_layout="row",
             b_layout="col",
             **{f"{use}_type": name for use, name in types.items()},
             saturate=bool(command.saturate),
             rounding=None if command.rounding == 0 else ROUNDINGS[command.rounding],
+            operation=family.operations[command.bitwise_and] if family.operations else None,
         )
-    except (IndexError, IllegalInstruction):
+    except (IndexError, StopIteration, IllegalInstruction):
         return Cause.ILLEGAL_INSTRUCTION
-    if not set(instruction.family.multiplicands) & formats:
+    if family not in config.families:
         return Cause.ILLEGAL_INSTRUCTION
     first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
-    fits = all(first[use] + fragment(use, name, shape).registers <= registers for use, name in types.items())
+    fits = all(
+        first[use] + fragment(use, name, shape).registers <= config.registers for use, name in types.items()
+    )
     return 0 if fits else Cause.REGISTER_RANGE
 
 
@@ -409,6 +420,7 @@ async def every_family(dut: Any) -> None:
         first = {use: rng.randrange(config.registers - count + 1) for use, count in held_by.items()}
         decoded = await decode(dut, bits_of(Mma(instruction, **first)))
         assert decoded.cause == 0, instruction
+        await check_multiply_ranges(dut, instruction, config.registers)
         ranges = {use: set(range(first[use], first[use] + count)) for use, count in held_by.items()}
         assert footprint(decoded) == ([ranges[use] for use in "abc"], ranges["d"])
         double = instruction.a_type == "f64"
@@ -483,7 +495,7 @@ def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
                 )
 
 
-ANY = ("every_family", "absent_formats_and_spaces")
+ANY = ("every_family", "absent_formats_and_spaces", "every_length_of_fill_and_move", "random_words")
 
 
 @pytest.mark.parametrize("config", list(CONFIGS))
