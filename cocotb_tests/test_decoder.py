@@ -304,7 +304,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
         return int(MmaCommand.const(fields).as_bits())
     fields = {
         "reserved": rng.getrandbits(13),
-        "count": pick(range(registers // 2), 16),
+        "count": pick(range(registers // 2), 16) | (rng.random() < 0.2) << rng.randrange(16),
         "destination": pick(place, 8),
         "source": pick(place, 8),
         "reserved_registers": rng.getrandbits(16),

@@ -90,6 +90,31 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
             assert cycles == words * (2 if isinstance(command, Move) else 1) + 1, command
 
 
+@cocotb.test
+async def one_waits_for_another(dut: Any) -> None:
+    """A request that is offered all the time is taken when the one before it has ended, and not sooner."""
+    config = config_of(parameters()["units"])
+    rng = random.Random(cocotb.RANDOM_SEED)
+    bits = np.random.default_rng(cocotb.RANDOM_SEED)
+    golden = GoldenMachine(registers=config.registers, memory=Memory(64))
+    registers = RegisterPorts(dut, config, pauses(rng, 0.2), pauses(rng, 0.2))
+    start_values = bits.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
+    golden.write_registers(0, start_values)
+    registers.values[:] = start_values
+    await start(dut)
+    commands = [
+        rng.choice([Fill(first, 3, rng.getrandbits(32)), Move(first, rng.randrange(8), 3)])
+        for first in (rng.randrange(8) for _ in range(30))
+    ]
+    source = StreamSource(dut, "request")
+    source.put(*map(payload, commands))
+    for command in commands:
+        await until_done(dut)
+        golden.execute(command)
+    await RisingEdge(dut.aclk)
+    assert np.array_equal(registers.values, golden.read_registers())
+
+
 async def until_done(dut: Any) -> int:
     """Cycles from the acceptance of a request to its end."""
     while not (dut.request_valid.value and dut.request_ready.value):

@@ -39,6 +39,9 @@ REQUESTS = {
 }
 
 
+STALLS = ("stall_registers", "stall_memory", "stall_unit", "stall_empty")
+
+
 @dataclass(eq=False)
 class Started:
     """A command under way, and its number."""
@@ -99,6 +102,8 @@ class Stubs:
         edge = RisingEdge(dut.aclk)
         while True:
             await edge
+            stalls = [name for name in STALLS if getattr(dut, name).value]
+            assert len(stalls) <= 1, f"a cycle counts once, not as {stalls}"
             for unit, sink in self._sinks.items():
                 for bits in sink.received:
                     model.start(unit, REQUESTS[unit].from_bits(bits))
@@ -291,6 +296,7 @@ def refused_command(rng: random.Random) -> tuple[int, Cause]:
             (bits_of(Load(load, 0, far, 15)), Cause.SHORT_STRIDE),
             (bits_of(Load(load, 0, far, stride | 17)), Cause.MISALIGNED_STRIDE),
             (bits_of(Load(load, 0, far | (1 << 32) - 32)), Cause.ADDRESS_RANGE),
+            (bits_of(Load(load, 0, 0, 16 << rng.randrange(23, 28))), Cause.ADDRESS_RANGE),
         ]
     )
 
@@ -388,6 +394,8 @@ ENDINGS = {
     "together": ((Cause.READ_SLAVE_ERROR, Cause.WRITE_DECODE_ERROR, 0b11),),
     "the load alone": ((Cause.READ_DECODE_ERROR, 0, 0b01), (0, 0, 0b10)),
     "the store alone": ((0, Cause.WRITE_SLAVE_ERROR, 0b10), (0, 0, 0b01)),
+    "the load first": ((Cause.READ_DECODE_ERROR, 0, 0b01), (0, Cause.WRITE_SLAVE_ERROR, 0b10)),
+    "the store first": ((0, Cause.WRITE_SLAVE_ERROR, 0b10), (Cause.READ_DECODE_ERROR, 0, 0b01)),
 }
 """Cycles in which a load and a store end: the causes of both, and who ends (1 the load, 2 the store)."""
 

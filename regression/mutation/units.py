@@ -135,7 +135,7 @@ UNITS: Final = (
     _unit("host interface", "test_host", "control/host/ stream_buffer.py", preset="small"),
     _unit("register file", "test_register_file", "registers/file.py registers/ports.py", preset="standard"),
     _unit("register mover", "test_register_mover", "registers/mover.py", units=4),
-    _unit("access check", "test_access", "memory/access.py", config="all"),
+    _unit("access check", "test_access", "memory/access.py", config="global"),
     _unit("burst generator", "test_burst_generator", "memory/burst_generator.py"),
     _unit("line unpack", "test_line_unpack", "memory/line_unpack.py", preset="small"),
     _unit("line pack", "test_line_pack", "memory/line_pack.py", preset="small"),
@@ -146,12 +146,14 @@ UNITS: Final = (
         "test_load_engine",
         "memory/load_engine.py memory/fragment_writer.py memory/line_request.py memory/interface.py",
         preset="standard",
+        cases=(),
     ),
     _unit(
         "store engine",
         "test_store_engine",
         "memory/store_engine.py memory/fragment_reader.py memory/line_request.py memory/interface.py",
         preset="standard",
+        cases=(),
     ),
     _unit(
         "memory port",
@@ -206,7 +208,13 @@ UNITS: Final = (
     _unit("fma64: add", "fma64.test_fma64_add", "fma64/add.py", mutants=_STAGE_MUTANTS),
     _unit("fma64: normalize", "fma64.test_fma64_normalize", "fma64/normalize.py", mutants=_STAGE_MUTANTS),
     _unit("fma64: round", "fma64.test_fma64_round", "fma64/round.py", mutants=_STAGE_MUTANTS),
-    _unit("fma64: flow", "fma64.test_fma64_unit", "fma64/ elastic.py pipeline.py", mutants=_STAGE_MUTANTS),
+    _unit(
+        "fma64: flow",
+        "fma64.test_fma64_unit",
+        "fma64/ elastic.py pipeline.py",
+        test="test_fma64",
+        mutants=_STAGE_MUTANTS,
+    ),
     _unit("uart", "test_uart", "board/uart.py", divider=5),
     _unit(
         "bridge",

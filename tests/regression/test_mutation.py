@@ -12,7 +12,7 @@ from regression.mutation.listed import Listed, listed_mutants
 from regression.mutation.mutants import worth_simulating
 from regression.mutation.records import Record, RecordFile
 from regression.mutation.report import print_report, scores
-from regression.mutation.units import UNITS, Unit, units_named
+from regression.mutation.units import UNITS, Unit, simulation_of, units_named
 
 MUTANTS = 40
 COUNTER = Unit(
@@ -125,6 +125,13 @@ def test_units() -> None:
     assert units_named(["uart"])[0].bench == "cocotb_tests.test_uart"
     with pytest.raises(ValueError, match=r"unit must be one of credit queue, .*, not uarts$"):
         units_named(["uarts"])
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_unit_has_tests(unit: Unit) -> None:
+    simulation = simulation_of(unit)
+    assert simulation.module == unit.bench
+    assert "hdl" in simulation.design.verilog, "the Verilog must say which line made a cell"
 
 
 def test_list_of_equivalent_mutants(tmp_path: Path) -> None:
