@@ -47,7 +47,14 @@ def random_access(rng: random.Random, config: CoreConfig) -> Load:
     step = max(form.size * 8 // FORMATS[name].bits, 1)
     least = shape.default_stride(use, layout)
     stride = rng.choice(
-        [None, least, rng.randrange(2 * least), least + step * rng.randrange(20), rng.getrandbits(32)]
+        [
+            None,
+            least,
+            rng.randrange(2 * least),
+            least + step * rng.randrange(20),
+            rng.getrandbits(32),
+            1 << rng.randrange(32),
+        ]
     )
     top = 1 << config.address_bits
     address = rng.choice(
@@ -57,6 +64,7 @@ def random_access(rng: random.Random, config: CoreConfig) -> Load:
             top - form.size * rng.randrange(1, 80),
             rng.randrange(1 << 64) // form.size * form.size,
             rng.randrange(0x5000) // form.size * form.size,
+            1 << rng.randrange(form.size.bit_length() - 1, 64) | form.size * rng.randrange(8),
         ]
     )
     space = rng.choice(SPACES) if config.shared_bytes else rng.choice(["global", "generic"])
@@ -90,7 +98,7 @@ async def random_accesses(dut: Any) -> None:
     source = StreamSource(dut, "request", pauses(rng, 0.2))
     sink = StreamSink(dut, "checked", pauses(rng, 0.2))
     causes: Counter[int] = Counter()
-    for number in range(3000):
+    for number in range(4000):
         command = random_access(rng, config)
         instruction = command.instruction
         use, name, shape = instruction.use, instruction.type, instruction.shape
