@@ -60,7 +60,7 @@ async def reset(dut: Any, cycles: int = 3) -> None:
 
 
 class StreamSource:
-    """Drives a stream into the unit.
+    """Drives a stream into the unit; while there is nothing to offer, the payload is noise.
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ class StreamSource:
         self._empty = Event()
         self._empty.set()
         self._active = False
+        self._noise = random.Random(cocotb.RANDOM_SEED)
         self._valid.value = 0
         cocotb.start_soon(self._drive())
 
@@ -120,6 +121,7 @@ class StreamSource:
                 self._waiting.popleft()
                 if not self._waiting:
                     self._empty.set()
+                self._payload.value = self._noise.getrandbits(len(self._payload))
             if not self._active:
                 self._active = bool(self._waiting) and not next(self._pause)
                 if self._active:

@@ -6,7 +6,7 @@ from amaranth.lib.memory import Memory
 __all__ = ["collision_free_memory"]
 
 
-def collision_free_memory(shape: ShapeLike, depth: int) -> Memory:
+def collision_free_memory(shape: ShapeLike, depth: int, *, in_blocks: bool = False) -> Memory:
     """Make a memory from which nobody uses what is read where something is written in the same cycle.
 
     Block RAM with a port for each has no defined result then. A `Memory` has one, the old content, for which
@@ -21,5 +21,10 @@ def collision_free_memory(shape: ShapeLike, depth: int) -> Memory:
         Of a row.
     depth : int
         Rows.
+    in_blocks : bool
+        Whether it is in block RAM however few its rows are. Synthesis would make some of these out of look-up
+        tables, of which an FPGA has few that can be memories, and a row as wide as a word of registers takes
+        a hundred and more.
     """
-    return Memory(shape=shape, depth=depth, init=[], attrs={"no_rw_check": 1})
+    style = {"ram_style": "block"} if in_blocks else {}
+    return Memory(shape=shape, depth=depth, init=[], attrs={"no_rw_check": 1, **style})

@@ -174,7 +174,7 @@ class RowMemories(wiring.Component):
         write_address: Value,
         read_address: Value,
     ) -> None:
-        memory = collision_free_memory(len(self.write_data), depth)
+        memory = collision_free_memory(len(self.write_data), depth, in_blocks=True)
         m.submodules[f"{name}_memory"] = memory
         write_port, read_port = memory.write_port(), memory.read_port()
         m.d.comb += [
