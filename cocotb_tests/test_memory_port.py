@@ -226,6 +226,21 @@ async def faults_on_the_bus(dut: Any) -> None:
 
 
 @cocotb.test
+async def every_bit_of_an_address(dut: Any) -> None:
+    """Addresses that differ in one bit from one where memory is."""
+    made = await bench(dut)
+    spaces = {GLOBAL: BASE, GENERIC: BASE} | ({SHARED: 0} if made.config.shared_bytes else {})
+    bursts = [
+        Burst(space=space, address=base ^ 1 << bit, beats=1)
+        for space, base in spaces.items()
+        for bit in range(4, made.config.address_bits)
+    ]
+    await made.read(bursts)
+    await made.write(bursts)
+    made.compare()
+
+
+@cocotb.test
 async def edges_of_the_window(dut: Any) -> None:
     """The last beat before, the first and last within, and the first after, in each space."""
     made = await bench(dut)
@@ -306,7 +321,10 @@ async def limit_of_reads_is_reached(dut: Any) -> None:
 
 @cocotb.test
 async def limit_of_writes_is_reached(dut: Any) -> None:
-    """With every address taken at once and no beat, exactly the allowed number of writes is asked for."""
+    """With every address taken at once and no answer, exactly the allowed number of writes is asked for.
+
+    Their beats are taken when all addresses are, and no beat more.
+    """
     rng = random.Random(cocotb.RANDOM_SEED)
     config = configuration()
     made = BurstTraffic(dut, space_burst_layout(config), rng, 0.0)
@@ -324,6 +342,12 @@ async def limit_of_writes_is_reached(dut: Any) -> None:
         await RisingEdge(dut.aclk)
         asked += int(dut.m_axi_awvalid.value)
     assert asked == OUTSTANDING_WRITES
+    dut.m_axi_wready.value = 1
+    written = 0
+    for _ in range(5 * count):
+        await RisingEdge(dut.aclk)
+        written += int(dut.m_axi_wvalid.value and dut.m_axi_wlast.value)
+    assert written == OUTSTANDING_WRITES
     writing.cancel()
 
 
