@@ -4,7 +4,7 @@
 
 Cores and units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; a
 core takes up to an hour, and with ``--synthesis`` only a few minutes. Prints a table and adds what it
-measured to ``build/bench/area.json``.
+measured to ``build/bench/area.json``. A preset that is larger than the FPGA is synthesised only.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench.ecp5 import Ecp5Cost, ecp5_cost
+from bench.ecp5 import Ecp5Cost, ecp5_cells, ecp5_cost
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Scoreboard
@@ -35,12 +35,16 @@ from hdl.multiply.double.multiplier import DoubleMultiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
+from hdl.verilog import generate
 
 BUILD: Final = Path(__file__).parents[1] / "build" / "bench" / "area"
 OUTPUT: Final = BUILD.with_suffix(".json")
 SEEDS: Final = (1,)
 CORES: Final = ("tiny", "small", "standard")
 """Presets that fit into the FPGA."""
+
+TOO_LARGE: Final = ("large",)
+"""Presets that do not."""
 
 UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "dot-product": lambda config: DotProductUnit(config.dot_product),
@@ -71,12 +75,15 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
     config : CoreConfig
         That of a unit.
     place : bool
-        Whether it is placed and routed after synthesis.
+        Whether it is placed and routed after synthesis, if it fits.
 
     Returns
     -------
     Ecp5Cost
     """
+    if name in TOO_LARGE:
+        text, description = generate(PRESETS[name])
+        return ecp5_cells(text, description["top"], BUILD / name)
     is_core = name in CORES
     component = Core(PRESETS[name]) if is_core else UNITS[name](config)
     return ecp5_cost(component, BUILD / name, SEEDS if place else (), large=is_core)
@@ -99,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = (*UNITS, *CORES)
+    names = (*UNITS, *CORES, *TOO_LARGE)
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--synthesis", action="store_true", help="no place and route, so no MHz")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once, 2 GiB each (default: 2)")

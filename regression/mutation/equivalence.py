@@ -11,16 +11,23 @@ from sim.verilate import BuildError
 __all__ = ["is_equivalent"]
 
 _SECONDS: Final = 60
-# Registers become ports, so that what is left has no state; both copies start from the same one.
+# Registers become ports, so that what is left has no state; both copies start from the same one. So do the
+# ports of memories: what comes out is an input, and what goes in an output, the same for both.
 _PROOF: Final = """
 read_rtlil netlist.il
 {command} -ctrl {select} 1 1
-memory_map
+memory_collect
+rename -enumerate
+select -set memories t:$mem_v2
+select -set asked @memories %ci1:+[RD_ADDR,RD_EN,RD_ARST,RD_SRST,WR_ADDR,WR_EN,WR_DATA] w:* %i
+select -set answered @memories %co1:+[RD_DATA] w:* %i
+delete @memories
+expose @asked
+expose -input @answered
 dffunmap
 simplemap t:$dff
 splitnets
 opt_clean
-rename -enumerate
 expose -dff -evert-dff
 copy mutated gold
 copy mutated gate
