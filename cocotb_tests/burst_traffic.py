@@ -91,7 +91,16 @@ class BurstTraffic:
         self, bursts: Sequence[Burst], beats: Sequence[Sequence[tuple[int, int]]], limit: int = 20_000
     ) -> list[int]:
         """Write bursts, given data and strobes of each beat of each of them; returns the responses."""
+        self.offer_write_bursts(bursts)
+        self.offer_write_beats(bursts, beats)
+        return await self.write_responses.take(len(bursts), limit)
+
+    def offer_write_bursts(self, bursts: Sequence[Burst]) -> None:
+        """Offer bursts to be written, one after the other."""
         self._offer("write_bursts", [self._payload(burst) for burst in bursts])
+
+    def offer_write_beats(self, bursts: Sequence[Burst], beats: Sequence[Sequence[tuple[int, int]]]) -> None:
+        """Offer the beats of bursts, one after the other."""
         payloads = []
         for burst, values in zip(bursts, beats, strict=True):
             assert len(values) == burst.beats
@@ -99,7 +108,6 @@ class BurstTraffic:
                 fields = {"data": value, "strb": strobes, "last": place == burst.beats}
                 payloads.append(int(WriteBeat.const(fields).as_bits()))
         self._offer("write_beats", payloads)
-        return await self.write_responses.take(len(bursts), limit)
 
 
 async def offer(dut: Any, name: str, payloads: Sequence[int], pause: Iterator[bool]) -> None:

@@ -323,7 +323,7 @@ async def limit_of_reads_is_reached(dut: Any) -> None:
 async def limit_of_writes_is_reached(dut: Any) -> None:
     """With every address taken at once and no answer, exactly the allowed number of writes is asked for.
 
-    Their beats are taken when all addresses are, and no beat more.
+    Their beats come when all addresses have been taken, and no beat more is taken.
     """
     rng = random.Random(cocotb.RANDOM_SEED)
     config = configuration()
@@ -336,19 +336,20 @@ async def limit_of_writes_is_reached(dut: Any) -> None:
     dut.m_axi_awready.value = 1
     count = OUTSTANDING_WRITES + 4
     bursts = [Burst(space=GLOBAL, address=BASE, beats=1)] * count
-    writing = cocotb.start_soon(made.write(bursts, [[(0, 0xFFFF)]] * count))
+    made.offer_write_bursts(bursts)
     asked = 0
     for _ in range(5 * count):
         await RisingEdge(dut.aclk)
         asked += int(dut.m_axi_awvalid.value)
     assert asked == OUTSTANDING_WRITES
+    made.offer_write_beats(bursts, [[(0, 0xFFFF)]] * count)
     dut.m_axi_wready.value = 1
     written = 0
     for _ in range(5 * count):
         await RisingEdge(dut.aclk)
         written += int(dut.m_axi_wvalid.value and dut.m_axi_wlast.value)
     assert written == OUTSTANDING_WRITES
-    writing.cancel()
+    made.stop()
 
 
 @cocotb.test

@@ -121,7 +121,7 @@ async def past_the_end(dut: Any) -> None:
     made = await bench(dut)
     top = (1 << CONFIG.address_bits) // PAGE_BYTES
     pages = [0, PAGES - 1, PAGES, PAGES + 1, 4 * PAGES, 1 << 16, 1 << 20 | 1, top - 1]
-    for page in pages:
+    for page in [*pages, *(1 << bit for bit in range(2, top.bit_length() - 1))]:
         beyond = [
             Burst(address=page * PAGE_BYTES + place, beats=beats) for place, beats in ((0, 1), (4000, 6))
         ]

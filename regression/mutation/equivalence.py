@@ -25,7 +25,7 @@ delete @memories
 expose @asked
 expose -input @answered
 dffunmap
-simplemap t:$dff
+simplemap t:$dff t:$mux
 splitnets
 opt_clean
 expose -dff -evert-dff
