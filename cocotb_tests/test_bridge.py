@@ -25,7 +25,12 @@ from sim.board.frames import AnswerFrame, checksum, encode_request, read_answer
 from sim.board.link import BoardRefusal, Link, LinkError
 
 CONFIG = BoardConfig(
-    core=CoreConfig(), memory_bytes=1 << 16, clock_hz=50_000_000, baud=12_500_000, gap_microseconds=8
+    core=CoreConfig(),
+    memory_bytes=1 << 16,
+    memory_base=0xE5A5_0000,
+    clock_hz=50_000_000,
+    baud=12_500_000,
+    gap_microseconds=8,
 )
 BASE, SIZE = CONFIG.memory_base, CONFIG.memory_bytes
 GAP_BITS = CONFIG.gap_cycles / CONFIG.divider
