@@ -4,8 +4,8 @@
 
 Cores and units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; a
 core takes up to an hour, and with ``--synthesis`` only a few minutes. Preset ``standard`` is placed and not
-routed, and a preset that is larger than the FPGA is synthesised only. Prints a table and adds what it
-measured to ``build/bench/area.json``.
+routed; ``large`` is larger than the FPGA. Prints a table and adds what it measured to
+``build/bench/area.json``.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench.ecp5 import Ecp5Cost, ecp5_cells, ecp5_cost
+from bench.ecp5 import Ecp5Cost, ecp5_cost
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Scoreboard
@@ -36,7 +36,6 @@ from hdl.multiply.double.multiplier import DoubleMultiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
-from hdl.verilog import generate
 
 BUILD: Final = Path(__file__).parents[1] / "build" / "bench" / "area"
 OUTPUT: Final = BUILD.with_suffix(".json")
@@ -46,9 +45,6 @@ CORES: Final = ("tiny", "small", "standard")
 
 PLACED: Final = ("standard",)
 """Of these, the ones whose routing takes hours: they are placed, and their clock is estimated."""
-
-TOO_LARGE: Final = ("large",)
-"""Presets that do not fit."""
 
 UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "dot-product": lambda config: DotProductUnit(config.dot_product),
@@ -79,15 +75,12 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
     config : CoreConfig
         That of a unit.
     place : bool
-        Whether it is placed and routed after synthesis, if it fits.
+        Whether it is placed and routed after synthesis.
 
     Returns
     -------
     Ecp5Cost
     """
-    if name in TOO_LARGE:
-        text, description = generate(PRESETS[name])
-        return ecp5_cells(text, description["top"], BUILD / name)
     is_core = name in CORES
     component = Core(PRESETS[name]) if is_core else UNITS[name](config)
     seeds = SEEDS if place else ()
@@ -112,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = (*UNITS, *CORES, *TOO_LARGE)
+    names = (*UNITS, *CORES)
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--synthesis", action="store_true", help="no place and route, so no MHz")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once, 2 GiB each (default: 2)")

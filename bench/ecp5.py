@@ -32,7 +32,7 @@ from amaranth.lib.wiring import In
 from sim.fpga.fanout import split_fanout
 from sim.fpga.tools import run_tool
 
-__all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cells", "ecp5_cost", "xilinx_cost"]
+__all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
 
 _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
@@ -200,65 +200,18 @@ def ecp5_cost(
         # The report has the clocks of what is routed only; the log, the estimate before that as well.
         log = (folder / f"nextpnr-{seed}.log").read_text()
         mhz.append(round(float(_CLOCK.findall(log)[-1]), 1))
-    cells["LUT4"] = cells.get("LUT4", 0) - wrapped.look_up_tables
-    return _ecp5_cost(
-        cells,
-        # An output that is constant has no register in the wrapper either.
-        flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
-        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables if used else None,
-        mhz=tuple(mhz),
-        routed=route and bool(seeds),
-    )
-
-
-def _ecp5_cost(
-    cells: dict[str, int],
-    *,
-    flip_flops: int,
-    trellis_comb: int | None = None,
-    mhz: tuple[float, ...] = (),
-    routed: bool = False,
-) -> Ecp5Cost:
     return Ecp5Cost(
-        lut4=cells.get("LUT4", 0),
+        lut4=cells.get("LUT4", 0) - wrapped.look_up_tables,
         ccu2c=cells.get("CCU2C", 0),
         mult18x18d=cells.get("MULT18X18D", 0),
         dp16kd=cells.get("DP16KD", 0),
         lut_ram=cells.get("TRELLIS_DPR16X4", 0),
-        trellis_comb=trellis_comb,
-        flip_flops=flip_flops,
-        mhz=mhz,
-        routed=routed,
+        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables if used else None,
+        # An output that is constant has no register in the wrapper either.
+        flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
+        mhz=tuple(mhz),
+        routed=route and bool(seeds),
     )
-
-
-def ecp5_cells(verilog: str, top: str, folder: Path) -> Ecp5Cost:
-    """Synthesise a design module by module; for one that is larger than the FPGA.
-
-    Equal modules are synthesised once, and nothing is optimised across a module's border.
-
-    Parameters
-    ----------
-    verilog : str
-    top : str
-        Name of its top module.
-    folder : Path
-        Where the netlist is written.
-
-    Returns
-    -------
-    Ecp5Cost
-        Without a clock.
-
-    Raises
-    ------
-    BuildError
-        If yosys fails.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "wrapped.v").write_text(verilog)
-    cells = _synthesise(folder, f"synth_ecp5 -noflatten -top {top}")
-    return _ecp5_cost(cells, flip_flops=cells.get("TRELLIS_FF", 0))
 
 
 def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
