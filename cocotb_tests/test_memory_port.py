@@ -297,17 +297,23 @@ async def long_wait(dut: Any) -> None:
     made.compare()
 
 
-@cocotb.test
-async def limit_of_reads_is_reached(dut: Any) -> None:
-    """With every address taken at once, exactly the allowed number of reads is asked for."""
-    rng = random.Random(cocotb.RANDOM_SEED)
+async def silent_bus(dut: Any) -> BurstTraffic:
+    """The port before a bus that takes and answers nothing; the test drives its pins."""
     config = configuration()
-    made = BurstTraffic(dut, space_burst_layout(config), rng, 0.0)
+    made = BurstTraffic(dut, space_burst_layout(config), random.Random(cocotb.RANDOM_SEED), 0.0)
     AxiChecker(dut, config.outstanding_reads)
     for name in ("arready", "awready", "wready", "rvalid", "bvalid"):
         getattr(dut, f"m_axi_{name}").value = 0
     dut.words_enable.value = 0
     await start(dut)
+    return made
+
+
+@cocotb.test
+async def limit_of_reads_is_reached(dut: Any) -> None:
+    """With every address taken at once, exactly the allowed number of reads is asked for."""
+    config = configuration()
+    made = await silent_bus(dut)
     dut.m_axi_arready.value = 1
     count = config.outstanding_reads + 4
     reading = cocotb.start_soon(made.read([Burst(space=GLOBAL, address=BASE, beats=1)] * count))
@@ -325,14 +331,7 @@ async def limit_of_writes_is_reached(dut: Any) -> None:
 
     Their beats come when all addresses have been taken, and no beat more is taken.
     """
-    rng = random.Random(cocotb.RANDOM_SEED)
-    config = configuration()
-    made = BurstTraffic(dut, space_burst_layout(config), rng, 0.0)
-    AxiChecker(dut, config.outstanding_reads)
-    for name in ("arready", "awready", "wready", "rvalid", "bvalid"):
-        getattr(dut, f"m_axi_{name}").value = 0
-    dut.words_enable.value = 0
-    await start(dut)
+    made = await silent_bus(dut)
     dut.m_axi_awready.value = 1
     count = OUTSTANDING_WRITES + 4
     bursts = [Burst(space=GLOBAL, address=BASE, beats=1)] * count

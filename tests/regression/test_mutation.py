@@ -131,7 +131,7 @@ def test_units() -> None:
 def test_unit_has_tests(unit: Unit) -> None:
     simulation = simulation_of(unit)
     assert simulation.module == unit.bench
-    assert "hdl" in simulation.design.verilog, "the Verilog must say which line made a cell"
+    assert '(* src = "' in simulation.design.verilog, "the Verilog must say which line made a cell"
 
 
 def test_list_of_equivalent_mutants(tmp_path: Path) -> None:
