@@ -1,0 +1,81 @@
+"""What memories hold at first: loops in place of one line of Verilog for each word."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, groupby, islice
+
+__all__ = ["with_initial_loops"]
+
+_INITIAL = re.compile(r"^  initial begin\n((?:    (?:\\\S+ |\w+)\[\d+\] = [^;\n]+;\n)+)  end\n", re.MULTILINE)
+_WORD = re.compile(r"^    (\\\S+ |\w+)\[(\d+)\] = ([^;\n]+);\n", re.MULTILINE)
+
+_BLOCK_WORDS = 256
+"""Words that one block sets: yosys takes a time that grows with the square of a block's statements, which are
+those of its unrolled loops too."""
+
+_LEAST_LOOP = 5
+"""Fewer equal words are set one by one."""
+
+
+def with_initial_loops(text: str) -> str:
+    """Let a loop set the successive words of a memory that begin with the same value.
+
+    Each loop stands in a block of its own that declares its index, as Verilog-2001 has it.
+
+    Parameters
+    ----------
+    text : str
+        Verilog as yosys writes it: an ``initial`` block of every memory, with an assignment to each word.
+
+    Returns
+    -------
+    str
+        Verilog in which every word begins with the same value. The same text gives the same text.
+    """
+    numbers = count()
+
+    def blocks(match: re.Match[str]) -> str:
+        return "".join(_blocks(match[1], numbers))
+
+    return _INITIAL.sub(blocks, text)
+
+
+def _blocks(words: str, numbers: Iterator[int]) -> Iterator[str]:
+    """The blocks that take the place of one, each loop with a name from `numbers`."""
+    for is_loop, runs in groupby(_runs(words), key=lambda run: len(run.words) >= _LEAST_LOOP):
+        if is_loop:
+            for run in runs:
+                yield (
+                    f"  initial begin : initial_words_{next(numbers)}\n"
+                    "    integer word;\n"
+                    f"    for (word = {run.words[0]}; word <= {run.words[-1]}; word = word + 1)\n"
+                    f"      {run.memory}[word] = {run.value};\n"
+                    "  end\n"
+                )
+        else:
+            assignments = (f"    {run.memory}[{word}] = {run.value};\n" for run in runs for word in run.words)
+            while part := "".join(islice(assignments, _BLOCK_WORDS)):
+                yield f"  initial begin\n{part}  end\n"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Successive words of a memory that begin with the same value."""
+
+    memory: str
+    value: str
+    words: range
+
+
+def _runs(words: str) -> Iterator[_Run]:
+    """What a block assigns, in order; no run is longer than a block may be."""
+    assigned = [(match[1], int(match[2]), match[3]) for match in _WORD.finditer(words)]
+
+    def together(item: tuple[int, tuple[str, int, str]]) -> tuple[str, str, int, int]:
+        index, (memory, word, value) = item
+        return memory, value, word - index, word // _BLOCK_WORDS
+
+    for (memory, value, _, _), items in groupby(enumerate(assigned), key=together):
+        places = [word for _, (_, word, _) in items]
+        yield _Run(memory, value, range(places[0], places[-1] + 1))
