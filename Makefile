@@ -88,7 +88,7 @@ fpga: $(STAMP) ## bitstreams with their reports for iCEBreaker and ULX3S, and th
 
 .PHONY: docs
 docs: $(DOCS_STAMP) ## the pages of docs/ and the reference of every module, into build/docs
-	$(BIN)/sphinx-build --quiet -W --keep-going docs build/docs
+	$(BIN)/python -m sphinx --quiet -W --keep-going docs build/docs
 	@echo "build/docs/index.html"
 
 .PHONY: lock

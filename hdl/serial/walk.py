@@ -29,6 +29,7 @@ class Step(enum.Enum, shape=3):
     """What a walk does in a cycle.
 
     STAY
+        Nothing moves.
     ADDRESS
         Take the low half of the address from `word`.
     ADDRESS_HIGH
