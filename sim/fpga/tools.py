@@ -12,7 +12,7 @@ __all__ = ["run_tool"]
 _SHOWN_LINES = 20
 
 
-def run_tool(name: str, arguments: list[str], folder: Path, log: str) -> None:
+def run_tool(name: str, arguments: list[str], folder: Path, log: str, *, makes: str | None = None) -> None:
     """Run a program and keep what it prints.
 
     Parameters
@@ -24,19 +24,27 @@ def run_tool(name: str, arguments: list[str], folder: Path, log: str) -> None:
         Where it runs; files are named relative to it, since these programs see no others.
     log : str
         The file in `folder` that takes its output.
+    makes : str or None
+        A file in `folder` that it must write. One that is there already is removed first: where yosys has its
+        mapper inside and that gives up, it ends without a word and with exit code 0.
 
     Raises
     ------
     BuildError
-        If it is not installed or fails; says the end of what it printed.
+        If it is not installed, fails or has not made its file; says the end of what it printed.
     """
     program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if program is None:
         raise BuildError(name, "it is not installed: pip install openwmma[fpga]")
+    if makes:
+        (folder / makes).unlink(missing_ok=True)
     with (folder / log).open("w") as output:
         code = subprocess.run(
             [program, *arguments], cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False
         ).returncode
-    if code:
+    missing = makes is not None and not (folder / makes).exists()
+    if code or missing:
         end = (folder / log).read_text(errors="replace").splitlines()[-_SHOWN_LINES:]
+        if missing:
+            end.append(f"it ended with exit code {code} and has not written {makes}")
         raise BuildError(name, "\n".join([*end, f"(all of it in {folder / log})"]))

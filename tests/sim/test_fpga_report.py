@@ -193,6 +193,15 @@ def test_tool_runs_in_its_folder(tmp_path: Path) -> None:
     assert (tmp_path / "tool.log").read_text() == "said\n"
 
 
+def test_tool_that_ends_without_its_file(tmp_path: Path) -> None:
+    """What an earlier run left does not count."""
+    (tmp_path / "made").write_text("earlier")
+    with pytest.raises(BuildError, match=r"it ended with exit code 0 and has not written made"):
+        run_tool("python", ["-c", "pass"], tmp_path, "tool.log", makes="made")
+    run_tool("python", ["-c", "open('made', 'w').write('x')"], tmp_path, "tool.log", makes="made")
+    assert (tmp_path / "made").read_text() == "x"
+
+
 def test_tool_that_is_missing(tmp_path: Path) -> None:
     with pytest.raises(
         BuildError, match=r"no-such-tool failed:\nit is not installed: pip install openwmma\[fpga\]"
