@@ -35,8 +35,8 @@ def netlist(tmp_path):
     """A look-up table that resets ten registers of two units; the clock's pin resets one more."""
     cells = {
         f"{unit}.r{index}": register(10 + index + 5 * place)
-        for place, unit in enumerate("ab")
         for index in range(5)
+        for place, unit in enumerate("ab")
     }
     cells["other"] = register(FREE, reset=CLOCK)
     cells["source"] = cell("LUT4", A=4, Z=RESET)
@@ -83,6 +83,20 @@ def test_a_clock_stays_whole(tmp_path):
     cells = {"divided": cell("TRELLIS_FF", CLK=CLOCK, DI=4, Q=RESET)}
     cells |= {f"r{index}": cell("TRELLIS_FF", CLK=RESET, DI=4, Q=10 + index) for index in range(5)}
     assert split_fanout(written(tmp_path, cells), "top", 2) == 0
+
+
+def test_an_input_of_several_bits(tmp_path):
+    cells = {"source": cell("LUT4", A=4, Z=RESET)}
+    for index in range(4):
+        cells[f"m{index}"] = memory = cell("TRELLIS_DPR16X4", RAD=7)
+        memory["connections"]["RAD"] = [7, RESET, "0", 8]
+    netlist = written(tmp_path, cells)
+    assert split_fanout(netlist, "top", 2) == 1
+    after = cells_of(netlist)
+    (copy,) = set(after) - set(cells)
+    (net,) = after[copy]["connections"]["Z"]
+    read = [after[f"m{index}"]["connections"]["RAD"] for index in range(4)]
+    assert read == [[7, RESET, "0", 8]] * 2 + [[7, net, "0", 8]] * 2
 
 
 def test_a_multiplexer_is_copied_with_its_tables(tmp_path):
