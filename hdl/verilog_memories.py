@@ -1,14 +1,22 @@
-"""What memories hold at first: loops in place of one line of Verilog for each word."""
+"""Memories in Verilog: loops for what they hold at first, and one block for what is written at once."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, groupby, islice
 
-__all__ = ["with_initial_loops"]
+__all__ = ["with_initial_loops", "with_wide_writes"]
 
 _INITIAL = re.compile(r"^  initial begin\n((?:    (?:\\\S+ |\w+)\[\d+\] = [^;\n]+;\n)+)  end\n", re.MULTILINE)
 _WORD = re.compile(r"^    (\\\S+ |\w+)\[(\d+)\] = ([^;\n]+);\n", re.MULTILINE)
+
+_WRITE = re.compile(
+    r"  always @\(posedge (?P<clock>[^\n]+)\) begin\n"
+    r"    if \((?P<enable>[^\n]+)\)\n"
+    r"(?P<write>      (?P<memory>\\\S+ |\w+)\[[^\n]+\] <= [^;\n]+;\n)"
+    r"  end\n"
+)
+_WRITES = re.compile(rf"(?:{re.sub(r'[?]P<[a-z]+>', '?:', _WRITE.pattern)}){{2,}}")
 
 _BLOCK_WORDS = 256
 """Words that one block sets: yosys takes a time that grows with the square of a block's statements, which are
@@ -39,6 +47,37 @@ def with_initial_loops(text: str) -> str:
         return "".join(_blocks(match[1], numbers))
 
     return _INITIAL.sub(blocks, text)
+
+
+def with_wide_writes(text: str) -> str:
+    """Let one block write what is written to a memory under one condition.
+
+    A memory that is written wider than it is read has a port for each of the words that are written at once.
+    yosys makes one wide port of them wherever they stand. Other programs, Vivado among them, describe such a
+    memory as one block with several assignments, and might take more than two blocks for as many ports,
+    which no block RAM has.
+
+    Parameters
+    ----------
+    text : str
+        Verilog as yosys writes it: a block for each port, those of a memory one behind the other.
+
+    Returns
+    -------
+    str
+        The same memories.
+    """
+    return _WRITES.sub(lambda match: "".join(_joined(match[0])), text)
+
+
+def _joined(blocks: str) -> Iterator[str]:
+    """One block for each clock, condition and memory."""
+    for (clock, enable, _), writes in groupby(
+        _WRITE.finditer(blocks), key=lambda write: write.group("clock", "enable", "memory")
+    ):
+        assignments = "".join(write["write"] for write in writes)
+        begin, end = (" begin", "    end\n") if assignments.count("\n") > 1 else ("", "")
+        yield f"  always @(posedge {clock}) begin\n    if ({enable}){begin}\n{assignments}{end}  end\n"
 
 
 def _blocks(words: str, numbers: Iterator[int]) -> Iterator[str]:

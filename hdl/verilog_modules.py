@@ -9,7 +9,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
 
 from hdl.shared_module import ModuleLibrary
-from hdl.verilog_memories import with_initial_loops
+from hdl.verilog_memories import with_initial_loops, with_wide_writes
 
 __all__ = ["convert", "merge_modules", "to_rtlil", "to_verilog"]
 
@@ -89,7 +89,8 @@ def to_verilog(text: str, *, sources: bool = False) -> str:
     )
     yosys = find_yosys(lambda version: version >= _LEAST_YOSYS)
     # Its one warning says that not every process can be written as Verilog; Amaranth makes none of those.
-    return with_initial_loops(merge_modules(str(yosys.run(["-q", "-"], script, ignore_warnings=True))))
+    verilog = str(yosys.run(["-q", "-"], script, ignore_warnings=True))
+    return with_wide_writes(with_initial_loops(merge_modules(verilog)))
 
 
 def merge_modules(text: str) -> str:

@@ -1,12 +1,12 @@
-"""Memories in Verilog: loops set the words that begin alike, and every word begins with its own value."""
+"""Memories in Verilog: loops set the words that begin alike, and one block writes what is written at once."""
 
 import re
 
 import pytest
-from amaranth.hdl import Elaboratable, Module, Signal, unsigned
+from amaranth.hdl import Cat, Const, Elaboratable, Module, Signal, unsigned
 from amaranth.lib.memory import Memory
 
-from hdl.verilog_memories import with_initial_loops
+from hdl.verilog_memories import with_initial_loops, with_wide_writes
 from hdl.verilog_modules import convert
 
 _LOOP = re.compile(
@@ -92,3 +92,66 @@ def test_loops_of_a_design_have_different_names() -> None:
 def test_other_initial_blocks_stay() -> None:
     text = "  initial begin\n    state = 2'h0;\n  end\n  initial begin\n    if (x) begin end\n  end\n"
     assert with_initial_loops(text) == text
+
+
+class WideWrites(Elaboratable):  # type: ignore[misc]
+    """Two memories: one whose four words are written at once, one with an enable for each of two."""
+
+    def __init__(self) -> None:
+        self.enable = Signal(3)
+        self.address = Signal(4)
+        self.data = Signal(32)
+        self.read = Signal(16)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for index, enables in enumerate(((0, 0, 0, 0), (1, 2))):
+            m.submodules[f"memory{index}"] = memory = Memory(shape=unsigned(8), depth=64, init=[])
+            for part, enable in enumerate(enables):
+                port = memory.write_port()
+                m.d.comb += [
+                    port.en.eq(self.enable[enable]),
+                    port.addr.eq(Cat(Const(part, 2), self.address)),
+                    port.data.eq(self.data.word_select(part, 8)),
+                ]
+            read = memory.read_port()
+            m.d.comb += [read.addr.eq(self.address), self.read.word_select(index, 8).eq(read.data)]
+        return m
+
+
+def test_one_block_writes_what_is_written_at_once() -> None:
+    design = WideWrites()
+    names = ("enable", "address", "data", "read")
+    text = convert(design, "top", {name: (getattr(design, name), None) for name in names})
+    blocks = re.findall(r"  always @\(posedge clk\) begin\n(.*?)\n  end\n", text, re.DOTALL)
+    conditions = [re.findall(r"if \((.*?)\)", block) for block in blocks if "<= data" in block]
+    assert conditions == [["enable[0]"], ["enable[1]"], ["enable[2]"]]
+    assert [block.count("<= data") for block in blocks if "<= data" in block] == [4, 1, 1]
+
+
+def write_block(memory: str, word: int, *, clock: str = "clk", enable: str = "en") -> str:
+    assignment = f"      {memory}[{{ a, 1'h{word} }}] <= d[{word}];\n"
+    return f"  always @(posedge {clock}) begin\n    if ({enable})\n{assignment}  end\n"
+
+
+@pytest.mark.parametrize("memory", ["memory", "\\memory$3 "])
+def test_assignments_keep_their_order(memory: str) -> None:
+    assert with_wide_writes(write_block(memory, 1) + write_block(memory, 0)) == (
+        "  always @(posedge clk) begin\n    if (en) begin\n"
+        f"      {memory}[{{ a, 1'h1 }}] <= d[1];\n      {memory}[{{ a, 1'h0 }}] <= d[0];\n"
+        "    end\n  end\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        pytest.param(write_block("other", 1), id="another memory"),
+        pytest.param(write_block("memory", 1, clock="clk2"), id="another clock"),
+        pytest.param(write_block("memory", 1, enable="en & x"), id="another condition"),
+        pytest.param("  assign x = y;\n" + write_block("memory", 1), id="something between"),
+    ],
+)
+def test_other_blocks_stay_apart(second: str) -> None:
+    text = write_block("memory", 0) + second
+    assert with_wide_writes(text) == text

@@ -86,6 +86,20 @@ class Steps:
         return _bits(self.groups)
 
     @property
+    def place_bits(self) -> int:
+        """Bits of the field ``place``."""
+        return _bits(self.places)
+
+    @property
+    def c_part_bits(self) -> int:
+        """Bits of a step that tell which part of a pair of register words its elements of C are.
+
+        The elements of a step are a run of lanes in both words, turn after turn and place after place; with
+        one unit, two steps share a lane.
+        """
+        return min(self.low_bits, _bits(4 * self.config.word_quads))
+
+    @property
     def low_bits(self) -> int:
         """Bits of turn and place: of the steps that make a pair of register words."""
         return _bits(self.turns * self.places)
@@ -101,7 +115,11 @@ class Steps:
 
     def place(self, step: Value) -> Value:
         """The field ``place``."""
-        return step[_bits(self.turns) : self.low_bits]
+        return step[self.low_bits - self.place_bits : self.low_bits]
+
+    def c_part(self, step: Value) -> Value:
+        """Which part of a pair of register words holds the step's elements of C."""
+        return step[self.low_bits - self.c_part_bits : self.low_bits]
 
     def group(self, step: Value) -> Value:
         """The field ``group``."""

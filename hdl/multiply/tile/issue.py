@@ -1,6 +1,6 @@
 """Second stage of the tile multiplier: hands rows and elements to the dot-product units."""
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,8 +9,8 @@ from hdl.dot_product.interface import DotProductOperands, Operation
 from hdl.multiply.tile.fetch import FetchedTile
 from hdl.multiply.tile.geometry import Steps
 from hdl.multiply.tile.request import TileShape
-from hdl.multiply.tile.rows import row_read_layout
-from hdl.registers.ports import LANE_BITS, QUAD_BITS, word_bits
+from hdl.multiply.tile.rows import row_read_layout, row_widths
+from hdl.registers.ports import LANE_BITS, QUAD_BITS
 
 __all__ = ["TileIssue"]
 
@@ -23,8 +23,8 @@ class TileIssue(wiring.Component):
     of the first have come back.
 
     Two registers lie between the step counter and the units: the read registers of the memories, and the
-    operands themselves, behind the choice of the rows of X and the elements of C. They move together,
-    whenever no unit still has to take the operands it is offered.
+    operands themselves, since block RAM is slow to give what it has read. They move together, whenever no
+    unit still has to take the operands it is offered.
 
     Throughput: a step per cycle. Latency: 2 cycles.
     Critical path expected: the units' ready to the enables of memories and operands, with one unit; with
@@ -52,13 +52,12 @@ class TileIssue(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         units = config.dot_product_units
-        width = word_bits(config)
         super().__init__(
             {
                 "tile": In(stream.Signature(FetchedTile)),
                 "read_enable": Out(1),
                 "read": Out(row_read_layout(config)),
-                **{name: In(width) for name in ("x_low", "x_high", "y_low", "y_high", "c_0", "c_1")},
+                **{name: In(bits) for name, bits in row_widths(config).items()},
                 "carry": In(LANE_BITS * units),
                 "carried": In(1),
                 **{f"operands_{unit}": Out(stream.Signature(DotProductOperands)) for unit in range(units)},
@@ -120,9 +119,9 @@ class TileIssue(wiring.Component):
         m.d.comb += [
             self.read.buffer.eq(tile.buffer),
             self.read.second.eq(second),
-            self.read.x.eq(Cat(steps.group(step), block[0], block[1] & is_wide)),
+            self.read.x.eq(Cat(steps.place(step), steps.group(step), block[0], block[1] & is_wide)),
             self.read.y.eq(Cat(steps.turn(step), block[1] & ~is_wide)),
-            self.read.c.eq(Cat(steps.group(step), block)),
+            self.read.c.eq(Cat(steps.c_part(step), steps.group(step), block)),
             self.read.step.eq(step),
         ]
         return step, second, go
@@ -130,7 +129,7 @@ class TileIssue(wiring.Component):
     def _operands(
         self, m: Module, advance: Signal, valid: Signal, step: Signal, second: Signal, operation: Signal
     ) -> None:
-        """Choose rows and elements, and offer them until every unit has taken its own."""
+        """Offer rows and elements until every unit has taken its own."""
         steps = Steps(self._config)
         ports = [getattr(self, f"operands_{unit}") for unit in range(steps.units)]
         pending = Signal(steps.units)
@@ -144,19 +143,8 @@ class TileIssue(wiring.Component):
         with m.If(advance):
             m.d.sync += offered.eq(operation)
 
-        x_rows, y_rows = [], []
-        place = steps.place(step)
-        for number in range(steps.x_rows):
-            row = Signal(2 * QUAD_BITS, name=f"x_row_{number}", reset_less=True)
-            quads = [index * steps.x_rows + number for index in range(steps.places)]
-            with m.If(advance):
-                m.d.sync += row.eq(Array(_row(self.x_low, self.x_high, quad) for quad in quads)[place])
-            x_rows.append(row)
-        for number in range(steps.y_rows):
-            row = Signal(2 * QUAD_BITS, name=f"y_row_{number}", reset_less=True)
-            with m.If(advance):
-                m.d.sync += row.eq(_row(self.y_low, self.y_high, number))
-            y_rows.append(row)
+        x_rows = self._rows(m, advance, "x", steps.x_rows)
+        y_rows = self._rows(m, advance, "y", steps.y_rows)
         for unit, port in enumerate(ports):
             x_number, y_number = divmod(unit, steps.y_rows)
             c = Signal(LANE_BITS, name=f"c_{unit}", reset_less=True)
@@ -176,24 +164,26 @@ class TileIssue(wiring.Component):
             self.busy_units.eq(sum((counted[unit] for unit in range(steps.units)), Const(0, 1))),
         ]
 
+    def _rows(self, m: Module, advance: Signal, name: str, count: int) -> list[Signal]:
+        """The rows of a step, k ascending from the low bits on."""
+        low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
+        rows = []
+        for number in range(count):
+            row = Signal(2 * QUAD_BITS, name=f"{name}_row_{number}", reset_less=True)
+            with m.If(advance):
+                m.d.sync += row.eq(Cat(half.word_select(number, QUAD_BITS) for half in (low, high)))
+            rows.append(row)
+        return rows
+
     def _element(self, unit: int, step: Signal, second: Signal, operation: Signal) -> Value:
         """The element of C, or of the first pass's results, for a unit."""
         steps = Steps(self._config)
-        x_number, y_number = divmod(unit, steps.y_rows)
-        choices = []
-        for place in range(steps.places):
-            for turn in range(steps.turns):
-                lane, pair = divmod(turn * steps.y_rows + y_number, 2)
-                word = self.c_1 if pair else self.c_0
-                choices.append(word.word_select(4 * (place * steps.x_rows + x_number) + lane, LANE_BITS))
-        element = Array(choices)[step[: steps.low_bits]]
+        # With one unit, the pair is that of the step.
+        index, of_pair = divmod(unit, 2)
+        pairs = [word.word_select(index, LANE_BITS) for word in (self.c_0, self.c_1)]
+        odd = step[0] if steps.units == 1 else Const(of_pair, 1)
+        element = Mux(odd, pairs[1], pairs[0])
         half = LANE_BITS // 2
-        odd = step[0] if steps.y_rows == 1 else Const(y_number % 2, 1)
         low = Mux(operation.c_is_f16 & odd, element[half:], element[:half])
         c = Cat(low, Mux(operation.c_is_f16, 0, element[half:]))
         return Mux(second, self.carry.word_select(unit, LANE_BITS), c)
-
-
-def _row(low: Value, high: Value, quad: int) -> Value:
-    """The row of a quad, k ascending from the low bits on."""
-    return Cat(low.word_select(quad, QUAD_BITS), high.word_select(quad, QUAD_BITS))

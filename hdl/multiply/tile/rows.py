@@ -1,6 +1,6 @@
 """The row memories: operands of two tiles in the order in which the dot-product units want them."""
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,7 +9,7 @@ from hdl.config import CoreConfig
 from hdl.multiply.tile.geometry import BLOCKS, Steps, fields
 from hdl.registers.ports import LANE_BITS, word_bits
 
-__all__ = ["RowMemories", "has_chains", "row_read_layout", "row_write_layout"]
+__all__ = ["RowMemories", "has_chains", "row_read_layout", "row_widths", "row_write_layout"]
 
 _BUFFERS = 2
 _K_HALVES = 2
@@ -42,6 +42,14 @@ def row_write_layout(config: CoreConfig) -> data.StructLayout:
     return fields(x=1, y=1, c=2, buffer=1, group_block=steps.group_bits + 2, second=1)
 
 
+def row_widths(config: CoreConfig) -> dict[str, int]:
+    """Bits of what is read, by the name of the memory."""
+    steps = Steps(config)
+    width = word_bits(config)
+    of_x, of_c = width >> steps.place_bits, width >> steps.c_part_bits
+    return {"x_low": of_x, "x_high": of_x, "y_low": width, "y_high": width, "c_0": of_c, "c_1": of_c}
+
+
 def row_read_layout(config: CoreConfig) -> data.StructLayout:
     """What a step needs.
 
@@ -51,24 +59,34 @@ def row_read_layout(config: CoreConfig) -> data.StructLayout:
     second : unsigned(1)
         The low half of a row is its second word.
     x, y, c : unsigned
-        Group and block as in `row_write_layout`; y has one bit of the block.
+        Group and block as in `row_write_layout`; y has one bit of the block. Of x and c, below them, the part
+        of the word.
     step : unsigned
         For what is carried from one dot product of a chain to the next.
     """
     steps = Steps(config)
-    place = steps.group_bits + 2
-    return fields(buffer=1, second=1, x=place, y=place - 1, c=place, step=steps.bits)
+    word = steps.group_bits + 2
+    return fields(
+        buffer=1,
+        second=1,
+        x=steps.place_bits + word,
+        y=word - 1,
+        c=steps.c_part_bits + word,
+        step=steps.bits,
+    )
 
 
 class RowMemories(wiring.Component):
-    """Six memories a register word wide.
+    """Six memories that are written a register word at a time.
 
     So a word is written as it comes, and one read gives all that a step needs: of X and Y the low and the
-    high half of the rows of a word, of C the words of a pair.
+    high half of the rows, of C the elements of a pair of register words.
 
-    The rows of Y in a step are just those of a word, and those of X a part of them, chosen behind the memory;
-    so no row memory needs banks that are addressed apart. The low half of a row has a place for each of
-    its two register words: for a chain each word is the low half in its turn, and no multiplexer is needed.
+    The rows of Y in a step are just those of a word; those of X, and the elements of C, are one of equal
+    parts of theirs, and only that part is read. Block RAM whose ports differ in width chooses it, so nothing
+    has to behind the memory, and few wires lead away from it. No row memory needs banks that are addressed
+    apart. The low half of a row has a place for each of its two register words: for a chain each word is
+    the low half in its turn, and no multiplexer is needed.
 
     A seventh memory carries the results of the first dot products of chains, if the configuration has any.
 
@@ -86,10 +104,11 @@ class RowMemories(wiring.Component):
     write_data : In(word_bits(config))
     read_enable : In(1)
     read : In(row_read_layout(config))
-    x_low, x_high, y_low, y_high : Out(word_bits(config))
+    x_low, x_high : Out(128 * rows of X in a step)
+    y_low, y_high : Out(word_bits(config))
         Rows of X and Y, the lowest quad in the low 128 bits.
-    c_0, c_1 : Out(word_bits(config))
-        Words of C of both pairs, or twice the word that holds both.
+    c_0, c_1 : Out(32 * elements of a pair in a step)
+        Elements of C of both pairs, or twice those that hold both.
     carry_enable : In(1)
     carry_step : In(bits of a step)
     carry_data : In(32 * units)
@@ -101,7 +120,7 @@ class RowMemories(wiring.Component):
         self._config = config
         width = word_bits(config)
         carried = LANE_BITS * config.dot_product_units
-        members = {name: Out(width) for name in ("x_low", "x_high", "y_low", "y_high", "c_0", "c_1")}
+        members = {name: Out(bits) for name, bits in row_widths(config).items()}
         super().__init__(
             {
                 "write": In(row_write_layout(config)),
@@ -121,9 +140,9 @@ class RowMemories(wiring.Component):
         m = Module()
         steps = Steps(self._config)
         write, read = self.write, self.read
-        blocks = {"x": BLOCKS, "y": BLOCKS // 2}
-        for name, count in blocks.items():
-            group_block = write.group_block[: len(getattr(read, name))]
+        for name, parts_log2, count in (("x", steps.place_bits, BLOCKS), ("y", 0, BLOCKS // 2)):
+            asked = getattr(read, name)
+            group_block = write.group_block[: len(asked) - parts_log2]
             enable = getattr(write, name)
             fragment_words = steps.groups * count
             self._memory(
@@ -132,7 +151,7 @@ class RowMemories(wiring.Component):
                 depth=_BUFFERS * _K_HALVES * fragment_words,
                 write_enable=enable,
                 write_address=Cat(group_block, write.second, write.buffer),
-                read_address=Cat(getattr(read, name), read.second, read.buffer),
+                read_address=Cat(asked, read.second, read.buffer),
             )
             self._memory(
                 m,
@@ -140,7 +159,7 @@ class RowMemories(wiring.Component):
                 depth=_BUFFERS * fragment_words,
                 write_enable=enable & write.second,
                 write_address=Cat(group_block, write.buffer),
-                read_address=Cat(getattr(read, name), read.buffer),
+                read_address=Cat(asked, read.buffer),
             )
         for pair in range(2):
             self._memory(
@@ -174,14 +193,22 @@ class RowMemories(wiring.Component):
         write_address: Value,
         read_address: Value,
     ) -> None:
-        memory = collision_free_memory(len(self.write_data), depth, in_blocks=True)
+        """Make a memory of `depth` words; the low bits of the address to read choose the part of a word."""
+        read_data = getattr(self, name)
+        parts = len(self.write_data) // len(read_data)
+        memory = collision_free_memory(len(read_data), depth * parts, in_blocks=True)
         m.submodules[f"{name}_memory"] = memory
-        write_port, read_port = memory.write_port(), memory.read_port()
+        # Ports whose addresses differ in constant low bits are one wide port to synthesis.
+        for part in range(parts):
+            write_port = memory.write_port()
+            m.d.comb += [
+                write_port.en.eq(write_enable),
+                write_port.addr.eq(Cat(Const(part, (parts - 1).bit_length()), write_address)),
+                write_port.data.eq(self.write_data.word_select(part, len(read_data))),
+            ]
+        read_port = memory.read_port()
         m.d.comb += [
-            write_port.en.eq(write_enable),
-            write_port.addr.eq(write_address),
-            write_port.data.eq(self.write_data),
             read_port.en.eq(self.read_enable),
             read_port.addr.eq(read_address),
-            getattr(self, name).eq(read_port.data),
+            read_data.eq(read_port.data),
         ]
