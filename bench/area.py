@@ -4,7 +4,7 @@
 
 Cores and units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; a
 core takes up to an hour, and with ``--synthesis`` only a few minutes. Preset ``standard`` is placed and not
-routed; ``large`` is larger than the FPGA. Prints a table and adds what it measured to
+routed; ``large`` is larger than any ECP5, and only synthesised. Prints a table and adds what it measured to
 ``build/bench/area.json``.
 """
 
@@ -26,7 +26,7 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Scoreboard
 from hdl.control.sequencer import Sequencer
-from hdl.core import Core
+from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE, Core
 from hdl.dot_product.unit import DotProductUnit
 from hdl.fma64.unit import FusedMultiplyAdd64
 from hdl.memory.load_engine import LoadEngine
@@ -40,11 +40,14 @@ from hdl.registers.mover import RegisterMover
 BUILD: Final = Path(__file__).parents[1] / "build" / "bench" / "area"
 OUTPUT: Final = BUILD.with_suffix(".json")
 SEEDS: Final = (1,)
-CORES: Final = ("tiny", "small", "standard")
-"""Presets that fit into the FPGA."""
+CORES: Final = ("tiny", "small", "standard", "large")
+"""Presets."""
 
 PLACED: Final = ("standard",)
 """Of these, the ones whose routing takes hours: they are placed, and their clock is estimated."""
+
+TOO_LARGE: Final = ("large",)
+"""Those larger than the FPGA, which are synthesised only."""
 
 UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "dot-product": lambda config: DotProductUnit(config.dot_product),
@@ -83,8 +86,15 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
     """
     is_core = name in CORES
     component = Core(PRESETS[name]) if is_core else UNITS[name](config)
-    seeds = SEEDS if place else ()
-    return ecp5_cost(component, BUILD / name, seeds, large=is_core, route=name not in PLACED)
+    is_too_large = name in TOO_LARGE
+    return ecp5_cost(
+        component,
+        BUILD / name,
+        SEEDS if place and not is_too_large else (),
+        large=is_core,
+        route=name not in PLACED,
+        apart=(DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else (),
+    )
 
 
 def table(costs: dict[str, dict[str, Any]], title: str) -> Table:

