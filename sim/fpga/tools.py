@@ -25,8 +25,8 @@ def run_tool(name: str, arguments: list[str], folder: Path, log: str, *, makes: 
     log : str
         The file in `folder` that takes its output.
     makes : str or None
-        A file in `folder` that it must write. One that is there already is removed first: where yosys has its
-        mapper inside and that gives up, it ends without a word and with exit code 0.
+        A file in `folder` that it must write. One that is there already is removed first: a yosys that has
+        its mapper inside ends where that begins, without a word and with exit code 0, if ``-q`` is missing.
 
     Raises
     ------
