@@ -10,13 +10,12 @@ __all__ = ["with_initial_loops", "with_wide_writes"]
 _INITIAL = re.compile(r"^  initial begin\n((?:    (?:\\\S+ |\w+)\[\d+\] = [^;\n]+;\n)+)  end\n", re.MULTILINE)
 _WORD = re.compile(r"^    (\\\S+ |\w+)\[(\d+)\] = ([^;\n]+);\n", re.MULTILINE)
 
-_WRITE = re.compile(
-    r"  always @\(posedge (?P<clock>[^\n]+)\) begin\n"
-    r"    if \((?P<enable>[^\n]+)\)\n"
-    r"(?P<write>      (?P<memory>\\\S+ |\w+)\[[^\n]+\] <= [^;\n]+;\n)"
-    r"  end\n"
+_WIDE_WRITE = re.compile(
+    r"(?P<head>  always @\(posedge [^\n]+\) begin\n    if \([^\n]+\))\n"
+    r"      (?P<memory>\\\S+ |\w+)\[[^\n]+\] <= [^;\n]+;\n  end\n"
+    r"(?:(?P=head)\n      (?P=memory)\[[^\n]+\] <= [^;\n]+;\n  end\n)+"
 )
-_WRITES = re.compile(rf"(?:{re.sub(r'[?]P<[a-z]+>', '?:', _WRITE.pattern)}){{2,}}")
+_ASSIGNMENT = re.compile(r"^      .*\n", re.MULTILINE)
 
 _BLOCK_WORDS = 256
 """Words that one block sets: yosys takes a time that grows with the square of a block's statements, which are
@@ -67,17 +66,11 @@ def with_wide_writes(text: str) -> str:
     str
         The same memories.
     """
-    return _WRITES.sub(lambda match: "".join(_joined(match[0])), text)
 
+    def joined(blocks: re.Match[str]) -> str:
+        return f"{blocks['head']} begin\n{''.join(_ASSIGNMENT.findall(blocks[0]))}    end\n  end\n"
 
-def _joined(blocks: str) -> Iterator[str]:
-    """One block for each clock, condition and memory."""
-    for (clock, enable, _), writes in groupby(
-        _WRITE.finditer(blocks), key=lambda write: write.group("clock", "enable", "memory")
-    ):
-        assignments = "".join(write["write"] for write in writes)
-        begin, end = (" begin", "    end\n") if assignments.count("\n") > 1 else ("", "")
-        yield f"  always @(posedge {clock}) begin\n    if ({enable}){begin}\n{assignments}{end}  end\n"
+    return _WIDE_WRITE.sub(joined, text)
 
 
 def _blocks(words: str, numbers: Iterator[int]) -> Iterator[str]:
