@@ -117,4 +117,4 @@ class BuildReport:
             f"levels of logic: {path.levels}"
         )
         for step in (step for step in path.steps if step.nanoseconds):
-            yield f"  {step.nanoseconds:6.2f} ns  {step.kind:<8}  {step.name}"
+            yield f"  {step.nanoseconds:6.2f} ns  {step.kind:<8}  {step.place}"

@@ -1,6 +1,7 @@
 """What place and route found about the clock: how fast it may be, and along which path it is slowest."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,12 @@ _GLOBAL: Final = "$glbnet$"
 
 _CONSTANT: Final = "$PACKER_"
 """And before that of a constant: the clock of a multiplier without registers, which it counts as one."""
+
+_MAPPED: Final = re.compile(r"_(?:LUT4|PFUMX|L6MUX21|CCU2C|TRELLIS_[A-Z0-9]+|SB_[A-Z0-9_]+?)_.*")
+"""What synthesis adds to a signal's name for the cells around it: types and ports, from one to the next."""
+
+_REGISTER: Final = re.compile(r"_(?:TRELLIS_FF|SB_DFF[A-Z]*)_Q(?:_\d+)?(?:_DFFLC)?")
+"""The same for the register that holds the signal itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +38,15 @@ class Step:
     kind: str
     nanoseconds: float
     name: str
+
+    @property
+    def place(self) -> str:
+        """The signal of the design, or ``near`` and the one after which synthesis named the cell."""
+        added = _MAPPED.search(self.name)
+        if added is None:
+            return self.name
+        signal = self.name[: added.start()]
+        return signal if _REGISTER.fullmatch(added[0]) else f"near {signal}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from hdl.board.boards import BOARDS
 from sim.fpga.devices import DEVICES, RESOURCES
 from sim.fpga.netlist import Utilisation, unit_of, utilisation
 from sim.fpga.report import BuildReport
-from sim.fpga.timing import read_timing
+from sim.fpga.timing import Step, read_timing
 from sim.fpga.tools import run_tool
 from sim.verilate import BuildError
 
@@ -49,7 +49,7 @@ def timing_report(folder: Path, achieved: float, clocks: tuple[str, ...] = ("$gl
         segment("routing", 0, "board.high", net="board.carry"),
         segment("logic", 0, "board.high"),
         segment("routing", 1.0, "board.last", net="board.result"),
-        segment("setup", 0.125, "board.last"),
+        segment("setup", 0.125, "board.last_TRELLIS_FF_Q_7_DI_LUT4_Z"),
     ]
     content = {
         "fmax": {clock: {"achieved": achieved, "constraint": 80.0} for clock in clocks},
@@ -128,9 +128,29 @@ def test_timing(tmp_path: Path) -> None:
         "board.carry",
         "board.high",
         "board.result",
-        "board.last",
+        "board.last_TRELLIS_FF_Q_7_DI_LUT4_Z",
     ]
     assert read_timing(timing_report(tmp_path, 80.0)).is_met
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("core.sum", "core.sum"),
+        ("core.sum[16]", "core.sum[16]"),
+        ("core.sum_TRELLIS_FF_Q", "core.sum"),
+        ("core.sum_TRELLIS_FF_Q_63", "core.sum"),
+        ("core.sum_TRELLIS_FF_Q_63_DI_LUT4_Z", "near core.sum"),
+        ("core.sum_LUT4_D_Z_PFUMX_BLUT_Z_LUT4_Z_C[3]", "near core.sum"),
+        ("core.sum_CCU2C_S0_1", "near core.sum"),
+        ("core.sum_SB_DFFESR_Q_26_DFFLC", "core.sum"),
+        ("core.sum_SB_DFFESR_Q_1_D_SB_LUT4_O_LC", "near core.sum"),
+        ("core.LUT4_count", "core.LUT4_count"),
+        ("$nextpnr_ICESTORM_LC_37", "$nextpnr_ICESTORM_LC_37"),
+    ],
+)
+def test_place_of_a_cell_is_that_of_a_signal(name: str, place: str) -> None:
+    assert Step(kind="logic", nanoseconds=1.0, name=name).place == place
 
 
 def test_constants_are_no_clocks(tmp_path: Path) -> None:
@@ -157,6 +177,7 @@ def test_report(tmp_path: Path, counted: Utilisation) -> None:
         in text
     )
     assert "board.carry" not in text
+    assert "    0.12 ns  setup     near board.last\n" in text
     rows = {line.split("  ")[0]: line.split()[-4:] for line in text.splitlines()}
     assert rows["everything"] == ["9", "1", "1", "1"]
     assert rows["board.core.load"] == ["7", "1", "0", "0"]
