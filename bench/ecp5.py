@@ -31,6 +31,7 @@ from amaranth.lib.wiring import In
 
 from hdl.verilog_modules import convert
 from sim.fpga.fanout import split_fanout
+from sim.fpga.floorplan import place_multipliers
 from sim.fpga.flow import ECP5_ALGORITHMS
 from sim.fpga.tools import run_tool
 
@@ -179,7 +180,7 @@ def ecp5_cost(
         One place-and-route run each; without any, the component is synthesised only.
     large : bool
         Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with copies of what drives
-        too much, which are not counted, and the same algorithms.
+        too much, which are not counted, places for the multipliers, and the same algorithms.
     route : bool
         Whether it is routed after it has been placed.
     apart : sequence of str
@@ -203,6 +204,7 @@ def ecp5_cost(
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json", apart)
     if large and not apart:
         split_fanout(folder / "wrapped.json", _TOP)
+        place_multipliers(folder / "wrapped.json", _TOP)
     target, algorithms = (_LARGE_TARGET_MHZ, ECP5_ALGORITHMS) if large else (_TARGET_MHZ, ())
     routing = () if route else ("--no-route",)
     used: dict[str, int] = {}

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 __all__ = ["MOST_SINKS", "split_fanout"]
 
-MOST_SINKS: Final = 64
+MOST_SINKS: Final = 256
 """Inputs of cells that one copy drives."""
 
 _OUTPUTS: Final = {"LUT4": "Z", "TRELLIS_FF": "Q", "PFUMX": "Z", "L6MUX21": "Z"}

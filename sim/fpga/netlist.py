@@ -5,10 +5,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sim.fpga.devices import RESOURCES, Device
 
-__all__ = ["Utilisation", "unit_of", "utilisation"]
+__all__ = ["Utilisation", "scopes_of", "unit_of", "utilisation"]
 
 _SCOPE = "$scopeinfo"
 
@@ -67,7 +68,7 @@ def utilisation(netlist: Path, top: str, device: Device) -> Utilisation:
     """
     found = json.loads(netlist.read_text())["modules"][top]["cells"]
     types = {name: cell["type"] for name, cell in found.items()}
-    scopes = frozenset(name for name, type_ in types.items() if type_ == _SCOPE)
+    scopes = scopes_of(found)
     units: dict[str, list[float]] = {"": [0.0] * len(RESOURCES)}
     for name, type_ in types.items():
         amounts = device.taken(type_)
@@ -84,6 +85,17 @@ def utilisation(netlist: Path, top: str, device: Device) -> Utilisation:
         units={path: tuple(unit) for path, unit in sorted(units.items())},
         cells=dict(sorted(cells.items())),
     )
+
+
+def scopes_of(cells: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
+    """The paths of the units of a design, which yosys keeps when it flattens it.
+
+    Parameters
+    ----------
+    cells : mapping
+        Those of the netlist, by name.
+    """
+    return frozenset(name for name, cell in cells.items() if cell["type"] == _SCOPE)
 
 
 def unit_of(name: str, scopes: frozenset[str]) -> str:
