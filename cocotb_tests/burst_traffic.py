@@ -11,6 +11,7 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.streams import StreamSink, pauses
 from hdl.memory.interface import WriteBeat
+from hdl.memory.shared_memory import WORD_READ_LATENCY
 
 __all__ = ["Burst", "BurstTraffic", "access_word", "offer"]
 
@@ -141,5 +142,6 @@ async def access_word(dut: Any, address: int, value: int | None = None, limit: i
         raise AssertionError(f"word {address:#x} is not served in {limit} cycles")
     dut.words_enable.value = 0
     dut.words_address.value = 0
-    await edge
+    for _ in range(WORD_READ_LATENCY):
+        await edge
     return int(dut.words_read_data.value)

@@ -1,5 +1,6 @@
 """The fragment registers as a unit sees them: its ports, served from an array, others in its way."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from cocotb_tests.streams import never
 from golden.layouts import LANES
 from hdl.config import QUADS, CoreConfig
+from hdl.registers.ports import QUAD_BITS, READ_LATENCY
 
 __all__ = ["RegisterPorts"]
 
@@ -21,8 +23,8 @@ class RegisterPorts:
     """Serves the ports ``write_...`` and ``read_...`` of a unit, whichever it has.
 
     Another user has a port in the cycles in which its generator says so. What was read is on the port in the
-    one cycle after the read; then comes what nobody asked for. A word read in the cycle in which it is
-    written comes back as it was before.
+    one cycle `READ_LATENCY` later; else there is what nobody asked for. A word read in the cycle in which it
+    is written comes back as it was before.
 
     Parameters
     ----------
@@ -62,6 +64,7 @@ class RegisterPorts:
         dut = self._dut
         reads, writes = hasattr(dut, "read_enable"), hasattr(dut, "write_enable")
         edge = RisingEdge(dut.aclk)
+        under_way = deque([(0, self._nobodys())] * (READ_LATENCY - 1))
         while True:
             if reads:
                 dut.read_ready.value = not next(read_pause)
@@ -69,18 +72,26 @@ class RegisterPorts:
                 dut.write_ready.value = not next(write_pause)
             await edge
             if reads:
-                dut.read_data.value = self._read()
+                under_way.append(self._read())
+                in_word, word = under_way.popleft()
+                dut.read_data.value = word
+                dut.read_quad.value = word >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1
             if writes:
                 self._write()
 
-    def _read(self) -> int:
-        """What is on the read port in the next cycle."""
+    def _nobodys(self) -> int:
+        return sum(_NOBODYS_DATA << 32 * lane for lane in range(self._lanes))
+
+    def _read(self) -> tuple[int, int]:
+        """What a read of this cycle gives: the quad's place in its word, and the word."""
         made = self._made("read", ("address",))
         if made is None:
-            return sum(_NOBODYS_DATA << 32 * lane for lane in range(self._lanes))
+            return 0, self._nobodys()
         self.reads += 1
-        register, lanes = self._place(made[0])
-        return int.from_bytes(self.values[register, lanes].astype("<u4").tobytes(), "little")
+        address, in_word = divmod(made[0], QUADS // self._groups)
+        register, lanes = self._place(address)
+        word = self.values[register, lanes].astype("<u4").tobytes()
+        return in_word, int.from_bytes(word, "little")
 
     def _write(self) -> None:
         made = self._made("write", ("address", "data", "lanes"))

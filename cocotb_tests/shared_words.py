@@ -1,5 +1,6 @@
 """The on-chip memory as its user of single words sees it: served from a list, others in the way."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.streams import never
 from hdl.config import CoreConfig
+from hdl.memory.shared_memory import WORD_READ_LATENCY
 
 __all__ = ["SharedWords"]
 
@@ -17,7 +19,7 @@ _NOBODYS_DATA = 0xDEAD_BEEF
 class SharedWords:
     """Serves the port ``shared_...`` of a unit.
 
-    What was read is on the port in the one cycle after the read.
+    What was read is on the port in the one cycle `WORD_READ_LATENCY` later.
 
     Parameters
     ----------
@@ -45,10 +47,12 @@ class SharedWords:
         dut = self._dut
         edge = RisingEdge(dut.aclk)
         held: tuple[int, ...] | None = None
+        under_way = deque([_NOBODYS_DATA] * (WORD_READ_LATENCY - 1))
         while True:
             dut.shared_ready.value = not next(pause)
             await edge
-            dut.shared_read_data.value = _NOBODYS_DATA
+            dut.shared_read_data.value = under_way.popleft()
+            under_way.append(_NOBODYS_DATA)
             asked = None
             if dut.shared_enable.value:
                 ports = dut.shared_is_write, dut.shared_address, dut.shared_write_data
@@ -64,4 +68,4 @@ class SharedWords:
                 self.values[address] = value
             else:
                 self.reads += 1
-                dut.shared_read_data.value = self.values[address]
+                under_way[-1] = self.values[address]

@@ -129,9 +129,8 @@ class Bench:
         assert fetched == len(tiles)
         products = len(tiles) * SHAPE.m * SHAPE.n * SHAPE.k
         assert sum(unit.operations for unit in self.units) - operations == busy == products
-        words = 8 // self.config.word_quads
-        assert self.registers.reads - reads == 8 * words * len(tiles)
-        assert self.registers.writes - writes == 4 * words * len(tiles)
+        assert self.registers.reads - reads == 8 * 8 * len(tiles)
+        assert self.registers.writes - writes == 4 * 8 * len(tiles)
         return done
 
 
@@ -218,11 +217,12 @@ async def throughput(dut: Any) -> None:
     units, words = parameters()["units"], parameters()["words"]
     periods = [later - earlier for earlier, later in pairwise(done)]
     dut._log.info(f"{units} units, words of {words} quads: first {done[0]}, then {periods}")
-    # The last round is also a write for each of the words of D.
-    last_round = max(64 // units, 32 // words)
-    assert max(periods) <= max(256 // units, 3 * (LATENCY + 3) + last_round), periods
-    rounds = 3 * max(64 // units, LATENCY + 3) + last_round
-    assert done[0] <= 64 // words + rounds + LATENCY + 12
+    # The last round needs to wait for nothing: results of the next tile's first one come later.
+    period = 3 * max(64 // units, LATENCY + 3) + 64 // units
+    assert max(periods) <= period, periods
+    # Fetching is the quads of a tile; of the writes, two for each quad, as many as results are left over.
+    writes = max(2 * units, 32 - 64 // units)
+    assert done[0] <= 64 + period + LATENCY + writes + 12
 
 
 @cocotb.test

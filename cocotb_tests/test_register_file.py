@@ -1,6 +1,7 @@
 """The register file against a list of words."""
 
 import random
+from collections import deque
 from typing import Any
 
 import cocotb
@@ -13,6 +14,7 @@ from cocotb_tests.streams import start
 from cocotb_tests.unit import unit_design
 from hdl.config import PRESETS, QUADS
 from hdl.registers.file import RegisterFile
+from hdl.registers.ports import READ_LATENCY
 
 
 @cocotb.test
@@ -23,7 +25,7 @@ async def random_accesses(dut: Any) -> None:
     stored = [[0] * lanes_of_word for _ in range(words)]
     await start(dut)
     await _clear(dut, words)
-    expected: list[int] | None = None
+    under_way: deque[tuple[list[int], int] | None] = deque([None] * READ_LATENCY)
     touched = set()
     for _ in range(20 * words):
         write, read = rng.random() < 0.6, rng.random() < 0.6
@@ -37,12 +39,13 @@ async def random_accesses(dut: Any) -> None:
         dut.write_data.value = sum(value << 32 * lane for lane, value in enumerate(values))
         dut.write_lanes.value = lanes
         dut.read_enable.value = read
-        dut.read_address.value = read_address
+        in_word = rng.randrange(lanes_of_word // 4)
+        dut.read_address.value = read_address * lanes_of_word // 4 + in_word
         await RisingEdge(dut.aclk)
+        expected = under_way.popleft()
         if expected is not None:
-            assert _lanes(dut.read_data) == expected
-        if read:
-            expected = list(stored[read_address])
+            assert (_lanes(dut.read_data), int(dut.read_quad.value)) == expected
+        under_way.append(_read(stored[read_address], in_word) if read else None)
         if write:
             touched.add(address)
             for lane in range(lanes_of_word):
@@ -67,13 +70,14 @@ async def every_word_is_its_own(dut: Any) -> None:
         await RisingEdge(dut.aclk)
     dut.write_enable.value = 0
     dut.read_enable.value = 1
-    for word in range(words + 1):
-        dut.read_address.value = word % words
+    for cycle in range(words + READ_LATENCY):
+        dut.read_address.value = cycle % words * lanes_of_word // 4
         await RisingEdge(dut.aclk)
-        if word > 0:
-            assert _lanes(dut.read_data) == [
-                (word - 1) * lanes_of_word + lane for lane in range(lanes_of_word)
-            ], word
+        word = cycle - READ_LATENCY
+        if word >= 0:
+            assert _lanes(dut.read_data) == [word * lanes_of_word + lane for lane in range(lanes_of_word)], (
+                word
+            )
 
 
 def sizes() -> tuple[int, int]:
@@ -91,6 +95,12 @@ async def _clear(dut: Any, words: int) -> None:
     for word in range(words):
         dut.write_address.value = word
         await RisingEdge(dut.aclk)
+
+
+def _read(word: list[int], in_word: int) -> tuple[list[int], int]:
+    """What a read gives: the word, and one quad of it."""
+    quad = word[4 * in_word : 4 * in_word + 4]
+    return list(word), sum(lane << 32 * index for index, lane in enumerate(quad))
 
 
 def _lanes(port: Any) -> list[int]:

@@ -84,10 +84,11 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
         cycles = await until_done(dut)
         await RisingEdge(dut.aclk)
         assert np.array_equal(registers.values, golden.read_registers()), command
-        words = QUADS // config.word_quads * command.count
-        assert registers.writes - written == words
+        is_move = isinstance(command, Move)
+        writes = (QUADS if is_move else QUADS // config.word_quads) * command.count
+        assert registers.writes - written == writes
         if share == 0:
-            assert cycles == words * (2 if isinstance(command, Move) else 1) + 1, command
+            assert cycles == writes + (4 if is_move and writes else 1), command
 
 
 @cocotb.test

@@ -5,8 +5,10 @@ from amaranth.hdl import Module, Signal, ValueLike
 __all__ = ["delay", "register"]
 
 
-def register(m: Module, value: ValueLike, name: str, *, src_loc_at: int = 0) -> Signal:
-    """One pipeline register without reset.
+def register(
+    m: Module, value: ValueLike, name: str, *, reset_less: bool = True, src_loc_at: int = 0
+) -> Signal:
+    """One pipeline register, of data without reset.
 
     Whether its content means anything is told by a bit that travels beside the data, so a reset here
     would only cost routing.
@@ -19,6 +21,8 @@ def register(m: Module, value: ValueLike, name: str, *, src_loc_at: int = 0) -> 
         What it holds one cycle later.
     name : str
         Name of the register in waveforms and netlists.
+    reset_less : bool
+        False for such a bit.
     src_loc_at : int
         How many calls further up the line stands that the register belongs to.
 
@@ -27,12 +31,12 @@ def register(m: Module, value: ValueLike, name: str, *, src_loc_at: int = 0) -> 
     Signal
         `value`, one cycle late.
     """
-    held = Signal.like(value, name=name, reset_less=True, src_loc_at=1 + src_loc_at)
+    held = Signal.like(value, name=name, reset_less=reset_less, src_loc_at=1 + src_loc_at)
     m.d.sync += held.eq(value)
     return held
 
 
-def delay(m: Module, value: ValueLike, cycles: int, name: str) -> ValueLike:
+def delay(m: Module, value: ValueLike, cycles: int, name: str, *, reset_less: bool = True) -> ValueLike:
     """`value` as it was `cycles` cycles ago; `cycles` may be 0.
 
     Parameters
@@ -42,11 +46,13 @@ def delay(m: Module, value: ValueLike, cycles: int, name: str) -> ValueLike:
     cycles : int
     name : str
         Stem of the registers' names; the cycle number is appended.
+    reset_less : bool
+        As for `register`.
 
     Returns
     -------
     value-like
     """
     for cycle in range(cycles):
-        value = register(m, value, f"{name}_{cycle + 1}", src_loc_at=1)
+        value = register(m, value, f"{name}_{cycle + 1}", reset_less=reset_less, src_loc_at=1)
     return value

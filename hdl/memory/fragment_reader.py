@@ -10,7 +10,8 @@ from hdl.elastic import CreditQueue
 from hdl.memory.bank_mapping import ADDRESS_BITS, BUFFERS
 from hdl.memory.geometry import FragmentGeometry, log2_exact
 from hdl.memory.store_crossbar import PlacedWord
-from hdl.registers.ports import QUAD_BITS, register_read_signature, word_address, word_bits
+from hdl.pipeline import delay
+from hdl.registers.ports import QUAD_BITS, READ_LATENCY, register_read_signature, word_bits
 
 __all__ = ["FragmentReader", "ReadRequest"]
 
@@ -34,7 +35,7 @@ class FragmentReader(wiring.Component):
 
     Throughput: a word of the register file or a quad word per cycle, whichever take longer; from one fragment
     to the next without a gap in the quad words where words are wider than a quad, and with one cycle between
-    otherwise. Latency: 4 cycles from the request to the first quad word.
+    otherwise. Latency: 5 cycles from the request to the first quad word.
     `read.ready` ends at registers. Expected critical path: word counter, register port.
 
     Parameters
@@ -73,22 +74,22 @@ class FragmentReader(wiring.Component):
         groups_left = Signal(ADDRESS_BITS)
         group_bits = 3 - quad_bits
         position = Signal(8 + group_bits)  # of a word: register, then group
-        register, group = position[group_bits:], position[:group_bits]
         read = Signal()
         final = Signal()
         request = self.request.payload
         m.d.comb += [
             self.read.enable.eq(active & places.ready),
-            self.read.address.eq(word_address(config, register, group)),
+            self.read.address.eq(position << quad_bits),
             read.eq(self.read.enable & self.read.ready),
             final.eq(groups_left == 0),
             places.enter.eq(read),
+            places.push.eq(delay(m, read, READ_LATENCY, "read_arrives", reset_less=False)),
             places.payload.eq(self.read.data),
             self.request.ready.eq(~active & geometries.w_rdy),
             geometries.w_data.eq(request.geometry.as_value()),
             geometries.w_en.eq(self.request.valid & self.request.ready),
         ]
-        m.d.sync += [places.push.eq(read), self.fetched.eq(read & final)]
+        m.d.sync += self.fetched.eq(read & final)
         with m.If(read):
             m.d.sync += [
                 groups_left.eq(groups_left - 1),

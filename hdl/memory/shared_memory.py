@@ -11,12 +11,16 @@ from hdl.axi import Response, burst_layout
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.geometry import CHUNK_BYTES
 from hdl.memory.interface import ReadBeat, WriteBeat
+from hdl.pipeline import register
 from hdl.stream_buffer import StreamBuffer
 
-__all__ = ["WORD_ADDRESS_BITS", "SharedMemory", "shared_word_signature"]
+__all__ = ["WORD_ADDRESS_BITS", "WORD_READ_LATENCY", "SharedMemory", "shared_word_signature"]
 
 WORD_ADDRESS_BITS = 16
 """Bits of the address of a 32-bit word of the on-chip memory, of at most 256 KiB."""
+
+WORD_READ_LATENCY = 2
+"""Cycles from the read of a word to the word: one to read it, and one because its user is not near."""
 
 _OFFSET_BITS = CHUNK_BYTES.bit_length() - 1
 _WORD_BITS = 32
@@ -36,7 +40,7 @@ def shared_word_signature() -> wiring.Signature:
     ready : In(1)
         The access takes place in this cycle.
     read_data : In(32)
-        The word in the cycle after, and only then.
+        The word `WORD_READ_LATENCY` cycles later, and only then.
     """
     return wiring.Signature(
         {
@@ -110,9 +114,10 @@ class SharedMemory(wiring.Component):
 
         word = self.words.address
         lane_read = Signal(2)
+        word_read = read_port.data.word_select(lane_read, _WORD_BITS)
         m.d.comb += [
             self.words.ready.eq(self.words.enable & ~busy),
-            self.words.read_data.eq(read_port.data.word_select(lane_read, _WORD_BITS)),
+            self.words.read_data.eq(register(m, word_read, "word_read")),
         ]
         with m.If(self.words.ready):
             m.d.sync += lane_read.eq(word[:2])

@@ -6,8 +6,11 @@ from amaranth.lib.wiring import In
 
 from hdl.collision_free_memory import collision_free_memory
 from hdl.config import QUADS, CoreConfig
+from hdl.pipeline import delay, register
 from hdl.registers.ports import (
     LANE_BITS,
+    QUAD_BITS,
+    READ_LATENCY,
     register_read_signature,
     register_write_signature,
     word_bits,
@@ -25,9 +28,10 @@ class RegisterFile(wiring.Component):
     word as there are dot-product units one read port and one write port are half busy when all units are, and
     the other half is left for loads and stores. Block RAM is wide anyway: more ports would cost copies.
 
-    Throughput one word read and one written per cycle, by whoever is given the port; latency one cycle. What
-    is read of a word in the cycle in which it is written is not defined: the scoreboard keeps commands apart
-    that would do so, and the host is refused registers while the core works.
+    Throughput one word read and one written per cycle, by whoever is given the port; latency `READ_LATENCY`
+    cycles to read and one to write. What is read of a word in the cycle in which it is written is not
+    defined: the scoreboard keeps commands apart that would do so, and the host is refused registers while the
+    core works.
 
     Parameters
     ----------
@@ -55,6 +59,7 @@ class RegisterFile(wiring.Component):
         m = Module()
         config = self._config
         words = config.registers * QUADS // config.word_quads
+        inner = config.word_quads.bit_length() - 1
         m.submodules.memory = memory = collision_free_memory(unsigned(word_bits(config)), words)
         write_port = memory.write_port(granularity=LANE_BITS)
         read_port = memory.read_port()
@@ -64,8 +69,10 @@ class RegisterFile(wiring.Component):
             write_port.data.eq(self.write.data),
             self.write.ready.eq(1),
             read_port.en.eq(self.read.enable),
-            read_port.addr.eq(self.read.address),
-            self.read.data.eq(read_port.data),
+            read_port.addr.eq(self.read.address[inner:]),
             self.read.ready.eq(1),
         ]
+        word = register(m, read_port.data, "word_read")
+        in_word = delay(m, self.read.address[:inner], READ_LATENCY, "in_word") if inner else 0
+        m.d.comb += [self.read.data.eq(word), self.read.quad.eq(word.word_select(in_word, QUAD_BITS))]
         return m

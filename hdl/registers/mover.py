@@ -1,18 +1,28 @@
 """Fill and move: the commands that stay within the register file."""
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
+from hdl.elastic import CreditQueue
+from hdl.pipeline import delay
 from hdl.registers.ports import (
+    LANE_BITS,
+    QUAD_BITS,
+    READ_LATENCY,
     register_read_signature,
     register_write_signature,
     word_address,
-    word_bits,
 )
 
 __all__ = ["MoveRequest", "RegisterMover"]
+
+_PLACES = 4
+"""For quads on their way: what one per cycle takes, and fewer than a register has quads."""
+
+_COUNT_BITS = 12
+"""Of the number of a quad, from the first one of the first register on."""
 
 
 class MoveRequest(data.Struct):
@@ -36,20 +46,16 @@ class MoveRequest(data.Struct):
     value: unsigned(32)
 
 
-class _State(enum.Enum, shape=2):
-    IDLE = 0
-    READ = 1
-    WRITE = 2
-
-
 class RegisterMover(wiring.Component):
-    """Writes register after register, word after word.
+    """Fills word after word, and moves quad after quad.
 
-    A word is written before the next one is read, so an overlapping move copies what the registers before it
-    have become: register by register, as the golden machine does.
+    Four quads at most are on their way from one port to the other, fewer than a register has. So when a quad
+    is read, the same quad of the register before has been written, and an overlapping move copies what the
+    registers before it have become: register by register, as the golden machine does.
 
-    Throughput: a fill one word per cycle, a move one word in two, while the ports are free. Latency: one
-    cycle more.
+    Throughput: a fill one word per cycle, a move one quad, while the ports are free. Latency: one cycle more,
+    for a move four.
+    Critical path expected: the queue's quad to the write port.
 
     Parameters
     ----------
@@ -80,43 +86,46 @@ class RegisterMover(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        group_bits = (QUADS // config.word_quads).bit_length() - 1
-        state = Signal(_State)
+        inner = config.word_quads.bit_length() - 1
+        m.submodules.places = places = CreditQueue(unsigned(QUAD_BITS), depth=_PLACES)
         request = Signal(MoveRequest)
-        index = Signal(group_bits + 9)
-        group, register = index[:group_bits], index[group_bits:]
-        fresh = Signal()
-        held = Signal(word_bits(config))
-        word = Signal(word_bits(config))
-        ended = Signal()
+        busy = Signal()
+        to_read, to_write = Signal(_COUNT_BITS), Signal(_COUNT_BITS)
+        after = Signal(_COUNT_BITS)
+        read, written = Signal(), Signal()
+        value = request.value.replicate(QUAD_BITS // LANE_BITS)
         m.d.comb += [
-            self.request.ready.eq(state == _State.IDLE),
-            self.read.enable.eq((state == _State.READ) & ~ended),
-            self.read.address.eq(word_address(config, request.source + register, group)),
-            word.eq(Mux(fresh, self.read.data, held)),
-            self.write.enable.eq((state == _State.WRITE) & ~ended),
-            self.write.address.eq(word_address(config, request.destination + register, group)),
-            self.write.data.eq(Mux(request.is_move, word, request.value.replicate(4 * config.word_quads))),
-            self.write.lanes.eq(~0),
-            self.done.eq(ended),
+            self.request.ready.eq(~busy),
+            self.read.enable.eq(busy & request.is_move & (to_read[3:] != request.count) & places.ready),
+            self.read.address.eq(request.source * QUADS + to_read),
+            read.eq(self.read.enable & self.read.ready),
+            places.enter.eq(read),
+            places.push.eq(delay(m, read, READ_LATENCY, "read_arrives", reset_less=False)),
+            places.payload.eq(self.read.quad),
+            places.output.ready.eq(self.write.ready),
+            self.write.enable.eq(Mux(request.is_move, places.output.valid, busy & ~self.done)),
+            self.write.address.eq(
+                word_address(config, request.destination + to_write[3:], to_write[inner:3])
+            ),
+            self.write.data.eq(
+                Mux(request.is_move, places.output.payload, value).replicate(config.word_quads)
+            ),
+            self.write.lanes.eq(Mux(request.is_move, 0b1111 << Cat(0, 0, to_write[:inner]), ~0)),
+            written.eq(self.write.enable & self.write.ready),
+            after.eq(to_write + Mux(request.is_move, 1, config.word_quads)),
         ]
-        m.d.sync += fresh.eq(0)
-        with m.If(fresh):
-            m.d.sync += held.eq(self.read.data)
-        with m.If(self.read.enable & self.read.ready):
-            m.d.sync += [fresh.eq(1), state.eq(_State.WRITE)]
-        with m.If(self.write.enable & self.write.ready):
-            m.d.sync += index.eq(index + 1)
-            with m.If(request.is_move):
-                m.d.sync += state.eq(_State.READ)
-            m.d.sync += ended.eq((index + 1)[group_bits:] == request.count)
-        with m.If(ended):
-            m.d.sync += [state.eq(_State.IDLE), ended.eq(0)]
+        with m.If(read):
+            m.d.sync += to_read.eq(to_read + 1)
+        with m.If(written):
+            m.d.sync += [to_write.eq(after), self.done.eq(after[3:] == request.count)]
+        with m.If(self.done):
+            m.d.sync += [busy.eq(0), self.done.eq(0)]
         with m.If(self.request.valid & self.request.ready):
             m.d.sync += [
                 request.eq(self.request.payload),
-                index.eq(0),
-                ended.eq(self.request.payload.count == 0),
-                state.eq(Mux(self.request.payload.is_move, _State.READ, _State.WRITE)),
+                to_read.eq(0),
+                to_write.eq(0),
+                self.done.eq(self.request.payload.count == 0),
+                busy.eq(1),
             ]
         return m

@@ -12,7 +12,9 @@ from hdl.config import QUADS, CoreConfig
 __all__ = [
     "LANE_BITS",
     "QUAD_BITS",
+    "READ_LATENCY",
     "address_bits",
+    "quad_address_bits",
     "register_read_signature",
     "register_write_signature",
     "share_read_port",
@@ -26,6 +28,11 @@ LANE_BITS = 32
 
 QUAD_BITS = 4 * LANE_BITS
 """Bits of a register in the four lanes of a quad, the lowest lane in the low bits."""
+
+
+READ_LATENCY = 2
+"""Cycles from a read to its word: one to read it, and one because block RAM is slow to give what it has read
+and the word's users lie all over the FPGA."""
 
 
 def word_bits(config: CoreConfig) -> int:
@@ -54,6 +61,11 @@ def word_address(config: CoreConfig, register: ValueLike, group: ValueLike = 0) 
     return Cat(place, register)[: address_bits(config)]
 
 
+def quad_address_bits(config: CoreConfig) -> int:
+    """Bits of the address of a quad of a register: the quad in the low three bits, the register above."""
+    return (config.registers * QUADS - 1).bit_length()
+
+
 def register_read_signature(config: CoreConfig) -> wiring.Signature:
     """A read port as its user drives it.
 
@@ -61,18 +73,21 @@ def register_read_signature(config: CoreConfig) -> wiring.Signature:
     -------
     enable : Out(1)
         Held, with the address, until `ready`.
-    address : Out(address_bits(config))
+    address : Out(quad_address_bits(config))
     ready : In(1)
         The read takes place in this cycle.
     data : In(word_bits(config))
-        The word in the cycle after, and only then.
+        The word that the quad is in, `READ_LATENCY` cycles later, and only then.
+    quad : In(128)
+        The quad itself, together with the word. Who needs no more has few wires, and nothing to choose.
     """
     return wiring.Signature(
         {
             "enable": Out(1),
-            "address": Out(address_bits(config)),
+            "address": Out(quad_address_bits(config)),
             "ready": In(1),
             "data": In(word_bits(config)),
+            "quad": In(QUAD_BITS),
         }
     )
 
@@ -113,7 +128,8 @@ def share_read_port(m: Module, port: Any, users: Sequence[Any]) -> None:
     users : sequence of register_read_signature, as the file sees them
         In order of priority.
     """
-    m.d.comb += [user.data.eq(port.data) for user in users]
+    for user in users:
+        m.d.comb += [user.data.eq(port.data), user.quad.eq(port.quad)]
     _share(m, port, users, ("address",))
 
 

@@ -9,9 +9,11 @@ from hdl.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
 from hdl.config import CoreConfig
 from hdl.control.host.map import SHARED_WINDOW, WINDOW
 from hdl.control.host.registers import MAP_ADDRESS_BITS, HostRegisters, core_members
-from hdl.memory.shared_memory import shared_word_signature
+from hdl.memory.shared_memory import WORD_READ_LATENCY, shared_word_signature
+from hdl.pipeline import delay
 from hdl.registers.ports import (
     LANE_BITS,
+    READ_LATENCY,
     register_read_signature,
     register_write_signature,
     word_address,
@@ -46,7 +48,7 @@ class HostInterface(wiring.Component):
     end of the on-chip memory.
 
     Latency: a write is answered two cycles after both its address and data came, three in a window, a read
-    two cycles after its address, four in a window; longer while another has the port. Critical path expected:
+    two cycles after its address, five in a window; longer while another has the port. Critical path expected:
     the choice of the lane from a word of the register file.
 
     Parameters
@@ -110,7 +112,11 @@ class HostInterface(wiring.Component):
             self.shared.address.eq(address[2:_SHARED_BITS]),
             self.shared.write_data.eq(value),
         ]
-        lane = self._address_lanes(m, address, value)
+        self._address_lanes(m, address, value)
+        granted = self.read.enable & self.read.ready
+        lane_arrives = delay(m, granted, READ_LATENCY, "lane_arrives", reset_less=False)
+        word_granted = self.shared.enable & self.shared.ready
+        word_arrives = delay(m, word_granted, WORD_READ_LATENCY, "word_arrives", reset_less=False)
 
         with m.Switch(state):
             with m.Case(_State.IDLE):
@@ -157,15 +163,16 @@ class HostInterface(wiring.Component):
                 with m.If(self.read.ready):
                     m.d.sync += state.eq(_State.LANE_READ)
             with m.Case(_State.LANE_READ):
-                m.d.sync += [
-                    answer.eq(self.read.data.word_select(lane, LANE_BITS)),
-                    state.eq(_State.READ_ANSWER),
-                ]
+                m.d.sync += answer.eq(self.read.quad.word_select(address[2:4], LANE_BITS))
+                with m.If(lane_arrives):
+                    m.d.sync += state.eq(_State.READ_ANSWER)
             with m.Case(_State.READ_SHARED):
                 with m.If(self.shared.ready):
                     m.d.sync += state.eq(_State.SHARED_READ)
             with m.Case(_State.SHARED_READ):
-                m.d.sync += [answer.eq(self.shared.read_data), state.eq(_State.READ_ANSWER)]
+                m.d.sync += answer.eq(self.shared.read_data)
+                with m.If(word_arrives):
+                    m.d.sync += state.eq(_State.READ_ANSWER)
             with m.Case(_State.READ_ANSWER):
                 with m.If(self.axi.r.ready):
                     m.d.sync += state.eq(_State.IDLE)
@@ -188,8 +195,8 @@ class HostInterface(wiring.Component):
             m.d.comb += in_shared.eq(open_window & (address[_SHARED_BITS:] == 1) & in_chip)
         return in_map, in_lanes, in_shared
 
-    def _address_lanes(self, m: Module, address: Signal, value: Signal) -> Signal:
-        """Point the register ports at the lane that an address means; returns its place in its word."""
+    def _address_lanes(self, m: Module, address: Signal, value: Signal) -> None:
+        """Point the register ports at the lane that an address means."""
         lanes = 4 * self._config.word_quads
         group_at = 2 + lanes.bit_length() - 1
         lane = Signal(range(lanes))
@@ -203,6 +210,5 @@ class HostInterface(wiring.Component):
             self.write.address.eq(place),
             self.write.data.eq(value.replicate(lanes)),
             self.write.lanes.eq(1 << lane),
-            self.read.address.eq(place),
+            self.read.address.eq(address[4:_WINDOW_BITS]),
         ]
-        return lane

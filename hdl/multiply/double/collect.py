@@ -1,6 +1,6 @@
-"""Last stage of the f64 tile multiplier: finished elements to register words, and those to registers."""
+"""Last stage of the f64 tile multiplier: finished elements to quads, and those to registers."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
@@ -8,23 +8,23 @@ from amaranth.lib.wiring import In, Out
 from hdl.config import QUADS, CoreConfig
 from hdl.fma64.interface import FusedMultiplyAdd64Result
 from hdl.multiply.double.steps import PAIRS, Steps
-from hdl.registers.ports import LANE_BITS, register_write_signature, word_address, word_bits
+from hdl.registers.ports import LANE_BITS, QUAD_BITS, register_write_signature, word_address
 
 __all__ = ["DoubleCollect"]
 
-_WORDS = 2
-"""Places for complete words, low and high half, that wait for the write port."""
+_QUADS = QUADS * PAIRS
+"""Places for complete quads, low and high half, that wait for the write port: a tile's."""
 
 
 class DoubleCollect(wiring.Component):
-    """Takes the results of all units together; those of the last k become words of D.
+    """Takes the results of all units together; those of the last k become quads of D.
 
-    Results wait in their units if words wait for the write port; nothing passes from the port's ready to
-    the units'.
+    Each quad is written by itself, to its lanes of a word: the units take longer for a tile than its 32
+    writes, and nothing as wide as a word has to be put together. Results wait in their units if quads wait
+    for the write port; nothing passes from the port's ready to the units'.
 
-    Throughput: a result of each unit per cycle, but two writes for every ``4 * word_quads / units`` results
-    of the last round.
-    Latency: 3 cycles from the last result of a word to its first write.
+    Throughput: a result of each unit per cycle; as many tiles as have 32 writes.
+    Latency: 3 cycles from the last result of a quad to its first write.
     Critical path expected: valid of all units to their ready, and on to the counters of their queues.
 
     Parameters
@@ -61,19 +61,17 @@ class DoubleCollect(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        steps, config = self._steps, self._config
+        steps = self._steps
         results = [getattr(self, f"result_{unit}") for unit in range(steps.units)]
-        bits = word_bits(config)
-        m.submodules.words = words = SyncFIFOBuffered(width=2 * bits, depth=_WORDS + 1)
+        m.submodules.quads = quads = SyncFIFOBuffered(width=2 * QUAD_BITS, depth=_QUADS)
         position = Signal(steps.bits + 2)
         final = position[steps.bits :].all()
-        # Steps of a word: turns, and the quads in it.
-        inner = steps.turn_bits + 3 - steps.group_bits
-        complete = final & (position[:inner].all() if inner else 1)
+        turn = steps.turn(position)
+        complete = final & (turn.all() if steps.turn_bits else 1)
         finished = Signal()
         m.d.comb += [
             self.returned.eq(
-                Cat(result.valid for result in results).all() & ~(final & finished & ~words.w_rdy)
+                Cat(result.valid for result in results).all() & ~(final & finished & ~quads.w_rdy)
             ),
             self.returned_step.eq(position[: steps.bits]),
             *(result.ready.eq(self.returned) for result in results),
@@ -82,40 +80,40 @@ class DoubleCollect(wiring.Component):
         with m.If(self.returned):
             m.d.sync += position.eq(position + 1)
 
-        # A finished word stays until the queue takes it; results of the next word wait for that.
-        element = data.ArrayLayout(LANE_BITS, steps.units)
-        low = Signal(data.ArrayLayout(element, 1 << inner), reset_less=True)
-        high = Signal(data.ArrayLayout(element, 1 << inner), reset_less=True)
+        # A finished quad stays until the queue takes it; results of the next one wait for that.
+        lanes = data.ArrayLayout(data.ArrayLayout(LANE_BITS, steps.units), 1 << steps.turn_bits)
+        low = Signal(lanes, reset_less=True)
+        high = Signal(lanes, reset_less=True)
         with m.If(self.returned & final):
-            place = position[:inner]
             m.d.sync += [
-                low[place].eq(Cat(result.payload.d[:32] for result in results)),
-                high[place].eq(Cat(result.payload.d[32:] for result in results)),
+                low[turn].eq(Cat(result.payload.d[:32] for result in results)),
+                high[turn].eq(Cat(result.payload.d[32:] for result in results)),
             ]
         with m.If(self.returned & complete):
             m.d.sync += finished.eq(1)
-        with m.Elif(words.w_rdy):
+        with m.Elif(quads.w_rdy):
             m.d.sync += finished.eq(0)
-        m.d.comb += [words.w_en.eq(finished), words.w_data.eq(Cat(low, high))]
-        self._write(m, words, bits)
+        m.d.comb += [quads.w_en.eq(finished), quads.w_data.eq(Cat(low, high))]
+        self._write(m, quads)
         return m
 
-    def _write(self, m: Module, words: SyncFIFOBuffered, bits: int) -> None:
-        """Two writes for each word, the low halves first."""
-        steps, config = self._steps, self._config
-        group_bits = steps.group_bits
-        groups = QUADS // config.word_quads
+    def _write(self, m: Module, quads: SyncFIFOBuffered) -> None:
+        """Two writes for each quad, the low halves first."""
+        config = self._config
+        word_quads = config.word_quads
         half = Signal()
-        count = Signal(range(PAIRS * groups))
-        register = self.d.payload + Cat(half, count[group_bits])
+        count = Signal(range(_QUADS))
+        quad, pair = count[:-1], count[-1]
+        register = self.d.payload + Cat(half, pair)
+        inner = QUADS.bit_length() - 1 - self._steps.group_bits
         accepted = self.write.enable & self.write.ready
         last = count.all() & half
         m.d.comb += [
-            self.write.enable.eq(words.r_rdy & self.d.valid),
-            self.write.address.eq(word_address(config, register, count[:group_bits])),
-            self.write.data.eq(Mux(half, words.r_data[bits:], words.r_data[:bits])),
-            self.write.lanes.eq(~0),
-            words.r_en.eq(accepted & half),
+            self.write.enable.eq(quads.r_rdy & self.d.valid),
+            self.write.address.eq(word_address(config, register, quad[inner:])),
+            self.write.data.eq(quads.r_data.word_select(half, QUAD_BITS).replicate(word_quads)),
+            self.write.lanes.eq(0b1111 << Cat(0, 0, quad[:inner])),
+            quads.r_en.eq(accepted & half),
             self.d.ready.eq(accepted & last),
         ]
         m.d.sync += self.done.eq(accepted & last)

@@ -1,15 +1,13 @@
 """Second stage of the f64 tile multiplier: operands of every element, once for each k."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.collision_free_memory import collision_free_memory
 from hdl.config import CoreConfig
 from hdl.fma64.interface import FusedMultiplyAdd64Operands
-from hdl.multiply.double.fetch import ROW_BITS
 from hdl.multiply.double.steps import BUFFERS, K, Steps
-from hdl.registers.ports import LANE_BITS, QUAD_BITS
 
 __all__ = ["DoubleIssue"]
 
@@ -35,8 +33,8 @@ class DoubleIssue(wiring.Component):
     -------
     tiles : In(range(3)), rounding : In(2), release : Out(1)
         As in `DoubleFetch`.
-    enable, step, a_row, c_row, b_row_0, ...
-        As in `DoubleFetch`.
+    enable, step, k, a, b_0, c_0, ...
+        As in `DoubleRows`.
     returned : In(1)
         A result has come from each unit, those of `returned_step`.
     returned_step : In(Steps.bits)
@@ -55,14 +53,15 @@ class DoubleIssue(wiring.Component):
             "release": Out(1),
             "enable": Out(1),
             "step": Out(steps.bits),
-            "a_row": In(ROW_BITS),
-            "c_row": In(ROW_BITS),
+            "k": Out(range(K)),
+            "a": In(64),
             "returned": In(1),
             "returned_step": In(steps.bits),
             "busy_units": Out(range(steps.units + 1)),
         }
         for unit in range(steps.units):
-            members[f"b_row_{unit}"] = In(ROW_BITS)
+            members[f"b_{unit}"] = In(64)
+            members[f"c_{unit}"] = In(64)
             members[f"returned_{unit}"] = In(64)
             members[f"operands_{unit}"] = Out(stream.Signature(FusedMultiplyAdd64Operands))
         super().__init__(members)
@@ -72,15 +71,15 @@ class DoubleIssue(wiring.Component):
         m = Module()
         steps = self._steps
         position = Signal(steps.bits + 2)
-        k = position[steps.bits :]
         # Before its turn comes, an element's result of the round before must have come back, so less than a
         # round may be under way. The first round needs none; twice as many is then just what is counted.
         under_way = Signal(steps.bits + 2)
-        room = (under_way[steps.bits :] == 0) | ((k == 0) & ~under_way[-1])
+        room = (under_way[steps.bits :] == 0) | ((self.k == 0) & ~under_way[-1])
         waiting = Signal()
         advance = Signal()
         m.d.comb += [
             self.step.eq(position[: steps.bits]),
+            self.k.eq(position[steps.bits :]),
             self.enable.eq((self.tiles != 0) & room & (~waiting | advance)),
             self.release.eq(self.enable & position.all()),
         ]
@@ -90,17 +89,16 @@ class DoubleIssue(wiring.Component):
             m.d.sync += waiting.eq(0)
         with m.If(self.enable != self.returned):
             m.d.sync += under_way.eq(Mux(self.enable, under_way + 1, under_way - 1))
-        self._operands(m, k, waiting, advance)
+        self._operands(m, waiting, advance)
         return m
 
-    def _operands(self, m: Module, k: Value, waiting: Signal, advance: Signal) -> None:
+    def _operands(self, m: Module, waiting: Signal, advance: Signal) -> None:
         """From the rows to registers, one for each unit, which empty when the unit takes them."""
         steps = self._steps
-        read_k = Signal(range(K), reset_less=True)
-        read_step = Signal(steps.bits, reset_less=True)
+        is_first = Signal(reset_less=True)
         rounding = Signal(2, reset_less=True)
         with m.If(self.enable):
-            m.d.sync += [read_k.eq(k), read_step.eq(self.step), rounding.eq(self.rounding)]
+            m.d.sync += [is_first.eq(self.k == 0), rounding.eq(self.rounding)]
         offered, taken = [], []
         for unit in range(steps.units):
             operands = getattr(self, f"operands_{unit}")
@@ -116,13 +114,12 @@ class DoubleIssue(wiring.Component):
             ]
             valid = Signal(name=f"valid_{unit}")
             payload = Signal(FusedMultiplyAdd64Operands, reset_less=True, name=f"payload_{unit}")
-            lane = steps.lane(read_step, unit)
             with m.If(advance):
                 m.d.sync += [
                     valid.eq(waiting),
-                    payload.a.eq(_element(self.a_row, read_k)),
-                    payload.b.eq(_element(getattr(self, f"b_row_{unit}"), read_k)),
-                    payload.c.eq(Mux(read_k == 0, _element(self.c_row, lane), read.data)),
+                    payload.a.eq(self.a),
+                    payload.b.eq(getattr(self, f"b_{unit}")),
+                    payload.c.eq(Mux(is_first, getattr(self, f"c_{unit}"), read.data)),
                     payload.rounding.eq(rounding),
                 ]
             with m.Elif(operands.ready):
@@ -132,8 +129,3 @@ class DoubleIssue(wiring.Component):
             taken.append(valid & operands.ready)
         m.d.comb += advance.eq(~Cat(*offered).any())
         m.d.sync += self.busy_units.eq(sum(taken, Const(0, 1)))
-
-
-def _element(row: Value, index: Value) -> Value:
-    """Element `index` of a row, put together from its low and high half."""
-    return Cat(row[:QUAD_BITS].word_select(index, LANE_BITS), row[QUAD_BITS:].word_select(index, LANE_BITS))

@@ -11,6 +11,7 @@ from hdl.multiply.double.collect import DoubleCollect
 from hdl.multiply.double.fetch import DoubleFetch
 from hdl.multiply.double.issue import DoubleIssue
 from hdl.multiply.double.request import DoubleRequest
+from hdl.multiply.double.rows import DoubleRows
 from hdl.registers.ports import register_read_signature, register_write_signature
 
 __all__ = ["DoubleMultiplier"]
@@ -23,8 +24,8 @@ class DoubleMultiplier(wiring.Component):
     """Multiplies f64 tiles of 8 x 8 elements with 4 products each.
 
     Throughput: a tile in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or less, if
-    words of registers are granted in time. With four units a round is 16 steps, less than the latency, so
-    that a tile takes three latencies and 27 cycles; a word of one quad takes two writes for each of them.
+    reads and writes are granted in time: 64 and 32 for each tile. With four units a round is 16 steps, less
+    than the latency, and a tile takes three latencies and 19 cycles.
     Latency: fetching, issuing, the units' own, and 6 cycles.
     Critical path expected: that of the stages.
 
@@ -77,6 +78,7 @@ class DoubleMultiplier(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.fetch = fetch = DoubleFetch(config)
+        m.submodules.rows = rows = DoubleRows(config)
         m.submodules.issue = issue = DoubleIssue(config)
         m.submodules.collect = collect = DoubleCollect(config)
         m.submodules.results = results = SyncFIFOBuffered(width=8, depth=_TILES)
@@ -93,10 +95,12 @@ class DoubleMultiplier(wiring.Component):
             issue.tiles.eq(fetch.tiles),
             issue.rounding.eq(fetch.rounding),
             fetch.release.eq(issue.release),
-            fetch.enable.eq(issue.enable),
-            fetch.step.eq(issue.step),
-            issue.a_row.eq(fetch.a_row),
-            issue.c_row.eq(fetch.c_row),
+            rows.write.eq(fetch.write),
+            rows.buffer.eq(fetch.buffer),
+            rows.enable.eq(issue.enable),
+            rows.step.eq(issue.step),
+            rows.k.eq(issue.k),
+            issue.a.eq(rows.a),
             issue.returned.eq(collect.returned),
             issue.returned_step.eq(collect.returned_step),
             self.fetched.eq(fetch.fetched),
@@ -104,9 +108,10 @@ class DoubleMultiplier(wiring.Component):
             self.busy_units.eq(issue.busy_units),
         ]
         for unit in range(config.double_units):
-            row, returned = f"b_row_{unit}", f"returned_{unit}"
+            b, c, returned = f"b_{unit}", f"c_{unit}", f"returned_{unit}"
             m.d.comb += [
-                getattr(issue, row).eq(getattr(fetch, row)),
+                getattr(issue, b).eq(getattr(rows, b)),
+                getattr(issue, c).eq(getattr(rows, c)),
                 getattr(issue, returned).eq(getattr(collect, returned)),
             ]
             connect(m, getattr(issue, f"operands_{unit}"), flipped(getattr(self, f"operands_{unit}")))

@@ -10,7 +10,8 @@ from hdl.memory.geometry import block_indices
 from hdl.multiply.tile.geometry import Steps
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.multiply.tile.rows import row_write_layout
-from hdl.registers.ports import register_read_signature, word_address, word_bits
+from hdl.pipeline import delay
+from hdl.registers.ports import READ_LATENCY, address_bits, register_read_signature, word_address, word_bits
 
 __all__ = ["FetchedTile", "ResultTile", "TileFetch"]
 
@@ -81,7 +82,7 @@ class TileFetch(wiring.Component):
     request : In(stream.Signature(TileRequest))
         One may wait here while another one is under way. Ready comes from a register.
     fetched : Out(1)
-        High for one cycle when the last word of a request has arrived.
+        High for one cycle when the last word of a request has been read; it arrives later.
     read : Out(register_read_signature(config))
     write : Out(row_write_layout(config))
     write_data : Out(word_bits(config))
@@ -113,6 +114,7 @@ class TileFetch(wiring.Component):
         begin = Signal()
         may_begin = Signal()
         finish = Signal()
+        m.d.sync += self.fetched.eq(finish)
         m.d.comb += [
             self.request.ready.eq(~is_waiting),
             self.result_tile.valid.eq(is_waiting & may_begin),
@@ -131,10 +133,7 @@ class TileFetch(wiring.Component):
         arrived_last = Signal()
         full = self._offer(m, begin, waiting, buffer, arrived_last)
         idle = self._read(m, begin, waiting, finish, buffer, arrived_last)
-        m.d.comb += [
-            may_begin.eq((idle | finish) & ~Mux(buffer, full[0], full[1])),
-            self.fetched.eq(arrived_last),
-        ]
+        m.d.comb += may_begin.eq((idle | finish) & ~Mux(buffer, full[0], full[1]))
         with m.If(begin):
             m.d.sync += buffer.eq(~buffer)
         return m
@@ -194,10 +193,10 @@ class TileFetch(wiring.Component):
         last = Signal(3)
         granted = Signal()
         at_end = Signal()
-        address = Signal.like(self.read.address, reset_less=True)
+        address = Signal(address_bits(config), reset_less=True)
         m.d.comb += [
             self.read.enable.eq(phase != _Phase.IDLE),
-            self.read.address.eq(address),
+            self.read.address.eq(address << (3 - group_bits)),
             granted.eq(self.read.enable & self.read.ready),
             last.eq(_last_register(request, phase)),
             at_end.eq(word == Cat(Const((1 << group_bits) - 1, group_bits), last)),
@@ -252,9 +251,11 @@ class TileFetch(wiring.Component):
                         arriving.c.eq(Cat(granted & ~register[0], granted & register[0])),
                         arriving.group_block.eq(Cat(group, register[1:])),
                     ]
-        arrived = Signal.like(self.write)
-        m.d.sync += [arrived.eq(arriving), arrived_last.eq(finish)]
-        m.d.comb += [self.write.eq(arrived), self.write_data.eq(self.read.data)]
+        m.d.comb += [
+            self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving", reset_less=False)),
+            arrived_last.eq(delay(m, finish, READ_LATENCY, "finish", reset_less=False)),
+            self.write_data.eq(self.read.data),
+        ]
         return phase == _Phase.IDLE
 
 
