@@ -23,8 +23,8 @@ class RegisterPorts:
     """Serves the ports ``write_...`` and ``read_...`` of a unit, whichever it has.
 
     Another user has a port in the cycles in which its generator says so. What was read is on the port in the
-    one cycle `READ_LATENCY` later; else there is what nobody asked for. A word read in the cycle in which it
-    is written comes back as it was before.
+    one cycle `READ_LATENCY` later; else there is what nobody asked for, as for a word that is read in the
+    cycle in which it is written.
 
     Parameters
     ----------
@@ -71,34 +71,33 @@ class RegisterPorts:
             if writes:
                 dut.write_ready.value = not next(write_pause)
             await edge
+            write = self._made("write", ("address", "data", "lanes")) if writes else None
             if reads:
-                under_way.append(self._read())
+                under_way.append(self._read(write[0] if write else None))
                 in_word, word = under_way.popleft()
                 dut.read_data.value = word
                 dut.read_quad.value = word >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1
-            if writes:
-                self._write()
+            if write:
+                self._write(*write)
 
     def _nobodys(self) -> int:
         return sum(_NOBODYS_DATA << 32 * lane for lane in range(self._lanes))
 
-    def _read(self) -> tuple[int, int]:
+    def _read(self, written: int | None) -> tuple[int, int]:
         """What a read of this cycle gives: the quad's place in its word, and the word."""
         made = self._made("read", ("address",))
         if made is None:
             return 0, self._nobodys()
         self.reads += 1
         address, in_word = divmod(made[0], QUADS // self._groups)
+        if address == written:
+            return in_word, self._nobodys()
         register, lanes = self._place(address)
         word = self.values[register, lanes].astype("<u4").tobytes()
         return in_word, int.from_bytes(word, "little")
 
-    def _write(self) -> None:
-        made = self._made("write", ("address", "data", "lanes"))
-        if made is None:
-            return
+    def _write(self, address: int, data: int, enables: int) -> None:
         self.writes += 1
-        address, data, enables = made
         register, lanes = self._place(address)
         new = np.frombuffer(data.to_bytes(4 * self._lanes, "little"), "<u4")
         mask = np.array([enables >> lane & 1 for lane in range(self._lanes)], dtype=bool)

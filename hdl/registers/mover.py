@@ -19,7 +19,7 @@ from hdl.registers.ports import (
 __all__ = ["MoveRequest", "RegisterMover"]
 
 _PLACES = 4
-"""For quads on their way: what one per cycle takes, and fewer than a register has quads."""
+"""For quads on their way: what one per cycle takes."""
 
 _COUNT_BITS = 12
 """Of the number of a quad, from the first one of the first register on."""
@@ -49,12 +49,12 @@ class MoveRequest(data.Struct):
 class RegisterMover(wiring.Component):
     """Fills word after word, and moves quad after quad.
 
-    Four quads at most are on their way from one port to the other, fewer than a register has. So when a quad
-    is read, the same quad of the register before has been written, and an overlapping move copies what the
-    registers before it have become: register by register, as the golden machine does.
+    A register is read when the one before it has been written, so an overlapping move copies what the
+    registers before it have become: register by register, as the golden machine does. Within a register reads
+    and writes overlap, and are of different words: a move of registers to themselves has nothing to do.
 
-    Throughput: a fill one word per cycle, a move one quad, while the ports are free. Latency: one cycle more,
-    for a move four.
+    Throughput: a fill one word per cycle, a move one register in 11 cycles, while the ports are free.
+    Latency: one cycle more.
     Critical path expected: the queue's quad to the write port.
 
     Parameters
@@ -96,7 +96,9 @@ class RegisterMover(wiring.Component):
         value = request.value.replicate(QUAD_BITS // LANE_BITS)
         m.d.comb += [
             self.request.ready.eq(~busy),
-            self.read.enable.eq(busy & request.is_move & (to_read[3:] != request.count) & places.ready),
+            self.read.enable.eq(
+                busy & ~self.done & request.is_move & (to_read[3:] == to_write[3:]) & places.ready
+            ),
             self.read.address.eq(request.source * QUADS + to_read),
             read.eq(self.read.enable & self.read.ready),
             places.enter.eq(read),
@@ -125,7 +127,13 @@ class RegisterMover(wiring.Component):
                 request.eq(self.request.payload),
                 to_read.eq(0),
                 to_write.eq(0),
-                self.done.eq(self.request.payload.count == 0),
+                self.done.eq(
+                    (self.request.payload.count == 0)
+                    | (
+                        self.request.payload.is_move
+                        & (self.request.payload.source == self.request.payload.destination)
+                    )
+                ),
                 busy.eq(1),
             ]
         return m
