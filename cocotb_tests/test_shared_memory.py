@@ -17,7 +17,7 @@ from cocotb_tests.unit import unit_design
 from golden.memory import Memory
 from hdl.axi import burst_layout
 from hdl.config import MOST_SHARED_BYTES, PAGE_BYTES, CoreConfig
-from hdl.memory.shared_memory import SharedMemory, shared_word_signature
+from hdl.memory.shared_memory import WORD_READ_LATENCY, SharedMemory, shared_word_signature
 
 CONFIG = CoreConfig(shared_bytes=3 * PAGE_BYTES, address_bits=34)
 PAGES = 3
@@ -113,6 +113,25 @@ async def both_ways_at_once(dut: Any) -> None:
             await writing
         await made.check_all()
         made.traffic.stop()
+
+
+@cocotb.test
+async def a_word_in_each_cycle(dut: Any) -> None:
+    """Words that are read one behind the other, each there `WORD_READ_LATENCY` cycles later."""
+    await bench(dut)
+    words = 24
+    for address in range(words):
+        await access_word(dut, address, 0x9E37_79B9 * (address + 1) & 0xFFFF_FFFF)
+    dut.words_enable.value = 1
+    dut.words_is_write.value = 0
+    for cycle in range(words + WORD_READ_LATENCY):
+        dut.words_address.value = cycle % words
+        await RisingEdge(dut.aclk)
+        assert dut.words_ready.value
+        address = cycle - WORD_READ_LATENCY
+        if address >= 0:
+            assert int(dut.words_read_data.value) == 0x9E37_79B9 * (address + 1) & 0xFFFF_FFFF, address
+    dut.words_enable.value = 0
 
 
 @cocotb.test

