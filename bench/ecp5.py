@@ -151,8 +151,8 @@ class _Wrapped(Elaboratable):
             m.d.sync += inner.rst.eq(ResetSignal())
             component = DomainRenamer("inner")(component)
         m.submodules.component = component
-        # With its reset it is no delay line, and none of its registers becomes part of a memory.
-        chain = Signal(len(self._inputs))
+        # With a reset it is no delay line, and where these are folded none of its registers is lost.
+        chain = Signal(len(self._inputs), reset_less=not self._own_reset)
         m.d.sync += chain.eq(Cat(self.serial, chain[:-1]))
         m.d.comb += self._inputs.eq(chain)
         if self.look_up_tables:

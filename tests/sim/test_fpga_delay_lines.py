@@ -16,22 +16,20 @@ CLOCK, OTHER_CLOCK, ENABLE = 2, 3, 4
 PLAIN = {"CEMUX": "1 ", "CLKMUX": "CLK", "GSR": "DISABLED", "LSRMUX": "LSR", "REGSET": "RESET"}
 
 
-def register(source: int, output: int, *, clock: int = CLOCK, **parameters: str) -> dict[str, Any]:
+def register(source: int, output: int, **parameters: str) -> dict[str, Any]:
     return {
         "type": "TRELLIS_FF",
         "parameters": PLAIN | parameters,
         "attributes": {},
         "port_directions": {"CLK": "input", "DI": "input", "LSR": "input", "CE": "input", "Q": "output"},
-        "connections": {"CLK": [clock], "DI": [source], "LSR": ["0"], "CE": [ENABLE], "Q": [output]},
+        "connections": {"CLK": [CLOCK], "DI": [source], "LSR": ["0"], "CE": [ENABLE], "Q": [output]},
     }
 
 
-def line(length: int, bit: int = 0, **options: Any) -> dict[str, Any]:
+def line(length: int, bit: int = 0) -> dict[str, Any]:
     """A delay line from net ``1000 * bit + 100`` on."""
     first = 1000 * bit + 100
-    return {
-        f"r{bit}_{index}": register(first + index, first + index + 1, **options) for index in range(length)
-    }
+    return {f"r{bit}_{index}": register(first + index, first + index + 1) for index in range(length)}
 
 
 def types(cells: dict[str, Any]) -> Counter[str]:

@@ -49,7 +49,7 @@ class HostInterface(wiring.Component):
 
     Latency: a write is answered two cycles after both its address and data came, three in a window, a read
     two cycles after its address, five in a window; longer while another has the port. Critical path expected:
-    the choice of the lane from a word of the register file.
+    the choice of the lane from a quad of the register file.
 
     Parameters
     ----------

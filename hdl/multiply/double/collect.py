@@ -23,7 +23,7 @@ class DoubleCollect(wiring.Component):
     writes, and nothing as wide as a word has to be put together. Results wait in their units if quads wait
     for the write port; nothing passes from the port's ready to the units'.
 
-    Throughput: a result of each unit per cycle; as many tiles as have 32 writes.
+    Throughput: a result of each unit per cycle, a tile in 32 granted writes.
     Latency: 3 cycles from the last result of a quad to its first write.
     Critical path expected: valid of all units to their ready, and on to the counters of their queues.
 

@@ -26,7 +26,7 @@ class DoubleMultiplier(wiring.Component):
     Throughput: a tile in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or less, if
     reads and writes are granted in time: 64 and 32 for each tile. With four units a round is 16 steps, less
     than the latency, and a tile takes three latencies and 19 cycles.
-    Latency: fetching, issuing, the units' own, and 6 cycles.
+    Latency: fetching, issuing, the units' own, and 9 cycles; with four units 15 more, for writes left over.
     Critical path expected: that of the stages.
 
     Parameters
