@@ -93,7 +93,7 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
         SEEDS if place and not is_too_large else (),
         large=is_core,
         route=name not in PLACED,
-        apart=(DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large or name in PLACED else (),
+        apart=(DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else (),
         flat=not is_too_large,
     )
 

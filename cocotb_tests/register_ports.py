@@ -22,6 +22,7 @@ _NOBODYS_DATA = 0xDEAD_BEEF
 class RegisterPorts:
     """Serves the ports ``write_...`` and ``read_...`` of a unit, whichever it has.
 
+    A read port with a ready is that for quads, any other one that for words, which is the unit's alone.
     Another user has a port in the cycles in which its generator says so. What was read is on the port in the
     one cycle `READ_LATENCY` later; else there is what nobody asked for, as for a word that is read in the
     cycle in which it is written.
@@ -37,7 +38,7 @@ class RegisterPorts:
     ----------
     values : ndarray of uint32, shape (registers, 32)
     reads, writes : int
-        Words read and written.
+        Quads or words read, and words written.
     """
 
     def __init__(
@@ -53,6 +54,9 @@ class RegisterPorts:
         self._dut = dut
         self._lanes = 4 * config.word_quads
         self._groups = QUADS // config.word_quads
+        self._quads_read = hasattr(dut, "read_ready")
+        if read_pause and not self._quads_read:
+            raise ValueError("the read port for words has no other user")
         self._held: dict[str, tuple[int, ...] | None] = {"read": None, "write": None}
         cocotb.start_soon(self._serve(read_pause or never(), write_pause or never()))
 
@@ -64,9 +68,9 @@ class RegisterPorts:
         dut = self._dut
         reads, writes = hasattr(dut, "read_enable"), hasattr(dut, "write_enable")
         edge = RisingEdge(dut.aclk)
-        under_way = deque([(0, self._nobodys())] * (READ_LATENCY - 1))
+        under_way = deque([self._nobodys()] * (READ_LATENCY - 1))
         while True:
-            if reads:
+            if self._quads_read:
                 dut.read_ready.value = not next(read_pause)
             if writes:
                 dut.write_ready.value = not next(write_pause)
@@ -74,27 +78,26 @@ class RegisterPorts:
             write = self._made("write", ("address", "data", "lanes")) if writes else None
             if reads:
                 under_way.append(self._read(write[0] if write else None))
-                in_word, word = under_way.popleft()
-                dut.read_data.value = word
-                dut.read_quad.value = word >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1
+                dut.read_data.value = under_way.popleft()
             if write:
                 self._write(*write)
 
     def _nobodys(self) -> int:
-        return sum(_NOBODYS_DATA << 32 * lane for lane in range(self._lanes))
+        lanes = 4 if self._quads_read else self._lanes
+        return sum(_NOBODYS_DATA << 32 * lane for lane in range(lanes))
 
-    def _read(self, written: int | None) -> tuple[int, int]:
-        """What a read of this cycle gives: the quad's place in its word, and the word."""
+    def _read(self, written: int | None) -> int:
+        """What a read of this cycle gives."""
         made = self._made("read", ("address",))
         if made is None:
-            return 0, self._nobodys()
+            return self._nobodys()
         self.reads += 1
-        address, in_word = divmod(made[0], QUADS // self._groups)
+        address, in_word = divmod(made[0], QUADS // self._groups) if self._quads_read else (made[0], 0)
         if address == written:
-            return in_word, self._nobodys()
+            return self._nobodys()
         register, lanes = self._place(address)
-        word = self.values[register, lanes].astype("<u4").tobytes()
-        return in_word, int.from_bytes(word, "little")
+        word = int.from_bytes(self.values[register, lanes].astype("<u4").tobytes(), "little")
+        return word >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1 if self._quads_read else word
 
     def _write(self, address: int, data: int, enables: int) -> None:
         self.writes += 1
@@ -112,7 +115,8 @@ class RegisterPorts:
             return None
         asked = tuple(int(getattr(dut, f"{port}_{name}").value) for name in fields)
         assert held in (None, asked) or not dut.aresetn.value, f"the {port} {held} became {asked}"
-        if getattr(dut, f"{port}_ready").value:
+        ready = getattr(dut, f"{port}_ready", None)
+        if ready is None or ready.value:
             return asked
         self._held[port] = asked
         return None

@@ -14,38 +14,44 @@ from cocotb_tests.streams import start
 from cocotb_tests.unit import unit_design
 from hdl.config import PRESETS, QUADS
 from hdl.registers.file import RegisterFile
-from hdl.registers.ports import READ_LATENCY
+from hdl.registers.ports import LANE_BITS, READ_LATENCY
 
 
 @cocotb.test
 async def random_accesses(dut: Any) -> None:
-    """Words written and read at random, often the same one in the same cycle."""
+    """Words written, words and quads read at random, often the same ones in the same cycle."""
     rng = random.Random(cocotb.RANDOM_SEED)
     words, lanes_of_word = sizes()
+    quads_of_word = lanes_of_word // 4
     stored = [[0] * lanes_of_word for _ in range(words)]
     await start(dut)
     await _clear(dut, words)
-    under_way: deque[tuple[list[int], int] | None] = deque([None] * READ_LATENCY)
+    word_reads: deque[int | None] = deque([None] * READ_LATENCY)
+    quad_reads = word_reads.copy()
     touched = set()
     for _ in range(20 * words):
-        write, read = rng.random() < 0.6, rng.random() < 0.6
+        write, read_word, read_quad = (rng.random() < 0.6 for _ in range(3))
         few = rng.random() < 0.5
         address = rng.randrange(8 if few else words)
-        read_address = address if rng.random() < 0.3 else rng.randrange(8 if few else words)
-        values = [rng.getrandbits(32) for _ in range(lanes_of_word)]
+        word, of_quad = (
+            address if rng.random() < 0.3 else rng.randrange(8 if few else words) for _ in range(2)
+        )
+        in_word = rng.randrange(quads_of_word)
+        values = [rng.getrandbits(LANE_BITS) for _ in range(lanes_of_word)]
         lanes = rng.getrandbits(lanes_of_word)
         dut.write_enable.value = write
         dut.write_address.value = address
-        dut.write_data.value = sum(value << 32 * lane for lane, value in enumerate(values))
+        dut.write_data.value = _joined(values)
         dut.write_lanes.value = lanes
-        dut.read_enable.value = read
-        in_word = rng.randrange(lanes_of_word // 4)
-        dut.read_address.value = read_address * lanes_of_word // 4 + in_word
+        dut.word_read_enable.value = read_word
+        dut.word_read_address.value = word
+        dut.quad_read_enable.value = read_quad
+        dut.quad_read_address.value = of_quad * quads_of_word + in_word
         await RisingEdge(dut.aclk)
-        expected = under_way.popleft()
-        if expected is not None:
-            assert (_lanes(dut.read_data), int(dut.read_quad.value)) == expected
-        under_way.append(_read(stored[read_address], in_word) if read else None)
+        for reads, port in ((word_reads, dut.word_read_data), (quad_reads, dut.quad_read_data)):
+            assert reads.popleft() in (None, int(port.value))
+        word_reads.append(_joined(stored[word]) if read_word else None)
+        quad_reads.append(_joined(stored[of_quad][4 * in_word : 4 * in_word + 4]) if read_quad else None)
         if write:
             touched.add(address)
             for lane in range(lanes_of_word):
@@ -56,28 +62,28 @@ async def random_accesses(dut: Any) -> None:
 
 @cocotb.test
 async def every_word_is_its_own(dut: Any) -> None:
-    """Each word holds a number of its own, in every lane, and reads back at one word per cycle."""
+    """Each word holds numbers of its own, and reads back at a word and a quad per cycle."""
     words, lanes_of_word = sizes()
+    quads = words * lanes_of_word // 4
     await start(dut)
     dut.write_lanes.value = (1 << lanes_of_word) - 1
     dut.write_enable.value = 1
-    dut.read_enable.value = 0
+    dut.word_read_enable.value = dut.quad_read_enable.value = 0
     for word in range(words):
         dut.write_address.value = word
-        dut.write_data.value = sum(
-            (word * lanes_of_word + lane) << 32 * lane for lane in range(lanes_of_word)
-        )
+        dut.write_data.value = _joined(_numbers(word, lanes_of_word))
         await RisingEdge(dut.aclk)
     dut.write_enable.value = 0
-    dut.read_enable.value = 1
-    for cycle in range(words + READ_LATENCY):
-        dut.read_address.value = cycle % words * lanes_of_word // 4
+    dut.word_read_enable.value = dut.quad_read_enable.value = 1
+    for cycle in range(quads + READ_LATENCY):
+        dut.word_read_address.value = cycle % words
+        dut.quad_read_address.value = cycle % quads
         await RisingEdge(dut.aclk)
-        word = cycle - READ_LATENCY
-        if word >= 0:
-            assert _lanes(dut.read_data) == [word * lanes_of_word + lane for lane in range(lanes_of_word)], (
-                word
-            )
+        number = cycle - READ_LATENCY
+        if number >= 0:
+            word = number % words
+            assert int(dut.word_read_data.value) == _joined(_numbers(word, lanes_of_word)), word
+            assert int(dut.quad_read_data.value) == _joined(_numbers(number, 4)), number
 
 
 def sizes() -> tuple[int, int]:
@@ -91,22 +97,19 @@ async def _clear(dut: Any, words: int) -> None:
     dut.write_enable.value = 1
     dut.write_lanes.value = (1 << lanes_of_word) - 1
     dut.write_data.value = 0
-    dut.read_enable.value = 0
+    dut.word_read_enable.value = dut.quad_read_enable.value = 0
     for word in range(words):
         dut.write_address.value = word
         await RisingEdge(dut.aclk)
 
 
-def _read(word: list[int], in_word: int) -> tuple[list[int], int]:
-    """What a read gives: the word, and one quad of it."""
-    quad = word[4 * in_word : 4 * in_word + 4]
-    return list(word), sum(lane << 32 * index for index, lane in enumerate(quad))
+def _numbers(place: int, lanes: int) -> list[int]:
+    """What is in the lanes of a word or a quad: the number of each in the whole register file."""
+    return [place * lanes + lane for lane in range(lanes)]
 
 
-def _lanes(port: Any) -> list[int]:
-    value = int(port.value)
-    _, lanes_of_word = sizes()
-    return [value >> 32 * lane & 0xFFFF_FFFF for lane in range(lanes_of_word)]
+def _joined(lanes: list[int]) -> int:
+    return sum(lane << LANE_BITS * index for index, lane in enumerate(lanes))
 
 
 @pytest.mark.parametrize("preset", ["small", "standard"])

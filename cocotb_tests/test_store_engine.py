@@ -19,7 +19,7 @@ from cocotb_tests.unit import unit_design
 from golden.faults import Cause
 from golden.instruction_set import Shape
 from golden.layouts import LANES
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import PRESETS, QUADS, CoreConfig
 from hdl.memory.geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_engine import BURSTS_UNDER_WAY, STORES_UNDER_WAY, StoreEngine
 
@@ -109,8 +109,8 @@ class Bench:
                 break
         assert self.results == expected, accesses
         for access, fetched in zip(accesses, self.fetched, strict=True):
-            read += access.registers * 8 // self.config.word_quads
-            assert fetched >= read, f"{access}: fetched with {read - fetched} words to be read"
+            read += access.registers * QUADS
+            assert fetched >= read, f"{access}: fetched with {read - fetched} quads to be read"
         assert self.registers.reads == read, "each register is read once"
         bursts = [(access.space, *burst) for access in accesses for burst in access.bursts]
         assert self.memory.bursts == bursts, accesses
@@ -171,12 +171,12 @@ async def the_bus_is_asked_last(dut: Any) -> None:
     made = await bench(dut, 0)
     for row in made.rows:
         access = made.access(row)
-        words = access.registers * 8 // made.config.word_quads
+        quads = access.registers * QUADS
         before = made.registers.reads
         running = cocotb.start_soon(made.run([access]))
-        while made.registers.reads < before + words - 1:
+        while made.registers.reads < before + quads - 1:
             await RisingEdge(dut.aclk)
-            if made.registers.reads == before + words - 2:
+            if made.registers.reads == before + quads - 2:
                 made.stalled = "read"
                 for _ in range(30):
                     await RisingEdge(dut.aclk)
@@ -255,12 +255,11 @@ async def a_beat_per_cycle(dut: Any) -> None:
             busy = made.memory.busy_cycles
             cycles = busy[-1] - busy[0] + 1
             assert len(busy) == STORES * len(access.beats)
-            gaps = 0 if made.config.word_quads > 1 else STORES - 1
             dut._log.info(f"{row} {longer}: {cycles} cycles for {len(busy)} beats")
-            assert cycles <= len(busy) + gaps, (row, longer, cycles)
+            assert cycles == len(busy), (row, longer, cycles)
 
 
-# Flow control is the same at every width of the register file; what the width changes runs at each.
+# Flow control is the same with every preset; what the width of the bus changes runs with each.
 WIDTHS = ("every_fragment", "the_bus_is_asked_last", "a_beat_per_cycle")
 
 

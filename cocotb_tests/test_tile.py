@@ -32,6 +32,18 @@ async def every_instruction(dut: Any) -> None:
 
 
 @cocotb.test
+@cocotb.parametrize(item=[f16_multiply("f32", "f32"), f16_multiply("f16", "f32"), f16_multiply("f16", "f16")])
+async def d_over_c(dut: Any, item: MmaInstruction) -> None:
+    """Registers of C are read before results are written to them, wherever D begins."""
+    bench = TileBench(dut)
+    await start(dut)
+    for distance in range(-7, 8):
+        bench.fill()
+        await bench.put(Tile(item, {"a": 0, "b": 8, "c": 32, "d": 32 + distance}))
+        await bench.finish()
+
+
+@cocotb.test
 @cocotb.parametrize(share=[0.1, 0.5])
 async def pauses_everywhere(dut: Any, share: float) -> None:
     """Random multiplies, a third of them chained; every port pauses, registers are overwritten early."""
@@ -101,7 +113,7 @@ async def back_to_back(bench: TileBench, item: MmaInstruction, count: int) -> fl
 @cocotb.test
 @cocotb.parametrize(item=[f16_multiply("f32", "f32"), f16_multiply("f16", "f16"), TF32])
 async def throughput(dut: Any, item: MmaInstruction) -> None:
-    """Units up to eight are kept busy from the first operands to the last."""
+    """Units up to sixteen are kept busy from the first operands to the last."""
     bench = TileBench(dut)
     await start(dut)
     units = bench.config.dot_product_units
@@ -112,25 +124,25 @@ async def throughput(dut: Any, item: MmaInstruction) -> None:
 
 @cocotb.test
 async def throughput_with_others(dut: Any) -> None:
-    """The same while others take a quarter of the register file's cycles."""
+    """The same while others take a quarter of the cycles in which registers are written."""
     bench = TileBench(dut, 0.0, 0.25)
     await start(dut)
     units = bench.config.dot_product_units
-    share = await back_to_back(bench, f16_multiply("f32", "f32"), 16)
+    share = await back_to_back(bench, f16_multiply("f32", "f32"), 64)
     cocotb.log.info(f"{units} units, busy register file: {share:.4f}")
     assert share >= parameters()["shares"]["others"], share
 
 
 SHARES = {
-    1: {"f16": 0.99, "tf32": 0.99, "others": 0.95},
-    2: {"f16": 0.99, "tf32": 0.99, "others": 0.95},
-    4: {"f16": 0.99, "tf32": 0.99, "others": 0.95},
-    8: {"f16": 0.99, "tf32": 0.97, "others": 0.9},
-    16: {"f16": 0.9, "tf32": 0.6, "others": 0.6},
-    32: {"f16": 0.5, "tf32": 0.35, "others": 0.3},
-    64: {"f16": 0.25, "tf32": 0.18, "others": 0.15},
+    1: {"f16": 0.99, "tf32": 0.99, "others": 0.99},
+    2: {"f16": 0.99, "tf32": 0.99, "others": 0.99},
+    4: {"f16": 0.99, "tf32": 0.99, "others": 0.99},
+    8: {"f16": 0.99, "tf32": 0.97, "others": 0.99},
+    16: {"f16": 0.99, "tf32": 0.6, "others": 0.99},
+    32: {"f16": 0.5, "tf32": 0.38, "others": 0.5},
+    64: {"f16": 0.25, "tf32": 0.2, "others": 0.25},
 }
-"""Units, and the least share of their cycles that they are to be busy: more than eight wait for words."""
+"""Units, and the least share of their cycles that they are to be busy: more than sixteen wait for words."""
 
 
 @pytest.mark.parametrize("units", SHARES)

@@ -142,8 +142,14 @@ class CoreConfig:
 
     @property
     def word_quads(self) -> int:
-        """Quads in a word of the register file: as many as keep all dot-product units supplied, at most 8."""
-        return min(self.dot_product_units, QUADS)
+        """Quads in a word of the register file.
+
+        Half as many as there are dot-product units, but 1 for one unit, 2 for two, and at most 8. 256 results
+        with f32 accumulators take 128 quads of operands: with 4, 8 or 16 units a word per cycle is just what
+        these use up, and with fewer more than that.
+        """
+        units = self.dot_product_units
+        return min(max(units // 2, min(units, 2)), QUADS)
 
     @property
     def families(self) -> tuple[Family, ...]:

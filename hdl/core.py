@@ -35,8 +35,8 @@ class Core(wiring.Component):
 
     Commands from the host pass the queue to the sequencer, which hands them to the load engine, the store
     engine, the tile multipliers and the register mover, in order and as soon as their registers are free. The
-    units work side by side. They share the register file's two ports: results come before loads, operands
-    before stores, so that the multipliers wait for nobody.
+    units work side by side. Of the register file's ports one, from which words are read, is the tile
+    multiplier's; the others are shared: results come before loads, operands of f64 before stores.
 
     Parameters
     ----------
@@ -97,6 +97,7 @@ class Core(wiring.Component):
         connect(m, host.commands, sequencer.commands)
         connect(m, host.shared, memory.words)
         connect(m, memory.axi, flipped(self.memory))
+        connect(m, tile.read, registers.word_read)
         connect(m, sequencer.load, load.request)
         connect(m, sequencer.store, store.request)
         connect(m, sequencer.tile, tile.request)
@@ -107,9 +108,9 @@ class Core(wiring.Component):
         connect(m, store.beats, memory.write_beats)
         connect(m, memory.write_responses, store.responses)
         writers = [*multipliers, load, mover, host]
-        readers = [*multipliers, store, mover, host]
+        readers = [*multipliers[1:], store, mover, host]
         share_write_port(m, registers.write, [unit.write for unit in writers])
-        share_read_port(m, registers.read, [unit.read for unit in readers])
+        share_read_port(m, registers.quad_read, [unit.read for unit in readers])
         m.d.comb += [
             self.irq.eq(host.irq),
             host.busy.eq(sequencer.busy),

@@ -13,7 +13,7 @@ from hdl.memory.interface import CAUSE_BITS, WriteBeat, access_layout, space_bur
 from hdl.memory.line_pack import LinePack
 from hdl.memory.line_request import LineRequest, line_request
 from hdl.memory.store_crossbar import StoreCrossbar
-from hdl.registers.ports import register_read_signature
+from hdl.registers.ports import quad_read_signature
 
 __all__ = ["BURSTS_UNDER_WAY", "STORES_UNDER_WAY", "StoreEngine"]
 
@@ -57,7 +57,7 @@ class StoreEngine(wiring.Component):
         Those of each burst, in the order of the bursts.
     responses : In(stream.Signature(2))
         A `hdl.axi.Response` for each burst, in order.
-    read : Out(register_read_signature(config))
+    read : Out(quad_read_signature(config))
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -72,7 +72,7 @@ class StoreEngine(wiring.Component):
                 "bursts": Out(stream.Signature(space_burst_layout(config))),
                 "beats": Out(stream.Signature(WriteBeat)),
                 "responses": In(stream.Signature(unsigned(2))),
-                "read": Out(register_read_signature(config)),
+                "read": Out(quad_read_signature(config)),
             }
         )
 

@@ -6,14 +6,14 @@ from amaranth.lib.wiring import In
 
 from hdl.collision_free_memory import collision_free_memory
 from hdl.config import QUADS, CoreConfig
-from hdl.pipeline import delay, register
+from hdl.pipeline import register
 from hdl.registers.ports import (
     LANE_BITS,
     QUAD_BITS,
-    READ_LATENCY,
-    register_read_signature,
+    quad_read_signature,
     register_write_signature,
     word_bits,
+    word_read_signature,
 )
 
 __all__ = ["RegisterFile"]
@@ -24,12 +24,14 @@ class RegisterFile(wiring.Component):
 
     The fragment layouts make a quad (four neighbouring lanes) the natural unit: one register of it is, of a
     multiplicand, one contiguous run of k of a row of A or a column of B; of an accumulator four results.
-    A tile of 256 results takes 32 + 32 + 64 quads of operands and 64 of results, so with as many quads in a
-    word as there are dot-product units one read port and one write port are half busy when all units are, and
-    the other half is left for loads and stores. Block RAM is wide anyway: more ports would cost copies.
+    A tile of 256 results takes 32 + 32 + 64 quads of operands and 64 of results. So there are two read ports,
+    each with a block RAM of its own: one for words, which belongs to the tile multiplier and may be busy in
+    every cycle, and one for single quads, which all others share; few wires lead away from that. Words are as
+    narrow as they can be, `CoreConfig.word_quads`: the write port is half busy then when all dot-product
+    units are, and the other half is left for loads.
 
-    Throughput one word read and one written per cycle, by whoever is given the port; latency `READ_LATENCY`
-    cycles to read and one to write. What is read of a word in the cycle in which it is written is not
+    Throughput one word read, one quad read and one word written per cycle; latency `READ_LATENCY` cycles to
+    read and one to write. What is read of a word in the cycle in which it is written is not
     defined: the scoreboard keeps commands apart that would do so, and the host is refused registers while the
     core works.
 
@@ -41,7 +43,8 @@ class RegisterFile(wiring.Component):
     -------
     write : In(register_write_signature(config))
         Always ready.
-    read : In(register_read_signature(config))
+    word_read : In(word_read_signature(config))
+    quad_read : In(quad_read_signature(config))
         Always ready.
     """
 
@@ -50,7 +53,8 @@ class RegisterFile(wiring.Component):
         super().__init__(
             {
                 "write": In(register_write_signature(config)),
-                "read": In(register_read_signature(config)),
+                "word_read": In(word_read_signature(config)),
+                "quad_read": In(quad_read_signature(config)),
             }
         )
 
@@ -62,17 +66,20 @@ class RegisterFile(wiring.Component):
         inner = config.word_quads.bit_length() - 1
         m.submodules.memory = memory = collision_free_memory(unsigned(word_bits(config)), words)
         write_port = memory.write_port(granularity=LANE_BITS)
-        read_port = memory.read_port()
+        word_port, quad_port = memory.read_port(), memory.read_port()
         m.d.comb += [
             write_port.en.eq(self.write.lanes & self.write.enable.replicate(len(self.write.lanes))),
             write_port.addr.eq(self.write.address),
             write_port.data.eq(self.write.data),
             self.write.ready.eq(1),
-            read_port.en.eq(self.read.enable),
-            read_port.addr.eq(self.read.address[inner:]),
-            self.read.ready.eq(1),
+            word_port.en.eq(self.word_read.enable),
+            word_port.addr.eq(self.word_read.address),
+            self.word_read.data.eq(register(m, word_port.data, "word_read")),
+            quad_port.en.eq(self.quad_read.enable),
+            quad_port.addr.eq(self.quad_read.address[inner:]),
+            self.quad_read.ready.eq(1),
         ]
-        word = register(m, read_port.data, "word_read")
-        in_word = delay(m, self.read.address[:inner], READ_LATENCY, "in_word") if inner else 0
-        m.d.comb += [self.read.data.eq(word), self.read.quad.eq(word.word_select(in_word, QUAD_BITS))]
+        in_word = register(m, self.quad_read.address[:inner], "in_word") if inner else 0
+        quad = quad_port.data.word_select(in_word, QUAD_BITS)
+        m.d.comb += self.quad_read.data.eq(register(m, quad, "quad_read"))
         return m

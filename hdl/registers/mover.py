@@ -11,7 +11,7 @@ from hdl.registers.ports import (
     LANE_BITS,
     QUAD_BITS,
     READ_LATENCY,
-    register_read_signature,
+    quad_read_signature,
     register_write_signature,
     word_address,
 )
@@ -68,7 +68,7 @@ class RegisterMover(wiring.Component):
     done : Out(1)
         High for one cycle when the last word has been written.
     write : Out(register_write_signature(config))
-    read : Out(register_read_signature(config))
+    read : Out(quad_read_signature(config))
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -78,7 +78,7 @@ class RegisterMover(wiring.Component):
                 "request": In(stream.Signature(MoveRequest)),
                 "done": Out(1),
                 "write": Out(register_write_signature(config)),
-                "read": Out(register_read_signature(config)),
+                "read": Out(quad_read_signature(config)),
             }
         )
 
@@ -103,7 +103,7 @@ class RegisterMover(wiring.Component):
             read.eq(self.read.enable & self.read.ready),
             places.enter.eq(read),
             places.push.eq(delay(m, read, READ_LATENCY, "read_arrives", reset_less=False)),
-            places.payload.eq(self.read.quad),
+            places.payload.eq(self.read.data),
             places.output.ready.eq(self.write.ready),
             self.write.enable.eq(Mux(request.is_move, places.output.valid, busy & ~self.done)),
             self.write.address.eq(

@@ -15,12 +15,13 @@ __all__ = [
     "READ_LATENCY",
     "address_bits",
     "quad_address_bits",
-    "register_read_signature",
+    "quad_read_signature",
     "register_write_signature",
     "share_read_port",
     "share_write_port",
     "word_address",
     "word_bits",
+    "word_read_signature",
 ]
 
 LANE_BITS = 32
@@ -31,8 +32,8 @@ QUAD_BITS = 4 * LANE_BITS
 
 
 READ_LATENCY = 2
-"""Cycles from a read to its word: one to read it, and one because block RAM is slow to give what it has read
-and the word's users lie all over the FPGA."""
+"""Cycles from a read to its data: one to read it, and one because block RAM is slow to give what it has read
+and the users lie all over the FPGA."""
 
 
 def word_bits(config: CoreConfig) -> int:
@@ -66,8 +67,24 @@ def quad_address_bits(config: CoreConfig) -> int:
     return (config.registers * QUADS - 1).bit_length()
 
 
-def register_read_signature(config: CoreConfig) -> wiring.Signature:
-    """A read port as its user drives it.
+def word_read_signature(config: CoreConfig) -> wiring.Signature:
+    """The read port for whole words, as its user drives it.
+
+    Members
+    -------
+    enable : Out(1)
+        A read takes place in this cycle.
+    address : Out(address_bits(config))
+    data : In(word_bits(config))
+        The word, `READ_LATENCY` cycles later, and only then.
+    """
+    return wiring.Signature(
+        {"enable": Out(1), "address": Out(address_bits(config)), "data": In(word_bits(config))}
+    )
+
+
+def quad_read_signature(config: CoreConfig) -> wiring.Signature:
+    """The read port for single quads, as its users drive it.
 
     Members
     -------
@@ -76,18 +93,15 @@ def register_read_signature(config: CoreConfig) -> wiring.Signature:
     address : Out(quad_address_bits(config))
     ready : In(1)
         The read takes place in this cycle.
-    data : In(word_bits(config))
-        The word that the quad is in, `READ_LATENCY` cycles later, and only then.
-    quad : In(128)
-        The quad itself, together with the word. Who needs no more has few wires, and nothing to choose.
+    data : In(128)
+        The quad, `READ_LATENCY` cycles later, and only then.
     """
     return wiring.Signature(
         {
             "enable": Out(1),
             "address": Out(quad_address_bits(config)),
             "ready": In(1),
-            "data": In(word_bits(config)),
-            "quad": In(QUAD_BITS),
+            "data": In(QUAD_BITS),
         }
     )
 
@@ -123,13 +137,13 @@ def share_read_port(m: Module, port: Any, users: Sequence[Any]) -> None:
     Parameters
     ----------
     m : Module
-    port : register_read_signature, as its user sees it
+    port : quad_read_signature, as its user sees it
         Always ready.
-    users : sequence of register_read_signature, as the file sees them
+    users : sequence of quad_read_signature, as the file sees them
         In order of priority.
     """
     for user in users:
-        m.d.comb += [user.data.eq(port.data), user.quad.eq(port.quad)]
+        m.d.comb += user.data.eq(port.data)
     _share(m, port, users, ("address",))
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from hdl.config import PRESETS, CoreConfig, DotProductConfig
+from hdl.config import CoreConfig, DotProductConfig
 
 REFUSED = {
     "Dot-product units must be a power of two from 1 to 64, not 3": {"dot_product_units": 3},
@@ -60,10 +60,6 @@ def test_the_edges_are_allowed():
     )
 
 
-def test_a_word_has_as_many_quads_as_there_are_units_up_to_eight():
-    assert {name: config.word_quads for name, config in PRESETS.items()} == {
-        "tiny": 1,
-        "small": 1,
-        "standard": 4,
-        "large": 8,
-    }
+def test_a_word_per_cycle_supplies_up_to_sixteen_units():
+    words = {units: CoreConfig(dot_product_units=units).word_quads for units in (1, 2, 4, 8, 16, 32, 64)}
+    assert words == {1: 1, 2: 2, 4: 2, 8: 4, 16: 8, 32: 8, 64: 8}

@@ -14,7 +14,7 @@ from hdl.pipeline import delay
 from hdl.registers.ports import (
     LANE_BITS,
     READ_LATENCY,
-    register_read_signature,
+    quad_read_signature,
     register_write_signature,
     word_address,
 )
@@ -59,7 +59,7 @@ class HostInterface(wiring.Component):
     -------
     axi : In(Axi4LiteSignature())
     write : Out(register_write_signature(config))
-    read : Out(register_read_signature(config))
+    read : Out(quad_read_signature(config))
     shared : Out(shared_word_signature())
         Not used without on-chip memory.
     ...
@@ -74,7 +74,7 @@ class HostInterface(wiring.Component):
                 "axi": In(Axi4LiteSignature()),
                 **self._core_members,
                 "write": Out(register_write_signature(config)),
-                "read": Out(register_read_signature(config)),
+                "read": Out(quad_read_signature(config)),
                 "shared": Out(shared_word_signature()),
             }
         )
@@ -163,7 +163,7 @@ class HostInterface(wiring.Component):
                 with m.If(self.read.ready):
                     m.d.sync += state.eq(_State.LANE_READ)
             with m.Case(_State.LANE_READ):
-                m.d.sync += answer.eq(self.read.quad.word_select(address[2:4], LANE_BITS))
+                m.d.sync += answer.eq(self.read.data.word_select(address[2:4], LANE_BITS))
                 with m.If(lane_arrives):
                     m.d.sync += state.eq(_State.READ_ANSWER)
             with m.Case(_State.READ_SHARED):

@@ -9,7 +9,7 @@ from hdl.multiply.double.request import DoubleRequest
 from hdl.multiply.double.rows import QuadPlace, QuadWrite
 from hdl.multiply.double.steps import BUFFERS
 from hdl.pipeline import delay
-from hdl.registers.ports import READ_LATENCY, register_read_signature
+from hdl.registers.ports import READ_LATENCY, quad_read_signature
 
 __all__ = ["DoubleFetch"]
 
@@ -19,8 +19,8 @@ class DoubleFetch(wiring.Component):
 
     A 64-bit register is a pair of 32-bit ones, so a row is in two quads, one of low halves and one of high
     halves; a row memory puts them together. A row of B here is a column of the matrix. The quads of a
-    fragment follow each other, so within it the address only counts up. A word of several quads is read once
-    for each: the units take longer for a tile than its 64 reads, and nothing has to keep a word.
+    fragment follow each other, so within it the address only counts up. The units take longer for a tile
+    than its 64 reads.
 
     Throughput: a tile in 65 cycles, if all reads are granted and a buffer is free.
     Latency: 1 cycle from a request to the first read, 1 from the last read to `fetched` and 4 to `tiles`.
@@ -38,7 +38,7 @@ class DoubleFetch(wiring.Component):
         No request may be taken.
     fetched : Out(1)
         High for one cycle when the last quad of a request has been read; it arrives later.
-    read : Out(register_read_signature(config))
+    read : Out(quad_read_signature(config))
     write : Out(QuadWrite)
     tiles : Out(range(3))
         Complete tiles in the row memories.
@@ -55,7 +55,7 @@ class DoubleFetch(wiring.Component):
                 "request": In(stream.Signature(DoubleRequest)),
                 "hold": In(1),
                 "fetched": Out(1),
-                "read": Out(register_read_signature(config)),
+                "read": Out(quad_read_signature(config)),
                 "write": Out(QuadWrite),
                 "tiles": Out(range(BUFFERS + 1)),
                 "rounding": Out(2),
@@ -119,7 +119,7 @@ class DoubleFetch(wiring.Component):
         m.d.sync += [
             self.write.enable.eq(arrived),
             self.write.place.eq(arrived_place),
-            self.write.data.eq(self.read.quad),
+            self.write.data.eq(self.read.data),
         ]
         m.d.comb += complete.eq(self.write.enable & self.write.place.as_value()[:-1].all())
         return complete

@@ -12,7 +12,7 @@ from hdl.multiply.double.fetch import DoubleFetch
 from hdl.multiply.double.issue import DoubleIssue
 from hdl.multiply.double.request import DoubleRequest
 from hdl.multiply.double.rows import DoubleRows
-from hdl.registers.ports import register_read_signature, register_write_signature
+from hdl.registers.ports import quad_read_signature, register_write_signature
 
 __all__ = ["DoubleMultiplier"]
 
@@ -47,7 +47,7 @@ class DoubleMultiplier(wiring.Component):
     busy_units : Out(range(units + 1))
         Units that accepted operands in the cycle before.
     write : Out(register_write_signature(config))
-    read : Out(register_read_signature(config))
+    read : Out(quad_read_signature(config))
 
     Raises
     ------
@@ -66,7 +66,7 @@ class DoubleMultiplier(wiring.Component):
             "done": Out(1),
             "busy_units": Out(range(units + 1)),
             "write": Out(register_write_signature(config)),
-            "read": Out(register_read_signature(config)),
+            "read": Out(quad_read_signature(config)),
         }
         for unit in range(units):
             members[f"operands_{unit}"] = Out(stream.Signature(FusedMultiplyAdd64Operands))

@@ -1,31 +1,40 @@
 """Third stage of the tile multiplier: gathers results to register words and writes them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import DotProductResult
 from hdl.multiply.tile.fetch import ResultTile
-from hdl.multiply.tile.geometry import Steps
+from hdl.multiply.tile.geometry import Steps, fields
 from hdl.multiply.tile.request import TileShape
-from hdl.registers.ports import LANE_BITS, register_write_signature, word_address, word_bits
+from hdl.registers.ports import LANE_BITS, address_bits, register_write_signature, word_address, word_bits
 
-__all__ = ["TileCollect"]
+__all__ = ["TILES", "TileCollect"]
+
+
+TILES = 16
+"""Tiles that may be between their first word and their last result. 8 x 8 tiles on 64 units are fetched in
+four cycles each, and take about forty to come back."""
+
+_PAIRS = 16
+"""Pairs of register words that may be gathered or wait to be written: what a look-up table's memory holds."""
 
 
 class TileCollect(wiring.Component):
     """Takes the results of a step when all of them are there.
 
-    Results of a first pass are handed on to be carried. The others are gathered until a pair of register
-    words is complete; the pair then moves on to be written, an f16 pair packed to one word, and the next one
-    is gathered meanwhile. Only if that is complete too before the first is written do results wait, in the
-    units.
+    Results of a first pass are handed on to be carried. The others go to memories, one for each step of a
+    pair of register words, at the place of their pair; when that is complete, both words of it are read
+    there, an f16 pair packed to one word, and written. Results wait, in the units, only if all places are
+    taken. D may lie on registers of C that are still to be read, so nothing is written of a tile before all
+    of it has been fetched.
 
-    Throughput: a step per cycle as long as words are written before the next pair is complete; a step that
-    makes a pair by itself (64 units) takes one cycle more than its words. Latency: 2 cycles from the last
-    result of a pair to its first write.
-    Critical path expected: the units' valid to the enables of the gathered lanes.
+    Throughput: a step per cycle as long as, over some time, no more words come than are written. Latency: 2
+    cycles from the last result of a pair to its first write.
+    Critical path expected: the units' valid to the write enables of the memories.
 
     Parameters
     ----------
@@ -35,6 +44,8 @@ class TileCollect(wiring.Component):
     -------
     tile : In(stream.Signature(ResultTile))
         Taken with its last results.
+    fetched : In(1)
+        High for one cycle for each tile, in order, when all its registers have been read.
     result_0, ... : In(stream.Signature(DotProductResult))
         Ready depends on the valid of all of them, and not on that of the write port.
     carry_enable : Out(1)
@@ -52,6 +63,7 @@ class TileCollect(wiring.Component):
         super().__init__(
             {
                 "tile": In(stream.Signature(ResultTile)),
+                "fetched": In(1),
                 **{f"result_{unit}": In(stream.Signature(DotProductResult)) for unit in range(units)},
                 "carry_enable": Out(1),
                 "carry_step": Out(Steps(config).bits),
@@ -72,12 +84,13 @@ class TileCollect(wiring.Component):
         arrived = Signal()
         is_final = Signal()
         is_last = Signal()
+        full = Signal()
         complete = Signal()
-        writing = Signal(2)
         m.d.comb += [
-            arrived.eq(Cat(port.valid for port in ports).all() & self.tile.valid & ~(complete & writing[0])),
+            arrived.eq(Cat(port.valid for port in ports).all() & self.tile.valid & ~full),
             is_final.eq(second | ~tile.chained),
             is_last.eq(steps.is_last(step, is_small=tile.tile_shape == TileShape.SQUARE_8)),
+            complete.eq(arrived & is_final & steps.completes_words(step)),
             self.tile.ready.eq(arrived & is_last & is_final),
             self.carry_enable.eq(arrived & ~is_final),
             self.carry_step.eq(step),
@@ -89,85 +102,99 @@ class TileCollect(wiring.Component):
             with m.If(is_last):
                 m.d.sync += [step.eq(0), second.eq(~is_final)]
 
-        pair = self._gather(m, arrived, step, ports)
-        self._write(m, arrived & is_final, step, is_last, pair, complete, writing)
+        newest = Signal(range(_PAIRS))
+        oldest = Signal(range(_PAIRS))
+        words = self._gather(m, arrived, step, ports, newest, oldest)
+        shape = fields(address=address_bits(self._config), is_f16=1, ends=1)
+        pairs = Memory(shape=shape, depth=_PAIRS, init=[])
+        m.submodules.pairs = pairs
+        pair_write, pair_read = pairs.write_port(), pairs.read_port(domain="comb")
+        block = steps.block(step)
+        register = tile.d + Mux(tile.d_is_f16, block, Cat(0, block))
+        m.d.comb += [
+            pair_write.en.eq(complete),
+            pair_write.addr.eq(newest),
+            pair_write.data.address.eq(word_address(self._config, register, steps.group(step))),
+            pair_write.data.is_f16.eq(tile.d_is_f16),
+            pair_write.data.ends.eq(is_last),
+            pair_read.addr.eq(oldest),
+        ]
+        # Tiles that have been fetched and not been written.
+        fetched = Signal(range(TILES + 1))
+        leave = self._write(m, fetched.any() & (newest != oldest), pair_read.data, words)
+        ended = leave & pair_read.data.ends
+        with m.If(self.fetched & ~ended):
+            m.d.sync += fetched.eq(fetched + 1)
+        with m.Elif(ended & ~self.fetched):
+            m.d.sync += fetched.eq(fetched - 1)
+        # The place after the newest is where the next pair will be gathered.
+        m.d.sync += full.eq((newest + complete + 1)[: len(newest)] == oldest)
+        with m.If(complete):
+            m.d.sync += newest.eq(newest + 1)
+        with m.If(leave):
+            m.d.sync += oldest.eq(oldest + 1)
         return m
 
-    def _gather(self, m: Module, arrived: Signal, step: Signal, ports: list[Value]) -> tuple[Value, Value]:
-        """Keep every result in its lane; returns the two words."""
+    def _gather(
+        self, m: Module, arrived: Signal, step: Signal, ports: list[Value], newest: Signal, oldest: Signal
+    ) -> tuple[Value, Value]:
+        """Keep every result at the place of its pair; returns the two words of the oldest."""
         steps = Steps(self._config)
-        words: tuple[list[Signal], list[Signal]] = ([], [])
-        for lane in range(4 * self._config.word_quads):
-            quad, row = divmod(lane, 4)
-            place, x_number = divmod(quad, steps.x_rows)
-            for pair in range(2):
-                turn, y_number = divmod(2 * row + pair, steps.y_rows)
-                port = ports[x_number * steps.y_rows + y_number]
-                result = Signal(LANE_BITS, name=f"result_{pair}_{lane}", reset_less=True)
-                with m.If(arrived & (step[: steps.low_bits] == place * steps.turns + turn)):
-                    m.d.sync += result.eq(port.payload.d)
-                words[pair].append(result)
-        return Cat(words[0]), Cat(words[1])
+        lanes = 4 * self._config.word_quads
+        words: tuple[dict[int, Value], dict[int, Value]] = ({}, {})
+        for low in range(1 << steps.low_bits):
+            memory = Memory(shape=unsigned(LANE_BITS * steps.units), depth=_PAIRS, init=[])
+            m.submodules[f"results_{low}"] = memory
+            write, read = memory.write_port(), memory.read_port(domain="comb")
+            m.d.comb += [
+                # Of a first pass as well: the second one comes to the same places.
+                write.en.eq(arrived & (step[: steps.low_bits] == low)),
+                write.addr.eq(newest),
+                write.data.eq(Cat(port.payload.d for port in ports)),
+                read.addr.eq(oldest),
+            ]
+            for unit in range(steps.units):
+                lane, register = steps.lane(low, unit)
+                words[register][lane] = read.data.word_select(unit, LANE_BITS)
+        low_word, high_word = (Cat(word[lane] for lane in range(lanes)) for word in words)
+        return low_word, high_word
 
-    def _write(
-        self,
-        m: Module,
-        arrived: Value,
-        step: Signal,
-        is_last: Signal,
-        pair: tuple[Value, Value],
-        complete: Signal,
-        writing: Signal,
-    ) -> None:
-        """Write complete pairs.
-
-        `writing` counts the words yet to be written in ones from the low end.
-        """
+    def _write(self, m: Module, waiting: Value, pair: data.View, words: tuple[Value, Value]) -> Signal:
+        """Write the pair that waits; returns whether it does not have to any more."""
         config = self._config
-        steps = Steps(config)
-        tile = self.tile.payload
-        address = Signal.like(self.write.address, reset_less=True)
-        is_f16 = Signal()
+        low_word, high_word = words
+        half = LANE_BITS // 2
+        packed = Cat(
+            word.word_select(lane, LANE_BITS)[:half]
+            for lane in range(4 * config.word_quads)
+            for word in words
+        )
+        writing = Signal()
+        is_high = Signal()
         ends = Signal()
-        with m.If(arrived & steps.completes_words(step)):
-            block = steps.block(step)
-            register = tile.d + Mux(tile.d_is_f16, block, Cat(0, block))
-            m.d.sync += [
-                complete.eq(1),
-                address.eq(word_address(config, register, steps.group(step))),
-                is_f16.eq(tile.d_is_f16),
-                ends.eq(is_last),
-            ]
-
-        data = Signal(word_bits(config), reset_less=True)
-        next_data = Signal(word_bits(config), reset_less=True)
-        write_address = Signal.like(self.write.address, reset_less=True)
-        write_ends = Signal()
         granted = Signal()
+        begin = Signal()
+        leave = Signal()
+        address = Signal.like(self.write.address, reset_less=True)
+        word = Signal(word_bits(config), reset_less=True)
         m.d.comb += [
-            self.write.enable.eq(writing[0]),
-            self.write.address.eq(write_address),
-            self.write.data.eq(data),
+            self.write.enable.eq(writing),
+            self.write.address.eq(address),
+            self.write.data.eq(word),
             self.write.lanes.eq(~0),
-            granted.eq(writing[0] & self.write.ready),
+            granted.eq(writing & self.write.ready),
+            begin.eq(waiting & (~writing | granted)),
+            leave.eq(begin & (pair.is_f16 | is_high)),
         ]
-        m.d.sync += self.done.eq(granted & ~writing[1] & write_ends)
+        m.d.sync += self.done.eq(granted & ends)
         with m.If(granted):
+            m.d.sync += writing.eq(0)
+        with m.If(begin):
             m.d.sync += [
-                writing.eq(writing[1:]),
-                data.eq(next_data),
-                write_address.eq(write_address + steps.groups),
+                writing.eq(1),
+                is_high.eq(~leave),
+                address.eq(pair.address + Mux(is_high, Steps(config).groups, 0)),
+                word.eq(Mux(pair.is_f16, packed, Mux(is_high, high_word, low_word))),
+                ends.eq(pair.ends & leave),
             ]
-        with m.If(complete & (~writing[0] | (granted & ~writing[1]))):
-            half = LANE_BITS // 2
-            lanes = range(4 * config.word_quads)
-            packed = Cat(word.word_select(lane, LANE_BITS)[:half] for lane in lanes for word in pair)
-            m.d.sync += [
-                data.eq(Mux(is_f16, packed, pair[0])),
-                next_data.eq(pair[1]),
-                write_address.eq(address),
-                write_ends.eq(ends),
-                writing.eq(Cat(1, ~is_f16)),
-            ]
-            with m.If(~(arrived & steps.completes_words(step))):
-                m.d.sync += complete.eq(0)
+        return leave

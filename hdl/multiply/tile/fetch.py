@@ -11,7 +11,7 @@ from hdl.multiply.tile.geometry import Steps
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.multiply.tile.rows import row_write_layout
 from hdl.pipeline import delay
-from hdl.registers.ports import READ_LATENCY, address_bits, register_read_signature, word_address, word_bits
+from hdl.registers.ports import READ_LATENCY, address_bits, word_address, word_bits, word_read_signature
 
 __all__ = ["FetchedTile", "ResultTile", "TileFetch"]
 
@@ -61,17 +61,20 @@ class _Phase(enum.Enum, shape=2):
 
 
 class TileFetch(wiring.Component):
-    """Reads X, Y and C, in this order, one register word with each read that is granted.
+    """Reads X, Y and C, in this order, one register word per cycle.
 
     The words of a fragment follow each other in the register file, so the address only counts up. Where a
-    word goes in the row memories is known when the read is granted and kept until the data is there.
+    word goes in the row memories is known when it is read and kept until the data is there.
 
     Multiplication commutes to the bit, so X always takes the place of A and Y that of B, and only the signs
     of integers have to know which is which; no unit needs multiplexers for it.
 
-    Throughput: a tile in as many cycles as it has words, if all reads are granted and a buffer is free.
+    The port is nobody else's, so once begun a tile arrives without a pause, and need not be complete when it
+    is offered: the elements of C come before the steps that need them.
+
+    Throughput: a tile in as many cycles as it has words, if a buffer is free.
     Latency: 2 cycles from a request to the first read.
-    Critical path expected: the grant, from the arbiter of the read port, to the address of the next fragment.
+    Critical path expected: a fragment's last word to the address of the next fragment.
 
     Parameters
     ----------
@@ -83,11 +86,12 @@ class TileFetch(wiring.Component):
         One may wait here while another one is under way. Ready comes from a register.
     fetched : Out(1)
         High for one cycle when the last word of a request has been read; it arrives later.
-    read : Out(register_read_signature(config))
+    read : Out(word_read_signature(config))
     write : Out(row_write_layout(config))
     write_data : Out(word_bits(config))
     tile : Out(stream.Signature(FetchedTile))
-        Offered from when all of it is in the row memories; taken when no row of it is needed any more.
+        Offered when, at a step per cycle, no step comes before its operands; taken when no row of it is
+        needed any more.
     result_tile : Out(stream.Signature(ResultTile))
         A tile is on its way.
     """
@@ -98,7 +102,7 @@ class TileFetch(wiring.Component):
             {
                 "request": In(stream.Signature(TileRequest)),
                 "fetched": Out(1),
-                "read": Out(register_read_signature(config)),
+                "read": Out(word_read_signature(config)),
                 "write": Out(row_write_layout(config)),
                 "write_data": Out(word_bits(config)),
                 "tile": Out(stream.Signature(FetchedTile)),
@@ -130,17 +134,15 @@ class TileFetch(wiring.Component):
             m.d.sync += [waiting.eq(self.request.payload), is_waiting.eq(1)]
 
         buffer = Signal(init=1)  # the one being filled, or filled last
-        arrived_last = Signal()
-        full = self._offer(m, begin, waiting, buffer, arrived_last)
-        idle = self._read(m, begin, waiting, finish, buffer, arrived_last)
+        arrived = Signal()
+        full = self._offer(m, begin, waiting, buffer, arrived)
+        idle = self._read(m, begin, waiting, finish, buffer, arrived)
         m.d.comb += may_begin.eq((idle | finish) & ~Mux(buffer, full[0], full[1]))
         with m.If(begin):
             m.d.sync += buffer.eq(~buffer)
         return m
 
-    def _offer(
-        self, m: Module, begin: Signal, waiting: data.View, buffer: Signal, arrived_last: Signal
-    ) -> Signal:
+    def _offer(self, m: Module, begin: Signal, waiting: data.View, buffer: Signal, arrived: Signal) -> Signal:
         """Keep what the issue stage must know of each buffer; returns which buffers are full."""
         full = Signal(2)
         oldest = Signal()
@@ -162,7 +164,7 @@ class TileFetch(wiring.Component):
         with m.If(taken):
             m.d.sync += oldest.eq(~oldest)
         for number, tile in enumerate(tiles):
-            with m.If(arrived_last & (self.write.buffer == number)):
+            with m.If(arrived & (self.write.buffer == number)):
                 m.d.sync += full[number].eq(1)
             with m.If(taken & (oldest == number)):
                 m.d.sync += full[number].eq(0)
@@ -181,28 +183,31 @@ class TileFetch(wiring.Component):
         waiting: data.View,
         finish: Signal,
         buffer: Signal,
-        arrived_last: Signal,
+        arrived: Signal,
     ) -> Value:
         """Walk the fragments; returns whether there is none to walk."""
         config = self._config
-        group_bits = Steps(config).group_bits
+        steps = Steps(config)
+        group_bits = steps.group_bits
         first = Const(0, group_bits)
         request = Signal(TileRequest, reset_less=True)
         phase = Signal(_Phase)
         word = Signal(group_bits + 3)
         last = Signal(3)
-        granted = Signal()
+        reading = Signal()
         at_end = Signal()
+        enough = Signal()
         address = Signal(address_bits(config), reset_less=True)
         m.d.comb += [
-            self.read.enable.eq(phase != _Phase.IDLE),
-            self.read.address.eq(address << (3 - group_bits)),
-            granted.eq(self.read.enable & self.read.ready),
+            reading.eq(phase != _Phase.IDLE),
+            self.read.enable.eq(reading),
+            self.read.address.eq(address),
             last.eq(_last_register(request, phase)),
             at_end.eq(word == Cat(Const((1 << group_bits) - 1, group_bits), last)),
-            finish.eq(granted & at_end & (phase == _Phase.C)),
+            finish.eq(at_end & (phase == _Phase.C)),
+            enough.eq((word == _lead(steps, request)) & (phase == _Phase.C)),
         ]
-        with m.If(granted):
+        with m.If(reading):
             m.d.sync += [word.eq(word + 1), address.eq(address + 1)]
             with m.If(at_end):
                 m.d.sync += word.eq(0)
@@ -230,33 +235,46 @@ class TileFetch(wiring.Component):
         with m.Switch(phase):
             with m.Case(_Phase.X):
                 m.d.comb += [
-                    arriving.x.eq(granted),
+                    arriving.x.eq(reading),
                     arriving.group_block.eq(Cat(group, x_block)),
                     arriving.second.eq(x_second),
                 ]
             with m.Case(_Phase.Y):
                 m.d.comb += [
-                    arriving.y.eq(granted),
+                    arriving.y.eq(reading),
                     arriving.group_block.eq(Cat(group, y_block)),
                     arriving.second.eq(y_second),
                 ]
             with m.Case(_Phase.C):
                 with m.If(request.operation.c_is_f16):
                     m.d.comb += [
-                        arriving.c.eq(granted.replicate(2)),
+                        arriving.c.eq(reading.replicate(2)),
                         arriving.group_block.eq(Cat(group, register[:2])),
                     ]
                 with m.Else():
                     m.d.comb += [
-                        arriving.c.eq(Cat(granted & ~register[0], granted & register[0])),
+                        arriving.c.eq(Cat(reading & ~register[0], reading & register[0])),
                         arriving.group_block.eq(Cat(group, register[1:])),
                     ]
         m.d.comb += [
             self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving", reset_less=False)),
-            arrived_last.eq(delay(m, finish, READ_LATENCY, "finish", reset_less=False)),
+            arrived.eq(delay(m, enough, READ_LATENCY, "enough", reset_less=False)),
             self.write_data.eq(self.read.data),
         ]
         return phase == _Phase.IDLE
+
+
+def _lead(steps: Steps, request: data.View) -> Value:
+    """The word of C that must be there for the first step."""
+    of_packed, of_others = (
+        Mux(
+            request.tile_shape == TileShape.SQUARE_8,
+            steps.c_lead(packed=packed, small=True),
+            steps.c_lead(packed=packed, small=False),
+        )
+        for packed in (True, False)
+    )
+    return Mux(request.operation.c_is_f16, of_packed, of_others)
 
 
 def _last_register(request: data.View, phase: Signal) -> Value:

@@ -29,15 +29,15 @@ class Steps:
     A step's number is made of four fields, the lowest first:
 
     ======= ==================== ===================================================================
-    field   bits for 1, 4, 64    meaning
+    field   bits for 1, 2, 4, 64 meaning
             units
     ======= ==================== ===================================================================
-    turn    3, 1, 0              which rows of Y: quads ``turn * y_rows`` and following
-    place   0, 2, 0              which rows of X of a register word: its quads ``place * x_rows``
+    turn    3, 2, 2, 0           which rows of Y: quads ``turn * y_rows`` and following
+    place   0, 1, 0, 0           which rows of X of a register word: its quads ``place * x_rows``
                                  and following
-    group   3, 1, 0              which register word of a register: quads ``group * word_quads`` and
+    group   3, 2, 2, 0           which register word of a register: quads ``group * word_quads`` and
                                  following
-    block   2, 2, 2              block of the result
+    block   2, 2, 2, 2           block of the result
     ======= ==================== ===================================================================
 
     So after the last turn and place a pair of register words is complete, and ``turn`` is also the register
@@ -94,8 +94,8 @@ class Steps:
     def c_part_bits(self) -> int:
         """Bits of a step that tell which part of a pair of register words its elements of C are.
 
-        The elements of a step are a run of lanes in both words, turn after turn and place after place; with
-        one unit, two steps share a lane.
+        The elements of a step are the same lanes of both words, see `c_lanes`; with one unit, two steps share
+        a lane.
         """
         return min(self.low_bits, _bits(4 * self.config.word_quads))
 
@@ -128,6 +128,55 @@ class Steps:
     def block(self, step: Value) -> Value:
         """The field ``block``."""
         return step[self.low_bits + self.group_bits :]
+
+    def lane(self, low: int, unit: int) -> tuple[int, int]:
+        """Where the result of a unit goes, in a pair of register words.
+
+        Parameters
+        ----------
+        low : int
+            Turn and place of the step: its low bits.
+        unit : int
+
+        Returns
+        -------
+        lane : int
+            Counted from the word's first.
+        register : int
+            Of the pair: 0 or 1.
+        """
+        place, turn = divmod(low, self.turns)
+        x_number, y_number = divmod(unit, self.y_rows)
+        quad = place * self.x_rows + x_number
+        row = turn * self.y_rows + y_number
+        return 4 * quad + row // 2, row % 2
+
+    def c_lanes(self, part: int) -> list[int]:
+        """The lanes of a part, numbered as by `c_part`, in the order of the units."""
+        low = part << (self.low_bits - self.c_part_bits)
+        return sorted({self.lane(low, unit)[0] for unit in range(self.units)})
+
+    def c_lead(self, *, packed: bool, small: bool) -> int:
+        """The word of C, in the order in which they are read, that must be there for a tile's first step.
+
+        A word is read per cycle: all groups of a register, then the next register. If this one is there, so
+        is with every later step what that one needs.
+
+        Parameters
+        ----------
+        packed : bool
+            Whether an f16 accumulator's register holds both elements of a pair.
+        small : bool
+            Whether the tile has one block.
+        """
+
+        def needed(step: int) -> int:
+            block, group = divmod(step >> self.low_bits, self.groups)
+            register = block if packed else 2 * block + 1
+            return register * self.groups + group
+
+        steps = (1 << self.bits) // (BLOCKS if small else 1)
+        return max(needed(step) - step for step in range(steps))
 
     def completes_words(self, step: Value) -> Value:
         """Whether a pair of register words is complete with the step."""

@@ -5,7 +5,7 @@ Cycles of each stage for a tile of 256 results, f16 multiplicands, f32 accumulat
 ======= ==================== ======= ======= ========
 stage   bound by             1 unit  4 units 64 units
 ======= ==================== ======= ======= ========
-fetch   words of X, Y and C  128     32      16
+fetch   words of X, Y and C  128     64      16
 issue   256 / units          256     64      4
 collect results, words of D  256     64      8
 ======= ==================== ======= ======= ========
@@ -18,19 +18,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.dot_product.interface import DotProductOperands, DotProductResult
-from hdl.multiply.tile.collect import TileCollect
+from hdl.multiply.tile.collect import TILES, TileCollect
 from hdl.multiply.tile.fetch import ResultTile, TileFetch
 from hdl.multiply.tile.issue import TileIssue
 from hdl.multiply.tile.request import TileRequest
 from hdl.multiply.tile.rows import RowMemories
-from hdl.registers.ports import register_read_signature, register_write_signature
+from hdl.registers.ports import register_write_signature, word_read_signature
 
 __all__ = ["TileMultiplier"]
-
-_TILES = 16
-"""Tiles that may be between their first word and their last result. 8 x 8 tiles on 64 units are fetched in
-four cycles each, and take about forty to come back."""
-
 
 class TileMultiplier(wiring.Component):
     """Multiplies tiles.
@@ -43,9 +38,9 @@ class TileMultiplier(wiring.Component):
     come, and how many results of a chain are there to be carried on. Each of these is a stream or a pulse. No
     ready of a port depends on another one's without a register between.
 
-    Throughput: the slowest stage's, see the module's table; with up to 8 units that is issuing, which keeps
+    Throughput: the slowest stage's, see the module's table; with up to 16 units that is issuing, which keeps
     them busy in every cycle. A chained tile is issued twice, and 64 units wait for its first pass.
-    Latency: fetching, issuing, the units' own, and 8 cycles.
+    Latency: fetching all but most of C, issuing, the units' own, and 8 cycles.
     Critical path expected: that of the stages.
 
     Parameters
@@ -66,7 +61,7 @@ class TileMultiplier(wiring.Component):
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
     write : Out(register_write_signature(config))
-    read : Out(register_read_signature(config))
+    read : Out(word_read_signature(config))
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -78,7 +73,7 @@ class TileMultiplier(wiring.Component):
             "done": Out(1),
             "busy_units": Out(range(units + 1)),
             "write": Out(register_write_signature(config)),
-            "read": Out(register_read_signature(config)),
+            "read": Out(word_read_signature(config)),
         }
         for unit in range(units):
             members[f"operands_{unit}"] = Out(stream.Signature(DotProductOperands))
@@ -93,7 +88,7 @@ class TileMultiplier(wiring.Component):
         m.submodules.rows = rows = RowMemories(config)
         m.submodules.issue = issue = TileIssue(config)
         m.submodules.collect = collect = TileCollect(config)
-        m.submodules.tiles = tiles = SyncFIFOBuffered(width=Shape.cast(ResultTile).width, depth=_TILES)
+        m.submodules.tiles = tiles = SyncFIFOBuffered(width=Shape.cast(ResultTile).width, depth=TILES)
 
         connect(m, flipped(self.request), fetch.request)
         connect(m, fetch.read, flipped(self.read))
@@ -106,6 +101,7 @@ class TileMultiplier(wiring.Component):
             tiles.w_en.eq(fetch.result_tile.valid),
             tiles.w_data.eq(fetch.result_tile.payload),
             fetch.result_tile.ready.eq(tiles.w_rdy),
+            collect.fetched.eq(fetch.fetched),
             collect.tile.valid.eq(tiles.r_rdy),
             collect.tile.payload.eq(ResultTile(tiles.r_data)),
             tiles.r_en.eq(collect.tile.ready),

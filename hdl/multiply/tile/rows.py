@@ -82,16 +82,17 @@ class RowMemories(wiring.Component):
     So a word is written as it comes, and one read gives all that a step needs: of X and Y the low and the
     high half of the rows, of C the elements of a pair of register words.
 
-    The rows of Y in a step are just those of a word; those of X, and the elements of C, are one of equal
-    parts of theirs, and only that part is read. Block RAM whose ports differ in width chooses it, so nothing
-    has to behind the memory, and few wires lead away from it. No row memory needs banks that are addressed
-    apart. The low half of a row has a place for each of its two register words: for a chain each word is
-    the low half in its turn, and no multiplexer is needed.
+    The rows of Y in a step are just those of a word; those of X are one of equal parts of theirs, and so are
+    the elements of C once lanes are put in the order of the steps. Only that part is read: block RAM whose
+    ports differ in width chooses it, so nothing has to behind the memory, and few wires lead away from it. No
+    row memory needs banks that are addressed apart. The low half of a row has a place for each of its two
+    register words: for a chain each word is the low half in its turn, and no multiplexer is needed.
 
     A seventh memory carries the results of the first dot products of chains, if the configuration has any.
 
     Latency: read data in the cycle after `read_enable`, and until the next one. Each of the two buffers is
-    written by one stage while the other one reads the other buffer; nothing here keeps them apart.
+    written by one stage while the other one reads the other buffer, or elements of C that came before;
+    nothing here keeps them apart.
     Critical path expected: a memory's read, at the start of a path that ends in the issue stage.
 
     Parameters
@@ -151,6 +152,7 @@ class RowMemories(wiring.Component):
                 depth=_BUFFERS * _K_HALVES * fragment_words,
                 write_enable=enable,
                 write_address=Cat(group_block, write.second, write.buffer),
+                write_data=self.write_data,
                 read_address=Cat(asked, read.second, read.buffer),
             )
             self._memory(
@@ -159,8 +161,11 @@ class RowMemories(wiring.Component):
                 depth=_BUFFERS * fragment_words,
                 write_enable=enable & write.second,
                 write_address=Cat(group_block, write.buffer),
+                write_data=self.write_data,
                 read_address=Cat(asked, read.buffer),
             )
+        lanes = [lane for part in range(1 << steps.c_part_bits) for lane in steps.c_lanes(part)]
+        elements = Cat(self.write_data.word_select(lane, LANE_BITS) for lane in lanes)
         for pair in range(2):
             self._memory(
                 m,
@@ -168,6 +173,7 @@ class RowMemories(wiring.Component):
                 depth=_BUFFERS * BLOCKS * steps.groups,
                 write_enable=write.c[pair],
                 write_address=Cat(write.group_block, write.buffer),
+                write_data=elements,
                 read_address=Cat(read.c, read.buffer),
             )
         if has_chains(self._config):
@@ -191,11 +197,12 @@ class RowMemories(wiring.Component):
         depth: int,
         write_enable: Value,
         write_address: Value,
+        write_data: Value,
         read_address: Value,
     ) -> None:
         """Make a memory of `depth` words; the low bits of the address to read choose the part of a word."""
         read_data = getattr(self, name)
-        parts = len(self.write_data) // len(read_data)
+        parts = len(write_data) // len(read_data)
         memory = collision_free_memory(len(read_data), depth * parts, in_blocks=True)
         m.submodules[f"{name}_memory"] = memory
         # Ports whose addresses differ in constant low bits are one wide port to synthesis.
@@ -204,7 +211,7 @@ class RowMemories(wiring.Component):
             m.d.comb += [
                 write_port.en.eq(write_enable),
                 write_port.addr.eq(Cat(Const(part, (parts - 1).bit_length()), write_address)),
-                write_port.data.eq(self.write_data.word_select(part, len(read_data))),
+                write_port.data.eq(write_data.word_select(part, len(read_data))),
             ]
         read_port = memory.read_port()
         m.d.comb += [
