@@ -27,6 +27,7 @@ from hdl.registers.ports import register_write_signature, word_read_signature
 
 __all__ = ["TileMultiplier"]
 
+
 class TileMultiplier(wiring.Component):
     """Multiplies tiles.
 
