@@ -119,8 +119,8 @@ class TileCollect(wiring.Component):
             pair_write.data.ends.eq(is_last),
             pair_read.addr.eq(oldest),
         ]
-        # Tiles that have been fetched and not been written.
-        fetched = Signal(range(TILES + 1))
+        # Tiles that have been fetched and not been written: some on their way, some as pairs that wait.
+        fetched = Signal(range(TILES + _PAIRS))
         leave = self._write(m, fetched.any() & (newest != oldest), pair_read.data, words)
         ended = leave & pair_read.data.ends
         with m.If(self.fetched & ~ended):
