@@ -94,7 +94,6 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
         large=is_core,
         route=name not in PLACED,
         apart=(DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else (),
-        flat=not is_too_large,
     )
 
 

