@@ -41,7 +41,7 @@ class TileMultiplier(wiring.Component):
 
     Throughput: the slowest stage's, see the module's table; with up to 16 units that is issuing, which keeps
     them busy in every cycle. A chained tile is issued twice, and 64 units wait for its first pass.
-    Latency: fetching all but most of C, issuing, the units' own, and 8 cycles.
+    Latency: fetching X, Y and the first words of C, issuing, the units' own, and 8 cycles.
     Critical path expected: that of the stages.
 
     Parameters
