@@ -3,8 +3,8 @@
     python -m bench.area [--only NAME ...] [--synthesis] [--config PRESET] [--jobs N]
 
 Cores and units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; a
-core takes up to an hour, and with ``--synthesis`` only a few minutes. Preset ``standard`` is placed and not
-routed; ``large`` is larger than any ECP5, and only synthesised. Prints a table and adds what it measured to
+core takes up to half an hour, and with ``--synthesis`` only a few minutes. Preset ``large`` is larger than
+any ECP5, and only synthesised. Prints a table and adds what it measured to
 ``build/bench/area.json``.
 """
 
@@ -43,8 +43,8 @@ SEEDS: Final = (1,)
 CORES: Final = ("tiny", "small", "standard", "large")
 """Presets."""
 
-PLACED: Final = ("standard",)
-"""Of these, the ones whose routing does not end: they are placed, and their clock is estimated."""
+CROWDED: Final = ("standard",)
+"""Those for which the wires of the FPGA hardly suffice."""
 
 TOO_LARGE: Final = ("large",)
 """Those larger than the FPGA, which are synthesised only."""
@@ -92,7 +92,7 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
         BUILD / name,
         SEEDS if place and not is_too_large else (),
         large=is_core,
-        route=name not in PLACED,
+        crowded=name in CROWDED,
         apart=(DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else (),
     )
 
@@ -105,8 +105,7 @@ def table(costs: dict[str, dict[str, Any]], title: str) -> Table:
     for name, cost in costs.items():
         cells = (cost[key] for key in ("lut4", "ccu2c", "lut_ram", "flip_flops", "dp16kd", "mult18x18d"))
         mhz = cost["median_mhz"]
-        about = "" if cost["routed"] else "about "
-        made.add_row(name, *map(str, cells), "" if mhz is None else f"{about}{mhz:.1f}")
+        made.add_row(name, *map(str, cells), "" if mhz is None else f"{mhz:.1f}")
     return made
 
 

