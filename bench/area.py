@@ -105,7 +105,8 @@ def table(costs: dict[str, dict[str, Any]], title: str) -> Table:
     for name, cost in costs.items():
         cells = (cost[key] for key in ("lut4", "ccu2c", "lut_ram", "flip_flops", "dp16kd", "mult18x18d"))
         mhz = cost["median_mhz"]
-        made.add_row(name, *map(str, cells), "" if mhz is None else f"{mhz:.1f}")
+        without = "too large" if name in TOO_LARGE else ""
+        made.add_row(name, *map(str, cells), without if mhz is None else f"{mhz:.1f}")
     return made
 
 

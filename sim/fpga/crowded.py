@@ -13,7 +13,7 @@ from typing import Final
 
 from sim.fpga.tools import run_tool
 
-__all__ = ["place_and_route"]
+__all__ = ["change_settings", "place_and_route"]
 
 _PLACED: Final = "placed.json"
 
