@@ -3,7 +3,7 @@
     python -m bench.area [--only NAME ...] [--synthesis] [--config PRESET] [--jobs N]
 
 Cores and units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; a
-core takes up to half an hour, and with ``--synthesis`` only a few minutes. Preset ``large`` is larger than
+core takes up to 45 minutes, and with ``--synthesis`` only a few minutes. Preset ``large`` is larger than
 any ECP5, and only synthesised. Prints a table and adds what it measured to
 ``build/bench/area.json``.
 """
