@@ -18,11 +18,11 @@ __all__ = ["change_settings", "place_and_route"]
 _PLACED: Final = "placed.json"
 
 _ROUTER: Final = {
-    # Tiles around the rectangle of a net in which its wires stay. With the usual 3 detours find no room.
+    # Tiles around the rectangle of a net in which its wires stay; usually 3. Not tried by itself.
     "router2/bbMargin/x": "8",
     "router2/bbMargin/y": "8",
-    # By so much the price of a wire used twice rises with each pass: with the usual 2 before the wires have
-    # learned who needs them most, so that nets only change places.
+    # By so much the price of a wire used twice rises with each pass. With 1 the last few hundred of preset
+    # `standard` became more again, and so did those of a similar placement with the usual 2.
     "router2/currCongWeightMult": "0.4",
 }
 """Of the settings of router2, which has no options for them: those of a file of a placed design count."""
