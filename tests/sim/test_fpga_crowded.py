@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ecp5_netlists import BUILD, cells_of
 
-from sim.fpga.crowded import change_settings, place_and_route
+from sim.fpga.crowded import ROUTER, change_settings, place_and_route
 from sim.fpga.room import keep_room
 from sim.fpga.tools import run_tool
 from sim.verilate import BuildError
@@ -84,7 +84,7 @@ def test_settings_of_the_file_and_the_rest_as_it_was(tmp_path: Path) -> None:
     cells = {"cell": {"type": "TRELLIS_COMB"}}
     before = {"modules": {"top": {"settings": {"seed": "1", "router": "router1"}, "cells": cells}}}
     design.write_text(json.dumps(before))
-    change_settings(design, {"router2/bbMargin/x": "8"})
+    change_settings(design, {"router": "router2", "router2/bbMargin/x": "8"})
     settings = {"seed": "1", "router": "router2", "router2/bbMargin/x": "8"}
     assert json.loads(design.read_text()) == {"modules": {"top": {"settings": settings, "cells": cells}}}
 
@@ -97,7 +97,7 @@ def test_a_design_is_routed_around_the_room() -> None:
     sites = placed_sites(folder)
     room = [site for name, site in sites.items() if name.startswith("room.")]
     assert len(room) == kept
-    assert all(site.startswith(name.removeprefix("room.")) for name, site in sites.items() if "room." in name)
+    assert all(name == f"room.{site}" for name, site in sites.items() if "room." in name)
     report = json.loads((folder / "report.json").read_text())
     assert report["utilization"]["TRELLIS_COMB"]["used"] == len(sites)
     assert len(sites) > kept
@@ -107,6 +107,15 @@ def test_a_design_is_routed_around_the_room() -> None:
     log = (folder / "routed.log").read_text()
     assert "Running router2" in log
     assert "Running router1 to check that route is legal" in log
+
+
+@pytest.mark.parametrize("name", ROUTER)
+def test_the_router_reads_each_setting(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no router and no number is refused; with a name that means nothing it would be ignored."""
+    monkeypatch.setitem(ROUTER, name, "wide")
+    folder = synthesised(f"setting_{name.replace('/', '_')}")
+    with pytest.raises(BuildError, match=r"/routed\.log"):
+        place_and_route(folder, ("--85k",), "netlist.json", "report.json", "routed.log")
 
 
 def test_what_is_no_option_of_the_tool_is_its_error() -> None:
