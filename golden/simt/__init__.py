@@ -1,0 +1,1 @@
+"""Runs whole PTX kernels: grids of blocks of threads, on the host, with matrix instructions on a machine."""
