@@ -70,7 +70,7 @@ def _low_mask(length: Array) -> Array:
 
 def _extract(type_: str) -> Any:
     bits, signed = width(type_), dtype(type_).kind == "i"
-    top, limit = np.uint32(bits - 1), _LIMITS[bits]
+    one, top, limit = np.uint32(1), np.uint32(bits - 1), _LIMITS[bits]
 
     def evaluate(a: Array, b: Array, c: Array) -> Array:
         raw = a.dtype.type
@@ -80,7 +80,7 @@ def _extract(type_: str) -> Any:
         extracted = (a >> start) & field
         if not signed:
             return extracted
-        last = np.minimum(start + (length - np.uint32(1)), top).astype(a.dtype)
+        last = np.minimum(start + (length - one), top).astype(a.dtype)
         sign = ((a >> last) & raw(1) != 0) & (length != 0)
         return np.where(sign, extracted | ~field | ~(raw(~raw(0)) >> start), extracted)
 

@@ -69,9 +69,9 @@ def _divided(a: Array, b: Array) -> Array:
 def _quotient(rounding: str, a: Array, b: Array) -> Array:
     """Divide in a directed mode.
 
-    The quotient of the significands, rounded to nearest by float64, is an integer q of 53 bits times a power of
-    two. The exact remainder's sign says on which side of q the exact quotient lies. ``4 * q`` plus that sign is
-    a significand with a sticky bit.
+    The quotient of the significands, rounded to nearest by float64, is an integer q of 53 bits times a power
+    of two. The sign of the exact remainder says on which side of q the exact quotient lies. ``4 * q`` plus
+    that sign is a significand with a sticky bit.
     """
     nearest = _divided(a, b)
     magnitude = nearest & np.uint64(_F64.sign - 1)

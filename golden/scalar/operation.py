@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from golden.ptx.scalar_types import TYPES
 
 __all__ = ["Array", "Evaluate", "Form", "Operation", "UnsupportedInstruction", "dtype", "raw_dtype", "width"]
 
@@ -17,15 +16,15 @@ Array = NDArray[Any]
 Evaluate = Callable[..., Any]
 """From the raw bits of the sources to those of the result, or to a tuple of them."""
 
-_PACKED_EIGHT_BITS: Final = 16
-_WIDTHS: Final = {
-    **{name: type_.bits for name, type_ in TYPES.items()},
-    "tf32": 32,
-    "e4m3x2": _PACKED_EIGHT_BITS,
-    "e5m2x2": _PACKED_EIGHT_BITS,
-    "u16x2": 32,
-    "s16x2": 32,
-}
+_WIDTHS: Final = MappingProxyType(
+    {
+        "pred": 1,
+        **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
+        **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
+        **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
+    }
+)
+"""Bits of a value of each type, by the qualifier without its dot."""
 
 
 class UnsupportedInstruction(ValueError):
@@ -37,8 +36,8 @@ class Operation:
     """A scalar instruction as a function on arrays of raw bits.
 
     Operands and results are arrays of the unsigned integer of their width, predicates of bool. They have one
-    shape, or broadcast; at least one operand of each call has a dimension. Immediate operands (the table of
-    ``lop3``) are operands like any other, and may be numpy scalars.
+    dimension or more and broadcast: an immediate operand (the table of ``lop3``, the selector of ``prmt``) is
+    best given as an array of one element. numpy scalars would give warnings of integer overflow.
 
     A register may be wider than the operand it holds (``cvt``): the operand is its low bits. A result goes to
     a wider register extended by its sign if `signed` is set, else by zeros.

@@ -2,8 +2,8 @@
 
 A number that float64 cannot hold is passed *rounded to odd*: truncated, and its last bit set. float64 has at
 least two more bits than the type and smaller exponents. So the odd number is neither a number of the type nor
-halfway between two of them, and it lies on the same side of all of these as the exact number: rounding it gives
-what one rounding of the exact number would.
+halfway between two of them, and it lies on the same side of all of these as the exact number: rounding it
+gives what one rounding of the exact number would.
 """
 
 from collections.abc import Callable
