@@ -22,6 +22,7 @@ from golden.simt.barriers import Barriers
 from golden.simt.errors import Deadlock, KernelFault, StepLimit
 from golden.simt.flow import EXIT, Terminator
 from golden.simt.matrix_operations import MatrixOperations
+from golden.simt.memory_access import Window
 from golden.simt.special_registers import SPECIAL, Geometry
 from golden.simt.spinning import SpinDetector
 from golden.simt.warp_operations import lane_masks, match, reduce, shuffle, vote
@@ -31,8 +32,11 @@ __all__ = ["BlockRun"]
 
 Threads = NDArray[np.int64]
 
-_SLICE: Final = 4096
-"""Blocks of code that one group may run while others wait."""
+_SLICE: Final = 1024
+"""Steps after which another warp gets a turn; after 64 times as many, another group of the same warp."""
+
+_TURN: Final = 1 << 18
+"""Steps after which another block of the grid gets a turn."""
 
 _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
@@ -68,24 +72,34 @@ class BlockRun(AsyncCopies, MatrixOperations):
         self._spins = SpinDetector(self)
         self._running_since = 0
         self.steps = 0
-        self.open_memory(kernel, launch, geometry)
+        self.device = launch.device
+        self.engine = launch.engine
+        self.shared = Window(geometry.total_shared, "shared memory")
+        self.local_bytes = kernel.local_bytes
+        self.local = Window(kernel.local_bytes * self.total, "local memory")
+        self.parameters = Window(len(launch.parameters), "the parameters")
+        self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
+        self._recent = None
 
     # What runs next
 
-    def run(self) -> Literal["done", "waiting"]:
-        """Run until all threads have ended, or all that are left wait for another block.
+    def run(self) -> Literal["done", "waiting", "paused"]:
+        """Run until all threads have ended, all that are left wait for another block, or it is another's turn.
 
         Raises
         ------
         KernelFault
         """
         groups, codes, blocks = self._groups, self.kernel.codes, self.kernel.blocks
+        pause = self.steps + _TURN
         with np.errstate(all="ignore"):
             while True:
                 self._spins.wake(groups)
                 if not groups and not self._release():
                     return "waiting" if self._spins.parked else "done"
                 number = min(groups) if len(groups) == 1 or self.steps % _SLICE else self._fair()
+                if self.steps >= pause:
+                    return "paused"
                 threads = groups.pop(number)
                 block = blocks[number]
                 if block.mask is not None:
@@ -108,8 +122,11 @@ class BlockRun(AsyncCopies, MatrixOperations):
 
     def _fair(self) -> int:
         """The block of code to run once in a while: not the lowest, so that nobody waits for ever."""
-        numbers = sorted(self._groups)
-        return numbers[1 + self.steps // _SLICE % (len(numbers) - 1)]
+        lowest, *others = sorted(self._groups)
+        if self.steps % (64 * _SLICE):
+            warps = np.unique(self._groups[lowest] >> 5)
+            others = [number for number in others if not np.isin(self._groups[number] >> 5, warps).any()]
+        return others[self.steps // _SLICE % len(others)] if others else lowest
 
     def _count(self, threads: Threads, size: int) -> None:
         warps = self.warps if threads.size == self.total else int(np.count_nonzero(np.diff(threads >> 5))) + 1
@@ -233,6 +250,13 @@ class BlockRun(AsyncCopies, MatrixOperations):
             kernel=self.kernel.readable,
             block=self.geometry.index,
         )
+
+    def launch_matrix(self, count: int) -> None:
+        """Count matrix multiplies."""
+        self.launch.matrix_instructions += count
+
+    def note_early_exit(self, index: int) -> None:
+        """Note that a barrier opened although threads have ended that never reached it."""
 
     def whereabouts(self) -> str:
         """Where the threads are that have not ended, warp by warp."""

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from golden.formats import FORMATS
-from golden.instruction_set import IllegalInstruction, LoadInstruction, StoreInstruction, Use
+from golden.instruction_set import ROUNDINGS, IllegalInstruction, LoadInstruction, StoreInstruction, Use
 from golden.layouts import fragment
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.syntax import Immediate, Register, Symbol, Vector
@@ -17,7 +17,7 @@ __all__ = ["DECODERS"]
 
 def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     try:
-        parsed = parse_qualifiers(instruction.opcode, ptx_version=context.version)
+        parsed = parse_qualifiers(_in_order(instruction.opcode), ptx_version=context.version)
     except IllegalInstruction as error:
         raise context.error(instruction.location, str(error)) from error
     operands = instruction.operands
@@ -50,6 +50,20 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
         select=False,
         mask="all",
     )
+
+
+def _in_order(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The qualifiers of a multiply, with a rounding before its types and ``.satfinite`` behind them.
+
+    Assemblers take both in either place.
+    """
+    if parts[:2] in (("wmma", "load"), ("wmma", "store")):
+        return parts
+    moved = [part for part in parts if part in ROUNDINGS]
+    rest = [part for part in parts if part not in ROUNDINGS and part != "satfinite"]
+    first = next((place for place, part in enumerate(rest) if part in FORMATS), len(rest))
+    saturated = [part for part in parts if part == "satfinite"]
+    return (*rest[:first], *moved, *rest[first:], *saturated)
 
 
 def _access(

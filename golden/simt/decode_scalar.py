@@ -24,7 +24,8 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         For an instruction that `golden.scalar` does not know, and for operands that do not fit it.
     """
     try:
-        found = operation(instruction.name)
+        paired = bool(instruction.operands) and isinstance(instruction.operands[0], Pair)
+        found = operation(instruction.name, pair=paired)
     except UnsupportedInstruction as error:
         raise context.unsupported(instruction) from error
     targets, sources = _operands(context, instruction, found)

@@ -1,7 +1,7 @@
 """The matrix instructions of a block: from its registers to the engine and back."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from golden.simt.memory_access import MemoryAccess
 __all__ = ["MatrixOperations"]
 
 Threads = NDArray[np.int64]
+
+_ROW_ALIGNMENT: Final = 16
+"""Bytes; rows of smaller fragments are aligned to the fragment."""
 
 
 class _Memory:
@@ -134,35 +137,31 @@ class MatrixOperations(MemoryAccess):
         strides: NDArray[np.uint32] | None,
         index: int,
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Address and stride of each warp, after the checks that the specification demands."""
+        """Address and stride of each warp; both must keep rows aligned as the chip's loads need it.
+
+        The chip takes strides of 16 bytes, where the specification asks for the size of a fragment, and strides
+        that are less than a row: a bias of one row is loaded with stride 0.
+        """
         places = addresses[::LANES]
-        least = instruction.shape.default_stride(instruction.use, instruction.layout)
         layout = fragment(instruction.use, instruction.type, instruction.shape)
-        if int(np.bitwise_or.reduce(places)) & (layout.size - 1):
-            position = int(np.flatnonzero(places & np.uint64(layout.size - 1))[0])
+        unit = min(_ROW_ALIGNMENT, layout.size)
+        least = instruction.shape.default_stride(instruction.use, instruction.layout)
+        steps = np.full(len(places), least) if strides is None else strides[::LANES].astype(np.int64)
+        if int(np.bitwise_or.reduce(places)) & (unit - 1):
+            position = int(np.flatnonzero(places & np.uint64(unit - 1))[0])
             address = int(places[position])
+            self.fault(
+                index, threads, f"address {address:#x} is not a multiple of {unit} bytes", position * LANES, address
+            )
+        spans = steps * layout.element_bits
+        if int(np.bitwise_or.reduce(spans)) & (8 * unit - 1):
+            position = int(np.flatnonzero(spans & (8 * unit - 1))[0])
             self.fault(
                 index,
                 threads,
-                f"address {address:#x} is not a multiple of the fragment's {layout.size} bytes",
+                f"stride {steps[position]} of {layout.element_bits}-bit elements is not a multiple of {unit} bytes",
                 position * LANES,
-                address,
             )
-        if strides is None:
-            return places, np.full(len(places), least, dtype=np.int64)
-        steps = strides[::LANES].astype(np.int64)
-        for stride in np.unique(steps).tolist():
-            position = int(np.flatnonzero(steps == stride)[0]) * LANES
-            if stride < least:
-                self.fault(index, threads, f"stride {stride} is less than the leading dimension {least}", position)
-            if stride * layout.element_bits % (8 * layout.size):
-                self.fault(
-                    index,
-                    threads,
-                    f"stride {stride} of {layout.element_bits}-bit elements is not a multiple of the fragment's "
-                    f"{layout.size} bytes",
-                    position,
-                )
         return places, steps
 
 

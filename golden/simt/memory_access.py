@@ -45,8 +45,8 @@ class MemoryAccess:
 
     Attributes
     ----------
-    changes : int
-        Counts the stores and the atomics that changed something: what a waiting thread may have waited for.
+    launch : golden.simt.grid.LaunchState
+        Its `changed` counts the stores, and the atomics that changed something.
     """
 
     device: DeviceMemory
@@ -54,7 +54,7 @@ class MemoryAccess:
     local: Window
     local_bytes: int
     parameters: Window
-    changes: int
+    launch: Any
     total: int
     _recent: Allocation | None
 
@@ -114,7 +114,7 @@ class MemoryAccess:
     def store_global(self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int) -> None:
         """Store to global memory; where threads store to one place, the last thread's value stays."""
         width = size * len(values)
-        self.changes += 1
+        self.launch.changed += 1
         found = self._buffer(addresses, width)
         if found is None:
             self._store_scattered(threads, addresses, values, size, index)
@@ -125,7 +125,7 @@ class MemoryAccess:
 
     def store_shared(self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int) -> None:
         """Store to shared memory."""
-        self.changes += 1
+        self.launch.changed += 1
         offsets = self._offsets(self.shared, threads, addresses, size * len(values), index, SHARED)
         self._scatter(self.shared.views[size], offsets, values, size)
 
@@ -204,7 +204,7 @@ class MemoryAccess:
             before = view[where]
             after = operation(before, *(source[now] for source in sources))
             if not np.array_equal(before, after):
-                self.changes += 1
+                self.launch.changed += 1
                 view[where] = after
             old[now] = before
             if now is left:

@@ -37,7 +37,7 @@ class SpinDetector:
 
     def is_spinning(self, target: int, threads: Threads) -> bool:
         """Note that threads go back to a block of code; whether that will go on for ever."""
-        changes = self._block.launch.changes()
+        changes = self._block.launch.changed
         rounds, at, before = self._rounds.get(target, (0, changes, None))
         if at != changes:
             rounds, before = 0, None
@@ -61,12 +61,12 @@ class SpinDetector:
         if others is not None:
             threads = np.sort(np.concatenate((threads, others)))
         if not self.parked:
-            self._seen_changes = self._block.launch.changes()
+            self._seen_changes = self._block.launch.changed
         self.parked[target] = threads
 
     def wake(self, groups: dict[int, Threads]) -> None:
         """Give back the threads that wait, if memory has changed since the first of them began to."""
-        if not self.parked or self._block.launch.changes() == self._seen_changes:
+        if not self.parked or self._block.launch.changed == self._seen_changes:
             return
         for target, threads in self.parked.items():
             self._block.resume(target, threads)
