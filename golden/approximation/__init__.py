@@ -9,7 +9,7 @@
 `scaled`           the f32 forms without ``.ftz``, and the divisions
 `narrow`           f16, bf16 and their pairs
 `f64`              the forms on the upper word of an f64
-`explain`          every step of one result, in `steps`
+`explain`          every step of one result: `steps`, with `single` for the unit's
 `exact`            the correctly rounded result, for comparison
 =================  ===========================================================
 

@@ -3,8 +3,9 @@
 Subnormal operands and results are kept. All multiplications are f32, rounded to nearest even. All functions
 take and return bit patterns in arrays of uint32 of one shape.
 
-A product of the divisions with ``.ftz`` is flushed if it is below ``2**-126`` before rounding. This was compared
-with an H100 on 2**28 pairs of each division, one quarter of them with quotients next to ``2**-126``.
+A product with ``.ftz`` is flushed if it is below ``2**-126`` once rounded to 24 significant bits with an
+unlimited exponent (tininess after rounding, in the words of IEEE 754). Rounding to a subnormal first would
+keep more: products from ``2**-126 * (1 - 2**-24)`` to ``2**-126 * (1 - 2**-25)`` become zero.
 """
 
 from collections.abc import Callable
@@ -33,6 +34,7 @@ GREAT = np.uint32(0x7E800000)
 
 _SMALL_SCALE = np.float32(2**24)
 _GREAT_SCALE = np.float32(0.25)
+_LEAST_KEPT = 2.0**-126 * (1 - 2.0**-25)
 
 
 def ex2(x: Bits) -> Bits:
@@ -135,11 +137,11 @@ def _divided_flushed(a: Bits, b: Bits) -> Bits:
 
 
 def _multiplied_flushed(a: Bits, factor: NDArray[np.float32]) -> Bits:
-    """The product, 0 of its sign if it is below ``2**-126`` before it is rounded."""
+    """The product, 0 of its sign if it is below ``2**-126`` once rounded to 24 significant bits."""
     with np.errstate(invalid="ignore", over="ignore"):
         exact = _flushed(a).view(np.float32) * factor.astype(np.float64)
         product = exact.astype(np.float32)
-    return np.where(np.abs(exact) < 2.0**-126, product.view(np.uint32) & SIGN, _canonical(product))
+    return np.where(np.abs(exact) < _LEAST_KEPT, product.view(np.uint32) & SIGN, _canonical(product))
 
 
 def _flushed(x: Bits) -> Bits:
