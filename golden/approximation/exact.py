@@ -1,8 +1,8 @@
 """The correctly rounded result of an approximate instruction, for comparison.
 
 Quotients and square roots are exact integers; the other functions are evaluated with 150 decimal digits by
-the standard library's `decimal`, whose exp and ln are correctly rounded. The result is an interval of relative
-width ``2 * 10**-60``, and both ends must round to the same number.
+the standard library's `decimal`, whose exp and ln are correctly rounded. The result is an interval of the
+relative width ``2 * 10**-60``, and both ends must round to the same number.
 """
 
 from collections.abc import Callable

@@ -121,8 +121,8 @@ def _multiplied(left: int, right: float, reason: str, *, flush: bool = False) ->
 
 def _arithmetic(operator: Any, left: int, right: int, reason: str, *, flush: bool = False) -> Arithmetic:
     """One f32 operation, rounded to nearest even; `flush` as in `golden.approximation.scaled`."""
-    x, y = (np.uint32(bits).view(np.float32).astype(np.float64) for bits in (left, right))
     with np.errstate(all="ignore"):
+        x, y = (np.uint32(bits).view(np.float32).astype(np.float64) for bits in (left, right))
         if flush:
             x, y = (np.copysign(0.0, z) if abs(z) < 2.0**-126 else z for z in (x, y))
         exact = x * y if operator == "*" else x - y  # exact in f64 wherever it is used

@@ -8,7 +8,7 @@ arrays of uint64 of one shape.
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.approximation.interpolator import interpolate, table
+from golden.approximation.interpolator import ARGUMENT_BITS, interpolate, table
 from golden.approximation.unit import reciprocal_root
 
 __all__ = ["NAN", "rcp", "rsqrt"]
@@ -46,7 +46,7 @@ def rsqrt(x: Bits64) -> Bits64:
     """One divided by the square root of x."""
     x = x & UPPER
     argument, exponent = _parts(x)
-    total = reciprocal_root(argument, (exponent - BIAS & 1).astype(np.bool_)) >> 3
+    total = reciprocal_root(argument | (exponent & 1) << ARGUMENT_BITS) >> 3
     total += (BIAS - 2 - (exponent - BIAS >> 1)) << FRACTION_BITS
     magnitude = x & MAGNITUDE
     result = total.astype(np.uint64) << np.uint64(32)

@@ -79,41 +79,27 @@ def rcp(x: Bits) -> Bits:
     significand = interpolate(table("rcp"), argument) >> 15
     significand += (2 * BIAS - 2 - (magnitude >> np.uint32(ARGUMENT_BITS)).astype(np.int64)) << ARGUMENT_BITS
     significand[significand < int(LEAST_NORMAL)] = 0
-    significand[magnitude < LEAST_NORMAL] = INFINITY
-    significand[magnitude == INFINITY] = 0
-    result = significand.astype(np.uint32) | x & SIGN
+    result = significand.astype(np.uint32)
+    special = _is_special(magnitude)
+    if special.any():
+        result[special] = np.where(magnitude[special] < LEAST_NORMAL, INFINITY, np.uint32(0))
+    result |= x & SIGN
     result[magnitude > INFINITY] = NAN
     return result
 
 
 def rsqrt(x: Bits) -> Bits:
     """One divided by the square root of x."""
-    argument, half, odd = _halved(x)
-    significand = reciprocal_root(argument, odd)
-    significand += (BIAS - 2 - half) << ARGUMENT_BITS
-    result = significand.astype(np.uint32)
-    magnitude = x & MAGNITUDE
-    result[x == INFINITY] = 0
-    result[x > SIGN] = NAN
-    zero = magnitude < LEAST_NORMAL
-    result[zero] = INFINITY | x[zero] & SIGN
-    result[magnitude > INFINITY] = NAN
-    return result
+    significand = reciprocal_root((x & np.uint32(2 * HIDDEN - 1)).astype(np.int64))
+    significand += (BIAS - 2 - _half_exponent(x)) << ARGUMENT_BITS
+    return _with_specials(significand.astype(np.uint32), x, zero=INFINITY, infinity=np.uint32(0))
 
 
 def sqrt(x: Bits) -> Bits:
     """The square root of x."""
-    argument, half, odd = _halved(x)
-    significand = _by_parity("sqrt", argument, odd) >> 17
-    significand += (BIAS - 1 + half) << ARGUMENT_BITS
-    result = significand.astype(np.uint32)
-    magnitude = x & MAGNITUDE
-    result[x == INFINITY] = INFINITY
-    result[x > SIGN] = NAN
-    zero = magnitude < LEAST_NORMAL
-    result[zero] = x[zero] & SIGN
-    result[magnitude > INFINITY] = NAN
-    return result
+    significand = interpolate(_both("sqrt"), (x & np.uint32(2 * HIDDEN - 1)).astype(np.int64)) >> 17
+    significand += (BIAS - 1 + _half_exponent(x)) << ARGUMENT_BITS
+    return _with_specials(significand.astype(np.uint32), x, zero=np.uint32(0), infinity=INFINITY)
 
 
 def lg2(x: Bits) -> Bits:
@@ -122,13 +108,12 @@ def lg2(x: Bits) -> Bits:
     total = interpolate(table("lg2"), argument) >> 2
     total[x == ONE] = 0
     total += ((x >> np.uint32(ARGUMENT_BITS)).astype(np.int64) - BIAS) << _LG2_FRACTION_BITS
-    result = _truncated(total ^ (total >> 63), _LG2_FRACTION_BITS)
-    result |= (total < 0).astype(np.uint32) << np.uint32(31)
-    magnitude = x & MAGNITUDE
-    result[x == INFINITY] = INFINITY
-    result[x > SIGN] = NAN
-    result[magnitude < LEAST_NORMAL] = INFINITY | SIGN
-    result[magnitude > INFINITY] = NAN
+    negative = total >> 63
+    total ^= negative
+    result = _truncated(total, _LG2_FRACTION_BITS)
+    result |= negative.astype(np.uint32) & SIGN
+    result = _with_specials(result, x, zero=np.uint32(0), infinity=INFINITY)
+    result[x & MAGNITUDE < LEAST_NORMAL] = INFINITY | SIGN
     return result
 
 
@@ -169,58 +154,74 @@ def tanh(x: Bits) -> Bits:
     return result
 
 
-def reciprocal_root(argument: NDArray[np.int64], odd: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Significand of rsqrt in units of ``2**-24``, for an even or odd exponent; exact for powers of four."""
-    significand = _by_parity("rsqrt", argument, odd) >> 16
-    significand[(argument == 0) & ~odd] = 2 * HIDDEN
+def reciprocal_root(argument: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Significand of rsqrt in units of ``2**-24``, exact for powers of four.
+
+    Bit 23 of the argument is the lowest of the biased exponent, which is 0 for odd exponents.
+    """
+    significand = interpolate(_both("rsqrt"), argument) >> 16
+    significand[argument == HIDDEN] = 2 * HIDDEN
     return significand
+
+
+def _is_special(x: Bits) -> NDArray[np.bool_]:
+    """Whether x is no positive normal number."""
+    return x - LEAST_NORMAL >= INFINITY - LEAST_NORMAL
+
+
+def _with_specials(result: Bits, x: Bits, *, zero: np.uint32, infinity: np.uint32) -> Bits:
+    """`result` of positive normal x; `zero`, with the sign of x, and `infinity` for these; else NaN."""
+    special = _is_special(x)
+    if special.any():
+        operand = x[special]
+        other = np.where(operand == INFINITY, infinity, NAN)
+        is_zero = operand & MAGNITUDE < LEAST_NORMAL
+        result[special] = np.where(is_zero, zero | operand & SIGN, other)
+    return result
+
+
+def _half_exponent(x: Bits) -> NDArray[np.int64]:
+    """Half the exponent, rounded down."""
+    half: NDArray[np.int64] = ((x >> np.uint32(ARGUMENT_BITS)).astype(np.int64) - BIAS) >> 1
+    return half
 
 
 def _truncated(total: NDArray[np.int64], fraction_bits: int) -> Bits:
     """A number below ``2**53`` in units of ``2**-fraction_bits``, truncated to 24 significant bits."""
     exact = total.astype(np.float64)
-    exact *= 2.0**-fraction_bits
     kept = exact.view(np.int64)
     kept &= -(1 << 29)  # f64 has 29 more fraction bits than f32
-    return exact.astype(np.float32).view(np.uint32)
-
-
-def _halved(x: Bits) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Argument, half the exponent rounded down, and whether the exponent is odd."""
-    exponent = (x >> np.uint32(ARGUMENT_BITS)).astype(np.int64) - BIAS
-    return (x & np.uint32(FRACTION)).astype(np.int64), exponent >> 1, (exponent & 1).astype(np.bool_)
-
-
-def _by_parity(function: str, argument: NDArray[np.int64], odd: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The polynomial of the even or the odd exponent: one table, whose upper half is the odd one."""
-    return interpolate(_both(function), argument + (odd.astype(np.int64) << ARGUMENT_BITS))
+    result = exact.astype(np.float32)
+    result *= np.float32(2.0**-fraction_bits)
+    return result.view(np.uint32)
 
 
 @cache
 def _both(function: str) -> Table:
-    even, odd = table(f"{function}_even"), table(f"{function}_odd")
+    """The tables of both parities as one, that of odd exponents first."""
+    odd, even = table(f"{function}_odd"), table(f"{function}_even")
     return Table(
         fraction_bits=even.fraction_bits,
         offset_bits=even.offset_bits,
-        c0=np.concatenate([even.c0, odd.c0]),
-        c1=np.concatenate([even.c1, odd.c1]),
-        c2=np.concatenate([even.c2, odd.c2]),
+        c0=np.concatenate([odd.c0, even.c0]),
+        c1=np.concatenate([odd.c1, even.c1]),
+        c2=np.concatenate([odd.c2, even.c2]),
     )
 
 
 def _turn(x: Bits) -> NDArray[np.int64]:
     """Magnitude of x in turns modulo 1, truncated to 25 fraction bits."""
-    magnitude = x & MAGNITUDE
-    value = np.where(magnitude < LEAST_NORMAL, np.uint32(0), magnitude).view(np.float32)
     # The product of two 24-bit significands is exact in f64; truncating it to 24 bits rounds towards zero.
+    # Subnormal operands and products count as zero: their 25 fraction bits are 0 in any case.
     with np.errstate(invalid="ignore"):
-        bits = (value * np.float64(RECIPROCAL_TAU.view(np.float32))).view(np.int64)
-    exponent = (bits >> 52) - 1023
-    significand = (bits & (1 << 52) - 1 | 1 << 52) >> 29
-    # A product below 2**-126, which counts as zero, is shifted out like all below 2**-25. From 2**23 on, no
-    # bit is left of the turn; the shift is limited to 50 because such bits are above the 25 in any case.
-    shift = np.clip(exponent + 2 * _TURN_BITS - ARGUMENT_BITS, 0, 2 * _TURN_BITS)
-    turn: NDArray[np.int64] = (significand << shift) >> _TURN_BITS & (1 << _TURN_BITS) - 1
+        exact = (x & MAGNITUDE).view(np.float32).astype(np.float64)
+        exact *= np.float64(RECIPROCAL_TAU.view(np.float32))
+    kept = exact.view(np.int64)
+    kept &= -(1 << 29)
+    exact *= 1 << _TURN_BITS
+    # A number of 24 significant bits from 2**49 on has 25 zeros below the point of the turn.
+    turn = np.fmin(exact, 2.0**49).astype(np.int64)
+    turn &= (1 << _TURN_BITS) - 1
     return turn
 
 
