@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.formats import float_format
+from golden.tables.formats import float_format
 from golden.scalar.operation import Array, Evaluate
 
 __all__ = ["F64_INVALID", "FLOATS", "Element", "flushed", "is_nan", "quieted", "silent"]

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
+from golden.approximation.instructions import FORMS
+from golden.approximation.operations import operation as approximate
 from golden.scalar import (
     bit_fields,
     carry,
@@ -19,7 +20,7 @@ from golden.scalar import (
     logic,
     narrow_conversion,
 )
-from golden.scalar.operation import Form, Operation, UnsupportedInstruction
+from golden.scalar.operation import Form, Operation, UnsupportedInstruction, width
 
 __all__ = ["SYNTAX", "operation"]
 
@@ -89,9 +90,9 @@ def operation(name: str, *, pair: bool = False) -> Operation:
 
 
 def _approximate(name: str) -> Operation:
-    try:
-        approximation = import_module("golden.approximation")
-    except ModuleNotFoundError as missing:
-        raise UnsupportedInstruction(f"{name}: there are no approximate instructions") from missing
-    found: Operation = approximation.operation(name)
-    return found
+    form = FORMS.get(name)
+    if form is None:
+        known = ", ".join(FORMS)
+        raise UnsupportedInstruction(f"{name}: there is no such approximate instruction; there are: {known}")
+    bits = width(form.type)
+    return Operation(name, (bits,), (bits,) * form.operands, approximate(name))

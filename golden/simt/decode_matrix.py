@@ -2,9 +2,9 @@
 
 from typing import Any, Final
 
-from golden.formats import FORMATS
-from golden.instruction_set import ROUNDINGS, IllegalInstruction, LoadInstruction, StoreInstruction, Use
-from golden.layouts import fragment
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import ROUNDINGS, IllegalInstruction, LoadInstruction, StoreInstruction, Use
+from golden.tables.layouts import fragment
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.syntax import Immediate, Register, Symbol, Vector
 from golden.simt.address_map import SHARED

@@ -6,12 +6,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.formats import FORMATS
+from golden.tables.formats import FORMATS
 from golden.fragments import collect, distribute
-from golden.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
-from golden.layouts import LANES, fragment
-from golden.mma import mma
-from golden.profiles import HOPPER, ExactProfile, Profile
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.layouts import LANES, fragment
+from golden.multiply import mma
+from golden.tables.profiles import HOPPER, ExactProfile, Profile
 from golden.simt.matrix_engine import FragmentMemory
 
 __all__ = ["GoldenEngine"]

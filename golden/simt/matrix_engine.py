@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["FragmentMemory", "MatrixEngine"]
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.formats import FORMATS
-from golden.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
-from golden.layouts import LANES, fragment
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.layouts import LANES, fragment
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.memory_access import MemoryAccess
 
