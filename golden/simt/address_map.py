@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["GLOBAL", "LOCAL", "PARAMETER", "SHARED", "WINDOW_BYTES", "WINDOWS"]
+__all__ = ["GLOBAL", "LOCAL", "PARAMETER", "SHARED", "WINDOWS", "WINDOW_BYTES"]
 
 SHARED: Final = 0x0001_0000_0000
 LOCAL: Final = 0x0002_0000_0000

@@ -113,7 +113,9 @@ def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, An
         return [arguments[name] for name in names]
     values = list(arguments)
     if len(values) != len(names):
-        raise LaunchError(f"{len(names)} arguments expected, not {len(values)}: the kernel is {kernel.signature}")
+        raise LaunchError(
+            f"{len(names)} arguments expected, not {len(values)}: the kernel is {kernel.signature}"
+        )
     return values
 
 
@@ -165,7 +167,7 @@ def _array(value: Any) -> NDArray[Any] | None:
 
 def _number(kernel: CompiledKernel, storage: Storage, value: Any) -> bytes:
     type_, size = storage.type, storage.size or 0
-    if isinstance(value, ctypes._SimpleCData):  # noqa: SLF001  the common base of ctypes' numbers
+    if isinstance(value, ctypes._SimpleCData):
         value = value.value
     if isinstance(value, np.generic) and value.dtype.kind not in "biuf" and value.nbytes == size:
         return value.tobytes()

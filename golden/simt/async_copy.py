@@ -34,7 +34,12 @@ class AsyncCopies(MemoryAccess):
             return
         if int(valid.max(initial=0)) > size:
             position = int(np.argmax(valid))
-            self.fault(index, threads, f"a copy of {size} bytes with {int(valid[position])} from its source", position)
+            self.fault(
+                index,
+                threads,
+                f"a copy of {size} bytes with {int(valid[position])} from its source",
+                position,
+            )
         for count in np.unique(valid).tolist():
             where = np.flatnonzero(valid == count)
             self._copy_part(threads[where], targets[where], sources[where], size, count, index)
@@ -51,7 +56,9 @@ class AsyncCopies(MemoryAccess):
         words = np.zeros((threads.size, size), dtype=np.uint8)
         unit = count & -count if count else 1
         for at in range(0, count, unit):
-            part: NDArray[Any] = self.load_global(threads, sources + np.uint64(at), unit if unit <= 8 else 8, 1, index)
+            part: NDArray[Any] = self.load_global(
+                threads, sources + np.uint64(at), unit if unit <= 8 else 8, 1, index
+            )
             step = min(unit, 8)
             words[:, at : at + step] = part.view(np.uint8).reshape(threads.size, step)
             if unit == 16:
@@ -59,7 +66,8 @@ class AsyncCopies(MemoryAccess):
                 words[:, 8:16] = rest.view(np.uint8).reshape(threads.size, 8)
         width = min(size, 8)
         values = [
-            np.ascontiguousarray(words[:, at : at + width]).view(f"u{width}")[:, 0] for at in range(0, size, width)
+            np.ascontiguousarray(words[:, at : at + width]).view(f"u{width}")[:, 0]
+            for at in range(0, size, width)
         ]
         self.store_shared(threads, targets, values, width, index)
 

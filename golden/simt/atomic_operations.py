@@ -62,9 +62,7 @@ def atomic_operation(name: str, type_: str) -> AtomicOperation | None:
     if name == "inc":
         return _same(1, lambda old, limit: np.where(old >= limit, np.uint32(0), old + np.uint32(1)))
     if name == "dec":
-        return _same(
-            1, lambda old, limit: np.where((old == 0) | (old > limit), limit, old - np.uint32(1))
-        )
+        return _same(1, lambda old, limit: np.where((old == 0) | (old > limit), limit, old - np.uint32(1)))
     if name in _BITWISE:
         return _same(1, _BITWISE[name])
     rounding = ".rn" if name == "add" and type_[0] in "fb" else ""

@@ -77,7 +77,9 @@ class Barriers:
             expected = None if counts is None else int(counts[where[0]])
             if expected is not None and (expected == 0 or expected % 32):
                 self._block.fault(
-                    terminator.index, some, f"barrier {number} for {expected} threads, which is no multiple of 32"
+                    terminator.index,
+                    some,
+                    f"barrier {number} for {expected} threads, which is no multiple of 32",
                 )
             if barrier.arrivals and barrier.expected != expected:
                 self._block.fault(
@@ -87,7 +89,12 @@ class Barriers:
                 )
             barrier.expected = expected
             barrier.arrivals.append(
-                _Arrival(some, None if only_arrive else resume, terminator, None if values is None else values[where])
+                _Arrival(
+                    some,
+                    None if only_arrive else resume,
+                    terminator,
+                    None if values is None else values[where],
+                )
             )
             if only_arrive:
                 self._block.resume(resume, some)

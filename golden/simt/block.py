@@ -283,7 +283,9 @@ class BlockRun(AsyncCopies, MatrixOperations):
                 ).astype(DTYPES[spec.bits])
                 self._specials[name] = values
             return values if threads.size == self.total else values[threads]
-        return np.full(threads.size, spec.value(self.geometry, threads, self) & ((1 << spec.bits) - 1), DTYPES[spec.bits])
+        return np.full(
+            threads.size, spec.value(self.geometry, threads, self) & ((1 << spec.bits) - 1), DTYPES[spec.bits]
+        )
 
     def ticks(self) -> int:
         """A clock: warp instructions of the launch."""

@@ -104,7 +104,10 @@ class _BodyParser:
             for instruction, scopes in zip(self._instructions, self._scopes_of, strict=True)
         )
         targets = {
-            key: tuple(self._resolve(Symbol(name, resolved[0].location), self._targets_scopes[key]).name for name in names)
+            key: tuple(
+                self._resolve(Symbol(name, resolved[0].location), self._targets_scopes[key]).name
+                for name in names
+            )
             for key, names in self._targets.items()
         }
         return Body(resolved, self._labels, self._storage, targets)
@@ -192,7 +195,11 @@ class _BodyParser:
             key = f"{opcode.text}@{scope.number}"
             scope.names[opcode.text] = key
             self._labels[key] = len(self._instructions)
-            if cursor.next.kind == "directive" and cursor.next.text in (".branchtargets", ".callprototype", ".calltargets"):
+            if cursor.next.kind == "directive" and cursor.next.text in (
+                ".branchtargets",
+                ".callprototype",
+                ".calltargets",
+            ):
                 self._directive(opcode)
             return
         operands: list[Operand] = []
@@ -298,7 +305,8 @@ class _BodyParser:
                 changed.append(replace(operand, base=self._resolve(operand.base, scopes)))
             elif isinstance(operand, Arguments | Vector):
                 parts = tuple(
-                    self._resolve(part, scopes) if isinstance(part, Symbol) else part for part in operand.elements
+                    self._resolve(part, scopes) if isinstance(part, Symbol) else part
+                    for part in operand.elements
                 )
                 changed.append(replace(operand, elements=parts))  # type: ignore[arg-type]
             else:

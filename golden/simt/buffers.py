@@ -128,7 +128,11 @@ def device(array: ArrayLike, *, name: str = "", memory: DeviceMemory = DEVICE) -
 
 
 def empty(
-    shape: int | tuple[int, ...], dtype: DTypeLike = np.float32, *, name: str = "", memory: DeviceMemory = DEVICE
+    shape: int | tuple[int, ...],
+    dtype: DTypeLike = np.float32,
+    *,
+    name: str = "",
+    memory: DeviceMemory = DEVICE,
 ) -> DeviceBuffer:
     """Make a buffer whose bytes have never been written; they read as zeros.
 

@@ -51,10 +51,12 @@ def compile_block(
         lines.append(f"    r{slot} = R[{slot}]" + ("" if everyone else "[ix]"))
     lines += writer.lines
     for slot in stores:
-        lines.append(f"    R[{slot}] = r{slot}" if everyone else f"    R[{slot}] = merge(R[{slot}], ix, r{slot})")
+        lines.append(
+            f"    R[{slot}] = r{slot}" if everyone else f"    R[{slot}] = merge(R[{slot}], ix, r{slot})"
+        )
     lines.append(f"    return {ending}")
     namespace: dict[str, Any] = {**_GLOBALS, **writer.namespace}
-    exec(compile("\n".join(lines), f"<block {number}>", "exec"), namespace)  # noqa: S102
+    exec(compile("\n".join(lines), f"<block {number}>", "exec"), namespace)
     code: BlockCode = namespace["code"]
     return code
 
@@ -78,5 +80,3 @@ def _ending(writer: Writer, terminator: Terminator | None) -> str:
         value = "None" if details["value"] is None else writer.array(details["value"], 1)
         return f"({writer.array(details['barrier'], 32)}, {count}, {value})"
     return "None"
-
-

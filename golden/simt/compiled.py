@@ -69,13 +69,19 @@ class CompiledKernel:
         self._source = source
         self._locations = [instruction.location for instruction in flat.instructions]
         self.parameters = _place_parameters(entry)
-        self.parameter_bytes = max((offset + (storage.size or 0) for storage, offset in self.parameters), default=0)
+        self.parameter_bytes = max(
+            (offset + (storage.size or 0) for storage, offset in self.parameters), default=0
+        )
         symbols: dict[str, tuple[Storage, int]] = {
             storage.key: (replace(storage, space="entry"), offset) for storage, offset in self.parameters
         }
-        symbols |= {key: (storage, address) for key, (storage, address) in variables.items() if address is not None}
+        symbols |= {
+            key: (storage, address) for key, (storage, address) in variables.items() if address is not None
+        }
         named = _named(flat)
-        shared = [storage for storage, _ in variables.values() if storage.space == "shared" and storage.key in named]
+        shared = [
+            storage for storage, _ in variables.values() if storage.space == "shared" and storage.key in named
+        ]
         shared += [storage for storage in flat.storage.values() if storage.space == "shared"]
         addresses, self.static_shared, self.dynamic_shared = _place_shared(shared)
         symbols |= {storage.key: (storage, addresses[storage.key]) for storage in shared}

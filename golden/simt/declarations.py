@@ -14,7 +14,9 @@ _LARGEST = 1 << 40
 """Bytes of a variable; more is an error of whoever wrote the size."""
 
 
-def declare(cursor: Cursor, space: str, *, external: bool = False, block: int | None = None) -> list[ModuleVariable]:
+def declare(
+    cursor: Cursor, space: str, *, external: bool = False, block: int | None = None
+) -> list[ModuleVariable]:
     """Take a declaration from after its state space up to and with the semicolon.
 
     Parameters
@@ -49,7 +51,15 @@ def declare(cursor: Cursor, space: str, *, external: bool = False, block: int | 
             raise cursor.error(name, f"{name.text} in {space} must have a size")
         key = name.text if block is None else f"{name.text}@{block}"
         storage = Storage(
-            key, name.text, space[1:], type_, size, alignment or type_.bits // 8 * length, name.location, external, is_array
+            key,
+            name.text,
+            space[1:],
+            type_,
+            size,
+            alignment or type_.bits // 8 * length,
+            name.location,
+            external,
+            is_array,
         )
         declared.append(ModuleVariable(storage, tuple(pieces)))
         if not cursor.accept(","):
@@ -77,7 +87,9 @@ def parameters(cursor: Cursor) -> tuple[Storage, ...]:
             raise cursor.error(name, f"parameter {name.text} is already declared")
         natural = alignment or max(1, type_.bits // 8) * length
         found.append(
-            Storage(name.text, name.text, space.text[1:], type_, size, natural, name.location, False, is_array)
+            Storage(
+                name.text, name.text, space.text[1:], type_, size, natural, name.location, False, is_array
+            )
         )
     return tuple(found)
 

@@ -2,15 +2,21 @@
 
 from typing import Any, Final
 
-from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import ROUNDINGS, IllegalInstruction, LoadInstruction, StoreInstruction, Use
-from golden.tables.layouts import fragment
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.syntax import Immediate, Register, Symbol, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
 from golden.simt.syntax import Instruction, Operand
 from golden.simt.writer import Step, Writer
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
+    ROUNDINGS,
+    IllegalInstruction,
+    LoadInstruction,
+    StoreInstruction,
+    Use,
+)
+from golden.tables.layouts import fragment
 
 __all__ = ["DECODERS"]
 
@@ -123,7 +129,9 @@ def _move_matrices(context: Context, instruction: Instruction, index: int) -> St
     vector, place = instruction.operands if is_load else instruction.operands[::-1]
     elements = vector.elements if isinstance(vector, Vector) else (vector,)
     if len(elements) != counts[0]:
-        raise context.error(vector.location, f"{instruction.name} takes {counts[0]} registers, not {len(elements)}")
+        raise context.error(
+            vector.location, f"{instruction.name} takes {counts[0]} registers, not {len(elements)}"
+        )
     for element in elements:
         context.require_destination(element, 32)
     address = context.require_address(place)
@@ -193,9 +201,7 @@ def _width(register: object) -> int:
     return register.type.bits if isinstance(register, Register) else 32
 
 
-def _fragment(
-    context: Context, operand: Operand, parsed: Any, use: Use, type_: str
-) -> tuple[Any, ...]:
+def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Any, ...]:
     name = f"fragment {use} of .{type_} in .{parsed.shape}"
     bits = max(32, FORMATS[type_].bits)
     count = fragment(use, type_, parsed.shape).registers * 32 // bits
@@ -209,7 +215,9 @@ def _fragment(
             context.require_source(element, bits)
             continue
         if not isinstance(element, Register):
-            raise context.error(getattr(element, "location", operand.location), f"{name} must consist of registers")
+            raise context.error(
+                getattr(element, "location", operand.location), f"{name} must consist of registers"
+            )
         if element.type.bits != bits:
             raise context.error(
                 element.location, f"{name} needs {bits}-bit registers, but {element.name} is {element.type}"
@@ -228,4 +236,3 @@ DECODERS: Final = {
     "movmatrix": _transpose,
 }
 """By first word of the opcode."""
-

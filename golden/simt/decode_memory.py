@@ -47,7 +47,9 @@ def _elements(
     if isinstance(operand, Vector):
         elements = operand.elements
     if len(elements) != count:
-        raise context.error(instruction.location, f"{instruction.name} moves {count} values, not {len(elements)}")
+        raise context.error(
+            instruction.location, f"{instruction.name} moves {count} values, not {len(elements)}"
+        )
     return type_, elements
 
 
@@ -65,9 +67,15 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
 
     def emit(writer: Writer) -> None:
         where = context.address(writer, address)
-        if space == "param" and isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "entry":
+        if (
+            space == "param"
+            and isinstance(address.base, Symbol)
+            and context.symbol(address.base)[0].space == "entry"
+        ):
             offset = address.offset + context.symbol(address.base)[1] + address.base.offset
-            values = [f"B.parameter({offset + size * i}, {size}, {writer.count})" for i in range(len(elements))]
+            values = [
+                f"B.parameter({offset + size * i}, {size}, {writer.count})" for i in range(len(elements))
+            ]
         else:
             call = f"B.load_{space}({writer.threads}, {where}, {size}, {len(elements)}, {index})"
             if len(elements) == 1:
@@ -100,7 +108,8 @@ def _space(context: Context, instruction: Instruction, found: dict[str, str], ad
             have = {"entry": "param", "const": "global"}.get(have, have)
             if have != space:
                 raise context.error(
-                    address.location, f"{address.base.name.partition('@')[0]} is in .{have}, not in .{found['space']}"
+                    address.location,
+                    f"{address.base.name.partition('@')[0]} is in .{have}, not in .{found['space']}",
                 )
         return space
     if isinstance(address.base, Symbol):
@@ -201,10 +210,14 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     )
 
 
-def _as_vector(context: Context, instruction: Instruction, operand: Operand, count: int) -> tuple[object, ...]:
+def _as_vector(
+    context: Context, instruction: Instruction, operand: Operand, count: int
+) -> tuple[object, ...]:
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     if len(elements) != count:
-        raise context.error(instruction.location, f"{instruction.name} takes {count} values, not {len(elements)}")
+        raise context.error(
+            instruction.location, f"{instruction.name} takes {count} values, not {len(elements)}"
+        )
     return elements
 
 
@@ -221,7 +234,9 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     )
     operands = list(_without_hint(instruction))
     if not 3 <= len(operands) <= 4:
-        raise context.error(instruction.location, f"{instruction.name} takes 3 or 4 operands, not {len(operands)}")
+        raise context.error(
+            instruction.location, f"{instruction.name} takes 3 or 4 operands, not {len(operands)}"
+        )
     to, source = context.require_address(operands[0]), context.require_address(operands[1])
     size = operands[2]
     allowed = (16,) if "cg" in parts else (4, 8, 16)
@@ -273,7 +288,9 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
 
 
 def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
-    return Step(instruction=instruction, index=index, reads=(), writes=(), emit=lambda writer: None, select=False)
+    return Step(
+        instruction=instruction, index=index, reads=(), writes=(), emit=lambda writer: None, select=False
+    )
 
 
 def _policy(context: Context, instruction: Instruction, index: int) -> Step:
@@ -297,7 +314,6 @@ def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:
     if "tensormap" in instruction.opcode:
         raise context.unsupported(instruction)
     return _nothing(context, instruction, index)
-
 
 
 DECODERS: Final = {

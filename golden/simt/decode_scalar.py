@@ -3,12 +3,12 @@
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Register, SpecialRegister, Symbol, Vector
+from golden.ptx.syntax import Immediate, SpecialRegister, Symbol, Vector
 from golden.scalar import Operation, UnsupportedInstruction, operation
 from golden.simt.address_map import WINDOWS
 from golden.simt.decoding import Context, split_qualifiers
-from golden.simt.syntax import Instruction, Negated, Pair, Sink
-from golden.simt.writer import DTYPES, Step, Writer
+from golden.simt.syntax import Instruction, Pair, Sink
+from golden.simt.writer import Step, Writer
 
 __all__ = ["DECODERS", "decode_scalar"]
 
@@ -78,7 +78,9 @@ def _operands(
     explicit = len(found.results) - (".cc" in instruction.name and len(found.results) > 1)
     allowed = (explicit,) if explicit < 2 else (1, explicit)
     if len(targets) not in allowed:
-        raise context.error(instruction.location, f"{instruction.name} has {explicit} results, not {len(targets)}")
+        raise context.error(
+            instruction.location, f"{instruction.name} has {explicit} results, not {len(targets)}"
+        )
     reads_carry = instruction.opcode[0] in ("addc", "subc", "madc")
     expected = len(found.operands) - reads_carry
     if len(sources) != expected:
@@ -108,7 +110,9 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
 
         def emit_address(writer: Writer) -> None:
             bits = type_.bits
-            writer.write(target, f"full({writer.count}, {writer.constant(value & ((1 << bits) - 1), bits)})", bits)
+            writer.write(
+                target, f"full({writer.count}, {writer.constant(value & ((1 << bits) - 1), bits)})", bits
+            )
 
         return _step(context, instruction, index, (), (target,), emit_address)
     context.require_source(source, type_.bits, wider=isinstance(source, SpecialRegister))
@@ -232,4 +236,3 @@ def _step(
 
 DECODERS: Final = {"mov": _move, "cvta": _convert_address, "isspacep": _is_space}
 """By first word of the opcode; everything else that computes goes to `decode_scalar`."""
-

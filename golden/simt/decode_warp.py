@@ -22,7 +22,9 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.unsupported(instruction)
     context.require_count(instruction, 4 + synchronous)
     target, *sources = instruction.operands
-    value, predicate = (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+    value, predicate = (
+        (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+    )
     context.require_destination(value, 32)
     context.require_destination(predicate, 1)
     for source in sources:
@@ -61,19 +63,28 @@ def _vote(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _match(context: Context, instruction: Instruction, index: int) -> Step:
     parts = instruction.opcode[1:]
-    if len(parts) != 3 or parts[0] not in ("any", "all") or parts[1] != "sync" or parts[2] not in ("b32", "b64"):
+    if (
+        len(parts) != 3
+        or parts[0] not in ("any", "all")
+        or parts[1] != "sync"
+        or parts[2] not in ("b32", "b64")
+    ):
         raise context.unsupported(instruction)
     context.require_count(instruction, 3)
     bits = int(parts[2][1:])
     target, source, mask = instruction.operands
-    value, predicate = (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+    value, predicate = (
+        (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+    )
     context.require_destination(value, 32)
     context.require_destination(predicate, 1)
     context.require_source(source, bits)
 
     def emit(writer: Writer) -> None:
         result, holds = writer.name(), writer.name()
-        writer.line(f"{result}, {holds} = B.match({parts[0]!r}, {writer.threads}, {writer.array(source, bits)})")
+        writer.line(
+            f"{result}, {holds} = B.match({parts[0]!r}, {writer.threads}, {writer.array(source, bits)})"
+        )
         writer.write(value, result, 32)
         writer.write(predicate, holds, 1)
 

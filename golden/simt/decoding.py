@@ -92,7 +92,9 @@ class Context:
         given, most = len(instruction.operands), least if most is None else most
         if not least <= given <= most:
             expected = str(least) if least == most else f"{least} to {most}"
-            raise self.error(instruction.location, f"{instruction.name} takes {expected} operands, not {given}")
+            raise self.error(
+                instruction.location, f"{instruction.name} takes {expected} operands, not {given}"
+            )
 
     def require_source(self, operand: object, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a source of this width.
@@ -110,7 +112,8 @@ class Context:
             have = operand.type.bits
             if have != bits and not (wider and have > bits > 1):
                 raise self.error(
-                    operand.location, f"expected an operand of {_bits(bits)}, but {operand.name} is {operand.type}"
+                    operand.location,
+                    f"expected an operand of {_bits(bits)}, but {operand.name} is {operand.type}",
                 )
         elif isinstance(operand, SpecialRegister):
             have = SPECIAL[operand.name].bits
@@ -128,18 +131,23 @@ class Context:
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
-            raise self.error(getattr(operand, "location", Location(1, 1)), "the destination must be a register")
+            raise self.error(
+                getattr(operand, "location", Location(1, 1)), "the destination must be a register"
+            )
         have = operand.type.bits
         if have != bits and not (wider and have > bits > 1):
             raise self.error(
-                operand.location, f"expected a destination of {_bits(bits)}, but {operand.name} is {operand.type}"
+                operand.location,
+                f"expected a destination of {_bits(bits)}, but {operand.name} is {operand.type}",
             )
 
     def symbol(self, symbol: Symbol) -> tuple[Storage, int]:
         """The variable or parameter of a name, and its address in its state space, without the offset."""
         found = self.symbols.get(symbol.name)
         if found is None:
-            raise self.error(symbol.location, f"{symbol.name.partition('@')[0]} is not a variable or parameter")
+            raise self.error(
+                symbol.location, f"{symbol.name.partition('@')[0]} is not a variable or parameter"
+            )
         return found
 
     def require_address(self, operand: object) -> Address:
@@ -170,7 +178,10 @@ class Context:
 
 
 def split_qualifiers(
-    context: Context, instruction: Instruction, groups: Mapping[str, Iterable[str]], ignored: Iterable[str] = ()
+    context: Context,
+    instruction: Instruction,
+    groups: Mapping[str, Iterable[str]],
+    ignored: Iterable[str] = (),
 ) -> dict[str, str]:
     """Sort the qualifiers of an instruction by what they say.
 
@@ -193,7 +204,9 @@ def split_qualifiers(
     for part in instruction.opcode[1:]:
         if part in without or part.startswith(("L1::", "L2::")):
             continue
-        group = next((name for name, allowed in groups.items() if part in allowed and name not in found), None)
+        group = next(
+            (name for name, allowed in groups.items() if part in allowed and name not in found), None
+        )
         if group is None:
             raise context.unsupported(instruction, f"qualifier .{part}")
         found[group] = part

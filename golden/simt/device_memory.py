@@ -126,5 +126,3 @@ class DeviceMemory:
             return max(allocation.address - address, address - allocation.end)
 
         return min(near, key=distance, default=None)
-
-

@@ -118,11 +118,14 @@ class _Builder:
         self._starts.setdefault(end, len(self._blocks) - 1)
         last = Instruction(("exit",), (), None, instructions[-1].location) if instructions else None
         if last is not None:
-            self._blocks[-1].terminator = Terminator(kind="branch", instruction=last, index=end - 1, targets=(EXIT,))
+            self._blocks[-1].terminator = Terminator(
+                kind="branch", instruction=last, index=end - 1, targets=(EXIT,)
+            )
         for block in self._blocks:
             if block.terminator is not None:
                 block.terminator = replace(
-                    block.terminator, targets=tuple(self._number(target) for target in block.terminator.targets)
+                    block.terminator,
+                    targets=tuple(self._number(target) for target in block.terminator.targets),
                 )
         return self._blocks
 
@@ -177,7 +180,11 @@ class _Builder:
         slot = self._context.slot(guard.register)
         block = self._blocks[-1]
         block.terminator = Terminator(
-            kind="branch", instruction=instruction, index=index, guard=(slot, not guard.negated), reads=(slot,)
+            kind="branch",
+            instruction=instruction,
+            index=index,
+            guard=(slot, not guard.negated),
+            reads=(slot,),
         )
         self._open(index)
         return block
@@ -231,7 +238,9 @@ class _Builder:
         if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
             raise context.unsupported(instruction)
         if labels.name not in self._flat.targets:
-            raise context.error(labels.location, f"{labels.name.partition('@')[0]} is not a list of branch targets")
+            raise context.error(
+                labels.location, f"{labels.name.partition('@')[0]} is not a list of branch targets"
+            )
         context.require_source(choice, 32)
         targets = tuple(Symbol(name, labels.location) for name in self._flat.targets[labels.name])
         return Terminator(
@@ -264,7 +273,12 @@ class _Builder:
             found = split_qualifiers(
                 context,
                 instruction,
-                {"scope": ("cta",), "red": ("red",), "operation": ("popc", "and", "or"), "type": ("u32", "pred")},
+                {
+                    "scope": ("cta",),
+                    "red": ("red",),
+                    "operation": ("popc", "and", "or"),
+                    "type": ("u32", "pred"),
+                },
                 ("aligned",),
             )
             expected = "u32" if found.get("operation") == "popc" else "pred"
@@ -280,7 +294,9 @@ class _Builder:
             raise context.unsupported(instruction)
         least = 2 if mode == "arrive" else 1
         if not least <= len(sources) <= 2:
-            raise context.error(instruction.location, f"{instruction.name} does not take {len(operands)} operands")
+            raise context.error(
+                instruction.location, f"{instruction.name} does not take {len(operands)} operands"
+            )
         for source in sources:
             context.require_source(source, 32)
         details.update(barrier=sources[0], count=sources[1] if len(sources) == 2 else None)
@@ -299,5 +315,3 @@ def _constant_mask(mask: object) -> int | None:
     if mask == "all":
         return 0xFFFFFFFF
     return mask.value & 0xFFFFFFFF if isinstance(mask, Immediate) else None
-
-

@@ -6,13 +6,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.formats import FORMATS
 from golden.fragments import collect, distribute
+from golden.multiply import mma
+from golden.simt.matrix_engine import FragmentMemory
+from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import LANES, fragment
-from golden.multiply import mma
 from golden.tables.profiles import HOPPER, ExactProfile, Profile
-from golden.simt.matrix_engine import FragmentMemory
 
 __all__ = ["GoldenEngine"]
 
@@ -67,7 +67,9 @@ class GoldenEngine:
         values: NDArray[Any] = registers
         if access.size == 8:
             pairs = registers.reshape(len(warps), -1, 2, LANES)
-            values = pairs[:, :, 0].astype(np.uint64) | pairs[:, :, 1].astype(np.uint64) << np.uint64(_WORD_BITS)
+            values = pairs[:, :, 0].astype(np.uint64) | pairs[:, :, 1].astype(np.uint64) << np.uint64(
+                _WORD_BITS
+            )
         elif access.size < 4:
             shifts = np.arange(0, _WORD_BITS, 8 * access.size, dtype=np.uint32)[:, None]
             values = (registers[:, :, None, :] >> shifts).astype(f"u{access.size}")
@@ -147,9 +149,13 @@ def _access(instruction: LoadInstruction | StoreInstruction) -> _Access:
     positions = np.array(
         [[layout.position(lane, i) for i in range(layout.elements)] for lane in range(LANES)], dtype=np.int64
     )
-    lines, within = (positions[..., 0], positions[..., 1]) if instruction.layout == "row" else (
-        positions[..., 1],
-        positions[..., 0],
+    lines, within = (
+        (positions[..., 0], positions[..., 1])
+        if instruction.layout == "row"
+        else (
+            positions[..., 1],
+            positions[..., 0],
+        )
     )
     per_word = max(1, _WORD_BITS // bits)
     lines = lines.reshape(LANES, -1, per_word).transpose(1, 2, 0)  # (registers, elements in one, lanes)

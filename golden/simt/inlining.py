@@ -75,7 +75,12 @@ class _Inliner:
         return self._flat
 
     def _insert(
-        self, function: Function, prefix: str, symbols: dict[str, str], end: str | None, stack: tuple[str, ...]
+        self,
+        function: Function,
+        prefix: str,
+        symbols: dict[str, str],
+        end: str | None,
+        stack: tuple[str, ...],
     ) -> None:
         body = self._body_of(function)
         flat = self._flat
@@ -213,7 +218,9 @@ class _Inliner:
             if isinstance(result, Symbol):
                 zero = Immediate(0, "integer", location)
                 place = Address(result, 0, location)
-                self._flat.instructions.append(Instruction(("st", "param", "b32"), (place, zero), None, location))
+                self._flat.instructions.append(
+                    Instruction(("st", "param", "b32"), (place, zero), None, location)
+                )
             elif isinstance(result, Register) and result.type is not TYPES["pred"]:
                 zero = Immediate(0, "integer", location)
                 move = ("mov", f"b{result.type.bits}")

@@ -6,11 +6,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.simt.matrix_engine import MatrixEngine
+from golden.simt.memory_access import MemoryAccess
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import LANES, fragment
-from golden.simt.matrix_engine import MatrixEngine
-from golden.simt.memory_access import MemoryAccess
 
 __all__ = ["MatrixOperations"]
 
@@ -119,13 +119,19 @@ class MatrixOperations(MemoryAccess):
         """Count matrix multiplies."""
         raise NotImplementedError
 
-    def _rows(self, threads: Threads, addresses: NDArray[np.uint64], count: int, index: int) -> NDArray[np.uint64]:
+    def _rows(
+        self, threads: Threads, addresses: NDArray[np.uint64], count: int, index: int
+    ) -> NDArray[np.uint64]:
         rows = addresses.reshape(-1, LANES)[:, : 8 * count]
         if int(np.bitwise_or.reduce(rows, axis=None)) & 15:
             warp, lane = np.argwhere(rows & np.uint64(15))[0].tolist()
             address = int(rows[warp, lane])
             self.fault(
-                index, threads, f"row address {address:#x} is not a multiple of 16", warp * LANES + lane, address
+                index,
+                threads,
+                f"row address {address:#x} is not a multiple of 16",
+                warp * LANES + lane,
+                address,
             )
         return rows.reshape(-1, count, 8)
 
@@ -151,7 +157,11 @@ class MatrixOperations(MemoryAccess):
             position = int(np.flatnonzero(places & np.uint64(unit - 1))[0])
             address = int(places[position])
             self.fault(
-                index, threads, f"address {address:#x} is not a multiple of {unit} bytes", position * LANES, address
+                index,
+                threads,
+                f"address {address:#x} is not a multiple of {unit} bytes",
+                position * LANES,
+                address,
             )
         spans = steps * layout.element_bits
         if int(np.bitwise_or.reduce(spans)) & (8 * unit - 1):

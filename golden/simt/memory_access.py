@@ -58,7 +58,9 @@ class MemoryAccess:
     total: int
     _recent: Allocation | None
 
-    def fault(self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None) -> NoReturn:
+    def fault(
+        self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
+    ) -> NoReturn:
         """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
         raise NotImplementedError
 
@@ -107,11 +109,15 @@ class MemoryAccess:
     def parameter(self, offset: int, size: int, count: int) -> NDArray[Any]:
         """A parameter of the entry, the same in all threads."""
         data = self.parameters.data[offset : offset + size]
-        return np.full(count, data.view(_TYPES[size])[0]) if data.size == size else np.zeros(count, _TYPES[size])
+        return (
+            np.full(count, data.view(_TYPES[size])[0]) if data.size == size else np.zeros(count, _TYPES[size])
+        )
 
     # Stores
 
-    def store_global(self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int) -> None:
+    def store_global(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
         """Store to global memory; where threads store to one place, the last thread's value stays."""
         width = size * len(values)
         self.launch.changed += 1
@@ -123,36 +129,56 @@ class MemoryAccess:
         self._require_aligned(threads, addresses, offsets, width, index)
         self._scatter(found.views[size], offsets, values, size)
 
-    def store_shared(self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int) -> None:
+    def store_shared(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
         """Store to shared memory."""
         self.launch.changed += 1
         offsets = self._offsets(self.shared, threads, addresses, size * len(values), index, SHARED)
         self._scatter(self.shared.views[size], offsets, values, size)
 
-    def store_local(self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int) -> None:
+    def store_local(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
         """Store to the threads' own memory."""
         offsets = self._local_offsets(threads, addresses, size * len(values), index)
         self._scatter(self.local.views[size], offsets, values, size)
 
-    def store_param(self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int) -> None:
+    def store_param(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
         """Store to the parameters of a call."""
         if threads.size and int(addresses.min()) < LOCAL_PARAMETERS:
             self.fault(index, threads, "parameters of an entry cannot be stored to")
         self.store_local(threads, addresses - np.uint64(LOCAL_PARAMETERS), values, size, index)
 
-    def store_generic(self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int) -> None:
+    def store_generic(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
         """Store to wherever the addresses lie."""
         if not threads.size or int(addresses.min()) >= GLOBAL:
             self.store_global(threads, addresses, values, size, index)
             return
         for name, where in self._by_space(threads, addresses, index):
             store = getattr(self, f"store_{name}")
-            store(threads[where], addresses[where] - _BASES[name], [value[where] for value in values], size, index)
+            store(
+                threads[where],
+                addresses[where] - _BASES[name],
+                [value[where] for value in values],
+                size,
+                index,
+            )
 
     # Atomics
 
     def atomic_global(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Sequence[NDArray[Any]], size: int, index: int
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
     ) -> NDArray[Any]:
         """Do an atomic on global memory, thread after thread; the old values."""
         found = self._buffer(addresses, size)
@@ -170,14 +196,26 @@ class MemoryAccess:
         return result
 
     def atomic_shared(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Sequence[NDArray[Any]], size: int, index: int
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
     ) -> NDArray[Any]:
         """Do an atomic on shared memory."""
         offsets = self._offsets(self.shared, threads, addresses, size, index, SHARED)
         return self._atomic(self.shared.views[size], offsets >> _SHIFTS[size], operation, sources)
 
     def atomic_generic(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Sequence[NDArray[Any]], size: int, index: int
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
     ) -> NDArray[Any]:
         """Do an atomic on global or shared memory, wherever the addresses lie."""
         if not threads.size or int(addresses.min()) >= GLOBAL:
@@ -188,7 +226,9 @@ class MemoryAccess:
                 self.fault(index, threads[where], f"an atomic on .{name} memory", 0, int(addresses[where][0]))
             atomic = getattr(self, f"atomic_{name}")
             some = [source[where] for source in sources]
-            result[where] = atomic(threads[where], addresses[where] - _BASES[name], operation, some, size, index)
+            result[where] = atomic(
+                threads[where], addresses[where] - _BASES[name], operation, some, size, index
+            )
         return result
 
     def _atomic(
@@ -247,9 +287,17 @@ class MemoryAccess:
             found = self.device.find(address)
             if found is None or address + width > found.end:
                 where = self.device.describe(address if found is None else address + width - 1)
-                self.fault(index, threads, f"no memory for {width} bytes at {address:#x}: {where}", int(left[0]), address)
+                self.fault(
+                    index,
+                    threads,
+                    f"no memory for {width} bytes at {address:#x}: {where}",
+                    int(left[0]),
+                    address,
+                )
             some = addresses[left]
-            inside = (some >= np.uint64(found.address)) & (some <= np.uint64(max(found.end - width, found.address)))
+            inside = (some >= np.uint64(found.address)) & (
+                some <= np.uint64(max(found.end - width, found.address))
+            )
             groups.append((found, left[inside]))
             left = left[~inside]
         return groups
@@ -267,7 +315,13 @@ class MemoryAccess:
             missing = np.flatnonzero(addresses < np.uint64(SHARED))
             position = int(missing[0]) if missing.size else 0
             address = int(addresses[position])
-            self.fault(index, threads, f"no memory at {address:#x}: {self.device.describe(address)}", position, address)
+            self.fault(
+                index,
+                threads,
+                f"no memory at {address:#x}: {self.device.describe(address)}",
+                position,
+                address,
+            )
         return groups
 
     def _offsets(
@@ -295,7 +349,11 @@ class MemoryAccess:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
             self.fault(
-                index, threads, f"{width} bytes at {address:#x} of local memory, which has {have} bytes", position, LOCAL + address
+                index,
+                threads,
+                f"{width} bytes at {address:#x} of local memory, which has {have} bytes",
+                position,
+                LOCAL + address,
             )
         self._require_aligned(threads, addresses, addresses.view(np.int64), width, index)
         return addresses.view(np.int64) + threads * have
@@ -307,7 +365,11 @@ class MemoryAccess:
             position = int(np.flatnonzero(offsets & (width - 1))[0])
             address = int(addresses[position])
             self.fault(
-                index, threads, f"address {address:#x} is not a multiple of the {width} bytes accessed", position, address
+                index,
+                threads,
+                f"address {address:#x} is not a multiple of the {width} bytes accessed",
+                position,
+                address,
             )
 
     def _gather(self, view: NDArray[Any], offsets: NDArray[np.int64], size: int, count: int) -> Any:
@@ -323,7 +385,9 @@ class MemoryAccess:
         for i, value in enumerate(values):
             view[places + i if i else places] = value
 
-    def _load_scattered(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
+    def _load_scattered(
+        self, threads: Threads, addresses: Addresses, size: int, count: int, index: int
+    ) -> Any:
         results = [np.zeros(threads.size, dtype=_TYPES[size]) for _ in range(count)]
         for buffer, where in self._by_buffer(threads, addresses, size * count, index):
             offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)

@@ -95,7 +95,9 @@ class Module:
             problem = "name one of the kernels" if name is None or found else f"no kernel {name}"
             raise LaunchError(f"{self._source.file}: {problem}; kernels: {names}")
         if found[0] not in self._kernels:
-            self._kernels[found[0]] = Kernel(self, self._compile(self._syntax.functions[found[0]]), self._memory)
+            self._kernels[found[0]] = Kernel(
+                self, self._compile(self._syntax.functions[found[0]]), self._memory
+            )
         return self._kernels[found[0]]
 
     def __getitem__(self, name: str) -> DeviceBuffer:
@@ -124,7 +126,8 @@ class Module:
                 other = self._allocations.get(piece.symbol)
                 if other is None:
                     raise self._source.error(
-                        piece.location, f"{piece.symbol} is not a variable in .global or .const of this module"
+                        piece.location,
+                        f"{piece.symbol} is not a variable in .global or .const of this module",
                     )
                 value += other.address
             data = (value & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
@@ -152,7 +155,9 @@ class Module:
                     variables[key] = (storage, self._allocations[key].address)
             return CompiledKernel(self._source, self._syntax.version, entry, flat, variables)
         except RecursionError as error:
-            raise PtxError(self._source.file, entry.location.line, 1, "calls are nested too deeply") from error
+            raise PtxError(
+                self._source.file, entry.location.line, 1, "calls are nested too deeply"
+            ) from error
 
 
 class Kernel:
@@ -272,7 +277,9 @@ def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> Non
         raise LaunchError(f"a block has at most {_THREADS} threads, not {threads}")
     most = kernel.directives.get(".maxntid")
     if most is not None and threads > int(np.prod(most)):
-        raise LaunchError(f"{kernel.readable} is compiled for at most {int(np.prod(most))} threads, not {threads}")
+        raise LaunchError(
+            f"{kernel.readable} is compiled for at most {int(np.prod(most))} threads, not {threads}"
+        )
     required = kernel.directives.get(".reqntid")
     if required is not None and tuple([*required, 1, 1][:3]) != block:
         raise LaunchError(f"{kernel.readable} is compiled for blocks of {required}, not {block}")
@@ -294,5 +301,3 @@ def _dtype(storage: Storage) -> np.dtype[Any]:
     if storage.type.name == "bf16":
         kind = "u"
     return np.dtype(f"{kind}{storage.type.bits // 8}")
-
-

@@ -111,7 +111,9 @@ class _ModuleParser:
         elif token.text in (".pragma", ".alias"):
             cursor.skip_statement()
         else:
-            supported = ", ".join((".address_size", ".entry", ".func", *_SPACES, ".file", ".section", ".pragma"))
+            supported = ", ".join(
+                (".address_size", ".entry", ".func", *_SPACES, ".file", ".section", ".pragma")
+            )
             raise cursor.error(token, f"unknown directive {token}; supported: {supported}")
 
     def _declare(self, token: Token, *, external: bool) -> None:
@@ -150,4 +152,6 @@ class _ModuleParser:
             raise cursor.error(name, f"{name.text} is already defined")
         if before is None or body:
             kind = "entry" if directive.text == ".entry" else "function"
-            self._functions[name.text] = Function(name.text, kind, results, takes, body, name.location, tunings)
+            self._functions[name.text] = Function(
+                name.text, kind, results, takes, body, name.location, tunings
+            )

@@ -84,7 +84,9 @@ _TABLE: dict[str, SpecialRegisterSpec] = {
     "%clock64": SpecialRegisterSpec(64, lambda geometry, threads, clock: clock.ticks(), varies=True),
     "%globaltimer": SpecialRegisterSpec(64, lambda geometry, threads, clock: clock.ticks(), varies=True),
     "%globaltimer_lo": SpecialRegisterSpec(32, lambda geometry, threads, clock: clock.ticks(), varies=True),
-    "%globaltimer_hi": SpecialRegisterSpec(32, lambda geometry, threads, clock: clock.ticks() >> 32, varies=True),
+    "%globaltimer_hi": SpecialRegisterSpec(
+        32, lambda geometry, threads, clock: clock.ticks() >> 32, varies=True
+    ),
     "%dynamic_smem_size": _uniform(32, lambda geometry: geometry.dynamic_shared),
     "%total_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
     "%aggr_smem_size": _uniform(32, lambda geometry: geometry.total_shared),

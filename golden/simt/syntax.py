@@ -60,16 +60,7 @@ class Arguments:
 
 
 Operand = (
-    Register
-    | SpecialRegister
-    | Immediate
-    | Symbol
-    | Address
-    | Vector
-    | Negated
-    | Sink
-    | Pair
-    | Arguments
+    Register | SpecialRegister | Immediate | Symbol | Address | Vector | Negated | Sink | Pair | Arguments
 )
 
 
