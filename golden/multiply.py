@@ -10,9 +10,10 @@ from golden.arguments import InvalidArgument, checked_array, dtype_of
 from golden.arithmetic.exact import exact_dot_product
 from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.fma64 import matrix_multiply64
+from golden.arithmetic.fp8 import fp8_dot_product
 from golden.arithmetic.integer import bit_dot_product, integer_dot_product
-from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.instruction_set import OPCODES, MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
 
 __all__ = ["mma", "resolve_instruction", "resolve_profile"]
@@ -121,18 +122,18 @@ def resolve_profile(
     if not isinstance(profile, Profile | ExactProfile):
         raise InvalidArgument("profile", repr(profile), "a name, a Profile or an ExactProfile")
     multiplicand = FORMATS[instruction.a_type]
-    if (
-        isinstance(profile, Profile)
-        and isinstance(multiplicand, FloatFormat)
-        and multiplicand.bits < 64
-        and profile.block(multiplicand) is None
-    ):
-        having = ", ".join(p.name for p in PROFILES.values() if p.block(multiplicand) is not None)
-        raise InvalidArgument(
-            "profile",
-            f"{profile.name}, which has no {multiplicand.name}",
-            f"{having}, {', '.join(EXACT_PROFILES)}",
-        )
+    if isinstance(profile, Profile) and isinstance(multiplicand, FloatFormat) and multiplicand.bits < 64:
+        having = [p for p in PROFILES.values() if p.block(multiplicand, instruction.mnemonic) is not None]
+        if instruction.mnemonic == "wgmma":
+            having = [p for p in having if p.fp8_block is not None]
+        if profile.block(multiplicand, instruction.mnemonic) is None or (
+            instruction.mnemonic == "wgmma" and profile.fp8_block is None
+        ):
+            raise InvalidArgument(
+                "profile",
+                f"{profile.name}, which has no {multiplicand.name} in {OPCODES[instruction.mnemonic]}",
+                ", ".join((*(p.name for p in having), *EXACT_PROFILES)),
+            )
     return profile
 
 
@@ -168,10 +169,21 @@ def _multiply(
             columns,
             addends,
             multiplicand=multiplicand,
+            b_multiplicand=float_format(instruction.b_type),
             c_format=c_format,
             d_format=d_format,
             rounding=profile.rounding or rounding,
             saturate=instruction.saturate,
+        )
+    elif multiplicand.bits == 8 and instruction.mnemonic == "mma":
+        result = fp8_dot_product(
+            rows,
+            columns,
+            addends,
+            a_format=multiplicand,
+            b_format=float_format(instruction.b_type),
+            d_format=d_format,
+            profile=profile,
         )
     elif multiplicand.bits == 64:
         result = matrix_multiply64(rows, columns, addends, rounding)
@@ -184,6 +196,8 @@ def _multiply(
             c_format=c_format,
             d_format=d_format,
             profile=profile,
+            mnemonic=instruction.mnemonic,
             saturate=instruction.saturate,
+            b_multiplicand=float_format(instruction.b_type),
         )
     return result.transpose(2, 0, 1)

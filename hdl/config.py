@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from golden.tables.instruction_set import FAMILIES, Family
+from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["PAGE_BYTES", "PRESETS", "QUADS", "CoreConfig", "DotProductConfig"]
@@ -152,7 +152,7 @@ class CoreConfig:
     @property
     def families(self) -> tuple[Family, ...]:
         """The rows of the instruction tables that the core executes."""
-        return tuple(family for family in FAMILIES if _FORMATS[family.name] in self.formats)
+        return tuple(family for family in CORE_FAMILIES if _FORMATS[family.name] in self.formats)
 
     @property
     def formats(self) -> frozenset[str]:
