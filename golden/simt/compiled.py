@@ -47,6 +47,8 @@ class CompiledKernel:
         The compiled blocks for some and for all threads; None where not compiled yet.
     slots : dict of str to int
     widths : list of int
+    matrix : tuple of (int, Instruction)
+        The matrix instructions with their numbers.
     unused_loads : tuple of SourceLine
         Loads that were removed because nobody uses their results.
 
@@ -92,6 +94,8 @@ class CompiledKernel:
         context = Context(source, version, symbols)
         self.blocks = build_blocks(context, flat)
         self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
+        steps = [step for block in self.blocks for step in block.steps]
+        self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
         self.slots = context.slots
         self.widths = context.widths

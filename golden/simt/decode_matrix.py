@@ -55,6 +55,7 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
         emit=emit,
         select=False,
         mask="all",
+        matrix=parsed,
     )
 
 
@@ -113,6 +114,7 @@ def _access(
         pure=is_load,
         loads=is_load,
         mask="all",
+        matrix=parsed,
     )
 
 

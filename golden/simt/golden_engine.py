@@ -6,18 +6,20 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.arguments import InvalidArgument
 from golden.fragments import collect, distribute
-from golden.multiply import mma
+from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
+from golden.multiply import mma, resolve_profile
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.instruction_set import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import LANES, fragment
 from golden.tables.profiles import HOPPER, ExactProfile, Profile
 
 __all__ = ["GoldenEngine"]
 
 _WORD_BITS: Final = 32
-_ROW_WORDS: Final = np.arange(0, 16, 4, dtype=np.uint64)
+_ROW_HALVES: Final = np.arange(0, 16, 2, dtype=np.uint64)
 
 
 class GoldenEngine:
@@ -31,6 +33,15 @@ class GoldenEngine:
 
     def __init__(self, profile: Profile | ExactProfile = HOPPER) -> None:
         self._profile = profile
+
+    def missing(self, instruction: Instruction) -> str | None:
+        """Why an instruction cannot be executed: what the profile's generation does not have."""
+        if isinstance(instruction, MmaInstruction):
+            try:
+                resolve_profile(self._profile, instruction)
+            except InvalidArgument as error:
+                return str(error)
+        return None
 
     def load(
         self,
@@ -97,8 +108,8 @@ class GoldenEngine:
         self, warps: NDArray[np.int64], rows: NDArray[np.uint64], transposed: bool, memory: FragmentMemory
     ) -> NDArray[np.uint32]:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
-        words = memory.gather(warps, rows[..., None] + _ROW_WORDS, 4)
-        return _transposed(words) if transposed else words.reshape(*words.shape[:2], LANES)
+        matrices = memory.gather(warps, rows[..., None] + _ROW_HALVES, 2)
+        return ldmatrix(matrices, transposed=transposed)
 
     def store_matrices(
         self,
@@ -109,19 +120,12 @@ class GoldenEngine:
         memory: FragmentMemory,
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
-        words = _transposed(registers) if transposed else registers
-        memory.scatter(warps, rows[..., None] + _ROW_WORDS, words.reshape(*rows.shape, 4), 4)
+        matrices = stmatrix(registers, transposed=transposed)
+        memory.scatter(warps, rows[..., None] + _ROW_HALVES, matrices, 2)
 
     def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """What ``movmatrix`` gives."""
-        return _transposed(registers[:, None])[:, 0]
-
-
-def _transposed(words: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """Matrices of 8 x 8 halves, in words by row, with rows and columns exchanged; shape (..., ..., 32)."""
-    halves = np.ascontiguousarray(words).view(np.uint16).reshape(*words.shape[:2], 8, 8)
-    exchanged = np.ascontiguousarray(halves.transpose(0, 1, 3, 2))
-    return exchanged.reshape(*words.shape[:2], -1).view(np.uint32)
+        return movmatrix(registers)
 
 
 class _Access(NamedTuple):

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.instruction_set import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["FragmentMemory", "MatrixEngine"]
 
@@ -35,6 +35,9 @@ class MatrixEngine(Protocol):
     Addresses, of shape (warps,), are generic, and already known to be aligned as the instruction demands, as
     are the strides in elements.
     """
+
+    def missing(self, instruction: Instruction) -> str | None:
+        """Why an instruction cannot be executed; None if it can. Asked before a kernel starts."""
 
     def load(
         self,

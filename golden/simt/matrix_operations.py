@@ -1,6 +1,7 @@
 """The matrix instructions of a block: from its registers to the engine and back."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.memory_access import MemoryAccess
+from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import LANES, fragment
@@ -58,7 +60,8 @@ class MatrixOperations(MemoryAccess):
     ) -> Sequence[NDArray[Any]]:
         """``wmma.load``: one array for each register."""
         places, steps = self._checked_access(instruction, threads, addresses, strides, index)
-        words = self.engine.load(instruction, threads[::LANES] >> 5, places, steps, _Memory(self, index))
+        with self._faults(threads, index):
+            words = self.engine.load(instruction, threads[::LANES] >> 5, places, steps, _Memory(self, index))
         return _unpacked(words, FORMATS[instruction.type].bits)
 
     def store_fragment(
@@ -73,7 +76,8 @@ class MatrixOperations(MemoryAccess):
         """``wmma.store``."""
         places, steps = self._checked_access(instruction, threads, addresses, strides, index)
         words = _packed(registers)
-        self.engine.store(instruction, threads[::LANES] >> 5, places, steps, words, _Memory(self, index))
+        with self._faults(threads, index):
+            self.engine.store(instruction, threads[::LANES] >> 5, places, steps, words, _Memory(self, index))
 
     def multiply(
         self,
@@ -86,7 +90,8 @@ class MatrixOperations(MemoryAccess):
     ) -> Sequence[NDArray[Any]]:
         """``wmma.mma`` and ``mma.sync``."""
         self.launch_matrix(threads.size // LANES)
-        words = self.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
+        with self._faults(threads, index):
+            words = self.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
 
     def load_matrices(
@@ -118,6 +123,14 @@ class MatrixOperations(MemoryAccess):
     def launch_matrix(self, count: int) -> None:
         """Count matrix multiplies."""
         raise NotImplementedError
+
+    @contextmanager
+    def _faults(self, threads: Threads, index: int) -> Iterator[None]:
+        """Report a fault of the machine as one of the kernel."""
+        try:
+            yield
+        except Fault as fault:
+            self.fault(index, threads, f"the machine refused the instruction: {fault}")
 
     def _rows(
         self, threads: Threads, addresses: NDArray[np.uint64], count: int, index: int

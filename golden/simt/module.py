@@ -238,11 +238,16 @@ class Kernel:
         _require_shared(compiled, shared)
         if limit < 1:
             raise LaunchError(f"the limit must be at least 1 instruction, not {limit}")
+        engine = GoldenEngine() if engine is None else engine
+        for index, instruction in compiled.matrix:
+            problem = engine.missing(instruction)
+            if problem is not None:
+                raise LaunchError(f"{problem}, needed at {compiled.source_line(index)}")
         bound = bind(compiled, arguments, self._memory)
         try:
             state = LaunchState(
                 device=self._memory,
-                engine=GoldenEngine() if engine is None else engine,
+                engine=engine,
                 parameters=bytes(bound.data),
                 limit=limit,
                 grid=extents[0],

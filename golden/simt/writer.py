@@ -14,6 +14,7 @@ import numpy as np
 from golden.ptx.syntax import Immediate, Register, SpecialRegister
 from golden.simt.special_registers import SPECIAL
 from golden.simt.syntax import Instruction, Negated, Sink
+from golden.tables.instruction_set import Instruction as MatrixInstruction
 
 __all__ = ["DTYPES", "Step", "Writer", "constant_bits"]
 
@@ -45,6 +46,8 @@ class Step:
         Whether it reads memory, so that leaving it out is worth a note.
     mask : Operand, "all" or None
         The lanes that must execute it together: a register or constant, or the whole warp.
+    matrix : golden.tables.instruction_set.Instruction or None
+        What the engine is asked to execute.
     """
 
     instruction: Instruction
@@ -57,6 +60,7 @@ class Step:
     pure: bool = False
     loads: bool = False
     mask: object = None
+    matrix: MatrixInstruction | None = None
 
 
 def constant_bits(operand: Immediate, bits: int) -> int:
