@@ -5,6 +5,7 @@ that live from launch to launch.
 """
 
 from golden.simt.buffers import DeviceBuffer, device, empty
+from golden.simt.checker import Report
 from golden.simt.errors import Deadlock, KernelFault, LaunchError, SimtError, StepLimit
 from golden.simt.grid import LaunchResult
 from golden.simt.module import Kernel, Module
@@ -17,6 +18,7 @@ __all__ = [
     "LaunchError",
     "LaunchResult",
     "Module",
+    "Report",
     "SimtError",
     "StepLimit",
     "device",

@@ -151,6 +151,7 @@ class Barriers:
         del self._open[number]
         if barrier.expected is None and block.alive < block.total:
             block.note_early_exit(barrier.arrivals[0].terminator.index)
+        block.note_barrier(arrived)
         self._reduce(barrier)
         for arrival in barrier.arrivals:
             if arrival.resume is not None:

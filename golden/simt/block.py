@@ -258,6 +258,13 @@ class BlockRun(AsyncCopies, MatrixOperations):
     def note_early_exit(self, index: int) -> None:
         """Note that a barrier opened although threads have ended that never reached it."""
 
+    def note_barrier(self, threads: Threads) -> None:
+        """Note that threads have passed a barrier together."""
+
+    def describe_shared(self, offset: int) -> str:
+        """Where a byte of shared memory lies, for a message."""
+        return f"byte {offset} of shared memory, {self.kernel.shared_variable(offset)}"
+
     def whereabouts(self) -> str:
         """Where the threads are that have not ended, warp by warp."""
         places: dict[int, list[int]] = {}

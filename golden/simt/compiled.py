@@ -87,6 +87,7 @@ class CompiledKernel:
         shared += [storage for storage in flat.storage.values() if storage.space == "shared"]
         addresses, self.static_shared, self.dynamic_shared = _place_shared(shared)
         symbols |= {storage.key: (storage, addresses[storage.key]) for storage in shared}
+        self._shared = sorted((addresses[storage.key], storage.size or 0, storage.name) for storage in shared)
         self.local_bytes = 0
         for storage in flat.storage.values():
             if storage.space in ("local", "param"):
@@ -115,6 +116,15 @@ class CompiledKernel:
     def line_of(self, index: int) -> int:
         """The line of an instruction, by its number."""
         return self._locations[min(index, len(self._locations) - 1)].line if self._locations else 0
+
+    def shared_variable(self, offset: int) -> str:
+        """The variable at a byte of shared memory, or the last one before it, for a message."""
+        before = [item for item in self._shared if item[0] <= offset]
+        if not before:
+            return "which belongs to no variable"
+        start, size, name = before[-1]
+        inside = f"byte {offset - start} of {readable(name)}"
+        return inside if offset < start + size or not size else f"{inside}, which has {size}"
 
     def source_line(self, index: int) -> SourceLine:
         """File, line and text of an instruction, by its number."""

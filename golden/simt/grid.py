@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from golden.simt.block import BlockRun
+from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock
@@ -36,7 +37,7 @@ class LaunchResult:
         Wall time.
     notes : tuple of str
         What does not change results, but is worth knowing: loads that were removed.
-    reports : tuple of str
+    reports : tuple of Report
         What the memory checker found.
     """
 
@@ -46,7 +47,7 @@ class LaunchResult:
     matrix_instructions: int
     seconds: float
     notes: tuple[str, ...] = ()
-    reports: tuple[str, ...] = ()
+    reports: tuple[Report, ...] = ()
 
 
 @dataclass
@@ -62,6 +63,8 @@ class LaunchState:
         Most warp instructions.
     dynamic_shared : int
         Bytes of dynamic shared memory.
+    check, races : bool
+        Whether accesses are checked, and whether for data races too.
     """
 
     device: DeviceMemory
@@ -75,7 +78,9 @@ class LaunchState:
     warp_instructions: int = 0
     thread_instructions: int = 0
     matrix_instructions: int = 0
-    reports: list[str] = field(default_factory=list)
+    check: bool = False
+    races: bool = False
+    reports: dict[tuple[str, int], Report] = field(default_factory=dict)
 
 
 @dataclass
@@ -106,6 +111,8 @@ def run_grid(
     done = 0
     waiting: list[_Waiting] = []
 
+    kind = CheckedBlock if launch.check or launch.races else BlockRun
+
     def finished() -> None:
         nonlocal done
         done += 1
@@ -113,7 +120,7 @@ def run_grid(
             on_block(done, total)
 
     for index in _indices(launch.grid):
-        run = BlockRun(kernel, launch, _geometry(kernel, launch, index))
+        run = kind(kernel, launch, _geometry(kernel, launch, index))
         outcome = run.run()
         if outcome == "done":
             finished()
@@ -142,7 +149,7 @@ def run_grid(
         matrix_instructions=launch.matrix_instructions,
         seconds=time.perf_counter() - started,
         notes=tuple(f"removed, as nobody uses what it loads: {line}" for line in kernel.unused_loads),
-        reports=tuple(launch.reports),
+        reports=tuple(launch.reports.values()),
     )
 
 

@@ -64,6 +64,10 @@ class MemoryAccess:
         """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
         raise NotImplementedError
 
+    def describe_shared(self, offset: int) -> str:
+        """Where a byte of shared memory lies, for a message."""
+        raise NotImplementedError
+
     # Loads
 
     def load_global(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
@@ -330,10 +334,11 @@ class MemoryAccess:
         if addresses.size and int(np.maximum.reduce(addresses)) + width > window.nbytes:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(window.nbytes)))
             address = int(addresses[position])
+            near = f": {self.describe_shared(address)}" if window is self.shared else ""
             self.fault(
                 index,
                 threads,
-                f"{width} bytes at {address:#x} of {window.name}, which has {window.nbytes} bytes",
+                f"{width} bytes at {address:#x} of {window.name}, which has {window.nbytes} bytes{near}",
                 position,
                 base + address,
             )
@@ -348,6 +353,7 @@ class MemoryAccess:
         if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
+            near = f": {self.describe_shared(address)}" if window is self.shared else ""
             self.fault(
                 index,
                 threads,

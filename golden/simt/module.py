@@ -253,12 +253,13 @@ class Kernel:
                 grid=extents[0],
                 block=extents[1],
                 dynamic_shared=shared,
+                check=check,
+                races=races,
             )
             result = run_grid(compiled, state, on_block)
             bound.collect()
         finally:
             bound.release()
-        del check, races
         return result
 
     def __repr__(self) -> str:
