@@ -39,11 +39,11 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
     carry = context.carry() if carries_in or carries_out else -1
 
     def emit(writer: Writer) -> None:
-        texts = [writer.read(operand, bits) for operand, bits in zip(sources, found.operands, strict=False)]
+        texts = [writer.broadcast(operand, bits) for operand, bits in zip(sources, found.operands, strict=False)]
         if carries_in:
             texts.append(writer.slot(carry))
         elif all(isinstance(operand, Immediate) for operand in sources):
-            texts[0] = f"full({writer.count}, {texts[0]})"
+            texts[0] = writer.array(sources[0], found.operands[0])
         call = f"{writer.bind(found.evaluate)}({', '.join(texts)})"
         if len(found.results) == 1:
             writer.write(targets[0], call, found.results[0], signed=found.signed)

@@ -203,7 +203,7 @@ class _RegisterFile:
 
     def read(self, first: int, count: int) -> NDArray[np.uint32]:
         """The registers that an instruction has written."""
-        words = self._machine.read_registers()[first : first + count]
+        words = self._machine.read_registers(first, count)
         self._forget(first, count)
         self._held[words.tobytes()] = (first, count)
         return words

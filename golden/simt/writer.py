@@ -141,6 +141,17 @@ class Writer:
             self.namespace[name] = DTYPES[bits](value)
         return self._constants[key]
 
+    def broadcast(self, operand: object, bits: int) -> str:
+        """As `read`, with a constant as an array of one element."""
+        if not isinstance(operand, Immediate):
+            return self.read(operand, bits)
+        key = (constant_bits(operand, bits), bits, "array")
+        if key not in self._constants:
+            name = f"k{len(self._constants)}"
+            self._constants[key] = name
+            self.namespace[name] = np.full(1, key[0], dtype=DTYPES[bits])
+        return self._constants[key]
+
     def emit(self, step: Step) -> None:
         """Add the code of an instruction, under its guard."""
         if step.guard is None:
