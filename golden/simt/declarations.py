@@ -153,6 +153,9 @@ def _extent(cursor: Cursor, element: int) -> tuple[int | None, bool]:
     return size, is_array
 
 
+_DEEPEST = 16
+
+
 class _Initialiser:
     """Parser of what follows the equals sign of a declaration."""
 
@@ -170,12 +173,14 @@ class _Initialiser:
             self._element()
         return self._pieces
 
-    def _list(self) -> None:
+    def _list(self, depth: int = 0) -> None:
         cursor = self._cursor
-        cursor.expect("{")
+        opening = cursor.expect("{")
+        if depth > _DEEPEST:
+            raise cursor.error(opening, f"an initialiser has at most {_DEEPEST} dimensions")
         while not cursor.accept("}"):
             if cursor.sees("{"):
-                self._list()
+                self._list(depth + 1)
             else:
                 self._element()
             if not cursor.sees("}"):

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from golden.ptx.source import Location
 from golden.ptx.syntax import Guard, Immediate, Register, Symbol
 from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
 from golden.simt.decoding import Context, split_qualifiers
@@ -116,11 +117,11 @@ class _Builder:
         if self._blocks[-1].size:
             self._open(end)
         self._starts.setdefault(end, len(self._blocks) - 1)
-        last = Instruction(("exit",), (), None, instructions[-1].location) if instructions else None
-        if last is not None:
-            self._blocks[-1].terminator = Terminator(
-                kind="branch", instruction=last, index=end - 1, targets=(EXIT,)
-            )
+        location = instructions[-1].location if instructions else Location(1, 1)
+        last = Instruction(("exit",), (), None, location)
+        self._blocks[-1].terminator = Terminator(
+            kind="branch", instruction=last, index=max(0, end - 1), targets=(EXIT,)
+        )
         for block in self._blocks:
             if block.terminator is not None:
                 block.terminator = replace(
