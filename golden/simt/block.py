@@ -111,7 +111,6 @@ class BlockRun(AsyncCopies, MatrixOperations):
                 code = codes[everyone][number] or self.kernel.code(number, everyone)
                 outcome = code(self, threads)
                 self.steps += 1
-                self._count(threads, block.size)
                 terminator = block.terminator
                 if terminator is None:
                     self._go(number + 1, threads)
@@ -119,6 +118,7 @@ class BlockRun(AsyncCopies, MatrixOperations):
                     self._branch(number, threads, terminator, outcome)
                 else:
                     self._end_block(number, threads, terminator, outcome)
+                self._count(threads, block.size)
 
     def _fair(self) -> int:
         """The block of code to run once in a while: not the lowest, so that nobody waits for ever."""
@@ -189,6 +189,8 @@ class BlockRun(AsyncCopies, MatrixOperations):
     def _exit(self, threads: Threads) -> None:
         self.live &= ~lane_masks(threads, self.warps)
         self.alive -= threads.size
+        for number in list(self._incomplete):  # they may have waited for those that have ended
+            self._go(number, self._incomplete.pop(number))
         self.barriers.check()
 
     def resume(self, number: int, threads: Threads) -> None:

@@ -234,8 +234,12 @@ class _BodyParser:
             if not isinstance(base, Register | Symbol | Immediate):
                 raise cursor.error(opening, "an address must be a register, a name or a number")
             offset = self._offset()
-            if not cursor.sees("]"):
-                raise cursor.unexpected("']'")
+            if cursor.accept(","):  # coordinates, of instructions that are not supported
+                while not cursor.accept("]"):
+                    if cursor.next.kind == "end" or cursor.sees(";"):
+                        raise cursor.unexpected("']'")
+                    cursor.advance()
+                return Arguments((), opening.location)
             cursor.expect("]")
             return Address(base, offset, opening.location)
         if cursor.accept("("):

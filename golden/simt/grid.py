@@ -171,6 +171,7 @@ def _geometry(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int
 
 
 def _deadlock(kernel: CompiledKernel, waiting: list[_Waiting]) -> Deadlock:
+    waiting = sorted(waiting, key=lambda item: item.run.geometry.index[::-1])
     told = [f"block {item.run.geometry.index} at {item.run.whereabouts()}" for item in waiting[:_TOLD]]
     more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
     return Deadlock(

@@ -267,7 +267,7 @@ class Kernel:
 
 
 def _extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:
-    values = (given,) if isinstance(given, int | np.integer) else tuple(given)
+    values = tuple(given) if isinstance(given, Sequence | np.ndarray) else (given,)
     if not 1 <= len(values) <= 3 or not all(isinstance(value, int | np.integer) for value in values):
         raise LaunchError(f"{what} takes one to three integers, not {given!r}")
     padded = [*(int(value) for value in values), 1, 1][:3]
