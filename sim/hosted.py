@@ -91,7 +91,7 @@ class HostedMachine(ABC):
         return Counters(**{name: now - before[name] for name, now in asdict(self._read_counters()).items()})
 
     def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
-        """Consecutive registers, read through the host interface: all from `first` on unless `count` is given."""
+        """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
         wanted = self._config.registers - first if count is None else count
         return self._read_host(host_map.register_address(first), wanted * LANES).reshape(wanted, LANES)
 

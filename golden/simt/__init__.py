@@ -1,7 +1,7 @@
 """Runs whole PTX kernels: grids of blocks of threads on the host, their matrix instructions on a machine.
 
-`Module` loads a file, `Module.kernel` selects an entry, `Kernel.launch` runs it. `device` and `empty` make buffers
-that live from launch to launch.
+`Module` loads a file, `Module.kernel` selects an entry, `Kernel.launch` runs it. `device` and `empty`
+make buffers that live from launch to launch.
 """
 
 from golden.simt.buffers import DeviceBuffer, device, empty

@@ -125,7 +125,8 @@ def _bytes(kernel: CompiledKernel, storage: Storage, value: Any, bound: BoundArg
     if raw is not None:
         if len(raw) != size:
             raise LaunchError(
-                f"{storage.name} has {size} bytes, but the argument has {len(raw)}: the kernel is {kernel.signature}"
+                f"{storage.name} has {size} bytes, but the argument has {len(raw)}: "
+                f"the kernel is {kernel.signature}"
             )
         return raw
     if storage.is_array:

@@ -85,7 +85,8 @@ class Barriers:
                 self._block.fault(
                     terminator.index,
                     some,
-                    f"barrier {number} for {_told(expected)} threads, but others wait at it for {_told(barrier.expected)}",
+                    f"barrier {number} for {_told(expected)} threads, "
+                    f"but others wait at it for {_told(barrier.expected)}",
                 )
             barrier.expected = expected
             barrier.arrivals.append(

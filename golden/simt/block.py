@@ -1,13 +1,14 @@
 """One block of a grid while it runs: which of its threads go on, and where.
 
-Threads at the same basic block form a group, whatever their warps; the group with the lowest block number runs
-next. So threads that branch apart come together again where the code does, and the lanes of a warp stay in
-step. A group leaves this order in four cases:
+Threads at the same basic block form a group, whatever their warps; the group with the lowest block number
+runs next. So threads that branch apart come together again where the code does, and the lanes of a warp
+stay in step. A group leaves this order in four cases:
 
 - It has reached instructions that the lanes of a warp execute together, and lanes are missing: it waits.
 - It has reached a barrier.
 - It spins: it has gone round a loop without a change of its registers or of memory. It waits for a store.
 - It has run for long while others could: they take turns.
+
 """
 
 from collections.abc import Callable
@@ -84,7 +85,7 @@ class BlockRun(AsyncCopies, MatrixOperations):
     # What runs next
 
     def run(self) -> Literal["done", "waiting", "paused"]:
-        """Run until all threads have ended, all that are left wait for another block, or it is another's turn.
+        """Run until all threads have ended, wait for another block, or have had their turn.
 
         Raises
         ------
@@ -245,7 +246,8 @@ class BlockRun(AsyncCopies, MatrixOperations):
                 self.fault(
                     step.index,
                     threads,
-                    f"{step.instruction.name} in a warp whose lanes have diverged: all 32 must execute it together",
+                    f"{step.instruction.name} in a warp whose lanes have diverged: "
+                    "all 32 must execute it together",
                 )
         raise Deadlock(
             f"the threads that are left wait for others that never come: {self.whereabouts()}",
@@ -318,7 +320,7 @@ class BlockRun(AsyncCopies, MatrixOperations):
 
     def active_mask(self, threads: Threads) -> NDArray[np.uint32]:
         """``activemask``."""
-        return lane_masks(threads, self.warps)[threads >> 5]
+        return np.asarray(lane_masks(threads, self.warps)[threads >> 5])
 
     def elect(self, threads: Threads) -> Any:
         """``elect``: the lowest lane."""

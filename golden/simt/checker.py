@@ -1,9 +1,9 @@
 """Looks for what a kernel must not do although a chip does not stop it.
 
-Reads of bytes that were never written, reads of bytes that ``cp.async`` may still be copying, barriers that part
-of a block never reaches, and data races on shared memory. Two accesses of one byte are a race when at least one
-is a store, the threads are of different warps, and no barrier in which both took part lies between; atomics do
-not race with atomics. Synchronisation through flags in memory is not understood.
+Reads of bytes that were never written, reads of bytes that ``cp.async`` may still be copying, barriers
+that part of a block never reaches, and data races on shared memory. Two accesses of one byte are a race
+when at least one is a store, the threads are of different warps, and no barrier in which both took part
+lies between; atomics do not race with atomics. Synchronisation through flags in memory is not understood.
 """
 
 from collections.abc import Sequence
@@ -78,7 +78,9 @@ class CheckedBlock(BlockRun):
         for buffer, where in self._by_buffer(threads, addresses, size * count, index):
             if buffer.written is not None:
                 offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-                self._require_written(buffer.written, threads[where], addresses[where], offsets, size * count, index)
+                self._require_written(
+                    buffer.written, threads[where], addresses[where], offsets, size * count, index
+                )
         return result
 
     def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
@@ -181,7 +183,9 @@ class CheckedBlock(BlockRun):
         """Report a barrier that opened although threads have ended that never reached it."""
         missing = self.total - self.alive
         self._report(
-            "barrier", index, f"{missing} of {self.total} threads of the block ended without reaching this barrier"
+            "barrier",
+            index,
+            f"{missing} of {self.total} threads of the block ended without reaching this barrier",
         )
 
     def note_barrier(self, threads: Threads) -> None:
@@ -206,7 +210,8 @@ class CheckedBlock(BlockRun):
                 self._report(
                     "flight",
                     index,
-                    f"read of bytes that cp.async may still be copying: {self.describe_shared(int(offsets[position]))}",
+                    "read of bytes that cp.async may still be copying: "
+                    f"{self.describe_shared(int(offsets[position]))}",
                     int(threads[position]),
                     int(generic[position]),
                     int(flying.sum()),

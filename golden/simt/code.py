@@ -12,8 +12,7 @@ from golden.simt.writer import Writer
 __all__ = ["BlockCode", "compile_block"]
 
 BlockCode = Callable[[Any, NDArray[np.int64]], Any]
-"""Takes the running block and its threads. Returns None to go on with the next block, or what `golden.simt.block`
-calls an outcome."""
+"""From the running block and its threads to what the terminator needs: a predicate, an index, operands."""
 
 
 def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> NDArray[Any]:

@@ -1,5 +1,6 @@
 """Loads, stores, atomics, asynchronous copies, and the instructions about memory that move no value."""
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -26,7 +27,13 @@ _ORDERS: Final = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel"
 _SCOPES: Final = ("cta", "cluster", "gpu", "sys", "gl")
 _CACHES: Final = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
 _VECTORS: Final = {"v2": 2, "v4": 4, "v8": 8}
-_GROUPS: Final = {"space": _SPACES, "vector": _VECTORS, "order": _ORDERS, "scope": _SCOPES, "type": _TYPES}
+_GROUPS: Final[Mapping[str, Iterable[str]]] = {
+    "space": _SPACES,
+    "vector": _VECTORS,
+    "order": _ORDERS,
+    "scope": _SCOPES,
+    "type": _TYPES,
+}
 
 
 def _without_hint(instruction: Instruction) -> tuple[Operand, ...]:
@@ -149,7 +156,7 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     returns = instruction.opcode[0] == "atom"
-    groups = {
+    groups: Mapping[str, Iterable[str]] = {
         "space": ("global", "shared", "shared::cta"),
         "order": _ORDERS,
         "scope": _SCOPES,
@@ -194,7 +201,8 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
             arguments = ", ".join(writer.array(source[i], bits) for source in sources)
             value = writer.name()
             writer.line(
-                f"{value} = B.atomic_{space}({writer.threads}, {at}, {function}, ({arguments},), {bits // 8}, {index})"
+                f"{value} = B.atomic_{space}({writer.threads}, {at}, {function}, "
+                f"({arguments},), {bits // 8}, {index})"
             )
             values.append(value)
         for element, value in zip(targets, values if targets else (), strict=True):
@@ -253,7 +261,8 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
         target, origin = context.address(writer, to), context.address(writer, source)
         valid = "None"
         if count is not None and ignore:
-            valid = f"where({writer.array(count, 1)}, {writer.constant(0, 32)}, {writer.constant(bytes_copied, 32)})"
+            none, everything = writer.constant(0, 32), writer.constant(bytes_copied, 32)
+            valid = f"where({writer.array(count, 1)}, {none}, {everything})"
         elif count is not None:
             valid = writer.array(count, 32)
         writer.line(f"B.copy_async({writer.threads}, {target}, {origin}, {bytes_copied}, {valid}, {index})")

@@ -39,7 +39,9 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
     carry = context.carry() if carries_in or carries_out else -1
 
     def emit(writer: Writer) -> None:
-        texts = [writer.broadcast(operand, bits) for operand, bits in zip(sources, found.operands, strict=False)]
+        texts = [
+            writer.broadcast(operand, bits) for operand, bits in zip(sources, found.operands, strict=False)
+        ]
         if carries_in:
             texts.append(writer.slot(carry))
         elif all(isinstance(operand, Immediate) for operand in sources):

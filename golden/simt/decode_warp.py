@@ -117,8 +117,7 @@ def _active_mask(context: Context, instruction: Instruction, index: int) -> Step
     def emit(writer: Writer) -> None:
         writer.write(target, f"B.active_mask({writer.threads})", 32)
 
-    step = _step(context, instruction, index, (), (target,), emit, None)
-    return step
+    return _step(context, instruction, index, (), (target,), emit, None)
 
 
 def _elect(context: Context, instruction: Instruction, index: int) -> Step:

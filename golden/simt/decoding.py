@@ -12,7 +12,7 @@ from golden.simt.writer import Writer, constant_bits
 __all__ = ["LOCAL_PARAMETERS", "Context", "split_qualifiers"]
 
 LOCAL_PARAMETERS: Final = 1 << 20
-"""Address, in parameter space, of the first byte of a thread's local memory: parameters of calls are there."""
+"""Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
 
 
 class Context:

@@ -1,4 +1,4 @@
-"""What can go wrong between a launch and its end. Errors in the text of a kernel are `golden.ptx.source.PtxError`."""
+"""What can go wrong from a launch to its end; errors in the text are `golden.ptx.source.PtxError`."""
 
 __all__ = ["Deadlock", "KernelFault", "LaunchError", "SimtError", "StepLimit"]
 

@@ -86,8 +86,7 @@ class Block:
 def build_blocks(context: Context, flat: FlatBody) -> list[Block]:
     """Decode the instructions of a kernel and cut them into blocks.
 
-    A guarded instruction that the lanes of a warp must execute together becomes a branch around it. Targets of
-    branches are numbers of blocks.
+    A guarded instruction that the lanes of a warp must execute together becomes a branch around it.
 
     Raises
     ------

@@ -171,10 +171,10 @@ class _Inliner:
         symbols: dict[str, str] = {}
         incoming: list[Instruction] = []
         outgoing: list[Instruction] = []
-        for formal, actual in zip(function.parameters, arguments, strict=True):
-            self._pass(formal, actual, prefix, symbols, incoming, inward=True)
-        for formal, actual in zip(function.results, results, strict=True):
-            self._pass(formal, actual, prefix, symbols, outgoing, inward=False)
+        for parameter, actual in zip(function.parameters, arguments, strict=True):
+            self._pass(parameter, actual, prefix, symbols, incoming, inward=True)
+        for result, actual in zip(function.results, results, strict=True):
+            self._pass(result, actual, prefix, symbols, outgoing, inward=False)
         self._flat.instructions.extend(incoming)
         inside = f"{prefix}end"
         self._insert(function, prefix, symbols, inside, (*stack, name))
@@ -252,7 +252,9 @@ class _Renaming:
             return replace(operand, name=self._symbols.get(operand.name, operand.name))
         if isinstance(operand, Address):
             return replace(operand, base=self._operand(operand.base))
-        if isinstance(operand, Vector | Arguments):
+        if isinstance(operand, Vector):
+            return replace(operand, elements=tuple(self._operand(part) for part in operand.elements))
+        if isinstance(operand, Arguments):
             return replace(operand, elements=tuple(self._operand(part) for part in operand.elements))
         if isinstance(operand, Negated):
             return replace(operand, register=self._operand(operand.register))

@@ -1,8 +1,8 @@
 """Matrix instructions on a machine: one warp after the other, through its registers and its memory.
 
-A machine has a memory of its own, so what a fragment is loaded from is copied there first, row by row, and what
-is stored is copied back. Fragments stay in the registers as long as there is room: one that an instruction
-needs is not written again if a register already holds its bits.
+A machine has a memory of its own, so what a fragment is loaded from is copied there first, row by row,
+and what is stored is copied back. Fragments stay in the registers as long as there is room: one that an
+instruction needs is not written again if a register already holds its bits.
 """
 
 from collections.abc import Iterable
@@ -49,7 +49,9 @@ class MachineEngine:
         Multiplicand formats it has, as `golden.warp.GoldenMachine` names them; None for all.
     """
 
-    def __init__(self, machine: Machine, *, name: str = "this machine", formats: Iterable[str] | None = None) -> None:
+    def __init__(
+        self, machine: Machine, *, name: str = "this machine", formats: Iterable[str] | None = None
+    ) -> None:
         self._machine = machine
         self._name = name
         self._formats = None if formats is None else frozenset(formats)
@@ -61,9 +63,9 @@ class MachineEngine:
         if isinstance(instruction, MmaInstruction):
             if instruction.family not in CORE_FAMILIES:
                 return f"{self._name} does not execute {instruction}"
-            needed = (instruction.a_type,)
+            needed = [instruction.a_type]
         else:
-            needed = (instruction.type,) if instruction.use in "ab" else ()
+            needed = [instruction.type] if instruction.use in "ab" else []
         names = [f"i{name[1:]}" if name[0] in "su" else name for name in needed]
         if self._formats is not None and any(name not in self._formats for name in names):
             return f"{self._name} has no .{needed[0]} multiply"
@@ -129,7 +131,9 @@ class MachineEngine:
             first_a, first_b, first_c = self._registers.hold(a[place], b[place], c[place])
             first = first_c
             if count != c.shape[1]:
-                first = self._registers.take(count, keep=((first_a, a.shape[1]), (first_b, b.shape[1]), (first_c, c.shape[1])))
+                first = self._registers.take(
+                    count, keep=((first_a, a.shape[1]), (first_b, b.shape[1]), (first_c, c.shape[1]))
+                )
             self._machine.execute(Mma(instruction, first, first_a, first_b, first_c))
             results[place] = self._registers.read(first, count)
         return results
@@ -192,7 +196,11 @@ class _RegisterFile:
         for _ in range(2 * self._size):
             if self._next + count > self._size:
                 self._next = 0
-            overlapping = [end for first, end in ((f, f + n) for f, n in keep) if first < self._next + count and end > self._next]
+            overlapping = [
+                end
+                for first, end in ((f, f + n) for f, n in keep)
+                if first < self._next + count and end > self._next
+            ]
             if not overlapping:
                 first = self._next
                 self._next += count
@@ -222,12 +230,10 @@ def _line_addresses(
     """The address of each byte of a matrix, shape (lines, bytes)."""
     lines = gather_lines(instruction, address, stride)
     starts = np.array([start for start, _ in lines], dtype=np.uint64)
-    return starts[:, None] + np.arange(lines[0][1], dtype=np.uint64)
+    return np.asarray(starts[:, None] + np.arange(lines[0][1], dtype=np.uint64), dtype=np.uint64)
 
 
-def _own_stride(
-    instruction: LoadInstruction | StoreInstruction, line: int, unit: int
-) -> tuple[int, int]:
+def _own_stride(instruction: LoadInstruction | StoreInstruction, line: int, unit: int) -> tuple[int, int]:
     """The least legal stride for lines of so many bytes, in elements and in bytes."""
     step = -(-line // unit) * unit
     return step * 8 // FORMATS[instruction.type].bits, step
@@ -237,5 +243,3 @@ def _spread(data: NDArray[np.uint8], step: int) -> NDArray[np.uint8]:
     spread = np.zeros((len(data), step), dtype=np.uint8)
     spread[:, : data.shape[1]] = data
     return spread.reshape(-1)
-
-

@@ -353,7 +353,6 @@ class MemoryAccess:
         if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
-            near = f": {self.describe_shared(address)}" if window is self.shared else ""
             self.fault(
                 index,
                 threads,

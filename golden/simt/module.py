@@ -297,8 +297,8 @@ def _require_shared(kernel: CompiledKernel, shared: int) -> None:
     base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
     if base + shared > SHARED_BYTES:
         raise LaunchError(
-            f"{kernel.readable} needs {base + shared} bytes of shared memory ({base} static, {shared} dynamic), "
-            f"but a block has at most {SHARED_BYTES}"
+            f"{kernel.readable} needs {base + shared} bytes of shared memory "
+            f"({base} static, {shared} dynamic), but a block has at most {SHARED_BYTES}"
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from golden.ptx.body import skip_line_information
 from golden.ptx.cursor import Cursor
@@ -151,7 +151,7 @@ class _ModuleParser:
         if before is not None and before.tokens and body:
             raise cursor.error(name, f"{name.text} is already defined")
         if before is None or body:
-            kind = "entry" if directive.text == ".entry" else "function"
+            kind: Literal["entry", "function"] = "entry" if directive.text == ".entry" else "function"
             self._functions[name.text] = Function(
                 name.text, kind, results, takes, body, name.location, tunings
             )

@@ -25,7 +25,7 @@ def readable(name: str) -> str:
 
 
 def matches(name: str, wanted: str) -> bool:
-    """Whether a user who writes `wanted` may mean `name`: mangled, as C++ writes it, or without parameters."""
+    """Whether `wanted` may mean `name`: mangled, as C++ writes it, or without its parameters."""
     if name == wanted:
         return True
     if not name.startswith("_Z"):

@@ -83,14 +83,14 @@ def vote(mode: str, threads: Threads, warps: int, predicate: NDArray[np.bool_]) 
     """``vote``: of the predicates of the lanes that take part; a bit mask for ``"ballot"``."""
     holds = lane_masks(threads[predicate], warps)
     if mode == "ballot":
-        return holds[threads >> 5]
+        return np.asarray(holds[threads >> 5])
     active = lane_masks(threads, warps)
     outcome = {
         "all": holds == active,
         "any": holds != 0,
         "uni": (holds == active) | (holds == 0),
     }[mode]
-    return outcome[threads >> 5]
+    return np.asarray(outcome[threads >> 5])
 
 
 def match(mode: str, threads: Threads, values: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:

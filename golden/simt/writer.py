@@ -226,6 +226,7 @@ class Writer:
         return f"{text}.astype('u{wanted // 8}')"
 
     def slot(self, slot: int) -> str:
+        """The name of a register's value."""
         if slot not in self.defined:
             self.inputs[slot] = None
         return f"r{slot}"

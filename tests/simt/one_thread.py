@@ -1,8 +1,8 @@
 """A slow reference: programs of a small language, run one thread at a time in random order.
 
-A program is a list of statements over four integer variables of each thread, an array in shared memory with a cell
-for each thread, and barriers. `ptx` writes it as a kernel; `run` interprets it without any notion of a warp: each
-thread is a Python generator that stops at barriers and exchanges.
+A program is a list of statements over four integer variables of each thread, an array in shared memory
+with a cell for each thread, and barriers. `ptx` writes it as a kernel; `run` interprets it without any
+notion of a warp: each thread is a Python generator that stops at barriers and exchanges.
 """
 
 import random
@@ -198,7 +198,9 @@ class Reference:
 
     def _value(self, t: int, item: Any) -> int:
         kind, value = item
-        return {"variable": lambda: self.variables[t][value], "constant": lambda: value, "thread": lambda: t}[kind]()
+        return {"variable": lambda: self.variables[t][value], "constant": lambda: value, "thread": lambda: t}[
+            kind
+        ]()
 
     def _thread(self, t: int) -> Iterator[Any]:
         yield from self._run(t, self.program)

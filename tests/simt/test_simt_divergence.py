@@ -18,7 +18,13 @@ SET = st.builds(Set, VARIABLE, st.sampled_from(sorted(OPERATIONS)), OPERAND, OPE
 INNER = st.recursive(
     SET,
     lambda inner: st.one_of(
-        st.builds(If, OPERAND, OPERAND, st.lists(inner, max_size=3).map(tuple), st.lists(inner, max_size=3).map(tuple)),
+        st.builds(
+            If,
+            OPERAND,
+            OPERAND,
+            st.lists(inner, max_size=3).map(tuple),
+            st.lists(inner, max_size=3).map(tuple),
+        ),
         st.builds(Loop, VARIABLE, st.lists(inner, max_size=3).map(tuple)),
     ),
     max_leaves=6,

@@ -13,7 +13,9 @@ REGISTERS = ".reg .b32 %r<9>; .reg .b64 %rd<9>; .reg .pred %p<4>; .reg .f32 %f<9
 
 
 def kernel(body, parameters=".param .u64 a", before=""):
-    return Module(f"{HEADER}{before}\n.entry k({parameters})\n{{\n{REGISTERS}\n{body}\n}}\n", "case.ptx").kernel()
+    return Module(
+        f"{HEADER}{before}\n.entry k({parameters})\n{{\n{REGISTERS}\n{body}\n}}\n", "case.ptx"
+    ).kernel()
 
 
 def load_a(body):
@@ -102,9 +104,11 @@ def test_arrays_are_updated_in_place():
 
 
 def test_names_of_kernels():
-    module = Module(f"{HEADER}.entry _Z4gemmPfi(.param .u64 a) {{ ret; }} .entry other() {{ ret; }}", "two.ptx")
+    module = Module(
+        f"{HEADER}.entry _Z4gemmPfi(.param .u64 a) {{ ret; }} .entry other() {{ ret; }}", "two.ptx"
+    )
     assert module.kernel("gemm").name == module.kernel("_Z4gemmPfi").name
-    fault(lambda: module.kernel(), "name one", "gemm(float*, int), other", error=LaunchError)
+    fault(module.kernel, "name one", "gemm(float*, int), other", error=LaunchError)
     fault(lambda: module.kernel("nothing"), "no kernel nothing", error=LaunchError)
 
 
@@ -154,7 +158,9 @@ def test_a_freed_buffer():
 def test_faults(access, part):
     body = f".shared .b32 cells[16]; mov.u32 %r5, cells; st.shared.u32 [%r5], %r5; {access} ret;"
     if "68" in part:
-        part = "of shared memory, which has 64 bytes: byte 64 of shared memory, byte 64 of cells, which has 64"
+        part = (
+            "of shared memory, which has 64 bytes: byte 64 of shared memory, byte 64 of cells, which has 64"
+        )
     one = load_a(body)
     fault(lambda: one.launch(1, 1, [device(np.zeros(16, np.uint32), name="x")]), part)
 
@@ -171,7 +177,9 @@ def test_a_wmma_in_a_diverged_warp():
     st.global.u32 [%rd0], %r1;
     OUT: ret;"""
     array = np.zeros(512, np.uint8)
-    fault(lambda: load_a(body).launch(1, 32, [array]), "wmma.load.a", "lanes have diverged", "thread (16, 0, 0)")
+    fault(
+        lambda: load_a(body).launch(1, 32, [array]), "wmma.load.a", "lanes have diverged", "thread (16, 0, 0)"
+    )
 
 
 def test_a_barrier_for_threads_that_do_not_exist():
@@ -195,7 +203,11 @@ def test_blocks_that_wait_for_each_other():
     ret;"""
     fault(
         lambda: load_a(body).launch(2, 32, [np.zeros(2, np.uint32)]),
-        *("2 blocks wait for each other", "block (0, 0, 0) at line 14 (warps 0)", "block (1, 0, 0) at line 14"),
+        *(
+            "2 blocks wait for each other",
+            "block (0, 0, 0) at line 14 (warps 0)",
+            "block (1, 0, 0) at line 14",
+        ),
         error=Deadlock,
     )
 
@@ -237,7 +249,10 @@ def unsupported(body, *parts, before=""):
         ("call helper, ();", "helper is not declared"),
         ("mov.u32 %r99, 1;", "%r99 is not declared"),
         ("@%r0 ret;", "expected a .pred register"),
-        ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0}, {%r0}, {%r0}, {%f0};", "has 8 registers, not 1"),
+        (
+            "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0}, {%r0}, {%r0}, {%f0};",
+            "has 8 registers, not 1",
+        ),
         ("cp.async.ca.shared.global [%r0], [%rd0], 5;", "copies 4 or 8 or 16 bytes"),
         ("shfl.sync.idx.b32 %r0, %r1, 0, 31;", "takes 5 operands, not 4"),
     ],

@@ -1,4 +1,4 @@
-"""Whatever the text of a module, loading, selecting and launching it gives results or a `PtxError` or `SimtError`."""
+"""Whatever the text of a module, loading and launching it gives results, a `PtxError` or a `SimtError`."""
 
 import re
 from contextlib import suppress
@@ -15,9 +15,41 @@ TOKEN = re.compile(r"[A-Za-z_$%.][\w$.:]*|\d\w*|\s+|.", re.DOTALL)
 WORDS = strategies.sampled_from(
     [
         *("%r1", "%rd1", "%p1", "%f1", "%tid.x", "%clock", "0", "-1", "0f3F800000", "1.5", "9" * 20, "64"),
-        *("{", "}", "[", "]", "<", ">", "(", ")", "@", "!", "|", "_", ",", ";", ":", "/*", '"', "é", "\0", "%"),
+        *(
+            "{",
+            "}",
+            "[",
+            "]",
+            "<",
+            ">",
+            "(",
+            ")",
+            "@",
+            "!",
+            "|",
+            "_",
+            ",",
+            ";",
+            ":",
+            "/*",
+            '"',
+            "é",
+            "\0",
+            "%",
+        ),
         *(".shared", ".align", ".param", ".entry", ".func", ".b64", ".u16", "v4", "f64", "b128", "+8"),
-        *("bar.sync", "ret", "bra", "trap", "call", "brx.idx", "mov.b32", "ld.global.u32", "wmma", "generic("),
+        *(
+            "bar.sync",
+            "ret",
+            "bra",
+            "trap",
+            "call",
+            "brx.idx",
+            "mov.b32",
+            "ld.global.u32",
+            "wmma",
+            "generic(",
+        ),
         *("shfl.sync.idx.b32", "vote.sync.any.pred", "cp.async.wait_all;"),
     ]
 )
@@ -63,10 +95,16 @@ def test_any_text(text):
 
 @given(strategies.lists(WORDS, max_size=30))
 def test_any_words_in_a_body(words):
-    exhaust(f"{HEADER}.entry k() {{ .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<4>; {' '.join(words)} }}")
+    exhaust(
+        f"{HEADER}.entry k() {{ .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p<4>; {' '.join(words)} }}"
+    )
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example])
+@settings(
+    deadline=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
+)
 @given(strategies.sampled_from(KERNELS), strategies.data())
 def test_damaged_kernels(text, data):
     tokens = TOKEN.findall(text)
