@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 
 WMMA = "wmma.mma.sync.aligned.row.col"

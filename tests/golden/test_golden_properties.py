@@ -11,7 +11,7 @@ from random_operands import random_operand, random_operands
 
 import golden
 from golden.memory import Memory
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Load, Store
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import FAMILIES, LoadInstruction, MmaInstruction, Shape, StoreInstruction
