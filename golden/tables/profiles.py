@@ -22,7 +22,8 @@ class Profile:
     half_block : int
         Products of f16 or bf16 in one FDPA.
     tf32_block : int or None
-        Products of tf32 in one FDPA of ``wmma``; None where the generation has no tf32.
+        Products of tf32 in one FDPA of ``wmma``: 4 on every generation that has tf32, whose wmma is made of
+        k4 instructions; None where the generation has no tf32.
     exponent_margin : int or None
         Emax is at least ``minimum_exponent(result) - exponent_margin``; None means no limit
         for an f32 result (an f16 result then uses `half_exponent_margin`).
@@ -83,7 +84,7 @@ PROFILES: Final = MappingProxyType(
                 name="blackwell",
                 fraction_bits=25,
                 half_block=16,
-                tf32_block=8,
+                tf32_block=4,
                 exponent_margin=7,
                 half_exponent_margin=7,
             ),
