@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import InvalidArgument, checked_array, dtype_of
+from golden.arguments import checked_array, dtype_of
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
 from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
-from golden.multiply import resolve_instruction, resolve_profile
+from golden.invalid_argument import InvalidArgument
+from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile

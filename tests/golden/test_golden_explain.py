@@ -10,7 +10,7 @@ from random_operands import random_operands
 
 import golden
 from golden.explanation.record import BitStep, Conversion, FusedSum, IntegerSum, Saturation
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
