@@ -223,8 +223,8 @@ def test_spellings_of_multiplies(text, instruction):
         ),
         (
             "mma.sync.aligned.row.col.m8n8k16.s32.s8.s8.s32",
-            "qualifier .row out of place after mma.sync.aligned; allowed here: .m8n8k16, .m16n8k8, .m16n8k16, "
-            ".m16n8k4, .m8n8k4, .m16n8k32, .m8n8k32, .m16n8k64, .m8n8k128, .m16n8k128, .m16n8k256",
+            "qualifier .row out of place after mma.sync.aligned; allowed here: .m8n8k16, .m16n8k8, "
+            ".m16n8k16, .m16n8k4, .m8n8k4, .m16n8k32, .m8n8k32, .m16n8k64, .m8n8k128, .m16n8k128, .m16n8k256",
         ),
         ("wmma", "missing qualifier after wmma; allowed here: .load, .mma, .store"),
     ],
