@@ -1,5 +1,4 @@
-"""Imports never point upwards: every import against one table, and what loading a package loads.
-"""
+"""Imports never point upwards: every import against one table, and what loading a package loads."""
 
 import json
 import subprocess
