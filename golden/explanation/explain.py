@@ -1,14 +1,8 @@
 """One result, step by step."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from golden.arguments import checked_array, dtype_of
+from golden.explanation.operands import Array, Elements, checked_elements
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
 from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
-from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
@@ -21,9 +15,9 @@ F32 = float_format("f32")
 
 def explain(
     instruction: str | MmaInstruction,
-    a_row: ArrayLike,
-    b_column: ArrayLike,
-    c: ArrayLike,
+    a_row: Elements,
+    b_column: Elements,
+    c: float | Array,
     *,
     profile: str | Profile | ExactProfile = "hopper",
 ) -> Explanation:
@@ -33,50 +27,51 @@ def explain(
     ----------
     instruction : str or MmaInstruction
         As for `golden.mma`.
-    a_row, b_column : array_like, shape (k,)
-        As for `golden.mma`: raw bit patterns of floating point, values of integers.
-    c : array_like, shape ()
-        Likewise; a Python int will do.
+    a_row, b_column : list, tuple or array, shape (k,)
+        Of floating-point formats, integers are raw bit patterns, as for `golden.mma`, and floating-point
+        numbers are values, which are rounded to nearest even; one operand does not mix them. Beyond the
+        format's range a value becomes an infinity; NaN becomes the canonical NaN, and stays the same NaN in
+        f64. Of integer formats, integers are values; floating-point numbers are refused. A truth value is
+        accepted as a single bit only.
+    c : number or array, shape ()
+        Likewise.
     profile : str, Profile or ExactProfile
 
     Returns
     -------
     golden.explanation.record.Explanation
-        Its `result` is what `golden.mma` returns.
+        Its `result` is what `golden.mma` returns for the same bits. Its `notes` name each value that was
+        rounded.
 
     Raises
     ------
     InvalidArgument
+        For another shape, a type that is no number, or an integer out of the format's range.
     golden.tables.instruction_set.IllegalInstruction
+
+    Notes
+    -----
+    All arithmetic is in Python integers; numpy need not be there.
     """
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
-    a = _checked("a_row", a_row, instruction.a_type, (instruction.shape.k,))
-    b = _checked("b_column", b_column, instruction.b_type, (instruction.shape.k,))
-    addend = int(_checked("c", c, instruction.c_type, ()))
+    a, a_notes = checked_elements("a_row", a_row, instruction.a_type, instruction.shape.k)
+    b, b_notes = checked_elements("b_column", b_column, instruction.b_type, instruction.shape.k)
+    (addend,), c_notes = checked_elements("c", c, instruction.c_type, None)
     steps: tuple[Step, ...]
     if instruction.operation is not None:
-        steps = (_bits(instruction.operation, a.tolist(), b.tolist(), addend),)
+        steps = (_bits(instruction.operation, a, b, addend),)
     elif not isinstance(FORMATS[instruction.a_type], FloatFormat):
-        steps = (_integers(a.tolist(), b.tolist(), addend, instruction.saturate),)
+        steps = (_integers(a, b, addend, instruction.saturate),)
     else:
         steps = tuple(_floats(instruction, profile, a, b, addend))
     return Explanation(
-        instruction=str(instruction), profile=profile.name, steps=steps, result=steps[-1].result
+        instruction=str(instruction),
+        profile=profile.name,
+        steps=steps,
+        result=steps[-1].result,
+        notes=(*a_notes, *b_notes, *c_notes),
     )
-
-
-def _checked(argument: str, given: ArrayLike, type: str, extent: tuple[int, ...]) -> NDArray[Any]:
-    if isinstance(given, int) and extent == ():
-        dtype = dtype_of(FORMATS[type])
-        limits = np.iinfo(dtype)
-        if not limits.min <= given <= limits.max:
-            raise InvalidArgument(argument, f"the value {given}", f"{dtype}")
-        given = np.array(given, dtype)
-    checked = checked_array(argument, given, type, extent)
-    if checked.ndim != len(extent):
-        raise InvalidArgument(argument, f"shape {checked.shape}", f"shape {extent}")
-    return checked
 
 
 def _wrapped(value: int) -> int:
@@ -128,8 +123,8 @@ def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rule
 def _floats(
     instruction: MmaInstruction,
     profile: Profile | ExactProfile,
-    a: NDArray[Any],
-    b: NDArray[Any],
+    a: list[int],
+    b: list[int],
     c: int,
 ) -> list[Step]:
     multiplicand = float_format(instruction.a_type)
@@ -140,7 +135,7 @@ def _floats(
         steps.append(convert(decoded("c", c, c_format), rules.format))
         c, c_format = steps[-1].result, rules.format
     factors = [
-        (decoded(f"a[{k}]", int(x), multiplicand), decoded(f"b[{k}]", int(y), multiplicand))
+        (decoded(f"a[{k}]", x, multiplicand), decoded(f"b[{k}]", y, multiplicand))
         for k, (x, y) in enumerate(zip(a, b, strict=True))
     ]
     for start in range(0, len(factors), rules.block):

@@ -3,19 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from golden.arguments import dtype_of
-from golden.arithmetic.decode import decode
-from golden.arithmetic.fdpa import saturate_to_finite
-from golden.arithmetic.round_pack import Overflow, round_pack
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
 from golden.tables.formats import FloatFormat
 
 __all__ = ["Rules", "convert", "decoded", "fused_sum", "saturate"]
 
-_PACKED_BITS = 62
-"""Bits `round_pack` takes: far more than any format has, so that the lowest may be sticky."""
+Overflow = Literal["infinity", "ieee"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,23 +42,25 @@ class Rules:
 
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:
-    """Take one bit pattern apart."""
-    number = decode(np.array([bits], dtype_of(format)), format)
-    significand = int(number.significand[0])
+    """Take one bit pattern apart; bits that the format ignores have no say."""
+    stored = bits >> format.ignored_bits
+    significand = stored & ((1 << format.fraction_bits) - 1)
+    field = stored >> format.fraction_bits & ((1 << format.exponent_bits) - 1)
     kind: Class
-    if number.special[0]:
+    if field == (1 << format.exponent_bits) - 1:
         kind = "nan" if significand else "infinity"
-    elif not significand:
-        kind = "zero"
+    elif field:
+        kind = "normal"
+        significand |= 1 << format.fraction_bits
     else:
-        kind = "normal" if significand >> format.fraction_bits else "subnormal"
+        kind = "subnormal" if significand else "zero"
     return Number(
         name=name,
         format=format.name,
         bits=bits,
         kind=kind,
-        negative=bool(number.negative[0]),
-        exponent=int(number.exponent[0]),
+        negative=bits >= format.sign_mask,
+        exponent=max(field, 1) - format.bias,
         significand=significand,
         fraction_bits=format.fraction_bits,
     )
@@ -127,10 +122,9 @@ def convert(number: Number, target: FloatFormat) -> Conversion:
 
 
 def saturate(number: Number, format: FloatFormat) -> Saturation:
-    """Satf."""
-    result = np.array([number.bits], dtype_of(format))
-    saturate_to_finite(result, format)
-    return Saturation(before=number.bits, result=int(result[0]))
+    """Satf: infinities become the largest finite number of their sign, NaN becomes +0."""
+    result = {"nan": 0, "infinity": number.bits - (1 << format.ignored_bits)}.get(number.kind, number.bits)
+    return Saturation(before=number.bits, result=result)
 
 
 def _kind(numbers: tuple[Number, ...]) -> Literal["zero", "finite", "infinity", "nan"]:
@@ -196,7 +190,7 @@ def _zero_is_negative(terms: tuple[Term, ...], rounding: str) -> bool:
 def _rounded(
     negative: bool, magnitude: int, exponent: int, format: FloatFormat, mode: str, overflow: Overflow
 ) -> Rounding:
-    """One rounding; the bit pattern is that of `round_pack`."""
+    """One rounding, of ``magnitude * 2**exponent``."""
     leading = exponent + magnitude.bit_length() - 1 if magnitude else None
     normal = max(format.minimum_exponent if leading is None else leading, format.minimum_exponent)
     last_place = normal - format.fraction_bits
@@ -204,18 +198,14 @@ def _rounded(
     kept = magnitude >> dropped_bits if dropped_bits > 0 else magnitude << -dropped_bits if magnitude else 0
     dropped = magnitude - (kept << dropped_bits) if dropped_bits > 0 else 0
 
-    excess = max(0, magnitude.bit_length() - _PACKED_BITS)
-    sticky = int(magnitude >> excess << excess != magnitude)
-    packed = round_pack(
-        np.array([negative]),
-        np.array([magnitude >> excess | sticky], np.int64),
-        np.array([exponent + excess]),
-        format,
-        mode,
-        overflow,
-    )
-    bits = int(packed[0])
-    exact_kept = ((normal - format.minimum_exponent) << format.fraction_bits) + kept
+    up = _rounds_up(mode, negative, kept, dropped, dropped_bits)
+    # The hidden bit raises the exponent field by one, and so does a carry out of the significand.
+    packed = ((normal - format.minimum_exponent) << format.fraction_bits) + kept + up
+    infinity = format.infinity >> format.ignored_bits
+    is_beyond = packed >= infinity
+    if is_beyond:
+        is_finite = overflow == "ieee" and mode in ("rz", "rp" if negative else "rm")
+        packed = infinity - is_finite
     return Rounding(
         format=format.name,
         mode=mode,
@@ -227,10 +217,10 @@ def _rounded(
         kept=kept,
         dropped_bits=dropped_bits,
         dropped=dropped,
-        up=_rounds_up(mode, negative, kept, dropped, dropped_bits),
+        up=up,
         subnormal=bool(magnitude) and leading is not None and leading < format.minimum_exponent,
-        overflow=exact_kept + _rounds_up(mode, negative, kept, dropped, dropped_bits) >= format.infinity,
-        bits=bits,
+        overflow=is_beyond,
+        bits=packed << format.ignored_bits | (format.sign_mask if negative else 0),
     )
 
 
