@@ -2,8 +2,8 @@
 
 from golden.approximation.call import approximate
 from golden.arguments import InvalidArgument
-from golden.explain import explain
+from golden.explanation.explain import explain
 from golden.fragments import collect, distribute, fragment_layout
-from golden.mma import mma
+from golden.multiply import mma
 
 __all__ = ["InvalidArgument", "approximate", "collect", "distribute", "explain", "fragment_layout", "mma"]

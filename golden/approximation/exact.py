@@ -12,7 +12,7 @@ from functools import cache
 from math import isqrt
 
 from golden.approximation.instructions import ApproximateInstruction
-from golden.formats import FloatFormat, float_format
+from golden.tables.formats import FloatFormat, float_format
 
 __all__ = ["correctly_rounded", "rounded", "value_of"]
 

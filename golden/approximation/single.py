@@ -9,7 +9,7 @@ from golden.approximation.interpolator import SQUARER_BITS, Table, squares, tabl
 from golden.approximation.operations import operation
 from golden.approximation.steps import Interpolation, Special
 from golden.approximation.unit import RECIPROCAL_TAU
-from golden.formats import FloatFormat, float_format
+from golden.tables.formats import FloatFormat, float_format
 
 __all__ = ["F32", "turns", "unit_step", "upper_word_step"]
 

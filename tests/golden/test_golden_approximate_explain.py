@@ -12,7 +12,7 @@ import golden
 from golden.approximation.exact import correctly_rounded, rounded, value_of
 from golden.approximation.instructions import FORMS
 from golden.approximation.steps import Approximation, Arithmetic, Interpolation, Narrowing, Special
-from golden.formats import float_format
+from golden.tables.formats import float_format
 
 SINGLE = [form for form in FORMS if not FORMS[form].packed]
 EDGES = [
