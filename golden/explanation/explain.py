@@ -1,8 +1,13 @@
 """One result, step by step."""
 
+from typing import Any, overload
+
+from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
+from golden.approximation.steps import Approximation
 from golden.explanation.operands import Array, Elements, checked_elements
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
 from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
+from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
@@ -14,6 +19,11 @@ F16, F32 = float_format("f16"), float_format("f32")
 FP8_BITS = 8
 
 
+@overload
+def explain(instruction: str, x: float | Array, divisor: float | Array | None = None, /) -> Approximation: ...
+
+
+@overload
 def explain(
     instruction: str | MmaInstruction,
     a_row: Elements,
@@ -21,8 +31,21 @@ def explain(
     c: float | Array,
     *,
     profile: str | Profile | ExactProfile = "hopper",
-) -> Explanation:
+) -> Explanation: ...
+
+
+def explain(
+    instruction: str | MmaInstruction,
+    a_row: Elements | float,
+    b_column: Elements | float | None = None,
+    c: float | Array | None = None,
+    *,
+    profile: str | Profile | ExactProfile = "hopper",
+) -> Explanation | Approximation:
     """Every step from one row of A, one column of B and one element of C to the element of D.
+
+    ``explain("ex2.approx.ftz.f32", x)`` does the same for the approximate instructions; see
+    `golden.approximation.explain.explain_approximation`.
 
     Parameters
     ----------
@@ -54,6 +77,17 @@ def explain(
     -----
     All arithmetic is in Python integers; numpy need not be there.
     """
+    if isinstance(instruction, str) and instruction in FORMS_OF_APPROXIMATION:
+        from golden.approximation.explain import explain_approximation  # noqa: PLC0415  needs numpy; multiplies do not
+
+        operands: list[Any] = [x for x in (a_row, b_column, c) if x is not None]
+        return explain_approximation(instruction, *operands)
+    if b_column is None or c is None:
+        raise InvalidArgument(
+            "instruction",
+            f"{str(instruction)!r} without b_column and c",
+            ", ".join(FORMS_OF_APPROXIMATION),
+        )
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
     a, a_notes = checked_elements("a_row", a_row, instruction.a_type, instruction.shape.k)
