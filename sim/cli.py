@@ -244,7 +244,8 @@ def verilog(
     )
     lines = len(text.splitlines())
     Console().print(
-        f"{output}: {lines:,} lines; ports and registers in {beside}; SystemRDL in {rdl}; an example in {example}",
+        f"{output}: {lines:,} lines; ports and registers in {beside}; SystemRDL in {rdl}; "
+        f"an example in {example}",
         highlight=False,
         soft_wrap=True,
     )
