@@ -44,7 +44,8 @@ class BoardConfig:
         well).
     access_cycles : int
         Clocks in which an access of the host must be answered, 64 to 65536, and at most 100 ms: the host's
-        software waits 200 ms for an answer. The core and the memories answer within tens of clocks.
+        software waits 200 ms for an answer. The core answers within tens of clocks; the memory may first serve
+        what the core's queue holds, a few thousand beats.
     gap_microseconds : int
         Silence after which a frame that has not ended is given up: at least 40 bits. A USB adapter may pause
         for milliseconds within a frame.
@@ -60,7 +61,7 @@ class BoardConfig:
     memory_base: int = PAGE_BYTES
     clock_hz: int
     baud: int
-    access_cycles: int = 4096
+    access_cycles: int = 16_384
     gap_microseconds: int = 20_000
 
     def __post_init__(self) -> None:
