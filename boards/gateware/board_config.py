@@ -44,8 +44,8 @@ class BoardConfig:
         well).
     access_cycles : int
         Clocks in which an access of the host must be answered, 64 to 65536, and at most 100 ms: the host's
-        software waits 200 ms for an answer. The core answers within tens of clocks; the memory may first serve
-        what the core's queue holds, a few thousand beats.
+        software waits 200 ms for an answer. The core answers within tens of clocks; the memory may first
+        serve what the core's queue holds, a few thousand beats.
     gap_microseconds : int
         Silence after which a frame that has not ended is given up: at least 40 bits. A USB adapter may pause
         for milliseconds within a frame.

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from boards.host.link import BoardRefusal, Link, LinkError, SerialPort
+from boards.host.link import BoardRefusal, BoardTimeout, Link, LinkError, SerialPort
 from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
 from sim import host_map
@@ -146,6 +146,9 @@ def open_board(port: str, config: CoreConfig | None, baud: int) -> BoardMachine:
     link = Link(SerialPort(port, baud))
     try:
         return BoardMachine(config, link)
+    except BoardTimeout:
+        link.close()
+        raise
     except LinkError as error:
         link.close()
         raise LinkError(f"no board at {port} with {baud} baud: {error}") from error

@@ -218,6 +218,8 @@ class Link:
         if words[1] != PROTOCOL:
             raise LinkError(f"the board's frames must be of version {PROTOCOL}, not {words[1]}")
         names = ("memory_base", "memory_bytes", "clock_hz", "dropped", "access_cycles")
+        if len(words) != 2 + len(names):
+            raise LinkError(f"the board's identity must have {2 + len(names)} words, not {len(words)}")
         identity = BoardIdentity(**dict(zip(names, words[2:], strict=True)))
         cycles, clock_hz = identity.access_cycles, identity.clock_hz
         self._limit = f"{cycles} cycles of its clock ({1e6 * cycles / clock_hz:.0f} us)"
