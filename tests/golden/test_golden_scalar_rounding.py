@@ -11,6 +11,7 @@ MODES = ("rn", "rz", "rm", "rp")
 SOURCES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "rcp": 1, "sqrt": 1}
 RAW = {"f16": np.uint16, "bf16": np.uint16, "f32": np.uint32, "f64": np.uint64}
 TUPLES = 6
+ONE = value(0x3C00, LAYOUTS["f16"])
 EXAMPLES = settings(max_examples=40, deadline=None)
 
 
@@ -105,6 +106,32 @@ def test_halves(type_, operation_, data):
         )
 
 
+@pytest.mark.parametrize("type_", list(RAW))
+@EXAMPLES
+@given(data=strategies.data())
+def test_a_sum_near_a_halfway_point_is_not_rounded_twice(type_, data):
+    layout = LAYOUTS[type_]
+    # 3 * b has one bit more than the type, an odd number: it lies halfway between two numbers.
+    first = 2 ** (layout.fraction + 1) // 3 + 2
+    odd = strategies.integers(first // 2, 2 ** (layout.fraction + 2) // 6 - 1).map(lambda half: 2 * half + 1)
+    drawn = []
+    for _ in range(TUPLES):
+        b = rounded(data.draw(odd) * ONE, layout, "rz")
+        c = (
+            data.draw(strategies.integers(1, 3 << layout.fraction))
+            + data.draw(strategies.booleans()) * layout.sign
+        )
+        drawn.append((rounded(3 * ONE, layout, "rz"), b, c))
+    for mode in MODES if type_ in ("f32", "f64") else ("rn",):
+        check(
+            f"fma.{mode}.{type_}",
+            lambda operands, mode=mode: arithmetic("fma", operands, type_, mode),
+            type_,
+            3,
+            drawn,
+        )
+
+
 @pytest.mark.parametrize(
     ("target", "source"),
     [
@@ -161,9 +188,6 @@ def test_conversions_from_integers(source, data):
             found = operation(f"cvt.{mode}.{target}.{source}").evaluate(array).tolist()
             expected = [rounded(value_ * ONE, LAYOUTS[target], mode) for value_ in drawn]
             assert found == expected, (target, mode, drawn)
-
-
-ONE = value(0x3C00, LAYOUTS["f16"])
 
 
 @pytest.mark.parametrize("source", ["f16", "bf16", "f32", "f64"])
