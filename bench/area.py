@@ -2,9 +2,9 @@
 
     python -m bench.area [--only NAME ...] [--synthesis] [--config PRESET] [--jobs N]
 
-Cores and units stand alone between registers, as `bench.ecp5` wraps them, and are placed and routed once; a
-core takes up to 45 minutes, and with ``--synthesis`` only a few minutes. Preset ``large`` is larger than
-any ECP5, and only synthesised. Prints a table and adds what it measured to
+Cores and units stand alone between registers, as `boards.flow.ecp5` wraps them, and are placed and routed
+once; a core takes up to 45 minutes, and with ``--synthesis`` only a few minutes. Preset ``large`` is larger
+than any ECP5, and only synthesised. Prints a table and adds what it measured to
 ``build/bench/area.json``.
 """
 
@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from bench.ecp5 import Ecp5Cost, ecp5_cost
+from boards.flow.ecp5 import Ecp5Cost, ecp5_cost
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Scoreboard
@@ -32,7 +32,7 @@ from hdl.fma64.unit import FusedMultiplyAdd64
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.port import MemoryPort
 from hdl.memory.store_engine import StoreEngine
-from hdl.multiply.double.multiplier import DoubleMultiplier
+from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
@@ -53,7 +53,7 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "dot-product": lambda config: DotProductUnit(config.dot_product),
     "fma64": lambda config: FusedMultiplyAdd64(),
     "tile-multiplier": TileMultiplier,
-    "double-multiplier": DoubleMultiplier,
+    "f64-multiplier": F64Multiplier,
     "load-engine": LoadEngine,
     "store-engine": StoreEngine,
     "memory-port": MemoryPort,

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.ecp5 import Ecp5Cost, ecp5_cost, xilinx_cost
+from boards.flow.ecp5 import Ecp5Cost, ecp5_cost, xilinx_cost
 from cocotb_tests.bulk import BulkUnit
 from cocotb_tests.dot_product.operands import MODES, random_batch
 from hdl.config import DotProductConfig

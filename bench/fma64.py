@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.ecp5 import ecp5_cost, xilinx_cost
+from boards.flow.ecp5 import ecp5_cost, xilinx_cost
 from hdl.fma64.unit import FusedMultiplyAdd64
 
 OUTPUT = Path("build/bench/fma64.json")

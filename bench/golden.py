@@ -20,9 +20,9 @@ from rich.table import Table
 
 import golden
 from golden.arguments import dtype_of
-from golden.formats import FORMATS, FloatFormat
-from golden.instruction_set import MmaInstruction
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import MmaInstruction
 
 OUTPUT = Path("build/bench/golden.json")
 BATCH_TILES = 100_000

@@ -19,12 +19,12 @@ from rich.console import Console
 from rich.table import Table
 
 from golden.arguments import dtype_of
-from golden.commands import Command, Fill, Load, Mma
-from golden.formats import FORMATS
-from golden.instruction_set import LAYOUTS, Layout, LoadInstruction
 from golden.machine import Counters
 from golden.memory import Memory
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
+from golden.tables.commands import Command, Fill, Load, Mma
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction
 from hdl.config import PRESETS
 from sim.execution import execute
 from sim.gemm import Gemm, multiply_matrices

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-import hdl.ports
+import hdl.verilog.top
 from cocotb_tests.runner import SIMULATORS, run
 from regression.code_coverage.sources import convert_with_sources
 
@@ -42,7 +42,7 @@ def coverage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     """Where counts are kept; then all designs are converted with the places of their sources."""
     folder: Path | None = request.config.getoption("--code-coverage")
     if folder is not None:
-        monkeypatch.setattr(hdl.ports, "convert", convert_with_sources)
+        monkeypatch.setattr(hdl.verilog.top, "convert", convert_with_sources)
     return folder
 
 

@@ -15,11 +15,11 @@ from cocotb_tests.axi_memory import BusMemory
 from cocotb_tests.host_port import HostPort
 from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
-from golden.commands import Command, Load, Store
-from golden.faults import Cause, Fault
-from golden.instruction_set import Layout, LoadInstruction, Shape, StoreInstruction, Use
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.memory import Memory
+from golden.tables.commands import Command, Load, Store
+from golden.tables.faults import Cause, Fault
+from golden.tables.instruction_set import Layout, LoadInstruction, Shape, StoreInstruction, Use
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig

@@ -4,10 +4,10 @@ import random
 from typing import Any, Final
 
 from cocotb_tests.core_bench import BASE, SQUARE, CoreBench
-from golden.commands import Load
-from golden.formats import FORMATS
-from golden.instruction_set import LAYOUTS, LoadInstruction, MmaInstruction, Shape
-from golden.layouts import fragment
+from golden.tables.commands import Load
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LAYOUTS, LoadInstruction, MmaInstruction, Shape
+from golden.tables.layouts import fragment
 
 __all__ = ["SHAPES", "TYPES", "multiply_of", "random_load", "random_load_to", "random_stride"]
 

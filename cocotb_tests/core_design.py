@@ -3,7 +3,7 @@
 from cocotb_tests.runner import Design
 from cocotb_tests.unit import TOP, with_axi_ids
 from hdl.config import PRESETS
-from hdl.verilog import TOP as CORE
+from hdl.verilog.core_verilog import TOP as CORE
 from sim.build import core_description, core_verilog
 
 __all__ = ["core_design"]

@@ -10,9 +10,9 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from cocotb_tests.streams import never
-from golden.layouts import LANES
+from golden.tables.layouts import LANES
 from hdl.config import QUADS, CoreConfig
-from hdl.registers.ports import QUAD_BITS, READ_LATENCY
+from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY
 
 __all__ = ["RegisterPorts"]
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from golden.formats import FORMATS
-from golden.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
-from golden.layouts import FragmentLayout, fragment
-from hdl.dot_product.interface import Multiplicand, Result
-from hdl.memory.geometry import BlockOrder, Pattern
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.layouts import FragmentLayout, fragment
+from hdl.dot_product.operands import Multiplicand, Result
+from hdl.memory.fragment_geometry import BlockOrder, Pattern
 from hdl.multiply.tile.request import TileShape
 
 __all__ = ["check_geometry", "check_order", "check_tile"]
@@ -36,7 +36,7 @@ def pattern_of(form: FragmentLayout, bits: int, transposed: bool) -> Pattern:
     if form.is_accumulator and bits == 32:
         return Pattern.SPLIT_TRANSPOSED if transposed else Pattern.SPLIT
     if bits == 64:
-        return Pattern.DOUBLE_TRANSPOSED if transposed else Pattern.SPLIT
+        return Pattern.F64_TRANSPOSED if transposed else Pattern.SPLIT
     return Pattern[f"TRANSPOSED_{bits}"] if transposed else Pattern.PACKED
 
 

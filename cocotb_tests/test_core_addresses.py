@@ -8,11 +8,11 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import SQUARE, CoreBench
 from cocotb_tests.core_design import core_design
 from cocotb_tests.runner import parameters
-from golden.commands import Command, Load, Store
-from golden.faults import Cause
-from golden.instruction_set import LoadInstruction, StoreInstruction
-from hdl.axi import HOST_ADDRESS_BITS
+from golden.tables.commands import Command, Load, Store
+from golden.tables.faults import Cause
+from golden.tables.instruction_set import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
+from hdl.memory.axi import HOST_ADDRESS_BITS
 
 ALIGNMENT = 32
 FRAGMENT_BYTES = 512

@@ -10,11 +10,11 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import BASE, SIZE, SQUARE, CoreBench, start_bench
 from cocotb_tests.core_commands import multiply_of, random_load, random_load_to, random_stride
 from cocotb_tests.core_design import core_design
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.faults import Cause
-from golden.instruction_set import LAYOUTS, LoadInstruction, StoreInstruction
-from golden.layouts import LANES
 from golden.lines import gather_lines
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.faults import Cause
+from golden.tables.instruction_set import LAYOUTS, LoadInstruction, StoreInstruction
+from golden.tables.layouts import LANES
 
 
 @cocotb.test

@@ -10,10 +10,10 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import SCRATCH, start_bench
 from cocotb_tests.core_commands import SHAPES, TYPES, multiply_of, random_load
 from cocotb_tests.core_design import core_design
-from golden.commands import Command, Fill, Mma, Store
-from golden.faults import Cause
-from golden.instruction_set import StoreInstruction
-from golden.layouts import LANES
+from golden.tables.commands import Command, Fill, Mma, Store
+from golden.tables.faults import Cause
+from golden.tables.instruction_set import StoreInstruction
+from golden.tables.layouts import LANES
 from hdl.command import encode
 
 

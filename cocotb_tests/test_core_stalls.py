@@ -10,8 +10,8 @@ from cocotb_tests.core_bench import SCRATCH, SQUARE, CoreBench, start_bench
 from cocotb_tests.core_commands import multiply_of, random_load, random_load_to
 from cocotb_tests.core_design import core_design
 from cocotb_tests.streams import reset
-from golden.commands import Command, Fill, Mma, Store
-from golden.instruction_set import StoreInstruction
+from golden.tables.commands import Command, Fill, Mma, Store
+from golden.tables.instruction_set import StoreInstruction
 
 
 @cocotb.test

@@ -15,9 +15,9 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import BASE, SQUARE, CoreBench, start_bench
 from cocotb_tests.core_commands import random_stride
 from cocotb_tests.core_design import core_design
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.faults import Cause
-from golden.instruction_set import (
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.faults import Cause
+from golden.tables.instruction_set import (
     LAYOUTS,
     Family,
     LoadInstruction,

@@ -7,9 +7,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from cocotb_tests.runner import Design
-from hdl.axi import Axi4LiteSignature, Axi4Signature
 from hdl.config import CoreConfig
-from hdl.ports import Top
+from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
+from hdl.verilog.top import Top
 
 __all__ = ["unit_design", "with_axi_ids"]
 
@@ -72,7 +72,7 @@ def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: st
         Verilog with the module.
     module : str
     ports : list of dict
-        Name, width and direction, as in `hdl.verilog.describe`.
+        Name, width and direction, as in `hdl.verilog.core_verilog.describe`.
     prefix : str
         Of the AXI4 port.
 

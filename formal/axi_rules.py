@@ -6,8 +6,8 @@ from amaranth.hdl import Signal, Value
 
 from formal.claims import Claim, implies
 from formal.streams import offer_stays, transferred
-from hdl.axi import beat_bytes
 from hdl.config import PAGE_BYTES, CoreConfig
+from hdl.memory.axi import beat_bytes
 
 __all__ = ["assume_burst", "burst_in_page", "lite_slave", "read_master", "write_master"]
 

@@ -21,7 +21,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
 from formal.trace import ASSUMED, CLAIMED
-from hdl.pipeline import delay
+from hdl.stream.pipeline import delay
 
 __all__ = ["Claim", "Opened", "implies"]
 

@@ -10,19 +10,19 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Bounded, Counterexample, prove
 from formal.streams import offer_stays, transferred
-from golden.faults import Cause
-from golden.instruction_set import SPACES
+from golden.tables.faults import Cause
+from golden.tables.instruction_set import SPACES
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory import access
 from hdl.memory.access import AccessRequest
-from hdl.memory.geometry import fragment_geometry, legal_fragments
+from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 FORMATS = PRESETS["small"].dot_product
-GLOBAL = CoreConfig(dot_product=FORMATS, double_units=1, address_bits=64)
+GLOBAL = CoreConfig(dot_product=FORMATS, f64_units=1, address_bits=64)
 SHARED = CoreConfig(
-    dot_product=FORMATS, double_units=1, address_bits=32, shared_bytes=0x4000, shared_base=0xF_0000
+    dot_product=FORMATS, f64_units=1, address_bits=32, shared_bytes=0x4000, shared_base=0xF_0000
 )
 SOME_SHAPES = [(2, 3, 4, 5, 2), (4, 4, 5, 4, 5)]
 """Of `shapes`: an s4 fragment and an f16 one; with on-chip memory only the base that is added differs."""

@@ -12,11 +12,11 @@ from formal.claims import Claim, Opened, implies
 from formal.faults import faulty
 from formal.runner import Bounded, Counterexample, Induction, prove
 from formal.streams import offer_stays
-from hdl.axi import beat_bytes, burst_layout
 from hdl.config import PRESETS, CoreConfig
-from hdl.control.host import interface
+from hdl.control.host import host_interface as interface
 from hdl.memory import axi_reads, axi_writes
-from hdl.memory.interface import WriteBeat
+from hdl.memory.axi import beat_bytes, burst_layout
+from hdl.memory.beats import WriteBeat
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 

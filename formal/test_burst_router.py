@@ -9,7 +9,7 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Induction, prove
 from formal.streams import keeps_order, offer_stays, transferred
-from golden.instruction_set import SPACES
+from golden.tables.instruction_set import SPACES
 from hdl.config import CoreConfig
 from hdl.memory import burst_router
 

@@ -12,7 +12,7 @@ from formal.runner import Counterexample, Induction, prove
 from formal.streams import offer_stays, transferred
 from hdl.config import CoreConfig
 from hdl.memory import burst_generator
-from hdl.memory.interface import STRIDE_BITS
+from hdl.memory.beats import STRIDE_BITS
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 

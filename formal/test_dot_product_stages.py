@@ -10,10 +10,10 @@ from amaranth.hdl import Cat, Const, Mux, Signal, Value, signed
 from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
-from golden.formats import float_format
+from golden.tables.formats import float_format
 from hdl.config import PRESETS
 from hdl.dot_product import align, normalize, reduce, round
-from hdl.dot_product.interface import Multiplicand, Operation, Result
+from hdl.dot_product.operands import Multiplicand, Operation, Result
 from hdl.dot_product.widths import LANES, Widths
 
 pytestmark = pytest.mark.formal

@@ -10,7 +10,7 @@ from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
 from hdl.fma64 import align, normalize, round
 from hdl.fma64.decode import Signs
-from hdl.fma64.interface import MINUS, NEAREST, PLUS
+from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, SPLIT, WINDOW, WINDOW_STEP
 
 pytestmark = pytest.mark.formal

@@ -25,7 +25,7 @@ from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
 from hdl.config import PRESETS
 from hdl.dot_product import align, arithmetic, integers, multiply, popcount
-from hdl.dot_product.interface import Multiplicand, Operation
+from hdl.dot_product.operands import Multiplicand, Operation
 from hdl.dot_product.widths import LANES
 from hdl.dot_product.words import PLACE
 

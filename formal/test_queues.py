@@ -9,8 +9,8 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Induction, prove
 from formal.streams import keeps_order, offer_stays, transferred
-from hdl import elastic, stream_buffer
 from hdl.dot_product import result_buffer
+from hdl.stream import elastic, stream_buffer
 
 pytestmark = pytest.mark.formal
 

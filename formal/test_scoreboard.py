@@ -15,8 +15,8 @@ from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Unit, span_layout
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
-CONFIG = CoreConfig(double_units=1, address_bits=16)
-READS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.DOUBLE: 3, Unit.MOVE: 1}
+CONFIG = CoreConfig(f64_units=1, address_bits=16)
+READS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 """Operands a unit reads."""
 
 

@@ -18,7 +18,7 @@ from hdl.config import PRESETS
 from hdl.control import sequencer
 from hdl.control.decoder import Decoded, Decoder
 from hdl.control.scoreboard import Scoreboard, Unit
-from hdl.memory.interface import CAUSE_BITS
+from hdl.memory.beats import CAUSE_BITS
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
@@ -69,7 +69,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
         Unit.LOAD: unit.load,
         Unit.STORE: unit.store,
         Unit.TILE: unit.tile,
-        Unit.DOUBLE: unit.double,
+        Unit.F64: unit.f64,
         Unit.MOVE: unit.move,
     }
     decoded = data.View(data.Layout.cast(Decoded), Value.cast(inside.signal("decoded")))

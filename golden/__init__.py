@@ -1,8 +1,8 @@
 """openwmma's executable specification: every result of a tensor core, to the bit, in numpy."""
 
 from golden.arguments import InvalidArgument
-from golden.explain import explain
+from golden.explanation.explain import explain
 from golden.fragments import collect, distribute, fragment_layout
-from golden.mma import mma
+from golden.multiply import mma
 
 __all__ = ["InvalidArgument", "collect", "distribute", "explain", "fragment_layout", "mma"]

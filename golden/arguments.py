@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.formats import FORMATS, FloatFormat, Format
+from golden.tables.formats import FORMATS, FloatFormat, Format
 
 __all__ = ["InvalidArgument", "checked_array", "dtype_of"]
 
@@ -49,7 +49,7 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
         Name for messages.
     array : array_like
     type : str
-        Key of `golden.formats.FORMATS`.
+        Key of `golden.tables.formats.FORMATS`.
     extent : tuple of int
         The trailing axes.
 

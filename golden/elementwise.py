@@ -5,9 +5,9 @@ from numpy.typing import NDArray
 
 from golden.arguments import InvalidArgument
 from golden.arithmetic.element import ELEMENT_BITS, OPERAND_COUNTS, compute
-from golden.commands import Elementwise, Uniform
-from golden.layouts import LANES
 from golden.machine import Machine
+from golden.tables.commands import Elementwise, Uniform
+from golden.tables.layouts import LANES
 
 __all__ = ["execute_elementwise"]
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import InvalidArgument, checked_array, dtype_of
-from golden.formats import FORMATS, FloatFormat, Format
-from golden.instruction_set import FAMILIES, SHAPES, Shape, Use
-from golden.layouts import LANES, FragmentLayout, fragment
+from golden.tables.formats import FORMATS, FloatFormat, Format
+from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
+from golden.tables.layouts import LANES, FragmentLayout, fragment
 
 __all__ = ["collect", "distribute", "fragment_layout"]
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
-from golden.formats import FORMATS, FloatFormat, IntegerFormat
-from golden.instruction_set import LoadInstruction, StoreInstruction
+from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
+from golden.tables.instruction_set import LoadInstruction, StoreInstruction
 
 __all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines"]
 

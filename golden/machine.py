@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command
+from golden.tables.commands import Command
 
 __all__ = ["Counters", "Machine", "Storage"]
 
@@ -90,7 +90,7 @@ class Machine(Protocol):
 
         Raises
         ------
-        golden.faults.Fault
+        golden.tables.faults.Fault
             The command was refused or failed; the machine can go on with the next one.
         """
 

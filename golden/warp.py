@@ -7,17 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arguments import InvalidArgument
-from golden.commands import Command, Elementwise, Fill, Load, Mma, Move, Store
 from golden.elementwise import execute_elementwise
-from golden.faults import Cause, Fault
 from golden.fragments import collect, distribute
-from golden.instruction_set import FAMILIES, Family, MmaInstruction, Space
-from golden.layouts import LANES, FragmentLayout, fragment
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
 from golden.memory import Memory
-from golden.mma import mma
-from golden.profiles import HOPPER, Profile
+from golden.multiply import mma
+from golden.tables.commands import Command, Elementwise, Fill, Load, Mma, Move, Store
+from golden.tables.faults import Cause, Fault
+from golden.tables.instruction_set import FAMILIES, Family, MmaInstruction, Space
+from golden.tables.layouts import LANES, FragmentLayout, fragment
+from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["MULTIPLICAND_FORMATS", "GoldenMachine"]
 

@@ -3,9 +3,9 @@
 from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, enum
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.formats import FORMATS
-from golden.instruction_set import (
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
     BIT_OPERATIONS,
     ROUNDINGS,
     SHAPES,
@@ -113,12 +113,12 @@ _TYPE_CODES = {name: code for code, name in enumerate(FORMATS)}
 
 
 def shape_code(shape: Shape) -> int:
-    """The code of a tile shape: its place in `golden.instruction_set.SHAPES`."""
+    """The code of a tile shape: its place in `golden.tables.instruction_set.SHAPES`."""
     return _SHAPE_CODES[shape]
 
 
 def type_code(name: str) -> int:
-    """The code of an element type: its place in `golden.formats.FORMATS`."""
+    """The code of an element type: its place in `golden.tables.formats.FORMATS`."""
     return _TYPE_CODES[name]
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from golden.instruction_set import FAMILIES, Family
-from golden.profiles import HOPPER, Profile
+from golden.tables.instruction_set import FAMILIES, Family
+from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["PAGE_BYTES", "PRESETS", "QUADS", "CoreConfig", "DotProductConfig"]
 
@@ -75,7 +75,7 @@ class CoreConfig:
         What each dot-product unit computes.
     dot_product_units : int
         Results per cycle: a power of two from 1 to 64.
-    double_units : int
+    f64_units : int
         Fused multiply-add units for f64: 0, 1, 2 or 4.
     registers : int
         32-bit registers per lane: a power of two from 32 to 256.
@@ -103,7 +103,7 @@ class CoreConfig:
 
     dot_product: DotProductConfig = field(default_factory=DotProductConfig)
     dot_product_units: int = 1
-    double_units: int = 0
+    f64_units: int = 0
     registers: int = 64
     queue_depth: int = 16
     address_bits: int = 32
@@ -114,10 +114,8 @@ class CoreConfig:
 
     def __post_init__(self) -> None:
         _require_power_of_two("Dot-product units", self.dot_product_units, 1, 64)
-        if self.double_units not in (0, 1, 2, 4):
-            raise ValueError(
-                f"Double units must be 0, 1, 2 or 4 (they divide four lanes), not {self.double_units}"
-            )
+        if self.f64_units not in (0, 1, 2, 4):
+            raise ValueError(f"f64 units must be 0, 1, 2 or 4 (they divide four lanes), not {self.f64_units}")
         _require_power_of_two("Registers", self.registers, 32, 256)
         _require_power_of_two("Queue depth", self.queue_depth, 4, 256)
         if not 16 <= self.address_bits <= 64:
@@ -159,7 +157,7 @@ class CoreConfig:
     @property
     def formats(self) -> frozenset[str]:
         """Multiplicand formats of the whole core: those of the dot-product units, and ``f64``."""
-        return self.dot_product.formats | ({"f64"} if self.double_units else frozenset())
+        return self.dot_product.formats | ({"f64"} if self.f64_units else frozenset())
 
 
 def _require_power_of_two(name: str, value: int, least: int, most: int) -> None:
@@ -171,12 +169,12 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
     {
         "tiny": CoreConfig(registers=32, queue_depth=4, outstanding_reads=2),
         "small": CoreConfig(
-            dot_product=DotProductConfig(formats=_ALL), double_units=1, shared_bytes=4 * PAGE_BYTES
+            dot_product=DotProductConfig(formats=_ALL), f64_units=1, shared_bytes=4 * PAGE_BYTES
         ),
         "standard": CoreConfig(
             dot_product=DotProductConfig(formats=_ALL),
             dot_product_units=4,
-            double_units=1,
+            f64_units=1,
             registers=128,
             queue_depth=32,
             outstanding_reads=32,
@@ -185,7 +183,7 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
         "large": CoreConfig(
             dot_product=DotProductConfig(formats=_ALL),
             dot_product_units=64,
-            double_units=4,
+            f64_units=4,
             registers=256,
             queue_depth=64,
             outstanding_reads=64,

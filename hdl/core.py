@@ -6,22 +6,22 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.axi import Axi4LiteSignature, Axi4Signature
 from hdl.config import CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Unit
 from hdl.control.sequencer import Sequencer
 from hdl.dot_product.unit import DOT_PRODUCT_SIGNATURE, DotProductUnit
 from hdl.fma64.unit import FMA64_SIGNATURE, FusedMultiplyAdd64
+from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.port import MemoryPort
 from hdl.memory.store_engine import StoreEngine
-from hdl.multiply.double.multiplier import DoubleMultiplier
+from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
-from hdl.registers.ports import share_read_port, share_write_port
-from hdl.shared_module import SharedModule
+from hdl.registers.register_ports import share_read_port, share_write_port
+from hdl.verilog.shared_module import SharedModule
 
 __all__ = ["DOT_PRODUCT_MODULE", "FMA64_MODULE", "Core"]
 
@@ -79,18 +79,18 @@ class Core(wiring.Component):
             connect(m, getattr(tile, f"operands_{index}"), unit.operands)
             connect(m, unit.result, getattr(tile, f"result_{index}"))
         multipliers: list[Any] = [tile]
-        if config.double_units:
-            m.submodules.double = double = DoubleMultiplier(config)
-            connect(m, sequencer.double, double.request)
-            multipliers.append(double)
-            for index in range(config.double_units):
+        if config.f64_units:
+            m.submodules.f64 = f64 = F64Multiplier(config)
+            connect(m, sequencer.f64, f64.request)
+            multipliers.append(f64)
+            for index in range(config.f64_units):
                 fma = SharedModule(FMA64_MODULE, FMA64_SIGNATURE, FusedMultiplyAdd64)
                 m.submodules[f"fma_{index}"] = fma
-                connect(m, getattr(double, f"operands_{index}"), fma.operands)
-                connect(m, fma.result, getattr(double, f"result_{index}"))
+                connect(m, getattr(f64, f"operands_{index}"), fma.operands)
+                connect(m, fma.result, getattr(f64, f"result_{index}"))
             m.d.comb += [
-                sequencer.fetched[Unit.DOUBLE.value].eq(double.fetched),
-                sequencer.done[Unit.DOUBLE.value].eq(double.done),
+                sequencer.fetched[Unit.F64.value].eq(f64.fetched),
+                sequencer.done[Unit.F64.value].eq(f64.done),
             ]
 
         connect(m, flipped(self.host), host.axi)

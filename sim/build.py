@@ -11,7 +11,7 @@ from typing import Any
 import golden
 import hdl
 from hdl.config import CoreConfig
-from hdl.verilog import generate
+from hdl.verilog.core_verilog import generate
 from sim.files import write_files
 from sim.verilate import build_verilog, cache_folder
 
@@ -51,7 +51,7 @@ def core_verilog(config: CoreConfig) -> str:
 
 
 def core_description(config: CoreConfig) -> dict[str, Any]:
-    """What `hdl.verilog.generate` says of a core; kept as its Verilog is."""
+    """What `hdl.verilog.core_verilog.generate` says of a core; kept as its Verilog is."""
     description: dict[str, Any] = json.loads(_generated(config)[1])
     return description
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.host import IDENTITY, VERSION
-from hdl.dot_product.interface import Multiplicand
+from hdl.dot_product.operands import Multiplicand
 from sim import host_map
 
 __all__ = ["Capabilities", "CapabilityError"]
@@ -35,7 +35,7 @@ class Capabilities:
         Multiplicand formats, f64 among them.
     registers : int
         Per lane.
-    dot_product_units, double_units, word_quads, queue_depth, address_bits, data_bits, outstanding_reads : int
+    dot_product_units, f64_units, word_quads, queue_depth, address_bits, data_bits, outstanding_reads : int
         As in `hdl.config.CoreConfig`.
     shared_bytes : int
         Size of the on-chip memory, 0 for none.
@@ -48,7 +48,7 @@ class Capabilities:
     formats: frozenset[str]
     registers: int
     dot_product_units: int
-    double_units: int
+    f64_units: int
     word_quads: int
     queue_depth: int
     address_bits: int
@@ -66,7 +66,7 @@ class Capabilities:
             formats=config.formats,
             registers=config.registers,
             dot_product_units=config.dot_product_units,
-            double_units=config.double_units,
+            f64_units=config.f64_units,
             word_quads=config.word_quads,
             queue_depth=config.queue_depth,
             address_bits=config.address_bits,
@@ -105,7 +105,7 @@ class Capabilities:
             formats=_format_names(formats),
             registers=sizes & 0xFFFF,
             dot_product_units=sizes >> 16 & 0xFF,
-            double_units=units & 0xFF,
+            f64_units=units & 0xFF,
             word_quads=units >> 8 & 0xFF,
             queue_depth=(sizes >> 24) + 1,
             address_bits=memory & 0xFF,
@@ -127,7 +127,7 @@ class Capabilities:
             return CoreConfig(
                 dot_product=DotProductConfig(formats=self.formats - {"f64"}),
                 dot_product_units=self.dot_product_units,
-                double_units=self.double_units,
+                f64_units=self.f64_units,
                 registers=self.registers,
                 queue_depth=self.queue_depth,
                 address_bits=self.address_bits,

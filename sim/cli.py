@@ -23,22 +23,22 @@ from rich.progress import (
 from rich.table import Table
 from typer.exceptions import TyperException
 
+from boards.boards import BOARDS
+from boards.flow.flow import STEPS, build_board
+from boards.host.link import BoardRefusal, LinkError, PortError
 from golden.arguments import InvalidArgument, dtype_of
-from golden.formats import FORMATS
-from golden.instruction_set import IllegalInstruction
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
 from golden.ptx.program import parse_module
 from golden.ptx.source import PtxError
-from hdl.board.boards import BOARDS
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import IllegalInstruction
 from hdl.config import PRESETS, CoreConfig
-from hdl.verilog import generate
-from hdl.verilog_example import generate_example
+from hdl.verilog.core_verilog import generate
+from hdl.verilog.example import generate_example
 from sim.arguments import UsageError, load_array, parse_argument, parse_output
-from sim.board.link import BoardRefusal, LinkError, PortError
 from sim.capabilities import CapabilityError
 from sim.execution import Execution, ProgramFault
 from sim.files import write_files
-from sim.fpga.flow import STEPS, build_board
 from sim.machines import Backend
 from sim.mismatch import Mismatch
 from sim.program import run_program

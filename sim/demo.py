@@ -12,8 +12,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import golden
-from golden.faults import Fault
 from golden.ptx.program import Entry, parse_module
+from golden.tables.faults import Fault
 from hdl.config import PRESETS
 from sim.buffers import Buffers
 from sim.build import core_verilog

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from golden.commands import Command, Elementwise
 from golden.elementwise import execute_elementwise
-from golden.faults import Fault
 from golden.machine import Counters, Machine
+from golden.tables.commands import Command, Elementwise
+from golden.tables.faults import Fault
 from sim.hosted import HostedMachine
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch

@@ -9,9 +9,10 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array
-from golden.commands import Command, Fill, Load, Mma, Store
-from golden.formats import FORMATS
-from golden.instruction_set import (
+from golden.machine import Machine
+from golden.tables.commands import Command, Fill, Load, Mma, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
     Layout,
     LoadInstruction,
     MmaInstruction,
@@ -19,8 +20,7 @@ from golden.instruction_set import (
     StoreInstruction,
     Use,
 )
-from golden.layouts import fragment
-from golden.machine import Machine
+from golden.tables.layouts import fragment
 from sim.buffers import Buffers
 from sim.execution import Execution, execute
 from sim.values import pack, unpack

@@ -9,10 +9,10 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command
-from golden.faults import Cause, Fault
-from golden.layouts import LANES
 from golden.machine import Counters, Storage
+from golden.tables.commands import Command
+from golden.tables.faults import Cause, Fault
+from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import CoreConfig
 from sim import host_map
@@ -115,7 +115,7 @@ class HostedMachine(ABC):
 
         Raises
         ------
-        golden.faults.Fault
+        golden.tables.faults.Fault
             The core refused it or it failed; the fault has been cleared.
         ValueError
             An operand has no place in its field of the command.
@@ -135,7 +135,7 @@ class HostedMachine(ABC):
 
         Raises
         ------
-        golden.faults.Fault
+        golden.tables.faults.Fault
             The first that failed, of these or of those queued before; those behind it have been dropped,
             and the fault cleared.
         ValueError
@@ -148,7 +148,7 @@ class HostedMachine(ABC):
 
         Raises
         ------
-        golden.faults.Fault
+        golden.tables.faults.Fault
             As `queue` does.
         """
         if not self._await_end((self._first_queued + len(self._queued)) % _INDICES):

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command, Elementwise, Store
 from golden.elementwise import execute_elementwise
-from golden.faults import Fault
 from golden.machine import Counters, Machine, Storage
+from golden.tables.commands import Command, Elementwise, Store
+from golden.tables.faults import Fault
 from sim.mismatch import Mismatch, register_difference
 from sim.storage_pair import StoragePair
 
@@ -87,7 +87,7 @@ class LockstepMachine:
         ------
         sim.mismatch.Mismatch
             They differ in a register, in memory, or in the fault they raised.
-        golden.faults.Fault
+        golden.tables.faults.Fault
             Both refused it, for the same cause.
         golden.arguments.InvalidArgument
             Work of the host that cannot be done.

@@ -3,12 +3,12 @@
 from enum import StrEnum
 from pathlib import Path
 
+from boards.host.board_machine import BoardMachine
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
 from sim.arguments import UsageError
-from sim.board.machine import BoardMachine
 from sim.buffers import BASE
 from sim.lockstep import LockstepMachine
 from sim.machine import RtlMachine

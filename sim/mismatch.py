@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command, Load, Mma, Store
-from golden.formats import FORMATS
-from golden.instruction_set import Use
-from golden.layouts import FragmentLayout, fragment
+from golden.tables.commands import Command, Load, Mma, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import Use
+from golden.tables.layouts import FragmentLayout, fragment
 from sim.values import describe, describe_command
 
 __all__ = ["Mismatch", "memory_difference", "register_difference"]

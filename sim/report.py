@@ -54,7 +54,7 @@ def presets_table() -> Table:
     sizes: dict[str, Callable[[CoreConfig], object]] = {
         "formats": lambda config: " ".join(sorted(config.formats)),
         "dot-product units": lambda config: config.dot_product_units,
-        "f64 units": lambda config: config.double_units,
+        "f64 units": lambda config: config.f64_units,
         "registers": lambda config: config.registers,
         "command queue": lambda config: config.queue_depth,
         "address bits": lambda config: config.address_bits,

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command, Store
 from golden.lines import gather_lines
 from golden.machine import Storage
 from golden.memory import Memory
+from golden.tables.commands import Command, Store
 from sim.mismatch import memory_difference
 
 __all__ = ["StoragePair"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from boards.host.board_machine import open_board
 from golden.machine import Machine
 from hdl.config import PRESETS, CoreConfig
 from sim.arguments import UsageError
-from sim.board.machine import open_board
 from sim.machines import Backend, open_machine, open_on_board
 
 __all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineSource", "Target"]
@@ -17,7 +17,7 @@ __all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineSource", "Target"]
 DEFAULT_PRESET: Final = "small"
 
 DEFAULT_BAUD: Final = 1_000_000
-"""That of every board in `hdl.board.boards`."""
+"""That of every board in `boards.boards`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class Target:
 
         Raises
         ------
-        sim.board.link.LinkError
+        boards.host.link.LinkError
             When the port cannot be opened, or nothing answers.
         sim.capabilities.CapabilityError
             When the board's core is not of the preset that was named.

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import InvalidArgument, checked_array, dtype_of
-from golden.commands import Command, Load, Mma, Store
-from golden.formats import FORMATS
 from golden.fragments import collect, distribute
-from golden.instruction_set import (
+from golden.machine import Machine, Storage
+from golden.tables.commands import Command, Load, Mma, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
     LAYOUTS,
     USES,
     Layout,
@@ -20,8 +21,7 @@ from golden.instruction_set import (
     StoreInstruction,
     Use,
 )
-from golden.layouts import fragment
-from golden.machine import Machine, Storage
+from golden.tables.layouts import fragment
 from sim.buffers import Buffers
 from sim.execution import Execution, execute
 from sim.values import pack, unpack

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.formats import FORMATS, FloatFormat
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.formats import FORMATS, FloatFormat
 
 __all__ = ["describe", "describe_command", "pack", "unpack"]
 
@@ -54,7 +54,7 @@ def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:
     values : ndarray
         As for `golden.mma`: raw bit patterns of floating point, values of integers.
     type : str
-        Key of `golden.formats.FORMATS`.
+        Key of `golden.tables.formats.FORMATS`.
 
     Returns
     -------

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocotb_tests.dot_product.operands import Batch, Mode
-from golden.formats import FORMATS, FloatFormat
+from golden.tables.formats import FORMATS, FloatFormat
 
 __all__ = ["captured_tiles", "chained"]
 

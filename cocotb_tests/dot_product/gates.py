@@ -9,11 +9,11 @@ from typing import Final
 
 from amaranth.lib import wiring
 
+from boards.flow import delay_lines
+from boards.flow.delay_lines import fold_delay_lines
+from boards.flow.tools import run_tool
 from cocotb_tests.unit import TOP, unit_design
 from sim.files import write_files
-from sim.fpga import delay_lines
-from sim.fpga.delay_lines import fold_delay_lines
-from sim.fpga.tools import run_tool
 
 __all__ = ["gate_level"]
 

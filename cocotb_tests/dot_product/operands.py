@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.integer import bit_dot_product, integer_dot_product
-from golden.formats import FORMATS, FloatFormat
-from golden.profiles import HOPPER, Profile
-from hdl.dot_product.interface import Multiplicand, Result
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.profiles import HOPPER, Profile
+from hdl.dot_product.operands import Multiplicand, Result
 
 __all__ = ["KINDS", "MODES", "Batch", "Mode", "random_batch"]
 
@@ -53,7 +53,7 @@ class Mode:
         return {8: 16, 4: 32, 1: 128}[format.bits]
 
     def code(self) -> int:
-        """The bits of `hdl.dot_product.interface.Operation`."""
+        """The bits of `hdl.dot_product.operands.Operation`."""
         result = Result.F32
         if self.d_type == "f16":
             result = Result.F16 if self.c_type == "f16" else Result.F16_FROM_F32
@@ -113,7 +113,7 @@ class Batch:
     c: NDArray[Any]
 
     def pack(self) -> NDArray[np.uint32]:
-        """The bits of `hdl.dot_product.interface.DotProductOperands`, shape (count, 18)."""
+        """The bits of `hdl.dot_product.operands.DotProductOperands`, shape (count, 18)."""
         words = np.zeros((len(self.a), WORDS), dtype=np.uint32)
         words[:, 0:8] = _pack_elements(self.a, FORMATS[self.mode.a_type].bits)
         words[:, 8:16] = _pack_elements(self.b, FORMATS[self.mode.b_type].bits)

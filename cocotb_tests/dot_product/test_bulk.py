@@ -7,8 +7,8 @@ from cocotb_tests.bulk import BulkUnit
 from cocotb_tests.dot_product.captures import captured_tiles, chained
 from cocotb_tests.dot_product.corners import floating_corners
 from cocotb_tests.dot_product.operands import MODES, Batch, Mode, random_batch
-from golden.formats import FORMATS, FloatFormat
-from golden.profiles import HOPPER, PROFILES, Profile
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.profiles import HOPPER, PROFILES, Profile
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
 

@@ -11,8 +11,8 @@ from cocotb_tests.dot_product.corners import boundary_values
 from cocotb_tests.dot_product.operands import MODES, Mode
 from cocotb_tests.dot_product.stage import check_stage, join, split
 from cocotb_tests.unit import unit_design
-from golden.formats import FORMATS, FloatFormat
-from golden.profiles import HOPPER
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.profiles import HOPPER
 from hdl.config import DotProductConfig
 from hdl.dot_product.decode import Decode
 from hdl.dot_product.decode_c import DecodeC

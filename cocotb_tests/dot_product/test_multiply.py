@@ -9,7 +9,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.operands import MODES
 from cocotb_tests.dot_product.stage import check_stage, join
 from cocotb_tests.unit import unit_design
-from golden.profiles import HOPPER
+from golden.tables.profiles import HOPPER
 from hdl.config import DotProductConfig
 from hdl.dot_product.multiply import Multiply
 from hdl.dot_product.widths import LANES, Widths

@@ -10,7 +10,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.operands import MODES, Mode
 from cocotb_tests.dot_product.stage import check_stage
 from cocotb_tests.unit import unit_design
-from golden.formats import FORMATS, FloatFormat
+from golden.tables.formats import FORMATS, FloatFormat
 from hdl.config import DotProductConfig
 from hdl.dot_product.round import Round
 from hdl.dot_product.widths import FLOATING, Widths

@@ -8,7 +8,7 @@ import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import UnusedElaboratable
 
-from golden.profiles import HOPPER, PROFILES
+from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import DotProductConfig
 from hdl.dot_product.result_buffer import ResultBuffer
 from hdl.dot_product.unit import DotProductUnit

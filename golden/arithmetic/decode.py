@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.formats import FloatFormat
+from golden.tables.formats import FloatFormat
 
 __all__ = ["ZERO_EXPONENT", "Decoded", "decode"]
 

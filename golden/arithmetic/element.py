@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.fma64 import fma64
-from golden.formats import FloatFormat, float_format
+from golden.tables.formats import FloatFormat, float_format
 
 __all__ = ["ELEMENT_BITS", "OPERAND_COUNTS", "ElementOperation", "ElementType", "compute"]
 

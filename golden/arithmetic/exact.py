@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from golden.arithmetic.decode import Decoded, decode
 from golden.arithmetic.fdpa import saturate_to_finite
 from golden.arithmetic.round_pack import round_pack
-from golden.formats import FloatFormat
+from golden.tables.formats import FloatFormat
 
 __all__ = ["exact_dot_product"]
 

@@ -9,8 +9,8 @@ from golden.arithmetic.accumulate import accumulate
 from golden.arithmetic.align import align, power_of_two
 from golden.arithmetic.decode import decode
 from golden.arithmetic.round_pack import round_pack
-from golden.formats import FloatFormat, float_format
-from golden.profiles import Profile
+from golden.tables.formats import FloatFormat, float_format
+from golden.tables.profiles import Profile
 
 __all__ = ["convert", "dot_product", "fdpa", "saturate_to_finite"]
 

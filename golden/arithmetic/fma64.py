@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.decode import Decoded, decode
 from golden.arithmetic.round_pack import bit_length, round_pack
-from golden.formats import float_format
+from golden.tables.formats import float_format
 
 __all__ = ["fma64", "matrix_multiply64"]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.formats import integer_format
+from golden.tables.formats import integer_format
 
 __all__ = ["bit_dot_product", "integer_dot_product"]
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.formats import FloatFormat
+from golden.tables.formats import FloatFormat
 
 __all__ = ["Overflow", "bit_length", "round_pack"]
 

@@ -10,10 +10,10 @@ that never hold a wanted value in the same statement may share registers.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from golden.instruction_set import Use
 from golden.ptx.liveness import accesses, live_statements, successors
 from golden.ptx.matrix import MatrixStatement
 from golden.ptx.syntax import EntryDefinition, Register
+from golden.tables.instruction_set import Use
 
 __all__ = ["Allocation", "allocate"]
 

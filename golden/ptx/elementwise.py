@@ -9,13 +9,13 @@ from typing import Final
 import numpy as np
 
 from golden.arithmetic.element import OPERAND_COUNTS, ElementOperation, ElementType, compute
-from golden.commands import Elementwise, Uniform
 from golden.ptx.allocation import words
 from golden.ptx.arithmetic import FLOAT_OPERATIONS
 from golden.ptx.evaluation import Action, Evaluation
 from golden.ptx.operands import Context, Reader
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Immediate, Register, Statement
+from golden.tables.commands import Elementwise, Uniform
 
 __all__ = ["float_action", "fragment_action", "is_float_arithmetic"]
 
@@ -96,7 +96,7 @@ def fragment_action(
     statement : Statement
         At least one of its sources is a fragment register.
     operation, element : str
-        As for `golden.commands.Elementwise`.
+        As for `golden.tables.commands.Elementwise`.
     type_ : ScalarType
         Of all operands.
     flush : bool

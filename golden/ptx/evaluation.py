@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from golden.commands import Command, Elementwise, Fill, Move, Uniform
 from golden.ptx.allocation import Allocation
 from golden.ptx.provenance import Provenance
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Register, Statement
+from golden.tables.commands import Command, Elementwise, Fill, Move, Uniform
 
 __all__ = ["Action", "Evaluation", "Step", "Work", "merged", "run"]
 

@@ -3,13 +3,19 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from golden.formats import FORMATS
-from golden.instruction_set import IllegalInstruction, Instruction, LoadInstruction, StoreInstruction, Use
-from golden.layouts import fragment
 from golden.ptx.arithmetic import ELEMENTWISE_MNEMONICS
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.source import Source
 from golden.ptx.syntax import Address, Immediate, Operand, Register, Statement, Symbol, Variable, Vector
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
+    IllegalInstruction,
+    Instruction,
+    LoadInstruction,
+    StoreInstruction,
+    Use,
+)
+from golden.tables.layouts import fragment
 
 __all__ = ["MNEMONICS", "MatrixStatement", "decode_matrix_statement", "fragment_registers"]
 

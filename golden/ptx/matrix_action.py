@@ -1,13 +1,13 @@
 """How a matrix statement becomes commands: copies into windows, the command, copies out of a window."""
 
-from golden.commands import Command, Load, Mma, Move, Store
-from golden.instruction_set import LoadInstruction, MmaInstruction
 from golden.ptx.allocation import words
 from golden.ptx.evaluation import Action, Evaluation
 from golden.ptx.matrix import MatrixStatement
 from golden.ptx.operands import Context, Reader
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Register, Symbol
+from golden.tables.commands import Command, Load, Mma, Move, Store
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction
 
 __all__ = ["matrix_action"]
 

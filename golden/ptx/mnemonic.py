@@ -1,11 +1,12 @@
-"""From the mnemonic and qualifiers of PTX to an instruction of `golden.instruction_set`, and nothing else."""
+"""From the mnemonic and qualifiers of PTX to an instruction of the instruction set, and nothing else."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal
 
-from golden.formats import FORMATS
-from golden.instruction_set import (
+from golden.ptx.qualifiers import MalformedInstruction, Qualifiers
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
     BIT_OPERATIONS,
     FAMILIES,
     LAYOUTS,
@@ -20,7 +21,6 @@ from golden.instruction_set import (
     StoreInstruction,
     Use,
 )
-from golden.ptx.qualifiers import MalformedInstruction, Qualifiers
 
 __all__ = ["MalformedInstruction", "parse_instruction", "parse_qualifiers"]
 

@@ -6,10 +6,17 @@ from types import MappingProxyType
 from typing import Final
 
 from golden.arithmetic.element import ElementType
-from golden.instruction_set import Layout, LoadInstruction, MmaInstruction, Shape, StoreInstruction, Use
 from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Register
+from golden.tables.instruction_set import (
+    Layout,
+    LoadInstruction,
+    MmaInstruction,
+    Shape,
+    StoreInstruction,
+    Use,
+)
 
 __all__ = ["Provenance"]
 

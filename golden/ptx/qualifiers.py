@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from golden.formats import FORMATS
-from golden.instruction_set import BIT_OPERATIONS, LAYOUTS, ROUNDINGS, SHAPES, IllegalInstruction
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import BIT_OPERATIONS, LAYOUTS, ROUNDINGS, SHAPES, IllegalInstruction
 
 __all__ = ["MalformedInstruction", "Qualifiers"]
 

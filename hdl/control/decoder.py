@@ -8,10 +8,10 @@ from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.faults import Cause
-from golden.formats import FORMATS, IntegerFormat
-from golden.instruction_set import SPACES, MmaInstruction
-from golden.layouts import fragment
+from golden.tables.faults import Cause
+from golden.tables.formats import FORMATS, IntegerFormat
+from golden.tables.instruction_set import SPACES, MmaInstruction
+from golden.tables.layouts import fragment
 from hdl.command import (
     COMMAND_BITS,
     MemoryCommand,
@@ -23,11 +23,11 @@ from hdl.command import (
 )
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Footprint, Range, Unit
-from hdl.dot_product.interface import Multiplicand, Result
+from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.access import AccessRequest
-from hdl.memory.geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
-from hdl.memory.interface import CAUSE_BITS
-from hdl.multiply.double.request import DoubleRequest
+from hdl.memory.beats import CAUSE_BITS
+from hdl.memory.fragment_geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
+from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.registers.mover import MoveRequest
 
@@ -47,7 +47,7 @@ class Decoded(data.Struct):
     memory : AccessRequest
         For loads and stores, still to be checked.
     tile : TileRequest
-    double : DoubleRequest
+    f64 : F64Request
     move : MoveRequest
     """
 
@@ -56,15 +56,16 @@ class Decoded(data.Struct):
     footprint: Footprint
     memory: AccessRequest
     tile: TileRequest
-    double: DoubleRequest
+    f64: F64Request
     move: MoveRequest
 
 
 class Decoder(wiring.Component):
     """Tells legal commands from others and looks their constants up.
 
-    The tables are made from `golden.instruction_set.FAMILIES` and the fragment layouts, for the formats that
-    the configuration has, so that what the golden machine refuses is refused here, with the same cause.
+    The tables are made from `golden.tables.instruction_set.FAMILIES` and the fragment layouts, for the
+    formats that the configuration has, so that what the golden machine refuses is refused here, with the
+    same cause.
 
     Combinational.
 
@@ -197,7 +198,7 @@ class Decoder(wiring.Component):
                         d_count.eq(d.registers),
                     ]
                     if instruction.a_type == "f64":
-                        m.d.comb += self.decoded.unit.eq(Unit.DOUBLE)
+                        m.d.comb += self.decoded.unit.eq(Unit.F64)
                         continue
                     m.d.comb += [
                         tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
@@ -214,13 +215,13 @@ class Decoder(wiring.Component):
                     ]
 
     def _double(self, m: Module, command: MmaCommand) -> None:
-        double = self.decoded.double
+        f64 = self.decoded.f64
         m.d.comb += [
-            double.rounding.eq(command.rounding),
-            double.a.eq(command.a),
-            double.b.eq(command.b),
-            double.c.eq(command.c),
-            double.d.eq(command.d),
+            f64.rounding.eq(command.rounding),
+            f64.a.eq(command.a),
+            f64.b.eq(command.b),
+            f64.c.eq(command.c),
+            f64.d.eq(command.d),
         ]
 
     def _move(self, m: Module, legal: Signal, in_range: Signal) -> None:

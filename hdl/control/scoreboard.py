@@ -22,15 +22,15 @@ class Unit(enum.Enum, shape=3):
     LOAD = 0
     STORE = 1
     TILE = 2
-    DOUBLE = 3
+    F64 = 3
     MOVE = 4
 
 
-SLOTS: Final = MappingProxyType({Unit.LOAD: 4, Unit.STORE: 2, Unit.TILE: 4, Unit.DOUBLE: 2, Unit.MOVE: 1})
+SLOTS: Final = MappingProxyType({Unit.LOAD: 4, Unit.STORE: 2, Unit.TILE: 4, Unit.F64: 2, Unit.MOVE: 1})
 """Commands that may be under way in each unit: as many as it needs to work without a gap."""
 
-_READS: Final = MappingProxyType({Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.DOUBLE: 3, Unit.MOVE: 1})
-_WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.DOUBLE, Unit.MOVE})
+_READS: Final = MappingProxyType({Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1})
+_WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
 _IN_MEMORY: Final = frozenset({Unit.LOAD, Unit.STORE})
 
 
@@ -119,7 +119,7 @@ class Scoreboard(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        self._units = [unit for unit in Unit if unit is not Unit.DOUBLE or config.double_units]
+        self._units = [unit for unit in Unit if unit is not Unit.F64 or config.f64_units]
         super().__init__(
             {
                 "unit": In(Unit),

@@ -9,8 +9,8 @@ from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
 from hdl.control.scoreboard import TAG_BITS, Range, Scoreboard, Unit
 from hdl.memory.access import AccessCheck
-from hdl.memory.interface import CAUSE_BITS, access_layout
-from hdl.multiply.double.request import DoubleRequest
+from hdl.memory.beats import CAUSE_BITS, access_layout
+from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
@@ -61,7 +61,7 @@ class Sequencer(wiring.Component):
     Members
     -------
     commands : In(stream.Signature(160))
-    load, store, tile, double, move : Out(stream.Signature(...))
+    load, store, tile, f64, move : Out(stream.Signature(...))
         Requests to the units.
     fetched, done : In(5)
         A bit for each `Unit`: its oldest command has read all its registers; is at its end.
@@ -95,7 +95,7 @@ class Sequencer(wiring.Component):
                 "load": Out(stream.Signature(access)),
                 "store": Out(stream.Signature(access)),
                 "tile": Out(stream.Signature(TileRequest)),
-                "double": Out(stream.Signature(DoubleRequest)),
+                "f64": Out(stream.Signature(F64Request)),
                 "move": Out(stream.Signature(MoveRequest)),
                 "fetched": In(len(Unit)),
                 "done": In(len(Unit)),
@@ -145,7 +145,7 @@ class Sequencer(wiring.Component):
             self.load.payload.eq(checked.access),
             self.store.payload.eq(checked.access),
             self.tile.payload.eq(decoded.tile),
-            self.double.payload.eq(decoded.double),
+            self.f64.payload.eq(decoded.f64),
             self.move.payload.eq(decoded.move),
             scoreboard.unit.eq(decoded.unit),
             scoreboard.footprint.eq(decoded.footprint),
@@ -205,7 +205,7 @@ class Sequencer(wiring.Component):
                     (Unit.LOAD, self.load),
                     (Unit.STORE, self.store),
                     (Unit.TILE, self.tile),
-                    (Unit.DOUBLE, self.double),
+                    (Unit.F64, self.f64),
                     (Unit.MOVE, self.move),
                 ):
                     with m.If(decoded.unit == unit):

@@ -5,9 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.interface import Operation
+from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES, Widths
-from hdl.pipeline import register
+from hdl.stream.pipeline import register
 
 __all__ = ["Align"]
 

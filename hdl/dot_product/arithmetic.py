@@ -8,16 +8,16 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.align import Align
 from hdl.dot_product.decode import Decode
 from hdl.dot_product.decode_c import DecodeC
-from hdl.dot_product.interface import DotProductOperands
 from hdl.dot_product.maximum_exponent import MaximumExponent
 from hdl.dot_product.multiply import Multiply
 from hdl.dot_product.normalize import Normalize
+from hdl.dot_product.operands import DotProductOperands
 from hdl.dot_product.popcount import Popcount
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.round import Round
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES, WIDE, Widths
 from hdl.dot_product.words import WORDS, every_place
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["Arithmetic"]
 

@@ -7,10 +7,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.interface import DotProductOperands
+from hdl.dot_product.operands import DotProductOperands
 from hdl.dot_product.widths import LANES, WIDE, Widths
 from hdl.dot_product.words import PLACE, WORDS, common, flags, place, spread, up
-from hdl.pipeline import register
+from hdl.stream.pipeline import register
 
 __all__ = ["Decode", "Special"]
 

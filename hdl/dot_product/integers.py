@@ -6,7 +6,7 @@ from amaranth.hdl import Const, Module, Mux, Value
 
 from hdl.dot_product.widths import Widths
 from hdl.dot_product.words import common, every_place, flags, spread, up
-from hdl.pipeline import register
+from hdl.stream.pipeline import register
 
 __all__ = ["Factor", "Factors", "IntegerMode", "integer_factors"]
 

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.widths import LANES, Widths
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["MaximumExponent"]
 

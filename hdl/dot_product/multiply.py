@@ -6,10 +6,10 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.integers import Factor, Factors, IntegerMode, integer_factors
-from hdl.dot_product.interface import Operation
+from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, LANES, Widths
 from hdl.dot_product.words import WORDS, every_place, place
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["Multiply"]
 

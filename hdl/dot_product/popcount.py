@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.pipeline import register
+from hdl.stream.pipeline import register
 
 __all__ = ["Popcount"]
 

@@ -5,7 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hdl.dot_product.interface import DotProductResult
+from hdl.dot_product.operands import DotProductResult
 
 __all__ = ["ResultBuffer"]
 

@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.decode import Special
-from hdl.dot_product.interface import Operation, Result
+from hdl.dot_product.operands import Operation, Result
 from hdl.dot_product.widths import INTEGER, Widths
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["Round"]
 

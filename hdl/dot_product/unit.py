@@ -7,7 +7,7 @@ from amaranth.utils import ceil_log2
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.arithmetic import Arithmetic
-from hdl.dot_product.interface import DotProductOperands, DotProductResult
+from hdl.dot_product.operands import DotProductOperands, DotProductResult
 from hdl.dot_product.result_buffer import ResultBuffer
 
 __all__ = ["DOT_PRODUCT_SIGNATURE", "DotProductUnit"]

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Value
 
-from golden.formats import FORMATS, FloatFormat
-from golden.profiles import Profile
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.profiles import Profile
 from hdl.config import DotProductConfig
-from hdl.dot_product.interface import Multiplicand
+from hdl.dot_product.operands import Multiplicand
 
 __all__ = ["FLOATING", "INTEGER", "LANES", "WIDE", "Widths", "float_format"]
 

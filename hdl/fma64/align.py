@@ -14,7 +14,7 @@ from hdl.fma64.widths import (
     WINDOW_EXPONENT_BITS,
     WINDOW_STEP,
 )
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["Align", "Place"]
 

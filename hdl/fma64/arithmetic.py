@@ -7,11 +7,11 @@ from amaranth.lib.wiring import In, Out
 from hdl.fma64.add import Add
 from hdl.fma64.align import Align, Place
 from hdl.fma64.decode import Decode
-from hdl.fma64.interface import FusedMultiplyAdd64Operands
+from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands
 from hdl.fma64.multiply import Multiply
 from hdl.fma64.normalize import Normalize
 from hdl.fma64.round import Round
-from hdl.pipeline import delay
+from hdl.stream.pipeline import delay
 
 __all__ = ["Arithmetic"]
 

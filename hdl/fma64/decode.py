@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigne
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.fma64.interface import FusedMultiplyAdd64Operands
+from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands
 from hdl.fma64.widths import (
     DISTANCE_BITS,
     EXPONENT_BITS,
@@ -14,7 +14,7 @@ from hdl.fma64.widths import (
     SIGNIFICAND,
     SPECIAL_EXPONENT,
 )
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["Decode", "Signs"]
 

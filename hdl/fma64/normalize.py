@@ -5,7 +5,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.fma64.widths import SHIFT_BITS, SIGNIFICAND, WINDOW, WINDOW_EXPONENT_BITS
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["Normalize"]
 

@@ -5,9 +5,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.fma64.decode import Signs
-from hdl.fma64.interface import MINUS, NEAREST, PLUS
+from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, WINDOW_EXPONENT_BITS
-from hdl.pipeline import delay, register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["Round"]
 

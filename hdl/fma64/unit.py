@@ -4,9 +4,9 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.elastic import CreditQueue
 from hdl.fma64.arithmetic import Arithmetic
-from hdl.fma64.interface import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
+from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
+from hdl.stream.elastic import CreditQueue
 
 __all__ = ["FMA64_SIGNATURE", "FusedMultiplyAdd64"]
 
@@ -27,8 +27,8 @@ class FusedMultiplyAdd64(wiring.Component):
     a; an invalid operation gives the canonical NaN.
 
     The arithmetic never stops, so nothing in it waits for a receiver and no enable signal has to reach its
-    registers; `hdl.elastic.CreditQueue` admits only what it has a place for. Nothing passes combinationally
-    from one port's ready to the other's.
+    registers; `hdl.stream.elastic.CreditQueue` admits only what it has a place for. Nothing passes
+    combinationally from one port's ready to the other's.
 
     Latency: `latency` cycles from the acceptance of operands to their result's valid. Throughput: one
     result per cycle as long as the receiver takes one per cycle. Results leave in the order of their

@@ -24,7 +24,7 @@ and leads, the result's last place is the addend's.
 
 from typing import Final
 
-from golden.formats import float_format
+from golden.tables.formats import float_format
 
 __all__ = [
     "BELOW_PRODUCT",

@@ -4,11 +4,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.faults import Cause
-from golden.instruction_set import SPACES
+from golden.tables.faults import Cause
+from golden.tables.instruction_set import SPACES
 from hdl.config import CoreConfig
-from hdl.memory.geometry import FragmentGeometry
-from hdl.memory.interface import CAUSE_BITS, STRIDE_BITS, access_layout
+from hdl.memory.beats import CAUSE_BITS, STRIDE_BITS, access_layout
+from hdl.memory.fragment_geometry import FragmentGeometry
 
 __all__ = ["AccessCheck", "AccessRequest", "checked_layout"]
 
@@ -22,7 +22,7 @@ class AccessRequest(data.Struct):
     register : unsigned(8)
         First register of the fragment.
     space : unsigned(2)
-        Index into `golden.instruction_set.SPACES`.
+        Index into `golden.tables.instruction_set.SPACES`.
     address : unsigned(64)
         Byte address of the first element.
     has_stride : unsigned(1)

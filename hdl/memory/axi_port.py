@@ -4,11 +4,11 @@ from amaranth.hdl import Module, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.axi import Axi4Signature, burst_layout
 from hdl.config import CoreConfig
+from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import AxiReads
 from hdl.memory.axi_writes import AxiWrites
-from hdl.memory.interface import ReadBeat, WriteBeat
+from hdl.memory.beats import ReadBeat, WriteBeat
 
 __all__ = ["AxiPort"]
 

@@ -7,11 +7,11 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.axi import Axi4Signature, Response, beat_bytes, burst_layout
 from hdl.config import CoreConfig
-from hdl.memory.geometry import CHUNK_BYTES
-from hdl.memory.interface import ReadBeat
-from hdl.stream_buffer import StreamBuffer
+from hdl.memory.axi import Axi4Signature, Response, beat_bytes, burst_layout
+from hdl.memory.beats import ReadBeat
+from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["AxiReads", "bus_burst"]
 
@@ -50,7 +50,7 @@ class AxiReads(wiring.Component):
         Of beats of 16 bytes; a multiple of 16 as address, at most 128 beats.
     beats : Out(stream.Signature(ReadBeat))
     ar, r
-        The read channels of `hdl.axi.Axi4Signature`.
+        The read channels of `hdl.memory.axi.Axi4Signature`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

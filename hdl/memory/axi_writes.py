@@ -7,12 +7,12 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.axi import Axi4Signature, burst_layout
 from hdl.config import CoreConfig
+from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import bus_burst
-from hdl.memory.geometry import CHUNK_BYTES
-from hdl.memory.interface import WriteBeat
-from hdl.stream_buffer import StreamBuffer
+from hdl.memory.beats import WriteBeat
+from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["OUTSTANDING_WRITES", "AxiWrites"]
 
@@ -44,9 +44,9 @@ class AxiWrites(wiring.Component):
     beats : In(stream.Signature(WriteBeat))
         Taken once their burst has been offered to the bus.
     responses : Out(stream.Signature(2))
-        A `hdl.axi.Response` for each burst.
+        A `hdl.memory.axi.Response` for each burst.
     aw, w, b
-        The write channels of `hdl.axi.Axi4Signature`.
+        The write channels of `hdl.memory.axi.Axi4Signature`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

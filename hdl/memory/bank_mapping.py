@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib.memory import ReadPort, WritePort
 
-from hdl.collision_free_memory import collision_free_memory
 from hdl.config import CoreConfig
 from hdl.memory.bank_places import bank_places
-from hdl.memory.geometry import (
+from hdl.memory.fragment_geometry import (
     CHUNK_BYTES,
     Pattern,
     block_indices,
@@ -25,8 +24,9 @@ from hdl.memory.geometry import (
     legal_fragments,
     log2_exact,
 )
-from hdl.pipeline import register
-from hdl.registers.ports import QUAD_BITS
+from hdl.registers.collision_free_memory import collision_free_memory
+from hdl.registers.register_ports import QUAD_BITS
+from hdl.stream.pipeline import register
 
 __all__ = [
     "ADDRESS_BITS",
@@ -156,7 +156,7 @@ class BankMapping:
         pairs = Signal(2)
         block = Signal(3)
         with m.Switch(pattern):
-            with m.Case(Pattern.SPLIT, Pattern.SPLIT_TRANSPOSED, Pattern.DOUBLE_TRANSPOSED):
+            with m.Case(Pattern.SPLIT, Pattern.SPLIT_TRANSPOSED, Pattern.F64_TRANSPOSED):
                 m.d.comb += [pairs.eq(index[0]), block.eq(index >> 1)]
             with m.Case(Pattern.WIDE, Pattern.WIDE_TRANSPOSED):
                 m.d.comb += [pairs.eq(index), block.eq(index >> 2)]

@@ -11,7 +11,7 @@ TRANSPOSED_16      2 l                         2 g
 TRANSPOSED_32      4 l                         4 g
 SPLIT              4 (c % 2)                   4 j, lanes 1 and 2 swapped
 SPLIT_TRANSPOSED   4 (l // 2)                  4 g
-DOUBLE_TRANSPOSED  4 l                         8 g + 4 h
+F64_TRANSPOSED  4 l                         8 g + 4 h
 WIDE               4 c                         8 j + 4 h
 WIDE_TRANSPOSED    4 (l // 2)                  8 g + 4 h
 ================== =========================== =====================================================
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from amaranth.hdl import Cat, Const, Signal, ValueLike
 
-from hdl.memory.geometry import Pattern
+from hdl.memory.fragment_geometry import Pattern
 
 __all__ = ["Places", "bank_places"]
 
@@ -105,7 +105,7 @@ def bank_places(
             lambda position: Cat(pairs[0], position[2:], y_block),
             lambda position: x[2:],
         ),
-        Pattern.DOUBLE_TRANSPOSED: Places(
+        Pattern.F64_TRANSPOSED: Places(
             Cat(zero, line[:2]),
             Cat(zero, pairs[0], quad[0]),
             lambda position: position[2:],

@@ -5,8 +5,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import PAGE_BYTES, CoreConfig
-from hdl.memory.geometry import CHUNK_BYTES, log2_exact
-from hdl.memory.interface import STRIDE_BITS, space_burst_layout
+from hdl.memory.beats import STRIDE_BITS, space_burst_layout
+from hdl.memory.fragment_geometry import CHUNK_BYTES, log2_exact
 
 __all__ = ["BurstGenerator", "lines_layout", "space_burst_layout"]
 

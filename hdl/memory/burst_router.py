@@ -6,11 +6,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.instruction_set import SPACES
-from hdl.axi import burst_layout
+from golden.tables.instruction_set import SPACES
 from hdl.config import PAGE_BYTES, CoreConfig
-from hdl.memory.interface import space_burst_layout
-from hdl.stream_buffer import StreamBuffer
+from hdl.memory.axi import burst_layout
+from hdl.memory.beats import space_burst_layout
+from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["BurstRouter"]
 

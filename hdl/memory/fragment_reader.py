@@ -6,12 +6,12 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
-from hdl.elastic import CreditQueue
 from hdl.memory.bank_mapping import ADDRESS_BITS, BUFFERS
-from hdl.memory.geometry import FragmentGeometry
+from hdl.memory.fragment_geometry import FragmentGeometry
 from hdl.memory.store_crossbar import PlacedWord
-from hdl.pipeline import delay
-from hdl.registers.ports import QUAD_BITS, READ_LATENCY, quad_read_signature
+from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY, quad_read_signature
+from hdl.stream.elastic import CreditQueue
+from hdl.stream.pipeline import delay
 
 __all__ = ["FragmentReader", "ReadRequest"]
 

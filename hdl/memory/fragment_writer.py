@@ -5,10 +5,10 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.memory.geometry import FragmentGeometry, log2_exact
-from hdl.memory.interface import CAUSE_BITS
+from hdl.memory.beats import CAUSE_BITS
+from hdl.memory.fragment_geometry import FragmentGeometry, log2_exact
 from hdl.memory.load_crossbar import LoadedWord
-from hdl.registers.ports import (
+from hdl.registers.register_ports import (
     LANE_BITS,
     QUAD_BITS,
     register_write_signature,

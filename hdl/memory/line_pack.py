@@ -5,12 +5,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
-from hdl.memory.geometry import CHUNK_BYTES, log2_exact
-from hdl.memory.interface import WriteBeat
+from hdl.memory.beats import WriteBeat
+from hdl.memory.fragment_geometry import CHUNK_BYTES, log2_exact
 from hdl.memory.line_request import LineRequest, begins_within_beats
 from hdl.memory.store_crossbar import LineChunk
-from hdl.registers.ports import LANE_BITS, QUAD_BITS
-from hdl.stream_buffer import StreamBuffer
+from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
+from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["LinePack"]
 

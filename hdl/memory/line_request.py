@@ -3,9 +3,9 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-from golden.layouts import fragment
+from golden.tables.layouts import fragment
 from hdl.config import CoreConfig
-from hdl.memory.geometry import CHUNK_BYTES, FragmentGeometry, legal_fragments
+from hdl.memory.fragment_geometry import CHUNK_BYTES, FragmentGeometry, legal_fragments
 
 __all__ = ["LineRequest", "begins_within_beats", "line_request"]
 
@@ -31,7 +31,7 @@ class LineRequest(data.Struct):
 
 
 def line_request(access: data.View) -> dict[str, object]:
-    """The fields of a `LineRequest` for a checked access of `hdl.memory.interface.access_layout`."""
+    """The fields of a `LineRequest` for a checked access of `hdl.memory.beats.access_layout`."""
     return {
         "geometry": access.geometry,
         "offset": access.address[2:4],

@@ -4,14 +4,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from golden.faults import Cause
+from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.memory.bank_mapping import last_chunk_of_line, last_line
-from hdl.memory.geometry import CHUNK_BYTES, log2_exact
-from hdl.memory.interface import CAUSE_BITS, ReadBeat
+from hdl.memory.beats import CAUSE_BITS, ReadBeat
+from hdl.memory.fragment_geometry import CHUNK_BYTES, log2_exact
 from hdl.memory.line_request import LineRequest, begins_within_beats
 from hdl.memory.load_crossbar import PlacedChunk
-from hdl.registers.ports import QUAD_BITS
+from hdl.registers.register_ports import QUAD_BITS
 
 __all__ = ["LineUnpack"]
 

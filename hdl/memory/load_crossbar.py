@@ -6,7 +6,6 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
-from hdl.elastic import CreditQueue
 from hdl.memory.bank_mapping import (
     ADDRESS_BITS,
     BUFFER_BITS,
@@ -16,10 +15,11 @@ from hdl.memory.bank_mapping import (
     chunk_count_less_one,
     swap_lanes,
 )
-from hdl.memory.geometry import BlockOrder, FragmentGeometry, Pattern
-from hdl.memory.interface import CAUSE_BITS
-from hdl.pipeline import delay, register
-from hdl.registers.ports import QUAD_BITS
+from hdl.memory.beats import CAUSE_BITS
+from hdl.memory.fragment_geometry import BlockOrder, FragmentGeometry, Pattern
+from hdl.registers.register_ports import QUAD_BITS
+from hdl.stream.elastic import CreditQueue
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["LoadCrossbar", "LoadedWord", "PlacedChunk"]
 

@@ -6,13 +6,13 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
+from hdl.memory.beats import CAUSE_BITS, ReadBeat, access_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator, lines_layout
 from hdl.memory.fragment_writer import FragmentWriter, WriteTarget, write_target
-from hdl.memory.interface import CAUSE_BITS, ReadBeat, access_layout, space_burst_layout
 from hdl.memory.line_request import LineRequest, line_request
 from hdl.memory.line_unpack import LineUnpack
 from hdl.memory.load_crossbar import LoadCrossbar
-from hdl.registers.ports import register_write_signature
+from hdl.registers.register_ports import register_write_signature
 
 __all__ = ["LOADS_UNDER_WAY", "LoadEngine"]
 

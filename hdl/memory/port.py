@@ -6,11 +6,11 @@ from amaranth.hdl import Module, Mux, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.axi import Axi4Signature
 from hdl.config import CoreConfig
+from hdl.memory.axi import Axi4Signature
 from hdl.memory.axi_port import AxiPort
+from hdl.memory.beats import ReadBeat, WriteBeat, space_burst_layout
 from hdl.memory.burst_router import BurstRouter
-from hdl.memory.interface import ReadBeat, WriteBeat, space_burst_layout
 from hdl.memory.shared_memory import SharedMemory, shared_word_signature
 
 __all__ = ["MemoryPort"]
@@ -41,7 +41,7 @@ class MemoryPort(wiring.Component):
     write_beats : In(stream.Signature(WriteBeat))
         Taken once their burst has been; what is not to be written is masked.
     write_responses : Out(stream.Signature(2))
-        A `hdl.axi.Response` for each write burst.
+        A `hdl.memory.axi.Response` for each write burst.
     axi : Out(Axi4Signature(config))
     words : In(shared_word_signature())
         The host's way to the on-chip memory, served while that has nothing else to do; without on-chip memory

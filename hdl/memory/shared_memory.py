@@ -7,12 +7,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from hdl.axi import Response, burst_layout
 from hdl.config import PAGE_BYTES, CoreConfig
-from hdl.memory.geometry import CHUNK_BYTES
-from hdl.memory.interface import ReadBeat, WriteBeat
-from hdl.pipeline import register
-from hdl.stream_buffer import StreamBuffer
+from hdl.memory.axi import Response, burst_layout
+from hdl.memory.beats import ReadBeat, WriteBeat
+from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.stream.pipeline import register
+from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["WORD_ADDRESS_BITS", "WORD_READ_LATENCY", "SharedMemory", "shared_word_signature"]
 

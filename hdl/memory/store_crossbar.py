@@ -6,7 +6,6 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
-from hdl.elastic import CreditQueue
 from hdl.memory.bank_mapping import (
     ADDRESS_BITS,
     BUFFER_BITS,
@@ -17,9 +16,10 @@ from hdl.memory.bank_mapping import (
     last_line,
     swap_lanes,
 )
-from hdl.memory.geometry import FragmentGeometry, Pattern
-from hdl.pipeline import delay, register
-from hdl.registers.ports import QUAD_BITS
+from hdl.memory.fragment_geometry import FragmentGeometry, Pattern
+from hdl.registers.register_ports import QUAD_BITS
+from hdl.stream.elastic import CreditQueue
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["LineChunk", "PlacedWord", "StoreCrossbar"]
 

@@ -5,15 +5,15 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from golden.faults import Cause
+from golden.tables.faults import Cause
 from hdl.config import CoreConfig
+from hdl.memory.beats import CAUSE_BITS, WriteBeat, access_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator, lines_layout
 from hdl.memory.fragment_reader import FragmentReader
-from hdl.memory.interface import CAUSE_BITS, WriteBeat, access_layout, space_burst_layout
 from hdl.memory.line_pack import LinePack
 from hdl.memory.line_request import LineRequest, line_request
 from hdl.memory.store_crossbar import StoreCrossbar
-from hdl.registers.ports import quad_read_signature
+from hdl.registers.register_ports import quad_read_signature
 
 __all__ = ["BURSTS_UNDER_WAY", "STORES_UNDER_WAY", "StoreEngine"]
 
@@ -56,7 +56,7 @@ class StoreEngine(wiring.Component):
     beats : Out(stream.Signature(WriteBeat))
         Those of each burst, in the order of the bursts.
     responses : In(stream.Signature(2))
-        A `hdl.axi.Response` for each burst, in order.
+        A `hdl.memory.axi.Response` for each burst, in order.
     read : Out(quad_read_signature(config))
     """
 

@@ -4,10 +4,9 @@ from amaranth.hdl import Module, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from hdl.collision_free_memory import collision_free_memory
 from hdl.config import QUADS, CoreConfig
-from hdl.pipeline import register
-from hdl.registers.ports import (
+from hdl.registers.collision_free_memory import collision_free_memory
+from hdl.registers.register_ports import (
     LANE_BITS,
     QUAD_BITS,
     quad_read_signature,
@@ -15,6 +14,7 @@ from hdl.registers.ports import (
     word_bits,
     word_read_signature,
 )
+from hdl.stream.pipeline import register
 
 __all__ = ["RegisterFile"]
 

@@ -5,9 +5,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
-from hdl.elastic import CreditQueue
-from hdl.pipeline import delay
-from hdl.registers.ports import (
+from hdl.registers.register_ports import (
     LANE_BITS,
     QUAD_BITS,
     READ_LATENCY,
@@ -15,6 +13,8 @@ from hdl.registers.ports import (
     register_write_signature,
     word_address,
 )
+from hdl.stream.elastic import CreditQueue
+from hdl.stream.pipeline import delay
 
 __all__ = ["MoveRequest", "RegisterMover"]
 

@@ -12,7 +12,7 @@ from unittest import mock
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
 
-from hdl.verilog_modules import convert
+from hdl.verilog.modules import convert
 
 __all__ = ["SEPARATOR", "convert_with_sources"]
 
@@ -21,7 +21,7 @@ SEPARATOR: Final = "|"
 
 
 def convert_with_sources(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any]) -> str:
-    """Convert as `hdl.verilog_modules.convert`, with an attribute ``src`` at all that has a source.
+    """Convert as `hdl.verilog.modules.convert`, with an attribute ``src`` at all that has a source.
 
     That of a conditional block names the assignments that stand in it directly.
     """

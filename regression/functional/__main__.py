@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from golden.instruction_set import FAMILIES
+from golden.tables.instruction_set import FAMILIES
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.decode import ZERO_EXPONENT, decode
-from golden.formats import FloatFormat, float_format
-from golden.instruction_set import MmaInstruction, Use
-from golden.profiles import HOPPER
+from golden.tables.formats import FloatFormat, float_format
+from golden.tables.instruction_set import MmaInstruction, Use
+from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, bin_name, coverpoint
 
 __all__ = ["POINTS", "sample_alignment"]
@@ -20,8 +20,8 @@ _EDGES: Final = (0, 1, 2, 8, 16, _WINDOW - 1, _WINDOW, _WINDOW + 1, _WINDOW + 2)
 """The first distance of each bucket; the last has no end."""
 
 _DISTANCES: Final = ("0", "1", "2 to 7", "8 to 15", "16 to 23", "24", "25", "26", "27 and more", "zero")
-_DOUBLE_EDGES: Final = (-108, -53, -1, 0, 1, 2, 54, 108)
-_DOUBLE_DISTANCES: Final = (
+_F64_EDGES: Final = (-108, -53, -1, 0, 1, 2, 54, 108)
+_F64_DISTANCES: Final = (
     "less than -108",
     "-108 to -54",
     "-53 to -2",
@@ -57,7 +57,7 @@ POINTS: Final = (
     coverpoint(
         "f64 distance",
         "Exponent of the addend less that of the product.",
-        {"distance": _DOUBLE_DISTANCES, "signs": ("alike", "opposite")},
+        {"distance": _F64_DISTANCES, "signs": ("alike", "opposite")},
     ),
 )
 
@@ -110,7 +110,7 @@ def _sample_double(seen: Seen, a: Any, b: Any, c: Any) -> None:
     usable = ~(a.special[:, :1] | b.special[:1] | c.special)
     usable &= (a.significand[:, :1] != 0) & (b.significand[:1] != 0) & (c.significand != 0)
     opposite = a.negative[:, :1] ^ b.negative[:1] ^ c.negative
-    codes = np.searchsorted(_DOUBLE_EDGES, c.exponent - product, side="right")
+    codes = np.searchsorted(_F64_EDGES, c.exponent - product, side="right")
     for signs, where in (("alike", usable & ~opposite), ("opposite", usable & opposite)):
         for code, count in zip(*np.unique(codes[where], return_counts=True), strict=True):
-            seen["f64 distance", bin_name(_DOUBLE_DISTANCES[code], signs)] += int(count)
+            seen["f64 distance", bin_name(_F64_DISTANCES[code], signs)] += int(count)

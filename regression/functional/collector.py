@@ -5,10 +5,10 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Mma
 from golden.fragments import collect
-from golden.instruction_set import MmaInstruction, Use
-from golden.layouts import fragment
+from golden.tables.commands import Mma
+from golden.tables.instruction_set import MmaInstruction, Use
+from golden.tables.layouts import fragment
 from regression.functional import alignment, environment, hazards, instructions, rounding, values
 from regression.functional.model import Coverpoint, Seen
 from regression.random_programs.choices import operand_types

@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.formats import FORMATS
-from golden.instruction_set import LoadInstruction, StoreInstruction, Use
-from golden.layouts import fragment
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LoadInstruction, StoreInstruction, Use
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS, CoreConfig
 from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, UNITS, impossible
 from regression.random_programs.choices import (
@@ -97,8 +97,8 @@ class _Draft:
         self._random = random
         self._value = int(random.integers(1 << 32))
         self.sizes: dict[Use, int]
-        if unit in ("tile", "double"):
-            choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "double")]
+        if unit in ("tile", "f64"):
+            choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
             self._multiply = choices[random.integers(len(choices))]
             self.sizes = {
                 use: fragment(use, name, self._multiply.shape).registers
@@ -128,7 +128,7 @@ class _Draft:
     def command(self) -> Command:
         """The command with its registers as they now are."""
         places = self.places
-        if self._unit in ("tile", "double"):
+        if self._unit in ("tile", "f64"):
             return Mma(self._multiply, **places)
         if self._unit == "load":
             assert isinstance(self._access, Load)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.instruction_set import Space
-from golden.layouts import fragment
 from golden.lines import gather_lines
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.instruction_set import Space
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import operand_types
@@ -16,7 +16,7 @@ __all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "POINTS", "UNITS", "impo
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
-UNITS: Final = ("load", "store", "tile", "double", "fill", "move")
+UNITS: Final = ("load", "store", "tile", "f64", "fill", "move")
 KINDS: Final = ("read after write", "write after read", "write after write")
 EXTENTS: Final = ("all", "part")
 MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
@@ -91,7 +91,7 @@ def _sample_registers(seen: Seen, older: Facts, younger: Facts) -> None:
 def _unit(command: Command) -> str:
     match command:
         case Mma(instruction):
-            return "double" if instruction.a_type == "f64" else "tile"
+            return "f64" if instruction.a_type == "f64" else "tile"
         case _:
             return type(command).__name__.lower()
 

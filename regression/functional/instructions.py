@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from golden.commands import Fill, Load, Mma, Move, Store
-from golden.layouts import fragment
 from golden.lines import gather_lines
+from golden.tables.commands import Fill, Load, Mma, Move, Store
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import PLACES, Access, accesses_of, multiplies_of

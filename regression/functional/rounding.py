@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.fdpa import Operand, convert, fdpa, pack_sum
 from golden.arithmetic.round_pack import bit_length
-from golden.explain import explain
-from golden.explanation import FusedSum, Rounding
-from golden.formats import FloatFormat, float_format
-from golden.instruction_set import ROUNDINGS, MmaInstruction, Use
-from golden.profiles import HOPPER
+from golden.explanation.explain import explain
+from golden.explanation.record import FusedSum, Rounding
+from golden.tables.formats import FloatFormat, float_format
+from golden.tables.instruction_set import ROUNDINGS, MmaInstruction, Use
+from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, bin_name, coverpoint
 
 __all__ = ["POINTS", "sample_rounding"]

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.decode import decode
-from golden.formats import FORMATS, FloatFormat
-from golden.instruction_set import FAMILIES, MmaInstruction, Use
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import FAMILIES, MmaInstruction, Use
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import multiplies_of
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Final
 
+from boards.flow.tools import run_tool
 from regression.mutation.mutants import Mutant
 from regression.mutation.settings import SELECT
-from sim.fpga.tools import run_tool
 from sim.verilate import BuildError
 
 __all__ = ["is_equivalent"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from boards.flow.tools import run_tool
 from cocotb_tests.runner import Design
 from regression.mutation.mutants import Mutant, parse, worth_simulating
 from regression.mutation.settings import SELECT
-from sim.fpga.tools import run_tool
 
 __all__ = ["Mutated", "mutate"]
 

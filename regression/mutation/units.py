@@ -7,9 +7,9 @@ from importlib import import_module
 from typing import Any, Final
 from unittest import mock
 
-import hdl.ports
+import hdl.verilog.top
 from cocotb_tests.runner import Design
-from hdl.verilog_modules import convert
+from hdl.verilog.modules import convert
 
 __all__ = ["UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
 
@@ -91,7 +91,7 @@ def simulation_of(unit: Unit) -> Simulation:
         asked.append(Simulation(design=design, module=module, values=dict(values or {}), cases=cases))
 
     function = getattr(import_module(unit.bench), unit.test)
-    with mock.patch.object(hdl.ports, "convert", partial(convert, sources=True)):
+    with mock.patch.object(hdl.verilog.top, "convert", partial(convert, sources=True)):
         function(simulate, **unit.arguments)
     if len(asked) != 1:
         raise ValueError(f"{unit.bench}.{unit.test} must simulate one design, not {len(asked)}")
@@ -121,52 +121,69 @@ def _unit(
         bench=f"cocotb_tests.{bench}",
         test=test or bench.rpartition(".")[2],
         arguments=arguments,
-        sources=tuple(f"hdl/{source}" for source in sources.split()),
+        sources=tuple(
+            source if source.startswith("boards/") else f"hdl/{source}" for source in sources.split()
+        ),
         mutants=mutants,
     )
 
 
 UNITS: Final = (
-    _unit("credit queue", "test_elastic", "elastic.py", depth=8, latency=6),
-    _unit("decoder", "test_decoder", "control/decoder.py", config="f16"),
-    _unit("decoder, all formats", "test_decoder", "control/decoder.py", config="all"),
-    _unit("sequencer", "test_sequencer", "control/sequencer.py"),
-    _unit("scoreboard", "test_scoreboard", "control/scoreboard.py"),
-    _unit("host interface", "test_host", "control/host/ stream_buffer.py", preset="small"),
-    _unit("register file", "test_register_file", "registers/file.py registers/ports.py", preset="standard"),
-    _unit("register mover", "test_register_mover", "registers/mover.py", units=4),
-    _unit("access check", "test_access", "memory/access.py", config="global"),
-    _unit("burst generator", "test_burst_generator", "memory/burst_generator.py"),
-    _unit("line unpack", "test_line_unpack", "memory/line_unpack.py", preset="small"),
-    _unit("line pack", "test_line_pack", "memory/line_pack.py", preset="small"),
-    _unit("load crossbar", "test_load_crossbar", "memory/load_crossbar.py memory/bank_", preset="small"),
-    _unit("store crossbar", "test_store_crossbar", "memory/store_crossbar.py memory/bank_", preset="small"),
+    _unit("credit queue", "stream.test_elastic", "stream/elastic.py", depth=8, latency=6),
+    _unit("decoder", "control.test_decoder", "control/decoder.py", config="f16"),
+    _unit("decoder, all formats", "control.test_decoder", "control/decoder.py", config="all"),
+    _unit("sequencer", "control.test_sequencer", "control/sequencer.py"),
+    _unit("scoreboard", "control.test_scoreboard", "control/scoreboard.py"),
+    _unit("host interface", "control.test_host", "control/host/ stream/stream_buffer.py", preset="small"),
+    _unit(
+        "register file",
+        "registers.test_register_file",
+        "registers/file.py registers/register_ports.py",
+        preset="standard",
+    ),
+    _unit("register mover", "registers.test_register_mover", "registers/mover.py", units=4),
+    _unit("access check", "memory.test_access", "memory/access.py", config="global"),
+    _unit("burst generator", "memory.test_burst_generator", "memory/burst_generator.py"),
+    _unit("line unpack", "memory.test_line_unpack", "memory/line_unpack.py", preset="small"),
+    _unit("line pack", "memory.test_line_pack", "memory/line_pack.py", preset="small"),
+    _unit(
+        "load crossbar",
+        "memory.test_load_crossbar",
+        "memory/load_crossbar.py memory/bank_",
+        preset="small",
+    ),
+    _unit(
+        "store crossbar",
+        "memory.test_store_crossbar",
+        "memory/store_crossbar.py memory/bank_",
+        preset="small",
+    ),
     _unit(
         "load engine",
-        "test_load_engine",
-        "memory/load_engine.py memory/fragment_writer.py memory/line_request.py memory/interface.py",
+        "memory.test_load_engine",
+        "memory/load_engine.py memory/fragment_writer.py memory/line_request.py memory/beats.py",
         preset="standard",
         cases=(),
     ),
     _unit(
         "store engine",
-        "test_store_engine",
-        "memory/store_engine.py memory/fragment_reader.py memory/line_request.py memory/interface.py",
+        "memory.test_store_engine",
+        "memory/store_engine.py memory/fragment_reader.py memory/line_request.py memory/beats.py",
         preset="standard",
         cases=(),
     ),
     _unit(
         "memory port",
-        "test_memory_port",
+        "memory.test_memory_port",
         "memory/port.py memory/burst_router.py memory/axi_",
         mutants=75,
         data_bits=256,
         shared_bytes=8192,
         outstanding_reads=5,
     ),
-    _unit("shared memory", "test_shared_memory", "memory/shared_memory.py"),
-    _unit("tile multiplier", "test_tile", "multiply/tile/", mutants=90, units=2),
-    _unit("double multiplier", "test_double", "multiply/double/", units=2, words=2),
+    _unit("shared memory", "memory.test_shared_memory", "memory/shared_memory.py"),
+    _unit("tile multiplier", "multiply.test_tile", "multiply/tile/", mutants=90, units=2),
+    _unit("f64 multiplier", "multiply.test_f64_multiplier", "multiply/f64/", units=2, words=2),
     _unit("dot product: decode", "dot_product.test_decode", "dot_product/decode.py", mutants=_STAGE_MUTANTS),
     _unit(
         "dot product: decode C",
@@ -211,17 +228,18 @@ UNITS: Final = (
     _unit(
         "fma64: flow",
         "fma64.test_fma64_unit",
-        "fma64/ elastic.py pipeline.py",
+        "fma64/ stream/elastic.py stream/pipeline.py",
         test="test_fma64",
         mutants=_STAGE_MUTANTS,
     ),
-    _unit("uart", "test_uart", "board/uart.py", divider=5),
+    _unit("uart", "boards.test_uart", "boards/gateware/uart.py", divider=5),
     _unit(
         "bridge",
-        "test_bridge",
-        "board/bridge.py board/uart_bridge.py board/frame_receiver.py board/frame_sender.py board/frames.py",
+        "boards.test_bridge",
+        "boards/gateware/bridge.py boards/gateware/uart_bridge.py "
+        "boards/gateware/frame_receiver.py boards/gateware/frame_sender.py boards/gateware/frames.py",
         mutants=60,
     ),
-    _unit("board memory", "test_board_memory", "board/board_memory.py"),
+    _unit("board memory", "boards.test_board_memory", "boards/gateware/board_memory.py"),
 )
 """Every datapath and control unit with a testbench of its own."""

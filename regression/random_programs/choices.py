@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from golden.instruction_set import (
+from golden.tables.instruction_set import (
     FAMILIES,
     LAYOUTS,
     ROUNDINGS,
@@ -19,7 +19,7 @@ from golden.instruction_set import (
     Use,
 )
 from hdl.config import CoreConfig
-from hdl.memory.geometry import legal_fragments
+from hdl.memory.fragment_geometry import legal_fragments
 
 __all__ = [
     "PLACES",

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.commands import Command, Store
-from golden.faults import Cause, Fault
 from golden.lines import gather_lines
+from golden.tables.commands import Command, Store
+from golden.tables.faults import Cause, Fault
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.control.host import REGISTERS

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.formats import FORMATS, FloatFormat
-from golden.instruction_set import (
+from golden.lines import matrix_to_lines
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import (
     LAYOUTS,
     Layout,
     LoadInstruction,
@@ -18,8 +19,7 @@ from golden.instruction_set import (
     StoreInstruction,
     Use,
 )
-from golden.layouts import fragment
-from golden.lines import matrix_to_lines
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     PLACES,

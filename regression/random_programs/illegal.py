@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from numpy.random import Generator
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.faults import Cause
-from golden.instruction_set import StoreInstruction, Use
-from golden.layouts import fragment
 from golden.memory import Memory
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.faults import Cause
+from golden.tables.instruction_set import StoreInstruction, Use
+from golden.tables.layouts import fragment
 from hdl.command import encode
 from hdl.config import CoreConfig
 from regression.random_programs.choices import Deck, accesses_of, multiplies_of, operand_types, place_in

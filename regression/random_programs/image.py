@@ -6,8 +6,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from golden.layouts import fragment
 from golden.lines import gather_lines
+from golden.tables.layouts import fragment
 from regression.random_programs.choices import Access
 from sim.buffers import BASE
 

@@ -7,8 +7,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
-from golden.formats import FORMATS, FloatFormat, IntegerFormat
-from golden.instruction_set import MmaInstruction
+from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
+from golden.tables.instruction_set import MmaInstruction
 
 __all__ = ["FLOAT_KINDS", "INTEGER_KINDS", "draw_operands", "special_values"]
 

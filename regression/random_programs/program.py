@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.commands import Command, Load, Store
-from golden.instruction_set import LoadInstruction, Shape, StoreInstruction
 from golden.memory import Memory
+from golden.tables.commands import Command, Load, Store
+from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
 from sim.buffers import BASE

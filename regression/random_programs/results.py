@@ -1,8 +1,8 @@
 """Which results of a program are compared: those that a store brings, whole, to where they stay."""
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.layouts import fragment
 from golden.lines import gather_lines
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.layouts import fragment
 from regression.random_programs.image import HOT_BYTES
 from sim.buffers import BASE
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from golden.commands import Command
-from golden.faults import Fault
 from golden.machine import Machine
 from golden.memory import Memory
+from golden.tables.commands import Command
+from golden.tables.faults import Fault
 from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, observations
 from sim.buffers import BASE
 from sim.lockstep import LockstepMachine

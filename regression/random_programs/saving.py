@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.ptx.mnemonic import parse_instruction
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.random_programs.program import Program
 from regression.random_programs.text import ptx_text
 from sim.simulation import BusTiming

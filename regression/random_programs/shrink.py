@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.instruction_set import LoadInstruction
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.instruction_set import LoadInstruction
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 

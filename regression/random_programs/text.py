@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from golden.commands import Command, Fill, Load, Mma, Move, Store
-from golden.instruction_set import Shape, Use
-from golden.layouts import fragment
 from golden.ptx.raw import RAW_REGISTERS
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.instruction_set import Shape, Use
+from golden.tables.layouts import fragment
 from regression.random_programs.choices import operand_types
 from regression.random_programs.program import Program
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 from amaranth.lib import data
 from numpy.random import Generator
 
-from golden.formats import FORMATS
-from golden.instruction_set import FAMILIES, SHAPES, SPACES, USES
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import FAMILIES, SHAPES, SPACES, USES
 from hdl.command import COMMAND_WORDS, MemoryCommand, MmaCommand, Opcode, shape_code, type_code
 from hdl.config import PRESETS, CoreConfig
-from hdl.memory.geometry import legal_fragments
+from hdl.memory.fragment_geometry import legal_fragments
 from regression.random_programs.choices import multiplies_of
 
 __all__ = ["WORD_WAYS", "illegal_words"]

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.instruction_set import MmaInstruction, Shape
+from golden.tables.instruction_set import MmaInstruction, Shape
 
 REPOSITORY = Path(__file__).parents[2]
 COMPACT = REPOSITORY / "tests" / "data"
 VARIABLE = "OPENWMMA_CAPTURES"
+
+FAMILIES = ("float16", "rest", "window")
+"""Beginnings of the names of the files that hold wmma."""
 
 WINDOW_NAMES = {
     "bf16": "m16n16k16_f32_bf16_f32",
@@ -51,7 +54,7 @@ def captured_files() -> list[Path]:
     """Every file of arrays, sorted."""
     folder = full_folder()
     if folder is not None:
-        return sorted(folder.glob("public_*.npz"))
+        return sorted(path for family in FAMILIES for path in folder.glob(f"public_{family}*.npz"))
     return sorted(path for path in COMPACT.glob("*.npz") if path.stem != "layouts")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from golden.arguments import dtype_of
-from golden.formats import FORMATS, FloatFormat
+from golden.tables.formats import FORMATS, FloatFormat
 
 
 def exponent_fields(random, format, kind, shape, addend):

@@ -13,8 +13,8 @@ from golden.arithmetic.decode import ZERO_EXPONENT, decode
 from golden.arithmetic.fdpa import convert
 from golden.arithmetic.fma64 import fma64
 from golden.arithmetic.round_pack import bit_length, round_pack
-from golden.formats import float_format
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
+from golden.tables.formats import float_format
 
 WMMA = "wmma.mma.sync.aligned.row.col"
 F16, BF16, TF32, F32, F64 = (float_format(name) for name in ("f16", "bf16", "tf32", "f32", "f64"))

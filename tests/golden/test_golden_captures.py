@@ -13,11 +13,11 @@ from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.fma64 import matrix_multiply64
 from golden.arithmetic.integer import bit_dot_product, integer_dot_product
 from golden.arithmetic.round_pack import round_pack
-from golden.formats import FORMATS, FloatFormat, float_format
 from golden.fragments import collect
-from golden.instruction_set import SHAPES, MmaInstruction, Shape
-from golden.layouts import LANES, fragment
-from golden.profiles import HOPPER
+from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.instruction_set import SHAPES, MmaInstruction, Shape
+from golden.tables.layouts import LANES, fragment
+from golden.tables.profiles import HOPPER
 
 ALL = list(captures())
 NARROWED_BY_TRUNCATION = "f16_f16_f32_satfinite_legacy"

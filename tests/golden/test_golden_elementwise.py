@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import golden
-from golden.commands import Elementwise, Fill, Uniform
 from golden.memory import Memory
+from golden.tables.commands import Elementwise, Fill, Uniform
 from golden.warp import GoldenMachine
 
 

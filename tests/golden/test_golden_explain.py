@@ -9,11 +9,11 @@ import pytest
 from random_operands import random_operands
 
 import golden
-from golden.explanation import BitStep, Conversion, FusedSum, IntegerSum, Saturation
-from golden.formats import FORMATS, FloatFormat, float_format
-from golden.instruction_set import MmaInstruction
-from golden.mma import resolve_instruction
-from golden.profiles import EXACT_PROFILES, PROFILES
+from golden.explanation.record import BitStep, Conversion, FusedSum, IntegerSum, Saturation
+from golden.multiply import resolve_instruction
+from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.instruction_set import MmaInstruction
+from golden.tables.profiles import EXACT_PROFILES, PROFILES
 
 WMMA = "wmma.mma.sync.aligned.row.col"
 FLOATS = [

@@ -5,7 +5,7 @@ import pytest
 from golden_captures import COMPACT
 
 import golden
-from golden.layouts import LANES
+from golden.tables.layouts import LANES
 
 with np.load(COMPACT / "layouts.npz") as _loaded:
     LAYOUTS = {key: _loaded[key] for key in _loaded.files}

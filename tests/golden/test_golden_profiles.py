@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import golden
-from golden.mma import resolve_instruction
-from golden.profiles import EXACT_PROFILES, PROFILES
+from golden.multiply import resolve_instruction
+from golden.tables.profiles import EXACT_PROFILES, PROFILES
 
 WMMA = "wmma.mma.sync.aligned.row.col"
 F16_F32 = f"{WMMA}.m16n16k16.f32.f32"

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from random_operands import random_operand, random_operands
 
 import golden
-from golden.commands import Load, Store
-from golden.formats import FORMATS, FloatFormat
-from golden.instruction_set import FAMILIES, LoadInstruction, MmaInstruction, Shape, StoreInstruction
-from golden.layouts import fragment
 from golden.memory import Memory
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
+from golden.tables.commands import Load, Store
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import FAMILIES, LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.layouts import fragment
 from golden.warp import GoldenMachine
 
 WMMA = "wmma.mma.sync.aligned.row.col"

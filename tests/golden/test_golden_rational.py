@@ -9,7 +9,7 @@ from random_operands import random_operands
 
 import golden
 from golden.arithmetic.fma64 import fma64
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
 
 RESULTS = 100_000
 FEWER = 10_000

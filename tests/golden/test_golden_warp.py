@@ -8,11 +8,14 @@ from golden_captures import COMPACT
 from random_operands import random_operands
 
 import golden
-from golden.commands import Fill, Load, Mma, Move, Store
-from golden.faults import Cause, Fault
-from golden.formats import FORMATS, FloatFormat
 from golden.fragments import collect, distribute
-from golden.instruction_set import (
+from golden.machine import Counters, Machine
+from golden.memory import Memory
+from golden.multiply import resolve_instruction
+from golden.tables.commands import Fill, Load, Mma, Move, Store
+from golden.tables.faults import Cause, Fault
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import (
     FAMILIES,
     LAYOUTS,
     IllegalInstruction,
@@ -21,11 +24,8 @@ from golden.instruction_set import (
     Shape,
     StoreInstruction,
 )
-from golden.layouts import LANES, fragment
-from golden.machine import Counters, Machine
-from golden.memory import Memory
-from golden.mma import resolve_instruction
-from golden.profiles import PROFILES
+from golden.tables.layouts import LANES, fragment
+from golden.tables.profiles import PROFILES
 from golden.warp import GoldenMachine
 
 SIZE = 1 << 16

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from golden.commands import Fill, Load, Mma, Move, Store
-from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.commands import Fill, Load, Mma, Move, Store
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from regression.functional import __main__ as command
 from regression.functional import alignment, hazards, instructions, rounding, values
 from regression.functional.collector import MODEL, observe

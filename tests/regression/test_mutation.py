@@ -122,7 +122,7 @@ def test_units() -> None:
     for unit in UNITS:
         for source in unit.sources:
             assert list(root.glob(f"{source}*")), f"{unit.name}: {source} names no file"
-    assert units_named(["uart"])[0].bench == "cocotb_tests.test_uart"
+    assert units_named(["uart"])[0].bench == "cocotb_tests.boards.test_uart"
     with pytest.raises(ValueError, match=r"unit must be one of credit queue, .*, not uarts$"):
         units_named(["uarts"])
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from golden.commands import Fill, Load, Mma, Store
-from golden.faults import Cause, Fault
-from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.memory import Memory
+from golden.tables.commands import Fill, Load, Mma, Store
+from golden.tables.faults import Cause, Fault
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
 from regression.random_programs.campaign import Campaign

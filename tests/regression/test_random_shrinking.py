@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from wrong import WrongMachine
 
-from golden.commands import Fill, Mma, Move
 from golden.memory import Memory
 from golden.ptx.program import parse_module
+from golden.tables.commands import Fill, Mma, Move
 from regression.random_programs import __main__ as command
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from golden.commands import Mma
 from golden.machine import Counters
+from golden.tables.commands import Mma
 from golden.warp import GoldenMachine
 from sim.machines import golden_machine
 

@@ -5,9 +5,10 @@ from itertools import product
 
 import numpy as np
 
-from golden.commands import Load, Store
-from golden.formats import FORMATS
-from golden.instruction_set import (
+from golden.memory import Memory
+from golden.tables.commands import Load, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
     FAMILIES,
     LAYOUTS,
     ROUNDINGS,
@@ -15,10 +16,9 @@ from golden.instruction_set import (
     MmaInstruction,
     StoreInstruction,
 )
-from golden.layouts import fragment
-from golden.memory import Memory
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS
-from hdl.memory.geometry import legal_fragments
+from hdl.memory.fragment_geometry import legal_fragments
 from sim.machine import RtlMachine
 from sim.machines import golden_machine
 

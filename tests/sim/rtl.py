@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from golden.commands import Fill, Load, Mma, Store
-from golden.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.memory import Memory
+from golden.tables.commands import Fill, Load, Mma, Store
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
 from sim.machine import RtlMachine

@@ -16,7 +16,7 @@ from sim.machine import RtlMachine
 LARGE = CoreConfig(
     dot_product=DotProductConfig(formats=frozenset({"f16", "i4", "b1"})),
     dot_product_units=64,
-    double_units=4,
+    f64_units=4,
     registers=256,
     queue_depth=256,
     address_bits=64,
@@ -37,7 +37,7 @@ def words_of(config):
         "CONFIGURATION": config.registers
         + config.dot_product_units * 0x10000
         + (config.queue_depth - 1) * 0x1000000,
-        "UNITS": config.double_units + config.word_quads * 0x100,
+        "UNITS": config.f64_units + config.word_quads * 0x100,
         "MEMORY": config.address_bits + config.data_bits // 8 * 0x100 + config.outstanding_reads * 0x10000,
         "SHARED_SIZE": config.shared_bytes,
         "SHARED_BASE": config.shared_base % (1 << 32),
@@ -92,7 +92,7 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
         ("CONFIGURATION", 0xFF400080, "the core has registers 128, but the configuration says 256"),
         ("CONFIGURATION", 0xFF200100, "the core has dot product units 32, but the configuration says 64"),
         ("CONFIGURATION", 0x0F400100, "the core has queue depth 16, but the configuration says 256"),
-        ("UNITS", 0x0801, "the core has double units 1, but the configuration says 4"),
+        ("UNITS", 0x0801, "the core has f64 units 1, but the configuration says 4"),
         ("UNITS", 0x0404, "the core has word quads 4, but the configuration says 8"),
         ("MEMORY", 0x404020, "the core has address bits 32, but the configuration says 64"),
         ("MEMORY", 0x401040, "the core has data bits 128, but the configuration says 512"),

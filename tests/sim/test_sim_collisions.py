@@ -7,8 +7,8 @@ from test_sim_overlap import run_random_programs
 
 import sim.build
 from hdl.config import PRESETS
-from hdl.verilog import TOP, core_top
-from hdl.verilog_modules import to_verilog
+from hdl.verilog.core_verilog import TOP, core_top
+from hdl.verilog.modules import to_verilog
 
 MODULE = re.compile(r"^module .*?^end$", re.MULTILINE | re.DOTALL)
 COLLISION_FREE = re.compile(r"attribute \\no_rw_check 1\n(?:  attribute .*\n)*  memory .*? (\\\w+)\n")

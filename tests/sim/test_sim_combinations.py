@@ -14,10 +14,10 @@ from random_commands import (
     seeded,
 )
 
-from golden.commands import Mma
-from golden.formats import FORMATS
-from golden.instruction_set import LAYOUTS, USES, LoadInstruction, StoreInstruction
-from golden.layouts import fragment
+from golden.tables.commands import Mma
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LAYOUTS, USES, LoadInstruction, StoreInstruction
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from sim.lockstep import LockstepMachine
 

@@ -8,10 +8,10 @@ import pytest
 from golden_captures import COMPACT, instruction_of
 from rtl import BASE, CONFIG, fill, golden_machine, load, multiply, rtl_machine, store
 
-from golden.commands import Fill, Move
-from golden.faults import Cause, Fault
-from golden.instruction_set import Shape
 from golden.ptx.program import parse_module
+from golden.tables.commands import Fill, Move
+from golden.tables.faults import Cause, Fault
+from golden.tables.instruction_set import Shape
 from hdl.command import encode
 from hdl.config import PRESETS
 from sim.arguments import Output

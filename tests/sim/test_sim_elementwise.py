@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from rtl import BASE, CONFIG, fill, golden_machine, load, memory_of_noise, rtl_machine, store
 
-from golden.commands import Elementwise, Fill, Uniform
-from golden.faults import Cause
 from golden.memory import Memory
 from golden.ptx import parse_module
+from golden.tables.commands import Elementwise, Fill, Uniform
+from golden.tables.faults import Cause
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from sim.arguments import Output, UsageError

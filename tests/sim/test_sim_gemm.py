@@ -7,10 +7,10 @@ import pytest
 
 import golden
 from golden.arguments import dtype_of
-from golden.commands import Fill, Load, Mma, Store
-from golden.formats import FORMATS
-from golden.layouts import fragment
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
+from golden.tables.commands import Fill, Load, Mma, Store
+from golden.tables.formats import FORMATS
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from sim.gemm import Gemm, multiply_matrices
 from sim.machines import Backend, open_machine

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from rtl import BASE, memory_of_noise
 
-from golden.commands import Load, Store
-from golden.formats import FORMATS
-from golden.instruction_set import LoadInstruction, Shape, StoreInstruction
-from golden.layouts import LANES
+from golden.tables.commands import Load, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.layouts import LANES
 from hdl.config import PRESETS
 from sim.machine import RtlMachine
 

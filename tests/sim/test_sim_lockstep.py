@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from rtl import BASE, fill, golden_machine, load, multiply, store
 
-from golden.commands import Move
-from golden.faults import Cause, Fault
-from golden.instruction_set import Shape
 from golden.memory import Memory
+from golden.tables.commands import Move
+from golden.tables.faults import Cause, Fault
+from golden.tables.instruction_set import Shape
 from golden.warp import GoldenMachine
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch

@@ -17,10 +17,10 @@ from random_commands import (
 )
 
 from bench.utilisation import FIGURES
-from golden.commands import Fill, Load, Mma, Move, Store
-from golden.faults import Fault
-from golden.instruction_set import LoadInstruction, Shape, StoreInstruction
-from golden.layouts import fragment
+from golden.tables.commands import Fill, Load, Mma, Move, Store
+from golden.tables.faults import Fault
+from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from sim.simulation import BusTiming
 
@@ -99,10 +99,8 @@ FAILING = (
 ALL = PRESETS["small"]
 OTHERS = {
     "large": PRESETS["large"],
-    "two units, 64 bits": replace(ALL, dot_product_units=2, double_units=2, data_bits=64, registers=128),
-    "eight units, 256 bits": replace(
-        ALL, dot_product_units=8, double_units=4, data_bits=256, address_bits=40
-    ),
+    "two units, 64 bits": replace(ALL, dot_product_units=2, f64_units=2, data_bits=64, registers=128),
+    "eight units, 256 bits": replace(ALL, dot_product_units=8, f64_units=4, data_bits=256, address_bits=40),
     "sixteen units, 512 bits": replace(ALL, dot_product_units=16, data_bits=512, queue_depth=4),
 }
 """Sizes that take long to build."""

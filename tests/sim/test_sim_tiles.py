@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import golden
-from golden.commands import Load, Mma, Store
 from golden.memory import Memory
-from golden.mma import resolve_instruction
+from golden.multiply import resolve_instruction
+from golden.tables.commands import Load, Mma, Store
 from golden.warp import GoldenMachine
 from sim.buffers import BASE
 from sim.tiles import multiply_tiles

@@ -4,7 +4,7 @@ from types import MappingProxyType
 from typing import Final
 
 from hdl.config import CoreConfig
-from hdl.dot_product.interface import Multiplicand
+from hdl.dot_product.operands import Multiplicand
 
 __all__ = [
     "COUNTERS",
@@ -81,8 +81,8 @@ CONTROL
 STATUS
     Bit 0: a command is in progress or queued; bit 1: a fault; bits 16..8: free places in the queue.
 FAULT_CAUSE, FAULT_INDEX, FAULT_PROGRESS
-    A `golden.faults.Cause` or 0; the index of the command at fault; of a failed store, the bursts that the
-    memory took before the first it refused. A serial core (`hdl.serial`) has bursts of one word.
+    A `golden.tables.faults.Cause` or 0; the index of the command at fault; of a failed store, the bursts that
+    the memory took before the first it refused. A serial core (`boards.serial_core`) has bursts of one word.
 INTERRUPT_ENABLE
     Bit 0: raise the interrupt while idle; bit 1: raise it while there is a fault.
 MODE
@@ -119,9 +119,9 @@ def constants(config: CoreConfig) -> dict[str, int]:
     return {
         "IDENTITY": IDENTITY,
         "VERSION": VERSION,
-        "FORMATS": formats | bool(config.double_units) << F64_FORMAT_BIT,
+        "FORMATS": formats | bool(config.f64_units) << F64_FORMAT_BIT,
         "CONFIGURATION": config.registers | config.dot_product_units << 16 | (config.queue_depth - 1) << 24,
-        "UNITS": config.double_units | config.word_quads << 8,
+        "UNITS": config.f64_units | config.word_quads << 8,
         "MEMORY": config.address_bits | config.data_bits // 8 << 8 | config.outstanding_reads << 16,
         "SHARED_SIZE": config.shared_bytes,
         "SHARED_BASE": base & 0xFFFF_FFFF,

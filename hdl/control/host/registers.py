@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.command import COMMAND_BITS, COMMAND_WORDS
 from hdl.config import CoreConfig
 from hdl.control.host.map import COUNTERS, REGISTERS, constants
-from hdl.memory.interface import CAUSE_BITS
+from hdl.memory.beats import CAUSE_BITS
 
 __all__ = ["MAP_ADDRESS_BITS", "STALLS", "HostRegisters", "core_members"]
 

@@ -6,11 +6,17 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.dot_product.interface import DotProductResult
+from hdl.dot_product.operands import DotProductResult
 from hdl.multiply.tile.fetch import ResultTile
-from hdl.multiply.tile.geometry import Steps, fields
 from hdl.multiply.tile.request import TileShape
-from hdl.registers.ports import LANE_BITS, address_bits, register_write_signature, word_address, word_bits
+from hdl.multiply.tile.tile_steps import Steps, fields
+from hdl.registers.register_ports import (
+    LANE_BITS,
+    address_bits,
+    register_write_signature,
+    word_address,
+    word_bits,
+)
 
 __all__ = ["TILES", "TileCollect"]
 

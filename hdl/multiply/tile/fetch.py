@@ -5,13 +5,19 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.dot_product.interface import Operation, Result
-from hdl.memory.geometry import block_indices
-from hdl.multiply.tile.geometry import Steps
+from hdl.dot_product.operands import Operation, Result
+from hdl.memory.fragment_geometry import block_indices
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.multiply.tile.rows import row_write_layout
-from hdl.pipeline import delay
-from hdl.registers.ports import READ_LATENCY, address_bits, word_address, word_bits, word_read_signature
+from hdl.multiply.tile.tile_steps import Steps
+from hdl.registers.register_ports import (
+    READ_LATENCY,
+    address_bits,
+    word_address,
+    word_bits,
+    word_read_signature,
+)
+from hdl.stream.pipeline import delay
 
 __all__ = ["FetchedTile", "ResultTile", "TileFetch"]
 

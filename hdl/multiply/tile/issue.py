@@ -5,12 +5,12 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.dot_product.interface import DotProductOperands, Operation
+from hdl.dot_product.operands import DotProductOperands, Operation
 from hdl.multiply.tile.fetch import FetchedTile
-from hdl.multiply.tile.geometry import Steps
 from hdl.multiply.tile.request import TileShape
 from hdl.multiply.tile.rows import row_read_layout, row_widths
-from hdl.registers.ports import LANE_BITS, QUAD_BITS
+from hdl.multiply.tile.tile_steps import Steps
+from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 
 __all__ = ["TileIssue"]
 

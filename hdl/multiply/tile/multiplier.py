@@ -17,13 +17,13 @@ from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
-from hdl.dot_product.interface import DotProductOperands, DotProductResult
+from hdl.dot_product.operands import DotProductOperands, DotProductResult
 from hdl.multiply.tile.collect import TILES, TileCollect
 from hdl.multiply.tile.fetch import ResultTile, TileFetch
 from hdl.multiply.tile.issue import TileIssue
 from hdl.multiply.tile.request import TileRequest
 from hdl.multiply.tile.rows import RowMemories
-from hdl.registers.ports import register_write_signature, word_read_signature
+from hdl.registers.register_ports import register_write_signature, word_read_signature
 
 __all__ = ["TileMultiplier"]
 

@@ -3,8 +3,8 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
-from hdl.dot_product.interface import Operation
-from hdl.memory.geometry import BlockOrder
+from hdl.dot_product.operands import Operation
+from hdl.memory.fragment_geometry import BlockOrder
 
 __all__ = ["TileRequest", "TileShape"]
 
@@ -23,9 +23,9 @@ class TileShape(enum.Enum, shape=2):
 class TileRequest(data.Struct):
     """One tile to be multiplied; register ranges and types have been checked.
 
-    X is the wide multiplicand (`golden.layouts`), of 8, 16 or 32 rows, Y the other one, of 8 or 16. A row is
-    a row of A or a column of B: the hardware does not care which. D may overlap A, B and C in any way, as
-    all of them are read before the first result is there.
+    X is the wide multiplicand (`golden.tables.layouts`), of 8, 16 or 32 rows, Y the other one, of 8 or 16. A
+    row is a row of A or a column of B: the hardware does not care which. D may overlap A, B and C in any way,
+    as all of them are read before the first result is there.
 
     Members
     -------

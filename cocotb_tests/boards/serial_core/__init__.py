@@ -1,0 +1,1 @@
+"""Testbenches of `boards.serial_core`."""

@@ -1,0 +1,504 @@
+"""The decoder against the golden tables: what is accepted, with which constants, what is refused and why."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import cocotb
+import pytest
+from amaranth.lib import data
+from cocotb.triggers import Timer
+
+from cocotb_tests.configurations import ALL_FORMATS
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.requests import check_geometry, check_order, check_tile
+from cocotb_tests.runner import parameters
+from cocotb_tests.unit import unit_design
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.faults import Cause
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
+    FAMILIES,
+    LAYOUTS,
+    ROUNDINGS,
+    SHAPES,
+    SPACES,
+    USES,
+    IllegalInstruction,
+    LoadInstruction,
+    MmaInstruction,
+    Shape,
+    StoreInstruction,
+)
+from golden.tables.layouts import FragmentLayout, fragment
+from hdl.command import (
+    COMMAND_BITS,
+    MemoryCommand,
+    MmaCommand,
+    Opcode,
+    RegisterCommand,
+    encode,
+)
+from hdl.config import CoreConfig, DotProductConfig
+from hdl.control.decoder import Decoded, Decoder
+from hdl.control.scoreboard import Unit
+from hdl.dot_product.operands import Multiplicand, Result
+from hdl.memory.fragment_geometry import legal_fragments
+from hdl.multiply.tile.request import TileShape
+
+CONFIG = CoreConfig()
+CONFIGS = {
+    "f16": CONFIG,
+    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000),
+    "integers": CoreConfig(dot_product=DotProductConfig(formats=frozenset({"i8", "b1"}))),
+}
+F16 = next(family for family in FAMILIES if family.name == "f16")
+DECODED = data.Layout.cast(Decoded)
+
+
+async def decode(dut: Any, bits: int) -> Any:
+    """What the decoder makes of a command word."""
+    dut.command.value = bits
+    await Timer(1, "ns")
+    return DECODED.from_bits(int(dut.decoded.value))
+
+
+def bits_of(command: Command) -> int:
+    return sum(word << 32 * index for index, word in enumerate(encode(command)))
+
+
+@cocotb.test
+async def every_load_and_store(dut: Any) -> None:
+    """All loads and stores of the f16 family, with their geometry."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    registers = CONFIG.registers
+    count = 0
+    for shape in F16.shapes:
+        for layout in LAYOUTS:
+            for space in ("global", "generic"):
+                rows: list[Any] = [
+                    LoadInstruction(use=use, layout=layout, shape=shape, type=name, space=space)
+                    for use in ("a", "b", "c")
+                    for name in (F16.accumulators if use == "c" else F16.multiplicands)
+                ]
+                rows += [
+                    StoreInstruction(layout=layout, shape=shape, type=name, space=space)
+                    for name in F16.accumulators
+                ]
+                for instruction in rows:
+                    form = fragment(instruction.use, instruction.type, shape)
+                    for register in (0, 1, registers - form.registers):
+                        stride = rng.choice([None, 0, rng.getrandbits(32)])
+                        address = rng.getrandbits(64)
+                        kind = Store if instruction.use == "d" else Load
+                        command = kind(instruction, register, address, stride)
+                        decoded = await decode(dut, bits_of(command))
+                        check_memory(command, form, decoded)
+                        count += 1
+                    command = kind(instruction, registers - form.registers + 1, 0)
+                    assert (await decode(dut, bits_of(command))).cause == Cause.REGISTER_RANGE
+    assert count == 3 * 2 * 2 * 6 * 3
+
+
+def check_memory(command: Load | Store, form: FragmentLayout, decoded: Any) -> None:
+    """Compare the decoded request with the command and the golden layout of its fragment."""
+    instruction = command.instruction
+    request = decoded.memory
+    assert decoded.cause == 0, command
+    held = set(range(command.register, command.register + form.registers))
+    if isinstance(command, Store):
+        assert decoded.unit is Unit.STORE
+        assert footprint(decoded) == ([held], set())
+    else:
+        assert decoded.unit is Unit.LOAD
+        assert footprint(decoded) == ([], held)
+    assert request.space == SPACES.index(instruction.space)
+    assert request.register == command.register
+    assert request.address == command.address
+    assert request.has_stride == (command.stride is not None)
+    assert request.stride == (command.stride or 0)
+    check_geometry(instruction, request.geometry)
+
+
+@cocotb.test
+async def every_multiply(dut: Any) -> None:
+    """All multiplies of the f16 family, layouts and saturation included, with registers of every overlap."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    registers = CONFIG.registers
+    for shape in F16.shapes:
+        for a_layout in LAYOUTS:
+            for b_layout in LAYOUTS:
+                for c_type in F16.accumulators:
+                    for d_type in F16.accumulators:
+                        for saturate in (False, True):
+                            instruction = MmaInstruction(
+                                shape=shape,
+                                a_layout=a_layout,
+                                b_layout=b_layout,
+                                a_type="f16",
+                                b_type="f16",
+                                c_type=c_type,
+                                d_type=d_type,
+                                saturate=saturate,
+                            )
+                            for _ in range(10):
+                                first = [rng.randrange(registers - 7) for _ in range(4)]
+                                if rng.random() < 0.7:
+                                    shift = rng.randrange(-9, 10)
+                                    first[0] = min(max(first[3] + shift, 0), registers - 8)
+                                command = Mma(instruction, *first)
+                                check_multiply(command, shape, await decode(dut, bits_of(command)))
+                            await check_multiply_ranges(dut, instruction, registers)
+
+
+def check_multiply(command: Mma, shape: Shape, decoded: Any) -> None:
+    """Compare the decoded tile with the command and the golden layouts of its fragments."""
+    instruction = command.instruction
+    tile, operation = decoded.tile, decoded.tile.operation
+    a, b = (fragment(use, "f16", shape) for use in ("a", "b"))
+    c, d = fragment("c", instruction.c_type, shape), fragment("d", instruction.d_type, shape)
+    x, y = (b, a) if shape.n == 32 else (a, b)
+    assert decoded.cause == 0, command
+    assert decoded.unit is Unit.TILE
+    assert tile.tile_shape == (TileShape.WIDE_32 if 32 in (shape.m, shape.n) else TileShape.SQUARE_16)
+    assert tile.halves
+    assert not tile.chained
+    assert tile.x_is_b == (shape.n == 32)
+    assert (tile.x, tile.y) == ((command.b, command.a) if shape.n == 32 else (command.a, command.b))
+    assert (tile.c, tile.d) == (command.c, command.d)
+    check_order(tile.x_order, x)
+    check_order(tile.y_order, y)
+    assert operation.multiplicand == Multiplicand.F16
+    assert operation.saturate == instruction.saturate
+    assert operation.c_is_f16 == (instruction.c_type == "f16")
+    assert not operation.a_signed
+    assert not operation.b_signed
+    assert (
+        operation.result
+        == {
+            ("f32", "f32"): Result.F32,
+            ("f32", "f16"): Result.F32,
+            ("f16", "f16"): Result.F16,
+            ("f16", "f32"): Result.F16_FROM_F32,
+        }[instruction.d_type, instruction.c_type]
+    )
+    reads = [
+        set(range(first, first + form.registers))
+        for first, form in ((command.a, a), (command.b, b), (command.c, c))
+    ]
+    assert footprint(decoded) == (reads, set(range(command.d, command.d + d.registers)))
+
+
+def footprint(decoded: Any) -> tuple[list[set[int]], set[int]]:
+    """The registers that a decoded command reads, operand by operand, and those it writes."""
+
+    def registers(operand: Any) -> set[int]:
+        return set(range(operand.first, operand.last + 1)) if operand.valid else set()
+
+    reads = [registers(operand) for operand in decoded.footprint.reads]
+    return [operand for operand in reads if operand], registers(decoded.footprint.write)
+
+
+async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers: int) -> None:
+    """Each fragment just within the register file, and one too far."""
+    types = {use: getattr(instruction, f"{use}_type") for use in "dabc"}
+    for use, name in types.items():
+        last = registers - fragment(use, name, instruction.shape).registers
+        for place, cause in ((last, 0), (last + 1, Cause.REGISTER_RANGE)):
+            first = {"d": 0, "a": 0, "b": 0, "c": 0, use: place}
+            decoded = await decode(dut, bits_of(Mma(instruction, **first)))
+            assert decoded.cause == cause, (instruction, use, place)
+
+
+@cocotb.test
+async def every_length_of_fill_and_move(dut: Any) -> None:
+    """Fills and moves of every length, with the registers they read and write; those of none touch none."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    registers = CONFIGS[parameters()["config"]].registers
+    for count in range(registers + 1):
+        for place in {0, 1, registers - count, rng.randrange(registers - count + 1)}:
+            if place + count > registers:
+                continue
+            other, value = rng.randrange(registers - count + 1), rng.getrandbits(32)
+            written, read = set(range(place, place + count)), set(range(other, other + count))
+            decoded = await decode(dut, bits_of(Fill(place, count, value)))
+            assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
+            assert footprint(decoded) == ([], written)
+            assert not decoded.move.is_move
+            assert (decoded.move.destination, decoded.move.count) == (place, count)
+            assert decoded.move.value == value
+            decoded = await decode(dut, bits_of(Move(place, other, count)))
+            assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
+            assert footprint(decoded) == ([read] if count else [], written)
+            assert decoded.move.is_move
+            assert (decoded.move.destination, decoded.move.count) == (place, count)
+            assert decoded.move.source == other
+
+
+@cocotb.test
+async def random_words(dut: Any) -> None:
+    """Command words at random, most of them nearly legal: refused exactly when the tables do."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    config = CONFIGS[parameters()["config"]]
+    seen: Counter[tuple[int, int]] = Counter()
+    for _ in range(6000):
+        opcode = rng.randrange(8)
+        bits = near_legal(rng, opcode, config) if rng.random() < 0.9 else rng.getrandbits(COMMAND_BITS)
+        bits = bits >> 3 << 3 | opcode
+        decoded = await decode(dut, bits)
+        expected = expected_cause(bits, config)
+        assert decoded.cause == expected, f"{bits:#x}: {expected}"
+        seen[opcode, expected] += 1
+    for opcode in (item.value for item in Opcode):
+        assert seen[opcode, 0] > 20, opcode
+        assert seen[opcode, Cause.REGISTER_RANGE] > 20, opcode
+    for item in (0, 6, 7, Opcode.LOAD.value, Opcode.STORE.value, Opcode.MMA.value):
+        assert seen[item, Cause.ILLEGAL_INSTRUCTION] > 20, item
+
+
+def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
+    """A word whose fields are likely, but not sure, to be legal together."""
+    family = rng.choice(config.families)
+    names, registers = list(FORMATS), config.registers
+    shapes = [SHAPES.index(shape) for shape in family.shapes]
+    multiplicands = [names.index(name) for name in family.multiplicands]
+    accumulators = [names.index(name) for name in family.accumulators]
+
+    def pick(likely: Any, bits: int) -> int:
+        return rng.choice(list(likely)) if rng.random() < 0.93 else rng.getrandbits(bits)
+
+    place = range(registers + 1)
+    if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
+        use = 3 if opcode == Opcode.STORE.value else rng.randrange(3)
+        fields = {
+            "use": pick([use], 2),
+            "layout": rng.getrandbits(1),
+            "tile_shape": pick(shapes, 4),
+            "element_type": pick(multiplicands if use < 2 else accumulators, 4),
+            "space": pick(range(3) if config.shared_bytes else (0, 2), 2),
+            "has_stride": rng.getrandbits(1),
+            "reserved": rng.getrandbits(15),
+            "register": pick(place, 8),
+            "reserved_registers": rng.getrandbits(24),
+            "address": rng.getrandbits(64),
+            "stride": rng.getrandbits(32),
+        }
+        return int(MemoryCommand.const(fields).as_bits())
+    if opcode == Opcode.MMA.value:
+        fields = {
+            "tile_shape": pick(shapes, 4),
+            "a_type": pick(multiplicands, 4),
+            "b_type": pick(multiplicands, 4),
+            "c_type": pick(accumulators, 4),
+            "d_type": pick(accumulators, 4),
+            "saturate": rng.getrandbits(1),
+            "rounding": pick([0], 2),
+            "bitwise_and": rng.getrandbits(1),
+            "reserved": rng.getrandbits(5),
+            **{use: pick(range(registers - 6), 8) for use in "dabc"},
+            "unused": rng.getrandbits(96),
+        }
+        return int(MmaCommand.const(fields).as_bits())
+    fields = {
+        "reserved": rng.getrandbits(13),
+        "count": pick(range(registers // 2), 16) | (rng.random() < 0.2) << rng.randrange(16),
+        "destination": pick(place, 8),
+        "source": pick(place, 8),
+        "reserved_registers": rng.getrandbits(16),
+        "value": rng.getrandbits(32),
+        "unused": rng.getrandbits(64),
+    }
+    return int(RegisterCommand.const(fields).as_bits())
+
+
+def expected_cause(bits: int, config: CoreConfig) -> int:
+    """Why the golden tables refuse a word; 0 where they do not. Reserved bits do not count."""
+    opcode = bits & 7
+    if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
+        return expected_memory_cause(bits, config)
+    if opcode == Opcode.MMA.value:
+        return expected_multiply_cause(bits, config)
+    if opcode in (Opcode.FILL.value, Opcode.MOVE.value):
+        command = data.Layout.cast(RegisterCommand).from_bits(bits)
+        ends = [command.destination + command.count]
+        if opcode == Opcode.MOVE.value:
+            ends.append(command.source + command.count)
+        return Cause.REGISTER_RANGE if max(ends) > config.registers else 0
+    return Cause.ILLEGAL_INSTRUCTION
+
+
+def expected_memory_cause(bits: int, config: CoreConfig) -> int:
+    command = data.Layout.cast(MemoryCommand).from_bits(bits)
+    use = USES[command.use]
+    if (use == "d") != (bits & 7 == Opcode.STORE.value):
+        return Cause.ILLEGAL_INSTRUCTION
+    try:
+        shape, name = SHAPES[command.tile_shape], list(FORMATS)[command.element_type]
+        space = SPACES[command.space]
+        common = {"layout": LAYOUTS[command.layout], "shape": shape, "type": name, "space": space}
+        _ = StoreInstruction(**common) if use == "d" else LoadInstruction(use=use, **common)
+    except (IndexError, IllegalInstruction):
+        return Cause.ILLEGAL_INSTRUCTION
+    held = any(
+        shape in family.shapes and name in (family.multiplicands if use in "ab" else family.accumulators)
+        for family in config.families
+        if family.mnemonic == "wmma"
+    )
+    if not held or (space == "shared" and not config.shared_bytes):
+        return Cause.ILLEGAL_INSTRUCTION
+    end = command.register + fragment(use, name, shape).registers
+    return Cause.REGISTER_RANGE if end > config.registers else 0
+
+
+def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
+    command = data.Layout.cast(MmaCommand).from_bits(bits)
+    names = list(FORMATS)
+    try:
+        types = {
+            use: names[code]
+            for use, code in zip(
+                "abcd", (command.a_type, command.b_type, command.c_type, command.d_type), strict=True
+            )
+        }
+        shape = SHAPES[command.tile_shape]
+        family = next(item for item in FAMILIES if shape in item.shapes and types["a"] in item.multiplicands)
+        _ = MmaInstruction(
+            mnemonic=family.mnemonic,
+            shape=shape,
+            a_layout="row",
+            b_layout="col",
+            **{f"{use}_type": name for use, name in types.items()},
+            saturate=bool(command.saturate),
+            rounding=None if command.rounding == 0 else ROUNDINGS[command.rounding],
+            operation=family.operations[command.bitwise_and] if family.operations else None,
+        )
+    except (IndexError, StopIteration, IllegalInstruction):
+        return Cause.ILLEGAL_INSTRUCTION
+    if family not in config.families:
+        return Cause.ILLEGAL_INSTRUCTION
+    first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
+    fits = all(
+        first[use] + fragment(use, name, shape).registers <= config.registers for use, name in types.items()
+    )
+    return 0 if fits else Cause.REGISTER_RANGE
+
+
+@cocotb.test
+async def every_family(dut: Any) -> None:
+    """Every multiply, load and store of all formats: its unit, its registers, and the f64 request."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    units: Counter[Unit] = Counter()
+    for use, name, shape, layout in legal_fragments(config):
+        space = rng.choice(SPACES if config.shared_bytes else ("global", "generic"))
+        form = fragment(use, name, shape)
+        held = form.registers
+        register = rng.randrange(config.registers - held + 1)
+        common = {"layout": layout, "shape": shape, "type": name, "space": space}
+        place = (register, rng.getrandbits(64), rng.choice([None, rng.getrandbits(32)]))
+        command: Load | Store = (
+            Store(StoreInstruction(**common), *place)
+            if use == "d"
+            else Load(LoadInstruction(use=use, **common), *place)
+        )
+        decoded = await decode(dut, bits_of(command))
+        check_memory(command, form, decoded)
+        units[decoded.unit] += 1
+        past = type(command)(command.instruction, config.registers - held + 1, 0)
+        assert (await decode(dut, bits_of(past))).cause == Cause.REGISTER_RANGE
+    for instruction in multiplies(config):
+        types = {
+            "a": instruction.a_type,
+            "b": instruction.b_type,
+            "c": instruction.c_type,
+            "d": instruction.d_type,
+        }
+        held_by = {use: fragment(use, name, instruction.shape).registers for use, name in types.items()}
+        first = {use: rng.randrange(config.registers - count + 1) for use, count in held_by.items()}
+        decoded = await decode(dut, bits_of(Mma(instruction, **first)))
+        assert decoded.cause == 0, instruction
+        await check_multiply_ranges(dut, instruction, config.registers)
+        ranges = {use: set(range(first[use], first[use] + count)) for use, count in held_by.items()}
+        assert footprint(decoded) == ([ranges[use] for use in "abc"], ranges["d"])
+        f64 = instruction.a_type == "f64"
+        assert decoded.unit is (Unit.F64 if f64 else Unit.TILE)
+        if f64:
+            request = decoded.f64
+            assert (request.a, request.b, request.c, request.d) == tuple(first[use] for use in "abcd")
+            assert ROUNDINGS[request.rounding] == (instruction.rounding or "rn")
+        else:
+            check_tile(instruction, decoded.tile)
+            wide = "b" if decoded.tile.x_is_b else "a"
+            other = "a" if decoded.tile.x_is_b else "b"
+            tile = decoded.tile
+            assert (tile.x, tile.y, tile.c, tile.d) == tuple(first[use] for use in (wide, other, "c", "d"))
+        units[decoded.unit] += 1
+    expected = {Unit.LOAD, Unit.STORE, Unit.TILE} | ({Unit.F64} if config.f64_units else set())
+    assert set(units) == expected
+
+
+@cocotb.test
+async def absent_formats_and_spaces(dut: Any) -> None:
+    """What the configuration leaves out is an illegal instruction."""
+    config = CONFIGS[parameters()["config"]]
+    present = list(legal_fragments(config))
+    for use, name, shape, layout in legal_fragments(ALL_FORMATS):
+        for space in SPACES:
+            common = {"layout": layout, "shape": shape, "type": name, "space": space}
+            command: Command = (
+                Store(StoreInstruction(**common), 0, 0)
+                if use == "d"
+                else Load(LoadInstruction(use=use, **common), 0, 0)
+            )
+            held = (use, name, shape, layout) in present and (space != "shared" or config.shared_bytes > 0)
+            cause = 0 if held else Cause.ILLEGAL_INSTRUCTION
+            assert (await decode(dut, bits_of(command))).cause == cause, command
+    absent = [family for family in FAMILIES if family not in config.families]
+    for instruction in multiplies(ALL_FORMATS):
+        cause = Cause.ILLEGAL_INSTRUCTION if instruction.family in absent else 0
+        assert (await decode(dut, bits_of(Mma(instruction, 0, 0, 0, 0)))).cause == cause, instruction
+
+
+def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
+    """Every multiply of the configuration's families, each modifier once."""
+    for family in config.families:
+        fixed = family.fixed_layout or family.mnemonic != "wmma"
+        for shape, a_type, b_type, c_type, d_type in product(
+            family.shapes,
+            family.multiplicands,
+            family.multiplicands,
+            family.accumulators,
+            family.accumulators,
+        ):
+            if a_type != b_type and not family.mixed:
+                continue
+            for rounding, operation, saturate in product(
+                family.roundings or (None,), family.operations or (None,), (False, True)
+            ):
+                if saturate and family.saturate == "never":
+                    continue
+                yield MmaInstruction(
+                    mnemonic=family.mnemonic,
+                    shape=shape,
+                    a_layout="row" if fixed else "col",
+                    b_layout="col",
+                    a_type=a_type,
+                    b_type=b_type,
+                    c_type=c_type,
+                    d_type=d_type,
+                    rounding=rounding,
+                    operation=operation,
+                    saturate=saturate,
+                )
+
+
+ANY = ("every_family", "absent_formats_and_spaces", "every_length_of_fill_and_move", "random_words")
+
+
+@pytest.mark.parametrize("config", list(CONFIGS))
+def test_decoder(simulate: Simulate, config: str) -> None:
+    design = unit_design(f"decoder_{config}", Decoder(CONFIGS[config]))
+    simulate(design, __name__, values={"config": config}, cases=() if config == "f16" else ANY)

@@ -1,0 +1,525 @@
+"""The host interface: cocotbext-axi's AXI4-Lite master in front, the core's signals behind."""
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.triggers import FallingEdge, RisingEdge, Timer
+from cocotbext.axi import AxiResp
+
+from cocotb_tests.boards.serial_line import CLOCK_PS
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.host_port import HostPort
+from cocotb_tests.memory.shared_words import SharedWords
+from cocotb_tests.register_ports import RegisterPorts
+from cocotb_tests.runner import parameters
+from cocotb_tests.streams import StreamMonitor, StreamSink, pauses, reset, start
+from cocotb_tests.unit import unit_design
+from golden.tables.layouts import LANES
+from hdl.command import COMMAND_WORDS
+from hdl.config import PRESETS, CoreConfig
+from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW, HostInterface
+from hdl.dot_product.operands import Multiplicand
+
+INCREMENTS = {
+    "CYCLES": "busy",
+    "DOT_PRODUCT_CYCLES": "busy_units",
+    "READ_BEATS": "read_beat",
+    "WRITE_BEATS": "write_beat",
+    "STALL_REGISTERS": "stall_registers",
+    "STALL_MEMORY": "stall_memory",
+    "STALL_UNIT": "stall_unit",
+    "STALL_EMPTY": "stall_empty",
+}
+"""The counters that count, and what each counts."""
+INPUTS = ("cause", "executed", "progress", "shared_ready", *INCREMENTS.values())
+COUNTERS = ("INSTRUCTIONS", *INCREMENTS)
+F64_BIT = 6
+
+
+async def host_of(dut: Any, pause: float = 0.2) -> tuple[HostPort, random.Random]:
+    """The host port, with every input of the unit at rest and random waits."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    for name in INPUTS:
+        getattr(dut, name).value = 0
+    dut.commands_ready.value = 0
+    dut.read_ready.value = 0
+    dut.write_ready.value = 0
+    host = HostPort(dut)
+    host.pause(rng, pause)
+    await start(dut)
+    return host, rng
+
+
+@cocotb.test
+async def constants(dut: Any) -> None:
+    """What never changes, each value where it belongs."""
+    host, _ = await host_of(dut)
+    config = configuration()
+    assert await host.get("IDENTITY") == IDENTITY == int.from_bytes(b"OWMM", "big")
+    assert await host.get("VERSION") == VERSION == 0x200
+    formats = await host.get("FORMATS")
+    named = {item.name.lower() for item in Multiplicand if formats >> item.value & 1}
+    assert named == config.dot_product.formats
+    assert formats >> F64_BIT == (1 if config.f64_units else 0)
+    assert F64_BIT not in {item.value for item in Multiplicand}
+    sizes = await host.get("CONFIGURATION")
+    assert sizes & 0xFFFF == config.registers
+    assert sizes >> 16 & 0xFF == config.dot_product_units
+    assert sizes >> 24 == config.queue_depth - 1
+    units = await host.get("UNITS")
+    assert units & 0xFF == config.f64_units
+    assert units >> 8 == config.word_quads
+    memory = await host.get("MEMORY")
+    assert memory & 0xFF == config.address_bits
+    assert (memory >> 8 & 0xFF) * 8 == config.data_bits
+    assert memory >> 16 == config.outstanding_reads
+    assert await host.get("SHARED_SIZE") == config.shared_bytes
+    base = await host.get("SHARED_BASE") | await host.get("SHARED_BASE_HIGH") << 32
+    assert base == (config.shared_base if config.shared_bytes else 0)
+    assert await host.get("CONTROL") == 0
+    assert await host.get("MODE") == 0
+    assert await host.get("STATUS") == config.queue_depth << 8
+
+
+@cocotb.test
+async def every_address(dut: Any) -> None:
+    """Addresses without a register, misaligned ones and partial writes are refused and change nothing."""
+    host, rng = await host_of(dut, 0)
+    config = configuration()
+    registers = RegisterPorts(dut, config)
+    shared = SharedWords(dut, config)
+    readable = {address for name, address in REGISTERS.items() if name != "COMMAND"}
+    readable |= {REGISTERS[name] + 4 for name in COUNTERS}
+    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE")}
+    writable |= {REGISTERS["COMMAND"] + 4 * index for index in range(COMMAND_WORDS)}
+    nowhere = (WINDOW, 2 * WINDOW, SHARED_WINDOW)
+    for address in [
+        *range(0, 0x200, 4),
+        *(4 * rng.randrange(0x40, nowhere[0] // 4) for _ in range(40)),
+        *(4 * rng.randrange(nowhere[1] // 4, nowhere[2] // 4) for _ in range(40)),
+        *(0x10000 << bit for bit in range(2)),
+    ]:
+        _, response = await host.read_word(address)
+        assert (response == AxiResp.OKAY) == (address in readable), f"read {address:#x}"
+        assert response in (AxiResp.OKAY, AxiResp.SLVERR)
+        if address == REGISTERS["COMMAND"]:
+            continue
+        response = await host.write_word(address, 0)
+        assert (response == AxiResp.OKAY) == (address in writable), f"write {address:#x}"
+    for address in sorted(writable | {WINDOW, WINDOW + 4, SHARED_WINDOW, SHARED_WINDOW + 4}):
+        for offset, count in ((0, 1), (0, 2), (1, 3), (3, 1)):
+            answer = await host.master.write(address + offset, b"\xff" * count)
+            assert answer.resp == AxiResp.SLVERR, f"{count} bytes at {address + offset:#x}"
+    assert await host.get("INTERRUPT_ENABLE") == 0
+    assert await host.get("MODE") == 0
+    assert await host.get("STATUS") & 1 == 0
+    assert registers.writes == shared.writes == 0
+
+
+@cocotb.test
+async def commands_pass_in_order(dut: Any) -> None:
+    """The queue holds its depth and no more, and gives commands back in order, whole."""
+    host, rng = await host_of(dut)
+    depth = PRESETS[parameters()["preset"]].queue_depth
+    for _ in range(3):
+        pushed = []
+        for place in range(depth):
+            assert await host.get("STATUS") >> 8 == depth - place
+            words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
+            assert await host.push(words) == AxiResp.OKAY
+            pushed.append(sum(word << 32 * index for index, word in enumerate(words)))
+        assert await host.push([rng.getrandbits(32) for _ in range(COMMAND_WORDS)]) == AxiResp.SLVERR
+        status = await host.get("STATUS")
+        assert status >> 8 == 0
+        assert status & 1
+        sink = StreamSink(dut, "commands")
+        assert await sink.take(depth) == pushed
+        for _ in range(5):
+            await RisingEdge(dut.aclk)
+        assert not sink.received
+        assert await host.get("STATUS") == depth << 8
+        sink.stop()
+
+
+@cocotb.test
+async def words_stay(dut: Any) -> None:
+    """Words 1 to 4 keep their values, so that a command may differ from the last one in word 0 alone."""
+    host, rng = await host_of(dut)
+    sink = StreamSink(dut, "commands")
+    words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
+    await host.push(words)
+    words[0] ^= 0x1234
+    await host.set("COMMAND", words[0])
+    words[3] ^= 0xFFFF
+    await host.write_word(REGISTERS["COMMAND"] + 12, words[3])
+    await host.set("COMMAND", words[0])
+    expected = sum(word << 32 * index for index, word in enumerate(words))
+    taken = await sink.take(3)
+    assert taken[2] == expected
+    assert taken[1] == expected ^ 0xFFFF << 96
+    assert taken[0] == taken[1] ^ 0x1234
+
+
+@cocotb.test
+async def faults_and_clear(dut: Any) -> None:
+    """A fault shows with index and progress; what is queued stays until clear drops it, once."""
+    host, rng = await host_of(dut)
+    depth = PRESETS[parameters()["preset"]].queue_depth
+    clears = 0
+
+    async def count_clears() -> None:
+        nonlocal clears
+        while True:
+            await RisingEdge(dut.aclk)
+            clears += bool(dut.clear.value)
+            if dut.clear.value:
+                dut.cause.value = 0
+
+    counting = cocotb.start_soon(count_clears())
+    for round_number in range(1, 6):
+        await host.push([rng.getrandbits(32) for _ in range(COMMAND_WORDS)])
+        cause, index, progress = rng.randrange(1, 11), rng.getrandbits(32), rng.getrandbits(16)
+        dut.cause.value, dut.executed.value, dut.progress.value = cause, index, progress
+        await host.push([rng.getrandbits(32) for _ in range(COMMAND_WORDS)])
+        status = await host.get("STATUS")
+        assert status >> 1 & 1
+        assert status >> 8 == depth - 2
+        assert await host.get("FAULT_CAUSE") == cause
+        assert await host.get("FAULT_INDEX") == index
+        assert await host.get("FAULT_PROGRESS") == progress
+        assert dut.commands_valid.value
+        await host.set("CONTROL", 0)
+        assert clears == round_number - 1
+        await host.set("CONTROL", 1)
+        assert clears == round_number
+        assert await host.get("STATUS") == depth << 8
+        assert not dut.commands_valid.value
+    counting.cancel()
+
+
+@cocotb.test
+async def interrupt(dut: Any) -> None:
+    """Raised while idle, while at fault, or not at all, as enabled."""
+    host, _ = await host_of(dut)
+    for enables in range(4):
+        await host.set("INTERRUPT_ENABLE", enables)
+        assert await host.get("INTERRUPT_ENABLE") == enables
+        for busy in (0, 1):
+            for cause in (0, 5):
+                dut.busy.value, dut.cause.value = busy, cause
+                await RisingEdge(dut.aclk)
+                await RisingEdge(dut.aclk)
+                expected = bool(enables & 1 and not busy) or bool(enables & 2 and cause)
+                assert bool(dut.irq.value) == expected, (enables, busy, cause)
+    dut.busy.value, dut.cause.value = 0, 0
+
+
+@cocotb.test
+async def counters(dut: Any) -> None:
+    """Exact counts of what happened in each cycle; a low word read latches its high word."""
+    host, rng = await host_of(dut)
+    await host.set("CONTROL", 1)
+    units = PRESETS[parameters()["preset"]].dot_product_units
+    before = {name: await host.counter(name) for name in INCREMENTS}
+    assert not any(before.values()), before
+    expected = dict.fromkeys(INCREMENTS, 0)
+    for _ in range(500):
+        for name, port in INCREMENTS.items():
+            count = rng.randrange(units + 1) if name == "DOT_PRODUCT_CYCLES" else rng.getrandbits(1)
+            getattr(dut, port).value = count
+            expected[name] += count
+        await RisingEdge(dut.aclk)
+    for port in INCREMENTS.values():
+        getattr(dut, port).value = 0
+    for name, count in expected.items():
+        for idle in range(4):
+            for _ in range(idle):
+                await RisingEdge(dut.aclk)
+            assert await host.counter(name) - before[name] == count, name
+    dut.executed.value = 0x1234_5678_9ABC_DEF0
+    await RisingEdge(dut.aclk)
+    assert await host.get("INSTRUCTIONS") == 0x9ABC_DEF0
+    dut.executed.value = 0xFFFF_FFFF_0000_0000
+    high, _ = await host.read_word(REGISTERS["INSTRUCTIONS"] + 4)
+    assert high == 0x1234_5678, "the high word is the one of the low word read before it"
+    assert await host.counter("INSTRUCTIONS") == 0xFFFF_FFFF_0000_0000
+
+
+@cocotb.test
+async def long_counts(dut: Any) -> None:
+    """Counters carry: a quarter of a million and more of everything that can happen in a cycle."""
+    most = PRESETS[parameters()["preset"]].dot_product_units
+    cycles = (1 << 18) + 3
+    for name in (*INPUTS, "commands_ready", "read_ready", "write_ready"):
+        getattr(dut, name).value = 0
+    for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
+        getattr(dut, f"s_axil_{name}").value = 0
+    await start(dut)
+    await FallingEdge(dut.aclk)
+    for name, port in INCREMENTS.items():
+        getattr(dut, port).value = most if name == "DOT_PRODUCT_CYCLES" else 1
+    await Timer(cycles * CLOCK_PS, "ps")  # wakes nobody in between: the bus model comes afterwards
+    for port in INCREMENTS.values():
+        getattr(dut, port).value = 0
+    host = HostPort(dut)
+    await RisingEdge(dut.aclk)
+    for name in INCREMENTS:
+        expected = cycles * most if name == "DOT_PRODUCT_CYCLES" else cycles
+        assert await host.counter(name) == expected, name
+
+
+@cocotb.test
+async def misaligned_reads(dut: Any) -> None:
+    """Refused everywhere, with zeros; the bus model reads whole words only, so the pins are driven here."""
+    for name in (*INPUTS, "commands_ready", "read_ready", "write_ready"):
+        getattr(dut, name).value = 0
+    for name in ("awvalid", "wvalid", "arvalid"):
+        getattr(dut, f"s_axil_{name}").value = 0
+    dut.s_axil_rready.value = 1
+    await start(dut)
+    for place in (REGISTERS["IDENTITY"], REGISTERS["CYCLES"], WINDOW, SHARED_WINDOW):
+        for offset in (1, 2, 3):
+            dut.s_axil_araddr.value = place + offset
+            dut.s_axil_arvalid.value = 1
+            while True:
+                await RisingEdge(dut.aclk)
+                if dut.s_axil_arready.value:
+                    break
+            dut.s_axil_arvalid.value = 0
+            while not dut.s_axil_rvalid.value:
+                await RisingEdge(dut.aclk)
+            answer = int(dut.s_axil_rresp.value), int(dut.s_axil_rdata.value)
+            assert answer == (AxiResp.SLVERR, 0), f"{place + offset:#x}"
+            await RisingEdge(dut.aclk)
+
+
+@cocotb.test
+async def window(dut: Any) -> None:
+    """Each lane of each register in its place while idle; refused while busy and beyond the last register."""
+    host, rng = await host_of(dut, 0.1)
+    config = configuration()
+    count = config.registers
+    registers = RegisterPorts(dut, config, pauses(rng, 0.5), pauses(rng, 0.5))
+    registers.values[:] = np.random.default_rng(cocotb.RANDOM_SEED).integers(
+        0, 1 << 32, (count, LANES), dtype=np.uint32
+    )
+    expected = registers.values.copy()
+    places = [(0, 0), (0, 31), (count - 1, 0), (count - 1, 31)]
+    places += [(rng.randrange(count), rng.randrange(LANES)) for _ in range(100)]
+    places += [(register, 7) for register in range(count)] + [(5, lane) for lane in range(LANES)]
+    for register, lane in places:
+        if rng.random() < 0.5:
+            value = rng.getrandbits(32)
+            assert await host.write_lane(register, lane, value) == AxiResp.OKAY
+            expected[register, lane] = value
+        assert await host.read_lane(register, lane) == (int(expected[register, lane]), AxiResp.OKAY)
+    assert np.array_equal(registers.values, expected)
+
+    if count < 256:
+        for register in (count, 2 * count - 1, 255):
+            assert (await host.read_lane(register, 0))[1] == AxiResp.SLVERR
+            assert await host.write_lane(register, 0, 1) == AxiResp.SLVERR
+    await refused_while_at_work(dut, host, lambda: host.read_lane(1, 1), lambda: host.write_lane(1, 1, 1))
+    assert np.array_equal(registers.values, expected)
+    assert await host.read_lane(1, 1) == (int(expected[1, 1]), AxiResp.OKAY)
+
+
+@cocotb.test
+async def shared_window(dut: Any) -> None:
+    """Each word of the on-chip memory in its place while idle; refused while busy and past its end."""
+    host, rng = await host_of(dut, 0.1)
+    config = configuration()
+    shared = SharedWords(dut, config, pauses(rng, 0.5))
+    words = config.shared_bytes // 4
+    window_words = (1 << 19) // 4 - SHARED_WINDOW // 4
+    past = [words, words + 1, words | 1 << 15, window_words - 1]
+    for word in [word for word in past if word < window_words]:
+        if word >= words:
+            assert (await host.read_shared(word))[1] == AxiResp.SLVERR, word
+            assert await host.write_shared(word, 1) == AxiResp.SLVERR, word
+    assert shared.reads == shared.writes == 0
+    if not words:
+        return
+    places = [0, 1, 2, 3, words - 1, *(1 << bit for bit in range(2, words.bit_length() - 1))]
+    places += [rng.randrange(words) for _ in range(100)]
+    for word in places:
+        if rng.random() < 0.5:
+            value = rng.getrandbits(32)
+            assert await host.write_shared(word, value) == AxiResp.OKAY
+            assert shared.values[word] == value, word
+        assert await host.read_shared(word) == (shared.values[word], AxiResp.OKAY), word
+    before = list(shared.values)
+    await refused_while_at_work(dut, host, lambda: host.read_shared(1), lambda: host.write_shared(1, 1))
+    assert shared.values == before
+    assert await host.read_shared(1) == (before[1], AxiResp.OKAY)
+
+
+async def refused_while_at_work(
+    dut: Any,
+    host: HostPort,
+    read: Callable[[], Awaitable[tuple[int, AxiResp]]],
+    write: Callable[[], Awaitable[AxiResp]],
+) -> None:
+    """Try an access while a command is in progress and while one waits; leave the core idle."""
+    dut.busy.value = 1
+    await RisingEdge(dut.aclk)
+    assert (await read())[1] == AxiResp.SLVERR
+    assert await write() == AxiResp.SLVERR
+    dut.busy.value = 0
+    await host.push([0] * COMMAND_WORDS)
+    assert (await read())[1] == AxiResp.SLVERR, "a queued command is about to run"
+    assert await write() == AxiResp.SLVERR
+    dut.cause.value = 3
+    assert (await read())[1] == AxiResp.OKAY, "at a fault the host may look"
+    dut.cause.value = 0
+    await host.set("CONTROL", 1)
+
+
+@cocotb.test
+async def mode(dut: Any) -> None:
+    """Serial or not, as was written while idle; not to be changed while a command runs or waits."""
+    host, _ = await host_of(dut)
+    for value in (1, 0, 1):
+        await host.set("MODE", value)
+        assert await host.get("MODE") == value == int(dut.serial.value)
+    dut.busy.value = 1
+    await RisingEdge(dut.aclk)
+    assert await host.write_word(REGISTERS["MODE"], 0) == AxiResp.SLVERR
+    dut.busy.value = 0
+    await host.push([0] * COMMAND_WORDS)
+    assert await host.write_word(REGISTERS["MODE"], 0) == AxiResp.SLVERR
+    assert await host.get("MODE") == 1 == int(dut.serial.value)
+    await host.set("CONTROL", 1)
+    await host.set("MODE", 0)
+    assert not dut.serial.value
+
+
+@cocotb.test
+async def idle_shows_no_gap(dut: Any) -> None:
+    """From the cycle after a command is written until it is taken the core is not idle."""
+    host, _ = await host_of(dut, 0)
+    await host.set("INTERRUPT_ENABLE", 1)
+    assert dut.irq.value
+    answered = 0
+
+    async def watch() -> None:
+        """The command's own answer finds the core at work."""
+        nonlocal answered
+        command = False
+        while True:
+            await RisingEdge(dut.aclk)
+            if dut.s_axil_awvalid.value and dut.s_axil_awready.value:
+                command = int(dut.s_axil_awaddr.value) == REGISTERS["COMMAND"]
+            elif command and dut.s_axil_bvalid.value:
+                answered += 1
+                assert not dut.irq.value
+
+    watching = cocotb.start_soon(watch())
+    for _ in range(5):
+        assert await host.push([1] * COMMAND_WORDS) == AxiResp.OKAY
+        for _ in range(10):
+            assert not dut.irq.value
+            await RisingEdge(dut.aclk)
+        await host.set("CONTROL", 1)
+        assert dut.irq.value
+    assert answered >= 5
+    watching.cancel()
+
+
+@cocotb.test
+async def answers_in_time(dut: Any) -> None:
+    """Cycles from address to answer: two, and one or three more in the windows."""
+    host, rng = await host_of(dut, 0)
+    config = configuration()
+    RegisterPorts(dut, config)
+    SharedWords(dut, config)
+    asked = answered = now = 0
+
+    async def watch() -> None:
+        nonlocal asked, answered, now
+        while True:
+            await RisingEdge(dut.aclk)
+            now += 1
+            write = dut.s_axil_awvalid.value and dut.s_axil_awready.value and dut.s_axil_wvalid.value
+            if write or (dut.s_axil_arvalid.value and dut.s_axil_arready.value):
+                asked, answered = now, 0
+            elif not answered and (dut.s_axil_bvalid.value or dut.s_axil_rvalid.value):
+                answered = now
+
+    watching = cocotb.start_soon(watch())
+    expected = {REGISTERS["MODE"]: (2, 2), WINDOW + 128: (3, 5)}
+    if config.shared_bytes:
+        expected[SHARED_WINDOW + 4 * rng.randrange(config.shared_bytes // 4)] = (3, 5)
+    for address, (to_write, to_read) in expected.items():
+        assert await host.write_word(address, 1) == AxiResp.OKAY
+        assert answered - asked == to_write, hex(address)
+        await host.read_word(address)
+        assert answered - asked == to_read, hex(address)
+    watching.cancel()
+
+
+@cocotb.test
+async def commands_stay_offered(dut: Any) -> None:
+    """A command is offered until it is taken, through faults, and only clear takes it back, in one cycle."""
+    host, rng = await host_of(dut)
+    monitor = StreamMonitor(dut, "commands")
+    taken = []
+    for _ in range(20):
+        words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
+        assert await host.push(words) == AxiResp.OKAY
+        for _ in range(rng.randrange(10)):
+            dut.cause.value = rng.choice([0, 0, 4])
+            dut.busy.value = rng.getrandbits(1)
+            await RisingEdge(dut.aclk)
+        dut.commands_ready.value = 1
+        taken.append(sum(word << 32 * index for index, word in enumerate(words)))
+        while len(monitor.received) < len(taken):
+            await RisingEdge(dut.aclk)
+        dut.commands_ready.value = 0
+        await RisingEdge(dut.aclk)
+    assert monitor.received == taken
+
+
+@cocotb.test
+async def reset_at_work(dut: Any) -> None:
+    """A reset in the middle of an access and with commands queued leaves the interface as new."""
+    host, rng = await host_of(dut)
+    config = configuration()
+    registers = RegisterPorts(dut, config, pauses(rng, 0.9), pauses(rng, 0.9))
+    for _ in range(10):
+        await host.set("MODE", 1)
+        await host.set("INTERRUPT_ENABLE", 3)
+        accesses: list[Callable[[], Any]] = [
+            lambda: host.read_lane(2, 3),
+            lambda: host.write_lane(2, 3, 4),
+            lambda: host.push([1] * COMMAND_WORDS),
+        ]
+        work = cocotb.start_soon(rng.choice(accesses)())
+        for _ in range(rng.randrange(2, 30)):
+            await RisingEdge(dut.aclk)
+        work.cancel()
+        await reset(dut, rng.randrange(2, 5))
+        assert not dut.commands_valid.value
+        assert not dut.serial.value
+        assert not dut.irq.value
+        await host.push([7] * COMMAND_WORDS)
+        assert await host.get("STATUS") == (config.queue_depth - 1) << 8 | 1
+        await host.set("CONTROL", 1)
+        assert await host.get("INTERRUPT_ENABLE") == 0
+        value = rng.getrandbits(32)
+        assert await host.write_lane(1, 2, value) == AxiResp.OKAY
+        assert registers.values[1, 2] == value
+
+
+def configuration() -> CoreConfig:
+    return PRESETS[parameters()["preset"]]
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small", "standard", "large"])
+def test_host(simulate: Simulate, preset: str) -> None:
+    design = unit_design(f"host-{preset}", HostInterface(PRESETS[preset]))
+    simulate(design, __name__, values={"preset": preset})

@@ -1,0 +1,1 @@
+"""Testbenches of `hdl.memory`."""

@@ -1,0 +1,148 @@
+"""A memory behind the streams of bursts and beats of the load and store engines."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+from numpy.typing import NDArray
+
+from cocotb_tests.memory.accesses import BEAT, PAGE
+from cocotb_tests.streams import StreamMonitor
+from hdl.config import CoreConfig
+from hdl.memory.beats import ReadBeat, WriteBeat, space_burst_layout
+
+__all__ = ["BurstMemory"]
+
+
+class BurstMemory:
+    """Answers reads or writes in order, after a while; checks that bursts and beats are well formed.
+
+    Parameters
+    ----------
+    dut : handle
+        With the streams ``bursts``, ``beats`` and, if it writes, ``responses``.
+    config : CoreConfig
+    data : ndarray of uint8
+    base : int
+        Address of the first byte of `data`, which repeats below and above.
+    latency : int
+        Cycles from a burst, or the last beat of a write, to its answer.
+    pauses : dict of str to iterator of bool
+        For each of the streams, whether to hold the memory's side of it back in a cycle.
+
+    Attributes
+    ----------
+    faults : dict of int to int
+        Address of a bad beat, and how it is answered.
+    bursts : list of (int, int, int)
+        Space, address and beats of each burst.
+    busy_cycles : list of int
+        Cycles in which a beat passed.
+    cycle : int
+    """
+
+    def __init__(
+        self,
+        dut: Any,
+        config: CoreConfig,
+        data: NDArray[np.uint8],
+        base: int,
+        *,
+        latency: int,
+        pauses: dict[str, Iterator[bool]],
+    ) -> None:
+        self.data = data
+        self.faults: dict[int, int] = {}
+        self.bursts: list[tuple[int, int, int]] = []
+        self.busy_cycles: list[int] = []
+        self.cycle = 0
+        self._dut = dut
+        self._layout = space_burst_layout(config)
+        self._base = base
+        self._latency = latency
+        self._pauses = pauses
+        self._writes = hasattr(dut, "responses_valid")
+        self._answer = "responses" if self._writes else "beats"
+        self._answers: deque[tuple[int, int]] = deque()
+        self._open: deque[list[int]] = deque()  # of writes: next address, beats left, response
+        StreamMonitor(dut, "bursts")
+        if self._writes:
+            StreamMonitor(dut, "beats")
+        cocotb.start_soon(self._serve())
+
+    @property
+    def idle(self) -> bool:
+        """Nothing has been asked for that is not answered."""
+        return not self._answers and not self._open
+
+    async def _serve(self) -> None:
+        dut = self._dut
+        edge = RisingEdge(dut.aclk)
+        offered = False
+        takers = ["bursts", "beats"] if self._writes else ["bursts"]
+        answer = {part: getattr(dut, f"{self._answer}_{part}") for part in ("valid", "ready", "payload")}
+        answer["valid"].value = 0
+        while True:
+            for name in takers:
+                getattr(dut, f"{name}_ready").value = not next(self._pauses[name])
+            await edge
+            self.cycle += 1
+            if not dut.aresetn.value:
+                self._answers.clear()
+                self._open.clear()
+                offered = False
+                answer["valid"].value = 0
+                continue
+            if offered and answer["ready"].value:
+                offered = False
+                self._answers.popleft()
+                if not self._writes:
+                    self.busy_cycles.append(self.cycle)
+            if self._writes and dut.beats_valid.value and dut.beats_ready.value:
+                self._write(WriteBeat.from_bits(int(dut.beats_payload.value)))
+            if dut.bursts_valid.value and dut.bursts_ready.value:
+                self._begin(self._layout.from_bits(int(dut.bursts_payload.value)))
+            if not offered and self._answers and self._answers[0][0] <= self.cycle:
+                offered = not next(self._pauses[self._answer])
+                answer["payload"].value = self._answers[0][1]
+            answer["valid"].value = offered
+
+    def _begin(self, burst: Any) -> None:
+        address, beats = int(burst.address), int(burst.length) + 1
+        assert address % BEAT == 0, f"burst at {address:#x} begins within a beat"
+        assert address // PAGE == (address + BEAT * beats - 1) // PAGE, (
+            f"burst at {address:#x} leaves its page"
+        )
+        self.bursts.append((int(burst.space), address, beats))
+        if self._writes:
+            self._open.append([address, beats, 0])
+            return
+        for beat in range(beats):
+            place = address + BEAT * beat
+            fields = {
+                "data": int.from_bytes(self._beat(place).tobytes(), "little"),
+                "response": self.faults.get(place, 0),
+                "last": beat == beats - 1,
+            }
+            self._answers.append((self.cycle + self._latency, ReadBeat.const(fields).as_bits()))
+
+    def _beat(self, address: int) -> NDArray[np.uint8]:
+        return self.data[(address - self._base) % len(self.data) :][:BEAT]
+
+    def _write(self, beat: Any) -> None:
+        assert self._open, "a beat came before its burst"
+        address, left, response = self._open[0]
+        assert int(beat.last) == (left == 1), f"{address:#x}: {left} beats left, last is {beat.last}"
+        self.busy_cycles.append(self.cycle)
+        fault = self.faults.get(address, 0)
+        if not fault:
+            new = np.frombuffer(int(beat.data).to_bytes(BEAT, "little"), np.uint8)
+            mask = np.array([int(beat.strb) >> byte & 1 for byte in range(BEAT)], dtype=bool)
+            self._beat(address)[mask] = new[mask]
+        self._open[0] = [address + BEAT, left - 1, response or fault]
+        if left == 1:
+            self._answers.append((self.cycle + self._latency, response or fault))
+            self._open.popleft()

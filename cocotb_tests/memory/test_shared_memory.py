@@ -1,0 +1,247 @@
+# amaranth: UnusedElaboratable=no
+"""The on-chip memory against an array of bytes."""
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import cocotb
+import pytest
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiResp
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.memory.burst_traffic import Burst, BurstTraffic, access_word
+from cocotb_tests.streams import reset, start
+from cocotb_tests.unit import unit_design
+from golden.memory import Memory
+from hdl.config import MOST_SHARED_BYTES, PAGE_BYTES, CoreConfig
+from hdl.memory.axi import burst_layout
+from hdl.memory.shared_memory import WORD_READ_LATENCY, SharedMemory, shared_word_signature
+
+CONFIG = CoreConfig(shared_bytes=3 * PAGE_BYTES, address_bits=34)
+PAGES = 3
+READ_LATENCY = 3
+"""Cycles from the burst to its first beat."""
+
+
+@dataclass
+class Bench:
+    """The memory, what drives it, and what it must hold."""
+
+    dut: Any
+    rng: random.Random
+    traffic: BurstTraffic
+    model: Memory = field(default_factory=lambda: Memory(CONFIG.shared_bytes))
+
+    def burst(self, pages: list[int], most: int = 12) -> Burst:
+        """A burst within one of some pages, often to its very end."""
+        beats = self.rng.choice([1, 1, 2, self.rng.randrange(1, most + 1)])
+        last = PAGE_BYTES // 16 - beats
+        place = self.rng.choice([0, last, self.rng.randrange(last + 1)])
+        return Burst(address=self.rng.choice(pages) * PAGE_BYTES + 16 * place, beats=beats)
+
+    def beats(self, burst: Burst) -> list[tuple[int, int]]:
+        """Data and strobes."""
+        return [(self.rng.getrandbits(128), self.strobes()) for _ in range(burst.beats)]
+
+    def strobes(self) -> int:
+        """All, some or none."""
+        return self.rng.choice([0xFFFF, self.rng.getrandbits(16), 0])
+
+    async def read(self, bursts: list[Burst]) -> None:
+        """Read, and compare."""
+        for burst, answers in zip(bursts, await self.traffic.read(bursts), strict=True):
+            for place, (data, response) in enumerate(answers):
+                address = burst.address + 16 * place
+                exists = self.model.contains(address, 16)
+                assert response == (AxiResp.OKAY if exists else AxiResp.DECERR), (burst, place)
+                if exists:
+                    assert data == int.from_bytes(self.model.read(address, 16).tobytes(), "little"), (
+                        f"{address:#x}: {data:032x}"
+                    )
+
+    async def write(self, bursts: list[Burst]) -> None:
+        """Write, here and to the model."""
+        beats = [self.beats(burst) for burst in bursts]
+        for burst, values in zip(bursts, beats, strict=True):
+            for place, (value, strobes) in enumerate(values):
+                for byte in range(16):
+                    address = burst.address + 16 * place + byte
+                    if strobes >> byte & 1 and self.model.contains(address, 1):
+                        self.model.data[address] = value >> 8 * byte & 0xFF
+        responses = await self.traffic.write(bursts, beats)
+        for burst, response in zip(bursts, responses, strict=True):
+            exists = self.model.contains(burst.address, 16 * burst.beats)
+            assert response == (AxiResp.OKAY if exists else AxiResp.DECERR), burst
+
+    async def fill(self) -> None:
+        """Write every byte."""
+        for page in range(PAGES):
+            bursts = [Burst(address=page * PAGE_BYTES, beats=256)]
+            values = [[(self.rng.getrandbits(128), 0xFFFF) for _ in range(256)]]
+            assert await self.traffic.write(bursts, values) == [AxiResp.OKAY]
+            content = b"".join(value.to_bytes(16, "little") for value, _ in values[0])
+            self.model.data[page * PAGE_BYTES :][:PAGE_BYTES] = list(content)
+
+    async def check_all(self) -> None:
+        """Read every byte."""
+        await self.read([Burst(address=page * PAGE_BYTES, beats=256) for page in range(PAGES)])
+
+
+async def bench(dut: Any, share: float = 0.3) -> Bench:
+    rng = random.Random(cocotb.RANDOM_SEED)
+    made = Bench(dut, rng, BurstTraffic(dut, burst_layout(CONFIG), rng, share))
+    dut.words_enable.value = 0
+    await start(dut)
+    await made.fill()
+    return made
+
+
+@cocotb.test
+async def both_ways_at_once(dut: Any) -> None:
+    """Pages that are read while others are written, bursts of one beat and more, bytes left out."""
+    for share in (0.0, 0.3, 0.7):
+        made = await bench(dut, share)
+        for _ in range(12):
+            written = made.rng.sample(range(PAGES), 1)
+            read = [page for page in range(PAGES) if page not in written]
+            writes = [made.burst(written) for _ in range(made.rng.randrange(1, 20))]
+            reads = [made.burst(read) for _ in range(made.rng.randrange(1, 20))]
+            writing = cocotb.start_soon(made.write(writes))
+            await made.read(reads)
+            await writing
+        await made.check_all()
+        made.traffic.stop()
+
+
+@cocotb.test
+async def a_word_in_each_cycle(dut: Any) -> None:
+    """Words that are read one behind the other, each there `WORD_READ_LATENCY` cycles later."""
+    await bench(dut)
+    words = 24
+    for address in range(words):
+        await access_word(dut, address, 0x9E37_79B9 * (address + 1) & 0xFFFF_FFFF)
+    dut.words_enable.value = 1
+    dut.words_is_write.value = 0
+    for cycle in range(words + WORD_READ_LATENCY):
+        dut.words_address.value = cycle % words
+        await RisingEdge(dut.aclk)
+        assert dut.words_ready.value
+        address = cycle - WORD_READ_LATENCY
+        if address >= 0:
+            assert int(dut.words_read_data.value) == 0x9E37_79B9 * (address + 1) & 0xFFFF_FFFF, address
+    dut.words_enable.value = 0
+
+
+@cocotb.test
+async def past_the_end(dut: Any) -> None:
+    """Bursts that begin past the end are answered beat by beat, change nothing, and disturb no other."""
+    made = await bench(dut)
+    top = (1 << CONFIG.address_bits) // PAGE_BYTES
+    pages = [0, PAGES - 1, PAGES, PAGES + 1, 4 * PAGES, 1 << 16, 1 << 20 | 1, top - 1]
+    for page in [*pages, *(1 << bit for bit in range(2, top.bit_length() - 1))]:
+        beyond = [
+            Burst(address=page * PAGE_BYTES + place, beats=beats) for place, beats in ((0, 1), (4000, 6))
+        ]
+        await made.write(beyond)
+        await made.read(beyond)
+    for _ in range(10):
+        await made.write([made.burst(pages) for _ in range(10)])
+        await made.read([made.burst(pages) for _ in range(10)])
+    await made.check_all()
+
+
+@cocotb.test
+async def words(dut: Any) -> None:
+    """Single words of the host, in peace and while bursts have precedence; every lane of a beat."""
+    made = await bench(dut)
+    view = made.model.data.view("<u4")
+    places = [0, 1, 2, 3, view.size - 1, *(made.rng.randrange(view.size) for _ in range(60))]
+    for place in places:
+        if made.rng.random() < 0.5:
+            value = made.rng.getrandbits(32)
+            await access_word(dut, place, value)
+            view[place] = value
+        assert await access_word(dut, place) == view[place], place
+    await made.check_all()
+    mine = PAGE_BYTES // 4
+    for _ in range(40):
+        bursts = [made.burst([1, 2]) for _ in range(made.rng.randrange(1, 4))]
+        work = cocotb.start_soon(made.write(bursts) if made.rng.random() < 0.5 else made.read(bursts))
+        for _ in range(made.rng.randrange(6)):
+            await RisingEdge(dut.aclk)
+        place, value = made.rng.randrange(mine), made.rng.getrandbits(32)
+        await access_word(dut, place, value)
+        view[place] = value
+        other = made.rng.randrange(mine)
+        assert await access_word(dut, other) == view[other], other
+        await work
+    await made.check_all()
+
+
+@cocotb.test
+async def beats_in_every_cycle(dut: Any) -> None:
+    """Short bursts follow each other without a gap, in both directions at once; the latency as promised."""
+    made = await bench(dut, 0.0)
+    counts = {"read_beats": [0], "write_beats": [0], "read_bursts": [0]}
+    cycle = 0
+
+    async def watch() -> None:
+        nonlocal cycle
+        while True:
+            await RisingEdge(dut.aclk)
+            cycle += 1
+            for name, cycles in counts.items():
+                if getattr(dut, f"{name}_valid").value and getattr(dut, f"{name}_ready").value:
+                    cycles.append(cycle)
+
+    watching = cocotb.start_soon(watch())
+    for beats in (1, 2, 7):
+        for cycles in counts.values():
+            cycles.clear()
+        writing = cocotb.start_soon(
+            made.write([Burst(address=16 * beats * at, beats=beats) for at in range(30)])
+        )
+        await made.read([Burst(address=PAGE_BYTES + 16 * beats * at, beats=beats) for at in range(30)])
+        await writing
+        for name in ("read_beats", "write_beats"):
+            assert len(counts[name]) == 30 * beats
+            assert counts[name][-1] - counts[name][0] == 30 * beats - 1, (name, counts[name])
+        assert counts["read_beats"][0] - counts["read_bursts"][0] == READ_LATENCY
+    watching.cancel()
+
+
+@cocotb.test
+async def reset_at_work(dut: Any) -> None:
+    """After a reset nothing of what was under way comes out any more."""
+    made = await bench(dut)
+    for _ in range(12):
+        writing = cocotb.start_soon(made.write([made.burst([0], 40) for _ in range(20)]))
+        reading = cocotb.start_soon(made.read([made.burst([1], 40) for _ in range(20)]))
+        for _ in range(made.rng.randrange(3, 60)):
+            await RisingEdge(dut.aclk)
+        writing.cancel()
+        reading.cancel()
+        made.traffic.stop()
+        made.traffic = BurstTraffic(dut, burst_layout(CONFIG), made.rng, 0.3)
+        await reset(dut, made.rng.randrange(1, 4))
+        for name in ("read_beats", "write_responses"):
+            assert not getattr(dut, f"{name}_valid").value, name
+        await made.fill()
+        await made.check_all()
+
+
+def test_shared_memory(simulate: Simulate) -> None:
+    simulate(unit_design("shared_memory", SharedMemory(CONFIG)), __name__)
+
+
+def test_no_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="above 0 for an on-chip memory, not 0"):
+        SharedMemory(CoreConfig(shared_bytes=0))
+
+
+def test_words_are_within_the_port() -> None:
+    """Every word of the largest memory has an address at the host's port."""
+    address = shared_word_signature().members["address"].shape
+    assert (MOST_SHARED_BYTES // 4 - 1).bit_length() <= address

@@ -1,0 +1,154 @@
+"""The tile multiplier, with golden arithmetic for dot-product units, against whole multiplies by golden."""
+
+from typing import Any
+
+import cocotb
+import pytest
+from cocotb.triggers import RisingEdge
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.multiply.tile_bench import TileBench, config_of
+from cocotb_tests.multiply.tiles import TF32, Tile, f16_multiply, instructions, random_tile
+from cocotb_tests.runner import parameters
+from cocotb_tests.streams import reset, start
+from cocotb_tests.unit import unit_design
+from golden.tables.instruction_set import MmaInstruction
+from hdl.multiply.tile.multiplier import TileMultiplier
+
+
+@cocotb.test
+async def every_instruction(dut: Any) -> None:
+    """All multiplies there are, in random order, several under way at once, no pauses."""
+    bench = TileBench(dut)
+    await start(dut)
+    items = instructions()
+    bench.rng.shuffle(items)
+    for index, item in enumerate(items):
+        if index % 8 == 0:
+            await bench.finish()
+            bench.fill()
+        await bench.put(random_tile(bench.rng, item))
+    await bench.finish()
+
+
+@cocotb.test
+@cocotb.parametrize(item=[f16_multiply("f32", "f32"), f16_multiply("f16", "f32"), f16_multiply("f16", "f16")])
+async def d_over_c(dut: Any, item: MmaInstruction) -> None:
+    """Registers of C are read before results are written to them, wherever D begins."""
+    bench = TileBench(dut)
+    await start(dut)
+    for distance in range(-7, 8):
+        bench.fill()
+        await bench.put(Tile(item, {"a": 0, "b": 8, "c": 32, "d": 32 + distance}))
+        await bench.finish()
+
+
+@cocotb.test
+@cocotb.parametrize(share=[0.1, 0.5])
+async def pauses_everywhere(dut: Any, share: float) -> None:
+    """Random multiplies, a third of them chained; every port pauses, registers are overwritten early."""
+    bench = TileBench(dut, share)
+    await start(dut)
+    bench.scribble = True
+    items = instructions()
+    for _ in range(4):
+        bench.fill()
+        for index in range(6):
+            await bench.put(random_tile(bench.rng, bench.rng.choice(items) if index % 3 else TF32))
+        await bench.finish()
+
+
+@cocotb.test
+async def blocked_ports(dut: Any) -> None:
+    """Another user has the register file for long: whatever the stages hold stays as it is."""
+    bench = TileBench(dut, 0.0, 0.9)
+    await start(dut)
+    bench.fill()
+    for item in [f16_multiply("f32", "f32"), TF32, f16_multiply("f16", "f16"), TF32, *instructions()[-4:]]:
+        await bench.put(random_tile(bench.rng, item))
+    await bench.finish()
+
+
+@cocotb.test
+async def resets(dut: Any) -> None:
+    """Reset in the middle of work leaves nothing behind."""
+    bench = TileBench(dut, 0.1)
+    await start(dut)
+    items = instructions()
+    edge = RisingEdge(dut.aclk)
+    for _ in range(6):
+        bench.fill()
+        putting = cocotb.start_soon(put_all(bench, [bench.rng.choice([*items, TF32]) for _ in range(4)]))
+        for _ in range(bench.rng.randrange(40, 900 // bench.config.word_quads)):
+            await edge
+        putting.cancel()
+        dut.aresetn.value = 0
+        bench.request.drop()
+        await edge
+        bench.forget()
+        await reset(dut)
+        bench.forget()
+        bench.fill()
+        await put_all(bench, [bench.rng.choice(items) for _ in range(2)])
+        await bench.finish()
+
+
+async def put_all(bench: TileBench, items: list[MmaInstruction]) -> None:
+    for item in items:
+        await bench.put(random_tile(bench.rng, item))
+
+
+async def back_to_back(bench: TileBench, item: MmaInstruction, count: int) -> float:
+    """The share of unit cycles that operands are accepted in, from the first to the last."""
+    bench.fill()
+    accumulators = 16
+    for index in range(count):
+        c = 32 + 8 * (index % accumulators)
+        await bench.put(Tile(item, {"a": 8 * (index % 2), "b": 16 + 8 * (index % 2), "c": c, "d": c}))
+    await bench.finish()
+    first, last = bench.units.span
+    return bench.units.operations / (last - first + 1) / bench.config.dot_product_units
+
+
+@cocotb.test
+@cocotb.parametrize(item=[f16_multiply("f32", "f32"), f16_multiply("f16", "f16"), TF32])
+async def throughput(dut: Any, item: MmaInstruction) -> None:
+    """Units up to sixteen are kept busy from the first operands to the last."""
+    bench = TileBench(dut)
+    await start(dut)
+    units = bench.config.dot_product_units
+    share = await back_to_back(bench, item, 64 if units >= 4 else 16)
+    cocotb.log.info(f"{units} units, {item}: {share:.4f}")
+    assert share >= parameters()["shares"][item.a_type], share
+
+
+@cocotb.test
+async def throughput_with_others(dut: Any) -> None:
+    """The same while others take a quarter of the cycles in which registers are written."""
+    bench = TileBench(dut, 0.0, 0.25)
+    await start(dut)
+    units = bench.config.dot_product_units
+    share = await back_to_back(bench, f16_multiply("f32", "f32"), 64)
+    cocotb.log.info(f"{units} units, busy register file: {share:.4f}")
+    assert share >= parameters()["shares"]["others"], share
+
+
+SHARES = {
+    1: {"f16": 0.99, "tf32": 0.99, "others": 0.99},
+    2: {"f16": 0.99, "tf32": 0.99, "others": 0.99},
+    4: {"f16": 0.99, "tf32": 0.99, "others": 0.99},
+    8: {"f16": 0.99, "tf32": 0.97, "others": 0.99},
+    16: {"f16": 0.99, "tf32": 0.6, "others": 0.99},
+    32: {"f16": 0.5, "tf32": 0.38, "others": 0.5},
+    64: {"f16": 0.25, "tf32": 0.2, "others": 0.25},
+}
+"""Units, and the least share of their cycles that they are to be busy: more than sixteen wait for words."""
+
+
+@pytest.mark.parametrize("units", SHARES)
+def test_tile(simulate: Simulate, units: int) -> None:
+    simulate(
+        unit_design(f"tile-{units}", TileMultiplier(config_of(units))),
+        __name__,
+        values={"units": units, "shares": SHARES[units]},
+    )

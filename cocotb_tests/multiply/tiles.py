@@ -1,0 +1,169 @@
+"""What a tile multiplier is asked for: multiplies whose fragments lie anywhere in the registers."""
+
+import random
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocotb_tests.dot_product.operands import Mode
+from golden.fragments import collect, distribute
+from golden.multiply import mma
+from golden.tables.instruction_set import FAMILIES, MmaInstruction, Shape
+from golden.tables.layouts import FragmentLayout, fragment
+from hdl.config import QUADS, CoreConfig
+from hdl.dot_product.operands import Operation
+from hdl.memory.fragment_geometry import block_order
+from hdl.multiply.tile.request import TileRequest, TileShape
+
+__all__ = ["TF32", "Tile", "f16_multiply", "instructions", "random_tile"]
+
+
+def instructions() -> list[MmaInstruction]:
+    """Every multiply but f64; layouts do not matter here."""
+    found = []
+    for family in FAMILIES:
+        for shape in family.shapes if family.name != "f64" else ():
+            found += [
+                MmaInstruction(
+                    mnemonic=family.mnemonic,
+                    shape=shape,
+                    a_layout="row",
+                    b_layout="col",
+                    a_type=a_type,
+                    b_type=b_type,
+                    c_type=c_type,
+                    d_type=d_type,
+                    saturate=saturate,
+                    operation=operation,
+                )
+                for a_type in family.multiplicands
+                for b_type in (family.multiplicands if family.mixed else (a_type,))
+                for c_type in family.accumulators
+                for d_type in family.accumulators
+                for saturate in ((False,) if family.saturate == "never" else (False, True))
+                for operation in family.operations or (None,)
+            ]
+    return found
+
+
+def f16_multiply(c_type: str, d_type: str) -> MmaInstruction:
+    """m16n16k16 of f16, by the types of C and D."""
+    return next(
+        item
+        for item in instructions()
+        if (item.shape, item.a_type, item.c_type, item.d_type, item.saturate)
+        == (Shape(16, 16, 16), "f16", c_type, d_type, False)
+    )
+
+
+TF32: Final = next(item for item in instructions() if item.a_type == "tf32")
+
+
+@dataclass
+class Tile:
+    """One request: an instruction and the first registers of its fragments.
+
+    A request may call its wide multiplicand B instead of A or the other way round, if the signs follow.
+    """
+
+    instruction: MmaInstruction
+    first: dict[str, int]
+    renamed: bool = False
+    forms: dict[str, FragmentLayout] = field(init=False)
+
+    def __post_init__(self) -> None:
+        item = self.instruction
+        types = {"a": item.a_type, "b": item.b_type, "c": item.c_type, "d": item.d_type}
+        self.forms = {use: fragment(use, types[use], item.shape) for use in ("a", "b", "c", "d")}
+
+    @property
+    def x(self) -> str:
+        """The wide multiplicand."""
+        return "a" if self.forms["a"].wide else "b"
+
+    @property
+    def y(self) -> str:
+        """The other one."""
+        return "b" if self.forms["a"].wide else "a"
+
+    @property
+    def is_chained(self) -> bool:
+        """Whether a unit has half of k at a time."""
+        return self.instruction.a_type == "tf32"
+
+    def registers(self, use: str) -> range:
+        """Where a fragment lies."""
+        return range(self.first[use], self.first[use] + self.forms[use].registers)
+
+    def sources(self) -> set[int]:
+        """Registers that are read."""
+        return {register for use in ("a", "b", "c") for register in self.registers(use)}
+
+    def reads(self, config: CoreConfig) -> int:
+        """Register words that have to be read: blocks that repeat others do not count."""
+        blocks = sum(len(self.forms[use].blocks()) for use in ("a", "b")) + self.forms["c"].registers
+        return blocks * QUADS // config.word_quads
+
+    def writes(self, config: CoreConfig) -> int:
+        """Register words that have to be written."""
+        return self.forms["d"].registers * QUADS // config.word_quads
+
+    def operations(self) -> int:
+        """Dot products."""
+        return self.instruction.shape.m * self.instruction.shape.n * (2 if self.is_chained else 1)
+
+    def mode(self) -> Mode:
+        """What is asked for."""
+        item = self.instruction
+        types = (item.b_type, item.a_type) if self.renamed else (item.a_type, item.b_type)
+        return Mode(
+            a_type=types[0],
+            b_type=types[1],
+            c_type=item.c_type,
+            d_type=item.d_type,
+            saturate=item.saturate,
+            operation=item.operation,
+        )
+
+    def payload(self) -> int:
+        """The request."""
+        x, y = self.forms[self.x], self.forms[self.y]
+        shapes = {(2, 2): TileShape.SQUARE_16, (4, 1): TileShape.WIDE_32, (1, 1): TileShape.SQUARE_8}
+        fields = {
+            "operation": Operation.from_bits(self.mode().code()),
+            "tile_shape": shapes[x.x_blocks, y.x_blocks],
+            "halves": x.y_blocks == 2,
+            "chained": self.is_chained,
+            "x_order": block_order(x),
+            "y_order": block_order(y),
+            "x_is_b": (self.x == "b") != self.renamed,
+            "x": self.first[self.x],
+            "y": self.first[self.y],
+            "c": self.first["c"],
+            "d": self.first["d"],
+        }
+        return int(TileRequest.const(fields).as_bits())
+
+    def execute(self, values: NDArray[np.uint32]) -> None:
+        """What the multiplier is to make of the registers."""
+        item = self.instruction
+        a, b, c = (
+            collect(values[list(self.registers(use))], use, self.forms[use].type, item.shape)
+            for use in ("a", "b", "c")
+        )
+        words = distribute(mma(item, a, b, c), "d", item.d_type, item.shape)
+        values[list(self.registers("d"))] = words
+
+
+def random_tile(rng: random.Random, item: MmaInstruction) -> Tile:
+    """Fragments anywhere, overlapping or not; D often is C."""
+    tile = Tile(item, dict.fromkeys("abcd", 0), renamed=rng.random() < 0.5)
+    for use in "abcd":
+        tile.first[use] = rng.randrange(257 - tile.forms[use].registers)
+    if rng.random() < 0.5:
+        tile.first["d"] = max(0, min(256 - tile.forms["d"].registers, tile.first["c"] + rng.randrange(-7, 8)))
+    elif rng.random() < 0.5:
+        tile.first["d"] = min(256 - tile.forms["d"].registers, tile.first[rng.choice("abc")])
+    return tile

@@ -1,0 +1,134 @@
+"""Fill and move against the golden machine."""
+
+import random
+from typing import Any
+
+import cocotb
+import numpy as np
+import pytest
+from cocotb.triggers import RisingEdge
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.register_ports import RegisterPorts
+from cocotb_tests.runner import parameters
+from cocotb_tests.streams import StreamSource, pauses, start
+from cocotb_tests.unit import unit_design
+from golden.memory import Memory
+from golden.tables.commands import Fill, Move
+from golden.tables.layouts import LANES
+from golden.warp import GoldenMachine
+from hdl.config import QUADS, CoreConfig
+from hdl.registers.mover import MoveRequest, RegisterMover
+
+REGISTERS = {1: 32, 4: 256, 8: 256}
+"""Of the register file, by the number of units: with one unit, a register takes eight words."""
+
+
+def config_of(units: int) -> CoreConfig:
+    return CoreConfig(registers=REGISTERS[units], dot_product_units=units)
+
+
+def payload(command: Fill | Move) -> int:
+    if isinstance(command, Fill):
+        fields = {"destination": command.register, "count": command.count, "value": command.value}
+    else:
+        fields = {
+            "is_move": 1,
+            "destination": command.destination,
+            "source": command.source,
+            "count": command.count,
+        }
+    return MoveRequest.const(fields).as_bits()
+
+
+@cocotb.test
+@cocotb.parametrize(share=[0.0, 0.4])
+async def random_fills_and_moves(dut: Any, share: float) -> None:
+    """Ranges of every length, none and all registers among them; moves that overlap both ways."""
+    config = config_of(parameters()["units"])
+    size = config.registers
+    rng = random.Random(cocotb.RANDOM_SEED)
+    bits = np.random.default_rng(cocotb.RANDOM_SEED)
+    golden = GoldenMachine(registers=size, memory=Memory(64))
+    registers = RegisterPorts(dut, config, pauses(rng, share), pauses(rng, share))
+    start_values = bits.integers(0, 1 << 32, (size, LANES), dtype=np.uint32)
+    golden.write_registers(0, start_values)
+    registers.values[:] = start_values
+    await start(dut)
+    source = StreamSource(dut, "request")
+    commands: list[Fill | Move] = [
+        *(
+            Fill(0, 0, 1),
+            Move(3, 3, 0),
+            Move(5, 5, 4),
+            Move(1, 0, size - 1),
+            Move(0, 1, size - 1),
+            Fill(size - 1, 1, 2**32 - 1),
+        ),
+        *(Move(0, 0, size), Move(9, 8, 8), Move(8, 9, 8)),
+    ]
+    for _ in range(150):
+        count = rng.choice([0, 1, 2, rng.randrange(size + 1)])
+        first, second = (rng.randrange(size - count + 1) for _ in range(2))
+        if rng.random() < 0.3:
+            second = min(size - count, first + rng.randrange(3))
+        refill = bits.integers(0, 1 << 32, (2, LANES), dtype=np.uint32)
+        place = rng.randrange(size - 1)
+        commands.append(rng.choice([Fill(first, count, rng.getrandbits(32)), Move(first, second, count)]))
+        golden.write_registers(place, refill)
+        registers.values[place : place + 2] = refill
+        command = commands.pop(0)
+        golden.execute(command)
+        written = registers.writes
+        source.put(payload(command))
+        cycles = await until_done(dut)
+        await RisingEdge(dut.aclk)
+        assert np.array_equal(registers.values, golden.read_registers()), command
+        is_move = isinstance(command, Move)
+        to_itself = is_move and command.source == command.destination
+        writes = 0 if to_itself else (QUADS if is_move else QUADS // config.word_quads) * command.count
+        assert registers.writes - written == writes
+        if share == 0:
+            assert cycles == (11 * writes // QUADS if is_move else writes) + 1, command
+
+
+@cocotb.test
+async def one_waits_for_another(dut: Any) -> None:
+    """A request that is offered all the time is taken when the one before it has ended, and not sooner."""
+    config = config_of(parameters()["units"])
+    rng = random.Random(cocotb.RANDOM_SEED)
+    bits = np.random.default_rng(cocotb.RANDOM_SEED)
+    golden = GoldenMachine(registers=config.registers, memory=Memory(64))
+    registers = RegisterPorts(dut, config, pauses(rng, 0.2), pauses(rng, 0.2))
+    start_values = bits.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
+    golden.write_registers(0, start_values)
+    registers.values[:] = start_values
+    await start(dut)
+    commands = [
+        rng.choice([Fill(first, 3, rng.getrandbits(32)), Move(first, rng.randrange(8), 3)])
+        for first in (rng.randrange(8) for _ in range(30))
+    ]
+    source = StreamSource(dut, "request")
+    source.put(*map(payload, commands))
+    for command in commands:
+        await until_done(dut)
+        golden.execute(command)
+    await RisingEdge(dut.aclk)
+    assert np.array_equal(registers.values, golden.read_registers())
+
+
+async def until_done(dut: Any) -> int:
+    """Cycles from the acceptance of a request to its end."""
+    while not (dut.request_valid.value and dut.request_ready.value):
+        await RisingEdge(dut.aclk)
+    for cycle in range(1, 10_000):
+        await RisingEdge(dut.aclk)
+        if dut.done.value:
+            return cycle
+    raise AssertionError("no end")
+
+
+@pytest.mark.parametrize("units", [1, 4, 8])
+def test_register_mover(simulate: Simulate, units: int) -> None:
+    design = unit_design(f"register_mover_{units}", RegisterMover(config_of(units)))
+    simulate(design, __name__, values={"units": units})

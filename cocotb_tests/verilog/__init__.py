@@ -1,0 +1,1 @@
+"""Testbenches of what `hdl.verilog` writes."""

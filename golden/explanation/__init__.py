@@ -1,0 +1,1 @@
+"""Every step of one result."""

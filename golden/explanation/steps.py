@@ -1,0 +1,243 @@
+"""Single steps of floating-point arithmetic on one result, in Python integers, every detail kept."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from golden.arguments import dtype_of
+from golden.arithmetic.decode import decode
+from golden.arithmetic.fdpa import saturate_to_finite
+from golden.arithmetic.round_pack import Overflow, round_pack
+from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
+from golden.tables.formats import FloatFormat
+
+__all__ = ["Rules", "convert", "decoded", "fused_sum", "saturate"]
+
+_PACKED_BITS = 62
+"""Bits `round_pack` takes: far more than any format has, so that the lowest may be sticky."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """How sums are formed.
+
+    Parameters
+    ----------
+    format : FloatFormat
+        Of the sums' results.
+    block : int
+        Products in one sum.
+    rounding : str
+    overflow : {"ieee", "infinity"}
+        ``"infinity"`` also makes every zero +0, as the fused dot-product-add does.
+    propagate_nan : bool
+        Whether a NaN operand comes back made quiet; otherwise NaN is canonical.
+    fraction_bits : int or None
+        Alignment keeps multiples of ``2**(Emax - fraction_bits)``; None for all bits.
+    least_exponent : int or None
+        Lower limit of Emax.
+    """
+
+    format: FloatFormat
+    block: int
+    rounding: str
+    overflow: Overflow = "ieee"
+    propagate_nan: bool = False
+    fraction_bits: int | None = None
+    least_exponent: int | None = None
+
+
+def decoded(name: str, bits: int, format: FloatFormat) -> Number:
+    """Take one bit pattern apart."""
+    number = decode(np.array([bits], dtype_of(format)), format)
+    significand = int(number.significand[0])
+    kind: Class
+    if number.special[0]:
+        kind = "nan" if significand else "infinity"
+    elif not significand:
+        kind = "zero"
+    else:
+        kind = "normal" if significand >> format.fraction_bits else "subnormal"
+    return Number(
+        name=name,
+        format=format.name,
+        bits=bits,
+        kind=kind,
+        negative=bool(number.negative[0]),
+        exponent=int(number.exponent[0]),
+        significand=significand,
+        fraction_bits=format.fraction_bits,
+    )
+
+
+def fused_sum(factors: list[tuple[Number, Number]], c: Number, rules: Rules) -> FusedSum:
+    """Align, add and round the products and c."""
+    operands: list[tuple[Number, ...]] = [*factors, (c,)]
+    nonzero = [numbers for numbers in operands if _kind(numbers) == "finite"]
+    exponents = [sum(number.exponent for number in numbers) for numbers in nonzero]
+    largest: int | None = None
+    if rules.fraction_bits is None:
+        places = [sum(number.exponent - number.fraction_bits for number in numbers) for numbers in nonzero]
+        unit = min(places, default=0)
+    else:
+        limit = [] if rules.least_exponent is None else [rules.least_exponent]
+        largest = max([*exponents, *limit], default=rules.format.minimum_exponent)
+        unit = largest - rules.fraction_bits
+    terms = tuple(_aligned(numbers, unit) for numbers in operands)
+    total = sum(-term.aligned if term.negative else term.aligned for term in terms)
+
+    special = _special(terms)
+    rounding: Rounding | None = None
+    if special is None:
+        negative = total < 0 or (total == 0 and _zero_is_negative(terms, rules.rounding))
+        rounding = _rounded(negative, abs(total), unit, rules.format, rules.rounding, rules.overflow)
+        result = rounding.bits
+        if rules.overflow == "infinity" and result == rules.format.sign_mask:
+            result = 0
+    elif special == "nan":
+        result = _nan(operands, rules)
+    else:
+        result = rules.format.infinity | (rules.format.sign_mask if special == "-infinity" else 0)
+    return FusedSum(
+        terms=terms,
+        largest_exponent=largest,
+        least_exponent=rules.least_exponent,
+        unit_exponent=unit,
+        total=total,
+        special=special,
+        rounding=rounding,
+        result_format=rules.format.name,
+        result=result,
+    )
+
+
+def convert(number: Number, target: FloatFormat) -> Conversion:
+    """To nearest even; a NaN becomes the canonical one."""
+    rounding: Rounding | None = None
+    if number.kind == "nan":
+        result = target.canonical_nan
+    elif number.kind == "infinity":
+        result = target.infinity | (target.sign_mask if number.negative else 0)
+    else:
+        unit = number.exponent - number.fraction_bits
+        rounding = _rounded(number.negative, number.significand, unit, target, "rn", "ieee")
+        result = rounding.bits
+    return Conversion(source=number, rounding=rounding, result_format=target.name, result=result)
+
+
+def saturate(number: Number, format: FloatFormat) -> Saturation:
+    """Satf."""
+    result = np.array([number.bits], dtype_of(format))
+    saturate_to_finite(result, format)
+    return Saturation(before=number.bits, result=int(result[0]))
+
+
+def _kind(numbers: tuple[Number, ...]) -> Literal["zero", "finite", "infinity", "nan"]:
+    kinds = {number.kind for number in numbers}
+    if "nan" in kinds or {"infinity", "zero"} <= kinds:
+        return "nan"
+    if "infinity" in kinds:
+        return "infinity"
+    return "zero" if "zero" in kinds else "finite"
+
+
+def _aligned(numbers: tuple[Number, ...], unit: int) -> Term:
+    kind = _kind(numbers)
+    significand, exponent, fraction_bits, negative = 1, 0, 0, False
+    for number in numbers:
+        significand *= number.significand
+        exponent += number.exponent
+        fraction_bits += number.fraction_bits
+        negative ^= number.negative
+    if kind != "finite":
+        significand = 0
+    cut = unit - (exponent - fraction_bits)
+    aligned = significand >> cut if cut > 0 else significand << -cut if significand else 0
+    return Term(
+        factors=numbers,
+        kind=kind,
+        negative=negative,
+        exponent=exponent,
+        significand=significand,
+        fraction_bits=fraction_bits,
+        aligned=aligned,
+        cut_bits=max(cut, 0),
+        lost=significand - (aligned << cut) if cut > 0 else 0,
+    )
+
+
+def _special(terms: tuple[Term, ...]) -> Literal["nan", "infinity", "-infinity"] | None:
+    infinities = {term.negative for term in terms if term.kind == "infinity"}
+    if any(term.kind == "nan" for term in terms) or len(infinities) == 2:
+        return "nan"
+    if not infinities:
+        return None
+    return "-infinity" if infinities.pop() else "infinity"
+
+
+def _nan(operands: list[tuple[Number, ...]], rules: Rules) -> int:
+    """The NaN that comes out; f64 looks for a NaN operand in the order b, c, a."""
+    if not rules.propagate_nan:
+        return rules.format.canonical_nan
+    (a, b), (c,) = operands
+    for number in (b, c, a):
+        if number.kind == "nan":
+            return number.bits | 1 << (rules.format.fraction_bits - 1)
+    return rules.format.canonical_nan
+
+
+def _zero_is_negative(terms: tuple[Term, ...], rounding: str) -> bool:
+    """Sign of an exact zero, as IEEE 754 has it."""
+    signs = {term.negative for term in terms}
+    return signs == {True} or (rounding == "rm" and signs != {False})
+
+
+def _rounded(
+    negative: bool, magnitude: int, exponent: int, format: FloatFormat, mode: str, overflow: Overflow
+) -> Rounding:
+    """One rounding; the bit pattern is that of `round_pack`."""
+    leading = exponent + magnitude.bit_length() - 1 if magnitude else None
+    normal = max(format.minimum_exponent if leading is None else leading, format.minimum_exponent)
+    last_place = normal - format.fraction_bits
+    dropped_bits = last_place - exponent
+    kept = magnitude >> dropped_bits if dropped_bits > 0 else magnitude << -dropped_bits if magnitude else 0
+    dropped = magnitude - (kept << dropped_bits) if dropped_bits > 0 else 0
+
+    excess = max(0, magnitude.bit_length() - _PACKED_BITS)
+    sticky = int(magnitude >> excess << excess != magnitude)
+    packed = round_pack(
+        np.array([negative]),
+        np.array([magnitude >> excess | sticky], np.int64),
+        np.array([exponent + excess]),
+        format,
+        mode,
+        overflow,
+    )
+    bits = int(packed[0])
+    exact_kept = ((normal - format.minimum_exponent) << format.fraction_bits) + kept
+    return Rounding(
+        format=format.name,
+        mode=mode,
+        negative=negative,
+        significand=magnitude,
+        exponent=exponent,
+        leading_exponent=leading,
+        last_place=last_place,
+        kept=kept,
+        dropped_bits=dropped_bits,
+        dropped=dropped,
+        up=_rounds_up(mode, negative, kept, dropped, dropped_bits),
+        subnormal=bool(magnitude) and leading is not None and leading < format.minimum_exponent,
+        overflow=exact_kept + _rounds_up(mode, negative, kept, dropped, dropped_bits) >= format.infinity,
+        bits=bits,
+    )
+
+
+def _rounds_up(mode: str, negative: bool, kept: int, dropped: int, dropped_bits: int) -> bool:
+    if not dropped or mode == "rz":
+        return False
+    if mode == "rn":
+        half = 1 << (dropped_bits - 1)
+        return dropped > half or (dropped == half and kept & 1 == 1)
+    return negative == (mode == "rm")

@@ -1,0 +1,189 @@
+"""Whole matrix multiplies: what `wmma.mma` and `mma` give for any batch of tiles."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.arguments import InvalidArgument, checked_array, dtype_of
+from golden.arithmetic.exact import exact_dot_product
+from golden.arithmetic.fdpa import dot_product
+from golden.arithmetic.fma64 import matrix_multiply64
+from golden.arithmetic.integer import bit_dot_product, integer_dot_product
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import MmaInstruction
+from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
+
+__all__ = ["mma", "resolve_instruction", "resolve_profile"]
+
+_CHUNK_ELEMENTS = 1 << 14
+"""Elements of D computed at once: the working set stays in the second-level cache."""
+
+
+def mma(
+    instruction: str | MmaInstruction,
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike,
+    *,
+    profile: str | Profile | ExactProfile = "hopper",
+) -> NDArray[Any]:
+    """D = A B + C as the instruction computes it, to the bit.
+
+    Parameters
+    ----------
+    instruction : str or MmaInstruction
+        PTX text without operands, such as ``"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"``, or
+        the parsed object. The layouts say how operands lie in memory and do not matter here.
+    a : array_like, shape (..., m, k)
+    b : array_like, shape (..., k, n)
+    c : array_like, shape (..., m, n)
+        The leading axes are the same in all three. Floating point comes as raw bit patterns in the unsigned
+        integer of its width (tf32: uint32); s32 as int32; smaller integers and single bits as values in
+        any integer dtype.
+    profile : str, Profile or ExactProfile
+        Name in `golden.tables.profiles.PROFILES` or `EXACT_PROFILES`, or the object.
+
+    Returns
+    -------
+    ndarray, shape (..., m, n)
+        Raw bit patterns, or int32.
+
+    Raises
+    ------
+    InvalidArgument
+        A `ValueError` that names the argument, what came and what is allowed.
+    golden.tables.instruction_set.IllegalInstruction
+        A `ValueError` for text that is no instruction.
+
+    Notes
+    -----
+    Memory beyond arguments and result does not grow with the batch.
+    """
+    instruction = resolve_instruction(instruction)
+    profile = resolve_profile(profile, instruction)
+    shape = instruction.shape
+    operands = [
+        checked_array("a", a, instruction.a_type, shape.extent("a")),
+        checked_array("b", b, instruction.b_type, shape.extent("b")),
+        checked_array("c", c, instruction.c_type, shape.extent("c")),
+    ]
+    leading = operands[0].shape[:-2]
+    for name, operand in zip("bc", operands[1:], strict=True):
+        if operand.shape[:-2] != leading:
+            raise InvalidArgument(name, f"leading axes {operand.shape[:-2]}", f"{leading}, those of a")
+    tiles = [operand.reshape(-1, *operand.shape[-2:]) for operand in operands]
+    result = np.empty((len(tiles[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
+    step = max(1, _CHUNK_ELEMENTS // (shape.m * shape.n))
+    for chunk in _chunks(len(result), step):
+        a_chunk, b_chunk, c_chunk = (operand[chunk] for operand in tiles)
+        result[chunk] = _multiply(instruction, a_chunk, b_chunk, c_chunk, profile)
+    return result.reshape(*leading, shape.m, shape.n)
+
+
+def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
+    """The multiply that `instruction` is or spells.
+
+    Raises
+    ------
+    InvalidArgument
+        For another kind of instruction, or another type.
+    """
+    parsed: object = instruction
+    if isinstance(instruction, str):
+        from golden.ptx.mnemonic import parse_instruction  # noqa: PLC0415  tables and text need no arithmetic
+
+        parsed = parse_instruction(instruction)
+    if not isinstance(parsed, MmaInstruction):
+        raise InvalidArgument(
+            "instruction", repr(instruction), "wmma.mma or mma, as PTX text without operands or parsed"
+        )
+    return parsed
+
+
+def resolve_profile(
+    profile: str | Profile | ExactProfile, instruction: MmaInstruction
+) -> Profile | ExactProfile:
+    """The profile of that name.
+
+    Raises
+    ------
+    InvalidArgument
+        For an unknown name, or a generation without the instruction's multiplicands.
+    """
+    if isinstance(profile, str):
+        found = PROFILES.get(profile) or EXACT_PROFILES.get(profile)
+        if found is None:
+            names = ", ".join((*PROFILES, *EXACT_PROFILES))
+            raise InvalidArgument("profile", repr(profile), names)
+        profile = found
+    if not isinstance(profile, Profile | ExactProfile):
+        raise InvalidArgument("profile", repr(profile), "a name, a Profile or an ExactProfile")
+    multiplicand = FORMATS[instruction.a_type]
+    if (
+        isinstance(profile, Profile)
+        and isinstance(multiplicand, FloatFormat)
+        and multiplicand.bits < 64
+        and profile.block(multiplicand) is None
+    ):
+        having = ", ".join(p.name for p in PROFILES.values() if p.block(multiplicand) is not None)
+        raise InvalidArgument(
+            "profile",
+            f"{profile.name}, which has no {multiplicand.name}",
+            f"{having}, {', '.join(EXACT_PROFILES)}",
+        )
+    return profile
+
+
+def _chunks(count: int, step: int) -> Iterator[slice]:
+    for start in range(0, count, step):
+        yield slice(start, start + step)
+
+
+def _multiply(
+    instruction: MmaInstruction,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    c: NDArray[Any],
+    profile: Profile | ExactProfile,
+) -> NDArray[Any]:
+    """One chunk of tiles, by the arithmetic of the instruction's family."""
+    multiplicand = FORMATS[instruction.a_type]
+    if not isinstance(multiplicand, FloatFormat):
+        if instruction.operation is not None:
+            return bit_dot_product(a, b, c, instruction.operation)
+        return integer_dot_product(a, b, c, instruction.saturate)
+
+    c_format, d_format = FORMATS[instruction.c_type], FORMATS[instruction.d_type]
+    assert isinstance(c_format, FloatFormat)
+    assert isinstance(d_format, FloatFormat)
+    rows = np.ascontiguousarray(a.transpose(2, 1, 0))
+    columns = np.ascontiguousarray(b.transpose(1, 2, 0))
+    addends = np.ascontiguousarray(c.transpose(1, 2, 0))
+    rounding = instruction.rounding or "rn"
+    if isinstance(profile, ExactProfile):
+        result = exact_dot_product(
+            rows,
+            columns,
+            addends,
+            multiplicand=multiplicand,
+            c_format=c_format,
+            d_format=d_format,
+            rounding=profile.rounding or rounding,
+            saturate=instruction.saturate,
+        )
+    elif multiplicand.bits == 64:
+        result = matrix_multiply64(rows, columns, addends, rounding)
+    else:
+        result = dot_product(
+            rows,
+            columns,
+            addends,
+            multiplicand=multiplicand,
+            c_format=c_format,
+            d_format=d_format,
+            profile=profile,
+            saturate=instruction.saturate,
+        )
+    return result.transpose(2, 0, 1)

@@ -1,0 +1,1 @@
+"""Tables of the specification, free of numpy: formats, profiles, instructions, layouts, commands, faults."""

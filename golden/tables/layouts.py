@@ -1,0 +1,129 @@
+"""Which lane and register of the warp holds which matrix element: the rule, without arrays.
+
+The layouts are those of an NVIDIA H200. A *quad* is the four lanes ``4 g .. 4 g + 3``. Of a
+multiplicand, a quad's word of one register (4 x 32 bits) is one contiguous run of k of one row
+of A (one column of B): that is what makes the hardware simple.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import Shape, Use
+
+__all__ = ["LANES", "FragmentLayout", "fragment"]
+
+LANES = 32
+"""Lanes of a warp."""
+
+_BLOCK = 8
+"""Rows (columns) covered by one register: one for each quad."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FragmentLayout:
+    """The layout of one fragment.
+
+    The matrix is described by its *major* index x, which selects the quad (``x = g + 8 xb``), and its
+    *minor* index y, which runs through the four lanes of the quad and the bits of a register. For A, x
+    is the row; for B the column; for C and D the row, except in m8n32k16, where it is the column.
+
+    Parameters
+    ----------
+    use : {"a", "b", "c", "d"}
+    type : str
+        Element type.
+    shape : Shape
+    x_is_row : bool
+        Whether x is the matrix row.
+    wide : bool
+        Multiplicands: whether the blocks are numbered as those of the wide multiplicand.
+    x_blocks, y_blocks : int
+        Blocks of 8 x, and blocks of y: of 4 lanes' worth of elements (multiplicands) or of 8 (accumulators).
+    registers : int
+        32-bit registers per lane.
+    """
+
+    use: Use
+    type: str
+    shape: Shape
+    x_is_row: bool
+    wide: bool
+    x_blocks: int
+    y_blocks: int
+    registers: int
+
+    @property
+    def element_bits(self) -> int:
+        """Bits of one element."""
+        return FORMATS[self.type].bits
+
+    @property
+    def elements(self) -> int:
+        """Elements in one lane, repeated ones included."""
+        return self.registers * 32 // self.element_bits
+
+    @property
+    def size(self) -> int:
+        """Bytes of the fragment in one lane; every row (column) in memory starts at a multiple of it."""
+        return self.registers * 4
+
+    @property
+    def is_accumulator(self) -> bool:
+        """Whether this is a C or D fragment."""
+        return self.use in "cd"
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """The (x block, y block) pairs in register order, each once."""
+        pairs = [(xb, yb) for xb in range(self.x_blocks) for yb in range(self.y_blocks)]
+        if self.is_accumulator:
+            return sorted(pairs, key=lambda pair: (pair[1], pair[0]))
+        if self.wide:
+            return sorted(pairs, key=lambda pair: (pair[0] // 2, pair[1], pair[0] % 2))
+        return pairs
+
+    def position(self, lane: int, element: int) -> tuple[int, int]:
+        """Row and column of an element of a lane; elements count in register order, low bits first."""
+        group, thread = lane >> 2, lane & 3
+        blocks = self.blocks()
+        if self.is_accumulator:
+            block, j = divmod(element, 2)
+            xb, yb = blocks[block]
+            y = 2 * thread + j + 8 * yb
+        else:
+            run = max(1, 32 // self.element_bits)
+            block, i = divmod(element, run)
+            xb, yb = blocks[block % len(blocks)]
+            y = thread * run + i + 4 * run * yb
+        x = group + _BLOCK * xb
+        return (x, y) if self.x_is_row else (y, x)
+
+
+@cache
+def fragment(use: Use, type: str, shape: Shape) -> FragmentLayout:
+    """The layout of the fragment of `type` elements in role `use` of an instruction of `shape`."""
+    rows, columns = shape.extent(use)
+    b_is_wide = shape == Shape(8, 32, 16)
+    bits = FORMATS[type].bits
+    if use in "cd":
+        x_is_row = not b_is_wide
+        x, y = (rows, columns) if x_is_row else (columns, rows)
+        wide, per_block = True, 8
+    else:
+        x_is_row = use == "a"
+        x, y = (rows, columns) if x_is_row else (columns, rows)
+        wide, per_block = (use == "b") == b_is_wide, 4 * max(1, 32 // bits)
+    x_blocks, y_blocks = x // _BLOCK, y // per_block
+    registers = x * y * bits // (32 * LANES)
+    if use in "ab" and type == "f16":
+        registers = 8
+    return FragmentLayout(
+        use=use,
+        type=type,
+        shape=shape,
+        x_is_row=x_is_row,
+        wide=wide,
+        x_blocks=x_blocks,
+        y_blocks=y_blocks,
+        registers=registers,
+    )

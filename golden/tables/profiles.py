@@ -1,0 +1,139 @@
+"""Numerics profiles: the constants in which tensor-core generations differ, as data."""
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+from golden.tables.formats import FloatFormat
+
+__all__ = ["EXACT_PROFILES", "HOPPER", "PROFILES", "ExactProfile", "Profile"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """Constants of the fused dot-product-add (FDPA) of one generation.
+
+    Parameters
+    ----------
+    name : str
+        Generation, in lower case.
+    fraction_bits : int
+        Alignment keeps multiples of ``2**(Emax - fraction_bits)``.
+    half_block : int
+        Products of f16 or bf16 in one FDPA.
+    tf32_block : int or None
+        Products of tf32 in one FDPA of ``wmma``; None where the generation has no tf32.
+    exponent_margin : int or None
+        Emax is at least ``minimum_exponent(result) - exponent_margin``; None means no limit
+        for an f32 result (an f16 result then uses `half_exponent_margin`).
+    half_exponent_margin : int
+        The margin below the minimum exponent of an f16 result.
+    """
+
+    name: str
+    fraction_bits: int
+    half_block: int
+    tf32_block: int | None
+    exponent_margin: int | None
+    half_exponent_margin: int
+
+    def block(self, multiplicand: FloatFormat) -> int | None:
+        """Products of `multiplicand` in one FDPA of ``wmma``; None where the generation has none."""
+        return self.half_block if multiplicand.bits == 16 else self.tf32_block
+
+    def least_exponent(self, result: FloatFormat) -> int | None:
+        """The least Emax of an FDPA with this result; None where there is no limit."""
+        margin = self.half_exponent_margin if result.bits == 16 else self.exponent_margin
+        return None if margin is None else result.minimum_exponent - margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactProfile:
+    """No hardware: every element is the exact sum of all its products and c, rounded once.
+
+    Parameters
+    ----------
+    name : str
+        Key in `EXACT_PROFILES`.
+    rounding : str or None
+        ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None for that of the instruction, which is ``"rn"``
+        where it names none.
+    """
+
+    name: str
+    rounding: str | None
+
+
+HOPPER: Final = Profile(
+    name="hopper",
+    fraction_bits=25,
+    half_block=16,
+    tf32_block=4,
+    exponent_margin=7,
+    half_exponent_margin=7,
+)
+"""Measured on an NVIDIA H200; the default."""
+
+PROFILES: Final = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            HOPPER,
+            Profile(
+                name="blackwell",
+                fraction_bits=25,
+                half_block=16,
+                tf32_block=8,
+                exponent_margin=7,
+                half_exponent_margin=7,
+            ),
+            Profile(
+                name="ada",
+                fraction_bits=24,
+                half_block=8,
+                tf32_block=4,
+                exponent_margin=6,
+                half_exponent_margin=6,
+            ),
+            Profile(
+                name="ampere",
+                fraction_bits=24,
+                half_block=8,
+                tf32_block=4,
+                exponent_margin=6,
+                half_exponent_margin=6,
+            ),
+            Profile(
+                name="turing",
+                fraction_bits=24,
+                half_block=8,
+                tf32_block=None,
+                exponent_margin=6,
+                half_exponent_margin=6,
+            ),
+            Profile(
+                name="volta",
+                fraction_bits=23,
+                half_block=4,
+                tf32_block=None,
+                exponent_margin=None,
+                half_exponent_margin=5,
+            ),
+        )
+    }
+)
+"""Every profile by name; all but hopper are as published by others, not measured here."""
+
+EXACT_PROFILES: Final = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            ExactProfile(name="exact", rounding=None),
+            ExactProfile(name="exact.rn", rounding="rn"),
+            ExactProfile(name="exact.rz", rounding="rz"),
+            ExactProfile(name="exact.rm", rounding="rm"),
+            ExactProfile(name="exact.rp", rounding="rp"),
+        )
+    }
+)
+"""Exact sums by name: what a teacher compares the hardware's arithmetic with."""

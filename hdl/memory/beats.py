@@ -1,0 +1,103 @@
+"""What passes between the loads and stores and the memories."""
+
+from amaranth.hdl import unsigned
+from amaranth.lib import data
+
+from hdl.config import CoreConfig
+from hdl.memory.fragment_geometry import CHUNK_BYTES, FragmentGeometry
+
+__all__ = [
+    "CAUSE_BITS",
+    "STRIDE_BITS",
+    "ReadBeat",
+    "WriteBeat",
+    "access_layout",
+    "space_burst_layout",
+]
+
+CAUSE_BITS = 4
+"""Bits of a `golden.tables.faults.Cause`; zero stands for success."""
+
+STRIDE_BITS = 35
+"""Bits of a stride in bytes: 32 bits of elements of up to eight bytes."""
+
+
+def access_layout(config: CoreConfig) -> data.StructLayout:
+    """One load or store, checked: it is legal, aligned, and within the registers and the address width.
+
+    Members
+    -------
+    geometry : FragmentGeometry
+    register : unsigned(8)
+        First register of the fragment.
+    space : unsigned(2)
+        Index into `golden.tables.instruction_set.SPACES`.
+    address : unsigned(address_bits)
+        Byte address of the first line, as the instruction gave it: in ``.shared`` it counts from the first
+        byte of the on-chip memory. A multiple of the fragment's size in bytes, of 4 at least.
+    stride : unsigned(STRIDE_BITS)
+        Bytes from one line to the next, a multiple of the same size.
+    contiguous : unsigned(1)
+        Each line begins where the one before ends, so all are one run of bytes.
+    """
+    return data.StructLayout(
+        {
+            "geometry": FragmentGeometry,
+            "register": unsigned(8),
+            "space": unsigned(2),
+            "address": unsigned(config.address_bits),
+            "stride": unsigned(STRIDE_BITS),
+            "contiguous": unsigned(1),
+        }
+    )
+
+
+def space_burst_layout(config: CoreConfig) -> data.StructLayout:
+    """One burst of consecutive 16-byte beats that does not cross a multiple of 4 KiB.
+
+    Members
+    -------
+    space : unsigned(2)
+        As in `access_layout`; which memory a generic address means is found out by the memory port.
+    address : unsigned(address_bits)
+        Of the first beat, a multiple of 16.
+    length : unsigned(8)
+        Beats less one.
+    """
+    return data.StructLayout(
+        {"space": unsigned(2), "address": unsigned(config.address_bits), "length": unsigned(8)}
+    )
+
+
+class ReadBeat(data.Struct):
+    """Sixteen bytes from a memory.
+
+    Members
+    -------
+    data : unsigned(128)
+        The byte of the lowest address in the low bits.
+    response : unsigned(2)
+        A `hdl.memory.axi.Response`.
+    last : unsigned(1)
+        The last beat of its burst.
+    """
+
+    data: unsigned(8 * CHUNK_BYTES)
+    response: unsigned(2)
+    last: unsigned(1)
+
+
+class WriteBeat(data.Struct):
+    """Sixteen bytes for a memory, and which of them count.
+
+    Members
+    -------
+    data : unsigned(128)
+    strb : unsigned(16)
+    last : unsigned(1)
+        The last beat of its burst.
+    """
+
+    data: unsigned(8 * CHUNK_BYTES)
+    strb: unsigned(CHUNK_BYTES)
+    last: unsigned(1)

@@ -1,0 +1,123 @@
+"""Last stage of the f64 tile multiplier: finished elements to quads, and those to registers."""
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hdl.config import QUADS, CoreConfig
+from hdl.fma64.fma64_operands import FusedMultiplyAdd64Result
+from hdl.multiply.f64.f64_steps import PAIRS, Steps
+from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, register_write_signature, word_address
+
+__all__ = ["F64Collect"]
+
+_QUADS = QUADS * PAIRS
+"""Places for complete quads, low and high half, that wait for the write port: a tile's."""
+
+
+class F64Collect(wiring.Component):
+    """Takes the results of all units together; those of the last k become quads of D.
+
+    Each quad is written by itself, to its lanes of a word: the units take longer for a tile than its 32
+    writes, and nothing as wide as a word has to be put together. Results wait in their units if quads wait
+    for the write port; nothing passes from the port's ready to the units'.
+
+    Throughput: a result of each unit per cycle, a tile in 32 granted writes.
+    Latency: 3 cycles from the last result of a quad to its first write.
+    Critical path expected: valid of all units to their ready, and on to the counters of their queues.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    d : In(stream.Signature(8))
+        First register of D of each tile, in order; taken with the last write.
+    result_0, ... : In(stream.Signature(FusedMultiplyAdd64Result))
+    returned : Out(1), returned_step : Out(Steps.bits), returned_0, ... : Out(64)
+        As in `F64Issue`.
+    write : Out(register_write_signature(config))
+    done : Out(1)
+        High for one cycle after the last write of a tile.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        self._steps = steps = Steps(config)
+        members = {
+            "d": In(stream.Signature(8)),
+            "returned": Out(1),
+            "returned_step": Out(steps.bits),
+            "write": Out(register_write_signature(config)),
+            "done": Out(1),
+        }
+        for unit in range(steps.units):
+            members[f"result_{unit}"] = In(stream.Signature(FusedMultiplyAdd64Result))
+            members[f"returned_{unit}"] = Out(64)
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        steps = self._steps
+        results = [getattr(self, f"result_{unit}") for unit in range(steps.units)]
+        m.submodules.quads = quads = SyncFIFOBuffered(width=2 * QUAD_BITS, depth=_QUADS)
+        position = Signal(steps.bits + 2)
+        final = position[steps.bits :].all()
+        turn = steps.turn(position)
+        complete = final & (turn.all() if steps.turn_bits else 1)
+        finished = Signal()
+        m.d.comb += [
+            self.returned.eq(
+                Cat(result.valid for result in results).all() & ~(final & finished & ~quads.w_rdy)
+            ),
+            self.returned_step.eq(position[: steps.bits]),
+            *(result.ready.eq(self.returned) for result in results),
+            *(getattr(self, f"returned_{unit}").eq(result.payload.d) for unit, result in enumerate(results)),
+        ]
+        with m.If(self.returned):
+            m.d.sync += position.eq(position + 1)
+
+        # A finished quad stays until the queue takes it; results of the next one wait for that.
+        lanes = data.ArrayLayout(data.ArrayLayout(LANE_BITS, steps.units), 1 << steps.turn_bits)
+        low = Signal(lanes, reset_less=True)
+        high = Signal(lanes, reset_less=True)
+        with m.If(self.returned & final):
+            m.d.sync += [
+                low[turn].eq(Cat(result.payload.d[:32] for result in results)),
+                high[turn].eq(Cat(result.payload.d[32:] for result in results)),
+            ]
+        with m.If(self.returned & complete):
+            m.d.sync += finished.eq(1)
+        with m.Elif(quads.w_rdy):
+            m.d.sync += finished.eq(0)
+        m.d.comb += [quads.w_en.eq(finished), quads.w_data.eq(Cat(low, high))]
+        self._write(m, quads)
+        return m
+
+    def _write(self, m: Module, quads: SyncFIFOBuffered) -> None:
+        """Two writes for each quad, the low halves first."""
+        config = self._config
+        word_quads = config.word_quads
+        half = Signal()
+        count = Signal(range(_QUADS))
+        quad, pair = count[:-1], count[-1]
+        register = self.d.payload + Cat(half, pair)
+        inner = QUADS.bit_length() - 1 - self._steps.group_bits
+        accepted = self.write.enable & self.write.ready
+        last = count.all() & half
+        m.d.comb += [
+            self.write.enable.eq(quads.r_rdy & self.d.valid),
+            self.write.address.eq(word_address(config, register, quad[inner:])),
+            self.write.data.eq(quads.r_data.word_select(half, QUAD_BITS).replicate(word_quads)),
+            self.write.lanes.eq(0b1111 << Cat(0, 0, quad[:inner])),
+            quads.r_en.eq(accepted & half),
+            self.d.ready.eq(accepted & last),
+        ]
+        m.d.sync += self.done.eq(accepted & last)
+        with m.If(accepted):
+            m.d.sync += half.eq(~half)
+            with m.If(half):
+                m.d.sync += count.eq(count + 1)

@@ -1,0 +1,125 @@
+"""First stage of the f64 tile multiplier: the fragments of the next tile, from registers to row memories."""
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config import QUADS, CoreConfig
+from hdl.multiply.f64.f64_steps import BUFFERS
+from hdl.multiply.f64.request import F64Request
+from hdl.multiply.f64.rows import QuadPlace, QuadWrite
+from hdl.registers.register_ports import READ_LATENCY, quad_read_signature
+from hdl.stream.pipeline import delay
+
+__all__ = ["F64Fetch"]
+
+
+class F64Fetch(wiring.Component):
+    """Reads A, B and C, in this order, a quad with each read that is granted, and keeps two tiles.
+
+    A 64-bit register is a pair of 32-bit ones, so a row is in two quads, one of low halves and one of high
+    halves; a row memory puts them together. A row of B here is a column of the matrix. The quads of a
+    fragment follow each other, so within it the address only counts up. The units take longer for a tile
+    than its 64 reads.
+
+    Throughput: a tile in 65 cycles, if all reads are granted and a buffer is free.
+    Latency: 1 cycle from a request to the first read, 1 from the last read to `fetched` and 4 to `tiles`.
+    Critical path expected: the grant to the enable of the address register.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    request : In(stream.Signature(F64Request))
+        Ready comes from registers.
+    hold : In(1)
+        No request may be taken.
+    fetched : Out(1)
+        High for one cycle when the last quad of a request has been read; it arrives later.
+    read : Out(quad_read_signature(config))
+    write : Out(QuadWrite)
+    tiles : Out(range(3))
+        Complete tiles in the row memories.
+    rounding : Out(2), buffer : Out(1)
+        Of the oldest one.
+    release : In(1)
+        The oldest one is needed no more.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._config = config
+        super().__init__(
+            {
+                "request": In(stream.Signature(F64Request)),
+                "hold": In(1),
+                "fetched": Out(1),
+                "read": Out(quad_read_signature(config)),
+                "write": Out(QuadWrite),
+                "tiles": Out(range(BUFFERS + 1)),
+                "rounding": Out(2),
+                "buffer": Out(1),
+                "release": In(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        begin = Signal()
+        reading = Signal()
+        occupied = Signal(range(BUFFERS + 1))
+        newest = Signal(init=1)  # the buffer of the last tile begun
+        roundings = Signal(data.ArrayLayout(2, BUFFERS), reset_less=True)
+        m.d.comb += [
+            self.request.ready.eq(~reading & (occupied != BUFFERS) & ~self.hold),
+            begin.eq(self.request.valid & self.request.ready),
+            self.rounding.eq(roundings[self.buffer]),
+        ]
+        with m.If(begin):
+            m.d.sync += [newest.eq(~newest), roundings[~newest].eq(self.request.payload.rounding)]
+        with m.If(self.release):
+            m.d.sync += self.buffer.eq(~self.buffer)
+        complete = self._read(m, begin, reading)
+        for count, more in ((occupied, begin), (self.tiles, complete)):
+            with m.If(more != self.release):
+                m.d.sync += count.eq(Mux(more, count + 1, count - 1))
+        return m
+
+    def _read(self, m: Module, begin: Signal, reading: Signal) -> Signal:
+        """Walk the quads of a request; returns whether the last one goes to the row memories now."""
+        request = Signal(F64Request, reset_less=True)
+        place = Signal(QuadPlace)
+        number = place.as_value()[:-1]
+        accepted = Signal()
+        complete = Signal()
+        m.d.comb += [self.read.enable.eq(reading), accepted.eq(reading & self.read.ready)]
+        with m.If(accepted):
+            m.d.sync += [
+                place.as_value().eq(place.as_value() + 1),
+                self.read.address.eq(self.read.address + 1),
+            ]
+            with m.If(number == 2 * QUADS - 1):
+                m.d.sync += self.read.address.eq(request.b * QUADS)
+            with m.If(number == 4 * QUADS - 1):
+                m.d.sync += self.read.address.eq(request.c * QUADS)
+            with m.If(number.all()):
+                m.d.sync += reading.eq(0)
+        m.d.sync += self.fetched.eq(accepted & number.all())
+        with m.If(begin):
+            m.d.sync += [
+                request.eq(self.request.payload),
+                self.read.address.eq(self.request.payload.a * QUADS),
+                reading.eq(1),
+            ]
+
+        arrived = delay(m, accepted, READ_LATENCY, "accepted", reset_less=False)
+        arrived_place = QuadPlace(delay(m, place.as_value(), READ_LATENCY, "place"))
+        m.d.sync += [
+            self.write.enable.eq(arrived),
+            self.write.place.eq(arrived_place),
+            self.write.data.eq(self.read.data),
+        ]
+        m.d.comb += complete.eq(self.write.enable & self.write.place.as_value()[:-1].all())
+        return complete

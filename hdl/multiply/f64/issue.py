@@ -1,0 +1,131 @@
+"""Second stage of the f64 tile multiplier: operands of every element, once for each k."""
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hdl.config import CoreConfig
+from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands
+from hdl.multiply.f64.f64_steps import BUFFERS, K, Steps
+from hdl.registers.collision_free_memory import collision_free_memory
+
+__all__ = ["F64Issue"]
+
+
+class F64Issue(wiring.Component):
+    """Walks the steps of a tile, k after k, and hands operands to all units at the same time.
+
+    An element is a chain of four multiply-adds, each waiting for the one before. The elements stand side by
+    side: an accumulator goes into a memory when it comes back, and its next turn is one round later. The
+    first round of a tile needs nothing that comes back, and begins while the last results of the tile before
+    are under way.
+
+    Throughput: a step per cycle, if the units' latency and 3 are not above `Steps.count`; otherwise a round
+    takes that long.
+    Latency: 2 cycles from a complete tile to the first operands.
+    Critical path expected: ready of the units to the enables of operand registers and row memories.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    tiles : In(range(3)), rounding : In(2), release : Out(1)
+        As in `F64Fetch`.
+    enable, step, k, a, b_0, c_0, ...
+        As in `F64Rows`.
+    returned : In(1)
+        A result has come from each unit, those of `returned_step`.
+    returned_step : In(Steps.bits)
+    returned_0, ... : In(64)
+        The results.
+    operands_0, ... : Out(stream.Signature(FusedMultiplyAdd64Operands))
+    busy_units : Out(range(units + 1))
+        Units that accepted operands in the cycle before.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        self._steps = steps = Steps(config)
+        members = {
+            "tiles": In(range(BUFFERS + 1)),
+            "rounding": In(2),
+            "release": Out(1),
+            "enable": Out(1),
+            "step": Out(steps.bits),
+            "k": Out(range(K)),
+            "a": In(64),
+            "returned": In(1),
+            "returned_step": In(steps.bits),
+            "busy_units": Out(range(steps.units + 1)),
+        }
+        for unit in range(steps.units):
+            members[f"b_{unit}"] = In(64)
+            members[f"c_{unit}"] = In(64)
+            members[f"returned_{unit}"] = In(64)
+            members[f"operands_{unit}"] = Out(stream.Signature(FusedMultiplyAdd64Operands))
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        steps = self._steps
+        position = Signal(steps.bits + 2)
+        # Before its turn comes, an element's result of the round before must have come back, so less than a
+        # round may be under way. The first round needs none; twice as many is then just what is counted.
+        under_way = Signal(steps.bits + 2)
+        room = (under_way[steps.bits :] == 0) | ((self.k == 0) & ~under_way[-1])
+        waiting = Signal()
+        advance = Signal()
+        m.d.comb += [
+            self.step.eq(position[: steps.bits]),
+            self.k.eq(position[steps.bits :]),
+            self.enable.eq((self.tiles != 0) & room & (~waiting | advance)),
+            self.release.eq(self.enable & position.all()),
+        ]
+        with m.If(self.enable):
+            m.d.sync += [position.eq(position + 1), waiting.eq(1)]
+        with m.Elif(advance):
+            m.d.sync += waiting.eq(0)
+        with m.If(self.enable != self.returned):
+            m.d.sync += under_way.eq(Mux(self.enable, under_way + 1, under_way - 1))
+        self._operands(m, waiting, advance)
+        return m
+
+    def _operands(self, m: Module, waiting: Signal, advance: Signal) -> None:
+        """From the rows to registers, one for each unit, which empty when the unit takes them."""
+        steps = self._steps
+        is_first = Signal(reset_less=True)
+        rounding = Signal(2, reset_less=True)
+        with m.If(self.enable):
+            m.d.sync += [is_first.eq(self.k == 0), rounding.eq(self.rounding)]
+        offered, taken = [], []
+        for unit in range(steps.units):
+            operands = getattr(self, f"operands_{unit}")
+            carry_memory = collision_free_memory(unsigned(64), steps.count)
+            m.submodules[f"carry_memory_{unit}"] = carry_memory
+            write, read = carry_memory.write_port(), carry_memory.read_port()
+            m.d.comb += [
+                write.en.eq(self.returned),
+                write.addr.eq(self.returned_step),
+                write.data.eq(getattr(self, f"returned_{unit}")),
+                read.en.eq(self.enable),
+                read.addr.eq(self.step),
+            ]
+            valid = Signal(name=f"valid_{unit}")
+            payload = Signal(FusedMultiplyAdd64Operands, reset_less=True, name=f"payload_{unit}")
+            with m.If(advance):
+                m.d.sync += [
+                    valid.eq(waiting),
+                    payload.a.eq(self.a),
+                    payload.b.eq(getattr(self, f"b_{unit}")),
+                    payload.c.eq(Mux(is_first, getattr(self, f"c_{unit}"), read.data)),
+                    payload.rounding.eq(rounding),
+                ]
+            with m.Elif(operands.ready):
+                m.d.sync += valid.eq(0)
+            m.d.comb += [operands.valid.eq(valid), operands.payload.eq(payload)]
+            offered.append(valid & ~operands.ready)
+            taken.append(valid & operands.ready)
+        m.d.comb += advance.eq(~Cat(*offered).any())
+        m.d.sync += self.busy_units.eq(sum(taken, Const(0, 1)))

@@ -1,0 +1,119 @@
+"""The f64 tile multiplier: fetches one tile, multiplies a second and writes a third at the same time."""
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.config import CoreConfig
+from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
+from hdl.multiply.f64.collect import F64Collect
+from hdl.multiply.f64.fetch import F64Fetch
+from hdl.multiply.f64.issue import F64Issue
+from hdl.multiply.f64.request import F64Request
+from hdl.multiply.f64.rows import F64Rows
+from hdl.registers.register_ports import quad_read_signature, register_write_signature
+
+__all__ = ["F64Multiplier"]
+
+_TILES = 8
+"""Tiles between their first read and their last write: two in the row memories, and those under way."""
+
+
+class F64Multiplier(wiring.Component):
+    """Multiplies f64 tiles of 8 x 8 elements with 4 products each.
+
+    Throughput: a tile in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or less, if
+    reads and writes are granted in time: 64 and 32 for each tile. With four units a round is 16 steps, less
+    than the latency, and a tile takes three latencies and 19 cycles.
+    Latency: fetching, issuing, the units' own, and 9 cycles; with four units 15 more, for writes left over.
+    Critical path expected: that of the stages.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Members
+    -------
+    request : In(stream.Signature(F64Request))
+    fetched : Out(1)
+        High for one cycle for each request, in order, when all its registers have been read.
+    done : Out(1)
+        High for one cycle for each request, in order, after its last result is in the register file.
+    operands_0, ... : Out(stream.Signature(FusedMultiplyAdd64Operands))
+        To each fused multiply-add unit.
+    result_0, ... : In(stream.Signature(FusedMultiplyAdd64Result))
+        From each of them.
+    busy_units : Out(range(units + 1))
+        Units that accepted operands in the cycle before.
+    write : Out(register_write_signature(config))
+    read : Out(quad_read_signature(config))
+
+    Raises
+    ------
+    ValueError
+        For a configuration without f64 units.
+    """
+
+    def __init__(self, config: CoreConfig) -> None:
+        if not config.f64_units:
+            raise ValueError("The f64 tile multiplier needs 1, 2 or 4 f64 units, not 0")
+        self._config = config
+        units = config.f64_units
+        members = {
+            "request": In(stream.Signature(F64Request)),
+            "fetched": Out(1),
+            "done": Out(1),
+            "busy_units": Out(range(units + 1)),
+            "write": Out(register_write_signature(config)),
+            "read": Out(quad_read_signature(config)),
+        }
+        for unit in range(units):
+            members[f"operands_{unit}"] = Out(stream.Signature(FusedMultiplyAdd64Operands))
+            members[f"result_{unit}"] = In(stream.Signature(FusedMultiplyAdd64Result))
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        config = self._config
+        m.submodules.fetch = fetch = F64Fetch(config)
+        m.submodules.rows = rows = F64Rows(config)
+        m.submodules.issue = issue = F64Issue(config)
+        m.submodules.collect = collect = F64Collect(config)
+        m.submodules.results = results = SyncFIFOBuffered(width=8, depth=_TILES)
+        connect(m, flipped(self.request), fetch.request)
+        connect(m, fetch.read, flipped(self.read))
+        connect(m, collect.write, flipped(self.write))
+        m.d.comb += [
+            fetch.hold.eq(~results.w_rdy),
+            results.w_en.eq(self.request.valid & self.request.ready),
+            results.w_data.eq(self.request.payload.d),
+            collect.d.valid.eq(results.r_rdy),
+            collect.d.payload.eq(results.r_data),
+            results.r_en.eq(collect.d.ready),
+            issue.tiles.eq(fetch.tiles),
+            issue.rounding.eq(fetch.rounding),
+            fetch.release.eq(issue.release),
+            rows.write.eq(fetch.write),
+            rows.buffer.eq(fetch.buffer),
+            rows.enable.eq(issue.enable),
+            rows.step.eq(issue.step),
+            rows.k.eq(issue.k),
+            issue.a.eq(rows.a),
+            issue.returned.eq(collect.returned),
+            issue.returned_step.eq(collect.returned_step),
+            self.fetched.eq(fetch.fetched),
+            self.done.eq(collect.done),
+            self.busy_units.eq(issue.busy_units),
+        ]
+        for unit in range(config.f64_units):
+            b, c, returned = f"b_{unit}", f"c_{unit}", f"returned_{unit}"
+            m.d.comb += [
+                getattr(issue, b).eq(getattr(rows, b)),
+                getattr(issue, c).eq(getattr(rows, c)),
+                getattr(issue, returned).eq(getattr(collect, returned)),
+            ]
+            connect(m, getattr(issue, f"operands_{unit}"), flipped(getattr(self, f"operands_{unit}")))
+            connect(m, flipped(getattr(self, f"result_{unit}")), getattr(collect, f"result_{unit}"))
+        return m

@@ -1,0 +1,1 @@
+"""Streams: queues, buffers and pipelines."""

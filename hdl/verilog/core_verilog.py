@@ -1,0 +1,123 @@
+"""From a configuration to one Verilog file, and a description of it for other tools."""
+
+from typing import Any, Final
+
+from hdl.command import COMMAND_WORDS
+from hdl.config import PRESETS, CoreConfig
+from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
+from hdl.control.host.map import COUNTERS, constants
+from hdl.core import Core
+from hdl.memory.axi import HOST_ADDRESS_BITS
+from hdl.verilog.top import Port, Top
+
+__all__ = ["TOP", "core_top", "describe", "generate"]
+
+TOP: Final = "openwmma_core"
+"""Name of the top module."""
+
+
+def generate(config: CoreConfig) -> tuple[str, dict[str, Any]]:
+    """Generate the core's Verilog.
+
+    Parameters
+    ----------
+    config : CoreConfig
+
+    Returns
+    -------
+    verilog : str
+        One file of Verilog-2001, without names of other files; the same configuration gives the same text.
+    description : dict
+        Ports, parameters and register map, for `json.dump`.
+    """
+    top = core_top(config)
+    text = _header(config) + top.convert(TOP)
+    return text, describe(config, top.ports)
+
+
+def core_top(config: CoreConfig) -> Top:
+    """Make a core whose ports have the names of AXI; `Top.convert` and `Top.rtlil` write it."""
+    core = Core(config)
+    top = Top(core)
+    top.memory(core.memory, config)
+    top.host(core.host)
+    top.output("irq", core.irq)
+    return top
+
+
+def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
+    """Describe a core for other tools.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    ports : dict
+        Name to `Port`, from `core_top`.
+
+    Returns
+    -------
+    dict
+        Only what JSON can hold. ``preset`` is the name of the configuration, or None; ``presets`` has the
+        parameters of all, for those who choose. Of the host's registers there are the byte addresses
+        (`hdl.control.host.map` says what each means), which of them are 64-bit counters, and what those
+        that describe the core will read.
+    """
+    return {
+        "top": TOP,
+        "preset": _preset(config),
+        "clock": "aclk",
+        "reset": {"name": "aresetn", "active": "low", "synchronous": True},
+        "interrupt": "irq",
+        "parameters": _parameters(config),
+        "ports": [
+            {"name": name, "direction": port.direction, "width": len(port.signal)}
+            for name, port in ports.items()
+        ],
+        "host": {
+            "identity": IDENTITY,
+            "version": VERSION,
+            "address_bits": HOST_ADDRESS_BITS,
+            "window": WINDOW,
+            "shared_window": SHARED_WINDOW,
+            "command_words": COMMAND_WORDS,
+            "registers": dict(REGISTERS),
+            "counters": list(COUNTERS),
+            "constants": constants(config),
+        },
+        "presets": {name: _parameters(preset) for name, preset in PRESETS.items()},
+    }
+
+
+def _parameters(config: CoreConfig) -> dict[str, Any]:
+    return {
+        "formats": sorted(config.formats),
+        "profile": config.dot_product.profile.name,
+        "dot_product_units": config.dot_product_units,
+        "f64_units": config.f64_units,
+        "registers": config.registers,
+        "queue_depth": config.queue_depth,
+        "address_bits": config.address_bits,
+        "data_bits": config.data_bits,
+        "outstanding_reads": config.outstanding_reads,
+        "shared_bytes": config.shared_bytes,
+        "shared_base": config.shared_base,
+    }
+
+
+def _preset(config: CoreConfig) -> str | None:
+    return next((name for name, preset in PRESETS.items() if preset == config), None)
+
+
+def _header(config: CoreConfig) -> str:
+    title = f"preset {name}" if (name := _preset(config)) else "a configuration of its own"
+    parameters = "".join(
+        f"//   {name}: {', '.join(value) if isinstance(value, list) else value}\n"
+        for name, value in _parameters(config).items()
+    )
+    return f"""\
+// {TOP}, {title}:
+{parameters}\
+// Clock aclk; reset aresetn, synchronous, active low. m_axi_ is an AXI4 master to global memory, s_axil_
+// an AXI4-Lite slave with the host's registers. The other modules are named after their place in the core.
+
+"""

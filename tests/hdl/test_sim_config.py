@@ -1,0 +1,65 @@
+"""Configurations: what cannot work is refused with the value and the rule."""
+
+import re
+
+import pytest
+
+from hdl.config import CoreConfig, DotProductConfig
+
+REFUSED = {
+    "Dot-product units must be a power of two from 1 to 64, not 3": {"dot_product_units": 3},
+    "Dot-product units must be a power of two from 1 to 64, not 128": {"dot_product_units": 128},
+    "Dot-product units must be a power of two from 1 to 64, not 0": {"dot_product_units": 0},
+    "f64 units must be 0, 1, 2 or 4 (they divide four lanes), not 3": {"f64_units": 3},
+    "Registers must be a power of two from 32 to 256, not 48": {"registers": 48},
+    "Registers must be a power of two from 32 to 256, not 16": {"registers": 16},
+    "Queue depth must be a power of two from 4 to 256, not 2": {"queue_depth": 2},
+    "Address bits must be from 16 to 64, not 65": {"address_bits": 65},
+    "Data bits must be a power of two from 64 to 512, not 32": {"data_bits": 32},
+    "Data bits must be a power of two from 64 to 512, not 96": {"data_bits": 96},
+    "Outstanding reads must be from 1 to 64, not 0": {"outstanding_reads": 0},
+    "Shared bytes must be a multiple of 4096 up to 233472, not 1000": {"shared_bytes": 1000},
+    "Shared bytes must be a multiple of 4096 up to 233472, not 237568": {"shared_bytes": 232 * 1024},
+    "Shared base must be a multiple of 4096, not 0x800": {"shared_bytes": 4096, "shared_base": 0x800},
+    "Shared base must leave room for 8192 bytes below 2**32": {
+        "shared_bytes": 8192,
+        "shared_base": (1 << 32) - 4096,
+    },
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_cannot_work_is_refused(message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
+        CoreConfig(**REFUSED[message])
+
+
+@pytest.mark.parametrize(
+    ("formats", "message"),
+    [
+        (frozenset(), "Formats must name at least one format, not none"),
+        (frozenset({"f16", "f8"}), "Formats must be among f16, bf16, tf32, i8, i4, b1, not f8"),
+    ],
+)
+def test_formats_are_checked(formats, message):
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        DotProductConfig(formats=formats)
+
+
+def test_the_edges_are_allowed():
+    CoreConfig(dot_product_units=1, f64_units=0, registers=32, queue_depth=4, address_bits=16)
+    CoreConfig(
+        dot_product_units=64,
+        f64_units=4,
+        registers=256,
+        queue_depth=256,
+        address_bits=64,
+        data_bits=512,
+        outstanding_reads=64,
+        shared_bytes=228 * 1024,
+    )
+
+
+def test_a_word_per_cycle_supplies_up_to_sixteen_units():
+    words = {units: CoreConfig(dot_product_units=units).word_quads for units in (1, 2, 4, 8, 16, 32, 64)}
+    assert words == {1: 1, 2: 2, 4: 2, 8: 4, 16: 8, 32: 8, 64: 8}

@@ -1,0 +1,200 @@
+"""The coverage suite on a made-up unit whose holes are known: exactly those are found, and at their lines."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import cocotb
+import pytest
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from cocotb.triggers import FallingEdge
+
+from cocotb_tests.runner import run
+from cocotb_tests.streams import start
+from cocotb_tests.unit import unit_design
+from regression.code_coverage.counts import Point, read_counts
+from regression.code_coverage.exclusions import (
+    Exclusion,
+    ExclusionError,
+    apply_exclusions,
+    read_exclusions,
+)
+from regression.code_coverage.places import Place
+from regression.code_coverage.report import CoverageReport
+from regression.code_coverage.sources import convert_with_sources
+
+PROJECT = Path(__file__).parents[2]
+FILE = Path(__file__).relative_to(PROJECT).as_posix()
+CHOICE = "m.d.comb += self.second.eq(Mux(self.select == 2, 3, self.data[:2]))"
+
+
+class MadeUp(wiring.Component):
+    """Of what `select` chooses, 2 is never chosen; `always` is always 1; `data` never has its highest bit."""
+
+    select: In(2)
+    always: In(1)
+    data: In(3)
+    result: Out(4)
+    second: Out(2)
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        chosen = Signal(4)
+        m.d.sync += self.result.eq(chosen)
+        with m.Switch(self.select):
+            with m.Case(0):
+                m.d.comb += chosen.eq(self.data)
+            with m.Case(1):
+                with m.If(self.data[0]):
+                    m.d.comb += chosen.eq(5)
+                with m.Else():
+                    m.d.comb += chosen.eq(6)
+            with m.Case(2):
+                m.d.comb += chosen.eq(7)
+            with m.Default():
+                with m.If(self.always):
+                    m.d.comb += chosen.eq(9)
+        m.d.comb += self.second.eq(Mux(self.select == 2, 3, self.data[:2]))
+        return m
+
+
+@cocotb.test
+async def all_but_two(dut: Any) -> None:
+    dut.select.value = dut.data.value = 0
+    dut.always.value = 1
+    await start(dut)
+    for _ in range(2):
+        for select in (0, 1, 3):
+            for data in range(4):
+                dut.select.value, dut.data.value = select, data
+                await FallingEdge(dut.aclk)
+
+
+def place_of(statement: str) -> Place:
+    lines = Path(__file__).read_text().splitlines()
+    numbers = [number for number, line in enumerate(lines, 1) if line.strip() == statement]
+    assert len(numbers) == 1, statement
+    return Place(FILE, numbers[0])
+
+
+@pytest.fixture(scope="module")
+def counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[Point]:
+    folder = tmp_path_factory.mktemp("coverage")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hdl.verilog.top.convert", convert_with_sources)
+        design = unit_design("code-coverage", MadeUp())
+    run(design, __name__, coverage=folder)
+    (verilog,) = folder.glob("*.v")
+    return read_counts(verilog, verilog.with_suffix(".dat"), PROJECT)
+
+
+def points(counts: Counter[Point], kind: str, *, reached: bool) -> set[tuple[Place, str]]:
+    return {
+        (point.place, point.name)
+        for point, count in counts.items()
+        if point.kind == kind and point.place.file == FILE and (count > 0) == reached
+    }
+
+
+def test_lines(counts: Counter[Point]) -> None:
+    assert points(counts, "line", reached=False) == {(place_of("m.d.comb += chosen.eq(7)"), "")}
+    assert points(counts, "line", reached=True) == {
+        (place_of(f"m.d.comb += chosen.eq({value})"), "") for value in ("self.data", "5", "6", "9")
+    } | {(place_of("result: Out(4)"), "")}, "and the reset of the register"
+
+
+def test_branches(counts: Counter[Point]) -> None:
+    choice = place_of(CHOICE)
+    never = {(place_of("m.d.comb += chosen.eq(9)"), "not taken"), (choice, "first value")}
+    assert points(counts, "branch", reached=False) == never
+    assert points(counts, "branch", reached=True) == {
+        (choice, "second value"),
+        (place_of("result: Out(4)"), "not taken"),
+    }
+
+
+def test_toggles(counts: Counter[Point]) -> None:
+    def bits(signal: str, *names: str) -> set[tuple[Place, str]]:
+        declaration = {
+            "chosen": "chosen = Signal(4)",
+            "always": "always: In(1)",
+            "data": "data: In(3)",
+            "result": "result: Out(4)",
+        }[signal]
+        edges = ("0->1", "1->0")
+        return {(place_of(declaration), f"{signal}{name} {edge}") for name in names for edge in edges}
+
+    assert points(counts, "toggle", reached=False) == bits("data", "[2]") | {
+        (place_of("always: In(1)"), "always 1->0")
+    }
+    reached = points(counts, "toggle", reached=True)
+    assert bits("chosen", "[0]", "[1]", "[2]", "[3]") | bits("result", "[3]") | bits("data", "[0]") <= reached
+
+
+def test_report(counts: Counter[Point], tmp_path: Path) -> None:
+    toggles = Exclusion(file="*", kind="toggle", reason="not the matter here")
+    idle = Exclusion(file="hdl/core.py", kind="line", reason="there is nothing")
+    branch = Exclusion(
+        file=FILE, kind="branch", name="not taken", statement="*chosen.eq(9)", reason="always is 1"
+    )
+    kept, excluded = apply_exclusions(counts, [toggles, idle, branch], PROJECT)
+    assert (excluded[idle], excluded[branch]) == (0, 1)
+    report = CoverageReport(counts=kept, excluded=excluded, unseen=["hdl/other.py"])
+    assert report.share("line") == 5 / 6
+    assert report.share("branch") == 2 / 3
+    line, choice = place_of("m.d.comb += chosen.eq(7)").line, place_of(CHOICE).line
+    assert report.holes() == [f"- {FILE}:{line}: line", f"- {FILE}:{choice}: branch first value"]
+    assert report.failures == [
+        "line coverage must be at least 100%, not 83.33%",
+        "branch coverage must be at least 100%, not 66.67%",
+        "an exclusion must exclude something; line * in hdl/core.py does not",
+    ]
+    assert f"| {FILE} | 5 of 6 | 83.3% | 2 of 3 | 66.7% |  |  |" in report.page()
+    assert "## Not simulated\n\n- hdl/other.py\n" in report.page()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('file = "a"\nkind = "line"', "missing 1 required keyword-only argument: 'reason'"),
+        ('file = "a"\nkind = "line"\nreason = " "', "must have a reason"),
+        ('file = "a"\nkind = "lines"\nreason = "b"', "must be one of line, branch, toggle, not lines"),
+        ('file = "a"\nkind = "toggle"\nreason = "b"\nbits = [3]', r"the first and the last, not \[3\]"),
+        ('file = "a"\nkind = "toggle"\nreason = "b"\nevery = 8', "of every 8 must lie among these, not None"),
+        (
+            'file = "a"\nkind = "toggle"\nreason = "b"\nbits = [3, 8]\nevery = 8',
+            r"must lie among these, not \(3, 8\)",
+        ),
+        ('file = "a"\nkind = "line"\nreason = "b"\nline = 3', r"must have keys among .*, not \{'line'\}"),
+    ],
+)
+def test_malformed_exclusions(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "exclusions.toml"
+    path.write_text(f"[[exclusion]]\n{text}\n")
+    with pytest.raises(ExclusionError, match=message):
+        read_exclusions(path)
+
+
+def test_bits_are_no_sets_of_characters() -> None:
+    exclusion = Exclusion(file="*", kind="toggle", name="address[6?] *", reason="beyond the address width")
+    place = Place("hdl/core.py", 1)
+    assert exclusion.matches(Point(place, "toggle", "address[63] 0->1"), "")
+    assert not exclusion.matches(Point(place, "toggle", "address6 0->1"), "")
+    assert not exclusion.matches(Point(place, "toggle", "address[6] 0->1"), "")
+
+
+def test_excluded_bits() -> None:
+    exclusion = Exclusion(file="*", kind="toggle", name="count*", bits=(8, 9), reason="beyond any simulation")
+    place = Place("hdl/core.py", 1)
+    found = [bit for bit in range(12) if exclusion.matches(Point(place, "toggle", f"count[{bit}] 1->0"), "")]
+    assert found == [8, 9]
+
+
+def test_excluded_bits_of_every_place() -> None:
+    exclusion = Exclusion(file="*", kind="toggle", name="word*", bits=(2, 3), every=4, reason="masked")
+    place = Place("hdl/core.py", 1)
+    found = [bit for bit in range(12) if exclusion.matches(Point(place, "toggle", f"word[{bit}] 0->1"), "")]
+    assert found == [2, 3, 6, 7, 10, 11]

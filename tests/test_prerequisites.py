@@ -1,0 +1,110 @@
+"""Every missing prerequisite is named with the Debian package that brings it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / ".ci" / "prerequisites"
+PROGRAMS = ("make", "perl", "c++", "python3")
+
+
+def check(folder, *options, without=(), fakes=None):
+    """Run the check with a PATH that has the prerequisites but some, and fakes for others."""
+    for name in PROGRAMS:
+        if name not in without:
+            target = sys.executable if name == "python3" else shutil.which(name)
+            (folder / name).symlink_to(target)
+    for name, text in (fakes or {}).items():
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    result = subprocess.run(
+        ["/bin/sh", str(SCRIPT), *options],
+        env={"PATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return result.returncode, result.stderr
+
+
+def test_nothing_is_missing(tmp_path):
+    assert check(tmp_path) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("program", "needs", "package"),
+    [
+        ("make", "make", "make"),
+        ("perl", "perl (Verilator's front end is written in it)", "perl"),
+        ("c++", "a C++ compiler named c++", "g++"),
+        ("python3", "Python 3.11 or newer, as python3", "python3"),
+    ],
+)
+def test_a_missing_program_is_named_with_its_package(tmp_path, program, needs, package):
+    message = f"openwmma needs {needs}; on Debian or Ubuntu: apt-get install {package}\n"
+    assert check(tmp_path, without=[program]) == (1, message)
+
+
+def test_all_that_is_missing_is_named_at_once(tmp_path):
+    code, message = check(tmp_path, without=PROGRAMS)
+    assert code == 1
+    assert [line.rpartition(" ")[2] for line in message.splitlines()] == ["make", "perl", "g++", "python3"]
+
+
+def test_icarus_is_asked_for_by_an_option_alone(tmp_path):
+    message = (
+        "openwmma needs iverilog (Icarus Verilog, a second simulator); "
+        "on Debian or Ubuntu: apt-get install iverilog\n"
+    )
+    for name in ("plain", "one", "two"):
+        (tmp_path / name).mkdir()
+    assert check(tmp_path / "plain") == (0, "")
+    assert check(tmp_path / "one", "--icarus") == (1, message)
+    assert check(tmp_path / "two", "--icarus", "python3", fakes={"iverilog": "#!/bin/sh\n"}) == (0, "")
+
+
+def test_an_old_python_is_named_with_its_version(tmp_path):
+    old = '#!/bin/sh\ncase "$1" in -V) echo Python 3.9.2 ;; *) exit 1 ;; esac\n'
+    assert check(tmp_path, fakes={"python3": old}) == (
+        1,
+        "openwmma needs Python 3.11 or newer; python3 is Python 3.9.2; "
+        "on Debian or Ubuntu: apt-get install python3\n",
+    )
+
+
+def test_a_python_without_venv_is_named(tmp_path):
+    bare = '#!/bin/sh\ncase "$2" in *venv*) exit 1 ;; *) exit 0 ;; esac\n'
+    assert check(tmp_path, fakes={"python3": bare}) == (
+        1,
+        "openwmma needs the venv module of python3; on Debian or Ubuntu: apt-get install python3-venv\n",
+    )
+
+
+@pytest.mark.parametrize("target", ["demo", "test", "lint", "bench"])
+def test_make_checks_before_it_does_anything(tmp_path, target):
+    for name in ("make", "sh", "perl", "c++"):
+        (tmp_path / name).symlink_to(shutil.which(name))
+    copy = tmp_path / "clone"
+    copy.mkdir()
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
+        shutil.copy(ROOT / name, copy)
+    (copy / ".ci").mkdir()
+    shutil.copy(SCRIPT, copy / ".ci")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    result = subprocess.run(
+        [str(tmp_path / "make"), target],
+        cwd=copy,
+        env={**environment, "PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert "openwmma needs Python 3.11 or newer, as python3" in result.stderr
+    assert not (copy / ".venv").exists()
