@@ -180,3 +180,7 @@ def test_one_element_stands_for_all_threads():
                 alone[position] = arrays[position] = sources[position]
                 expected = found.evaluate(*arrays)
                 np.testing.assert_array_equal(found.evaluate(*alone), expected, text)
+                scalars = [source[0] for source in alone]
+                scalars[position] = sources[position]
+                with np.errstate(all="ignore"):
+                    np.testing.assert_array_equal(found.evaluate(*scalars), expected, text)
