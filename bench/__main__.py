@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = (
     "bench.golden",
+    "bench.scalar",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

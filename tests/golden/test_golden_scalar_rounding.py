@@ -87,6 +87,23 @@ def test_flushing_looks_at_the_rounded_result(operation_, data):
         )
 
 
+@pytest.mark.parametrize("type_", ["f16", "f32"])
+def test_products_around_the_least_normal_number_are_flushed_or_not(type_):
+    layout = LAYOUTS[type_]
+    one, least = (1 - layout.emin) << layout.fraction, 1 << layout.fraction
+    drawn = [
+        (one + i, least + j, sign * layout.sign) for i in range(-6, 7) for j in range(7) for sign in (0, 1)
+    ]
+    for mode in MODES if type_ == "f32" else ("rn",):
+        check(
+            f"fma.{mode}.ftz.{type_}",
+            lambda operands, mode=mode: arithmetic("fma", operands, type_, mode, flush=True),
+            type_,
+            3,
+            drawn,
+        )
+
+
 @pytest.mark.parametrize("operation_", ["add", "sub", "mul", "fma"])
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 @EXAMPLES
