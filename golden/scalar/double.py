@@ -10,7 +10,7 @@ import numpy as np
 from golden.arithmetic.fma64 import fma64, multiply
 from golden.arithmetic.round_pack import round_pack
 from golden.scalar.floats import F64_INVALID, FLOATS, is_nan, quieted, silent
-from golden.scalar.operation import Array, Evaluate, Form
+from golden.scalar.form import Array, Evaluate, Form
 from golden.scalar.rounding import directed, odd_sum, two_sum
 from golden.tables.formats import float_format
 

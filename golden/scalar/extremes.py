@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, Element, flushed, is_nan, quieted
-from golden.scalar.operation import Array, Evaluate, Form, width
+from golden.scalar.form import Array, Evaluate, Form, width
 from golden.scalar.packed import by_halves
 
 __all__ = ["FORMS"]

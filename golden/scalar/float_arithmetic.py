@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, silent
-from golden.scalar.operation import Array, Evaluate, Form, width
+from golden.scalar.form import Array, Evaluate, Form, width
 from golden.scalar.packed import by_halves
 from golden.scalar.rounding import odd_sum, rounder
 

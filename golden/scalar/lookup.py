@@ -19,7 +19,7 @@ from golden.scalar import (
     logic,
     narrow_conversion,
 )
-from golden.scalar.operation import Form, Operation, UnsupportedInstruction
+from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
 __all__ = ["SYNTAX", "operation"]
 

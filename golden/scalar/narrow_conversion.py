@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from golden.scalar.floats import FLOATS, is_nan, silent
-from golden.scalar.operation import Array, Evaluate, Form, width
+from golden.scalar.form import Array, Evaluate, Form, width
 from golden.scalar.rounding import Rounder, rounder, upper_bits
 from golden.tables.formats import float_format
 

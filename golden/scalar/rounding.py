@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from golden.scalar.floats import Element
-from golden.scalar.operation import Array
+from golden.scalar.form import Array
 
 __all__ = ["Rounder", "directed", "odd_sum", "rounder", "two_sum", "upper_bits"]
 

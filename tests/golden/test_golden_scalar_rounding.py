@@ -149,6 +149,23 @@ def test_a_sum_near_a_halfway_point_is_not_rounded_twice(type_, data):
         )
 
 
+@EXAMPLES
+@given(data=strategies.data())
+def test_f64_products_whose_error_underflows(data):
+    fraction = strategies.integers(0, 2**52 - 1)
+    drawn = []
+    for _ in range(TUPLES):
+        field = data.draw(strategies.integers(300, 700))
+        other = data.draw(strategies.integers(-4, 16)) + 1023 - field
+        c = (
+            data.draw(strategies.integers(0, 80)) << 52
+            | data.draw(fraction)
+            | data.draw(strategies.booleans()) << 63
+        )
+        drawn.append((field << 52 | data.draw(fraction), other << 52 | data.draw(fraction), c))
+    check("fma.rn.f64", lambda operands: arithmetic("fma", operands, "f64", "rn"), "f64", 3, drawn)
+
+
 @pytest.mark.parametrize(
     ("target", "source"),
     [
