@@ -26,10 +26,11 @@ from typer.exceptions import TyperException
 from boards.boards import BOARDS
 from boards.flow.flow import STEPS, build_board
 from boards.host.link import BoardRefusal, LinkError, PortError
-from golden.arguments import InvalidArgument, dtype_of
-from golden.multiply import resolve_instruction
+from golden.arguments import dtype_of
+from golden.invalid_argument import InvalidArgument
 from golden.ptx.program import parse_module
 from golden.ptx.source import PtxError
+from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import IllegalInstruction
 from hdl.config import PRESETS, CoreConfig
