@@ -6,6 +6,7 @@ import sys
 BENCHMARKS = (
     "bench.golden",
     "bench.scalar",
+    "bench.approximate",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

@@ -1,10 +1,13 @@
 """One result, step by step."""
 
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from golden.approximation.explain import explain_approximation
+from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
+from golden.approximation.steps import Approximation
 from golden.arguments import InvalidArgument, checked_array, dtype_of
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
 from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
@@ -18,6 +21,11 @@ __all__ = ["explain"]
 F32 = float_format("f32")
 
 
+@overload
+def explain(instruction: str, x: ArrayLike, divisor: ArrayLike | None = None, /) -> Approximation: ...
+
+
+@overload
 def explain(
     instruction: str | MmaInstruction,
     a_row: ArrayLike,
@@ -25,8 +33,21 @@ def explain(
     c: ArrayLike,
     *,
     profile: str | Profile | ExactProfile = "hopper",
-) -> Explanation:
+) -> Explanation: ...
+
+
+def explain(
+    instruction: str | MmaInstruction,
+    a_row: ArrayLike,
+    b_column: ArrayLike | None = None,
+    c: ArrayLike | None = None,
+    *,
+    profile: str | Profile | ExactProfile = "hopper",
+) -> Explanation | Approximation:
     """Every step from one row of A, one column of B and one element of C to the element of D.
+
+    ``explain("ex2.approx.ftz.f32", x)`` does the same for the approximate instructions; see
+    `golden.approximation.explain.explain_approximation`.
 
     Parameters
     ----------
@@ -48,6 +69,14 @@ def explain(
     InvalidArgument
     golden.tables.instruction_set.IllegalInstruction
     """
+    if isinstance(instruction, str) and instruction in FORMS_OF_APPROXIMATION:
+        return explain_approximation(instruction, *(x for x in (a_row, b_column, c) if x is not None))
+    if b_column is None or c is None:
+        raise InvalidArgument(
+            "instruction",
+            f"{str(instruction)!r} without b_column and c",
+            ", ".join(FORMS_OF_APPROXIMATION),
+        )
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
     a = _checked("a_row", a_row, instruction.a_type, (instruction.shape.k,))
