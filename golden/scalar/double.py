@@ -14,7 +14,7 @@ from golden.scalar.form import Array, Evaluate, Form
 from golden.scalar.rounding import directed, odd_sum, two_sum
 from golden.tables.formats import float_format
 
-__all__ = ["FORMS"]
+__all__ = ["FORMS", "multiply_add"]
 
 _F64: Final = FLOATS["f64"]
 _FORMAT: Final = float_format("f64")
@@ -119,7 +119,7 @@ def _split_product(x: Array, y: Array) -> tuple[Array, Array]:
     return product, error
 
 
-def _fused(a: Array, b: Array, c: Array) -> Array:
+def multiply_add(a: Array, b: Array, c: Array) -> Array:
     """Multiply and add with one rounding to nearest, in float64 operations; elsewhere by `fma64`.
 
     The exact result is a sum of three float64: addend, rounded product and its error. Of their sum a leading
@@ -152,7 +152,7 @@ _NEAREST: Final = MappingProxyType[str, Callable[..., Array]](
         "div": _divided,
         "rcp": lambda a: _divided(np.full_like(a, _ONE), a),
         "sqrt": partial(_nearest, np.sqrt),
-        "fma": _fused,
+        "fma": multiply_add,
     }
 )
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
 from golden.scalar import (
+    approximate,
     bit_fields,
     carry,
     comparison,
@@ -35,8 +35,8 @@ _FAMILIES = (
     integer_conversion,
     float_conversion,
     narrow_conversion,
+    approximate,
 )
-_APPROXIMATE: Final = frozenset({"approx", "full"})
 
 
 def _by_opcode() -> Mapping[str, tuple[Form, ...]]:
@@ -67,16 +67,15 @@ def operation(name: str, *, pair: bool = False) -> Operation:
     Returns
     -------
     Operation
-        The same object for the same mnemonic. For approximate instructions, that of `golden.approximation`.
+        The same object for the same mnemonic. Approximate instructions are computed by
+        `golden.approximation`.
 
     Raises
     ------
     UnsupportedInstruction
         There is no such scalar instruction.
     """
-    opcode, *qualifiers = name.split(".")
-    if not _APPROXIMATE.isdisjoint(qualifiers):
-        return _approximate(name)
+    opcode = name.split(".", maxsplit=1)[0]
     forms = SYNTAX.get(opcode)
     if forms is None:
         raise UnsupportedInstruction(f"{name}: no scalar instruction has the opcode {opcode!r}")
@@ -86,12 +85,3 @@ def operation(name: str, *, pair: bool = False) -> Operation:
             return found
     known = ", ".join(dict.fromkeys(form.syntax for form in forms))
     raise UnsupportedInstruction(f"{name}: {opcode} has no form with these qualifiers; there are: {known}")
-
-
-def _approximate(name: str) -> Operation:
-    try:
-        approximation = import_module("golden.approximation")
-    except ModuleNotFoundError as missing:
-        raise UnsupportedInstruction(f"{name}: there are no approximate instructions") from missing
-    found: Operation = approximation.operation(name)
-    return found

@@ -234,6 +234,8 @@ def test_conversions_to_integers(source, data):
         lambda pair: rounded(pair[0] * ONE / 2 ** pair[1], layout, "rz")
     )
     drawn = data.draw(strategies.lists(strategies.one_of(finite, around), min_size=1, max_size=TUPLES))
+    # The first numbers that are too great.
+    drawn += [rounded(2**bits * ONE, layout, "rz") for bits in (7, 8, 15, 16, 31, 32, 63, 64)]
     array = np.array(drawn, RAW[source])
     for target in INTEGERS if source != "bf16" else INTEGERS[2:]:
         low, high = limits(target)
