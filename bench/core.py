@@ -20,7 +20,7 @@ from rich.table import Table
 
 import golden
 from bench.utilisation import CONFIG, Figure, operands, print_figures
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from hdl.config import PRESETS
 from sim.build import build_core
 from sim.gemm import Gemm, multiply_matrices

@@ -21,7 +21,7 @@ from rich.table import Table
 from golden.arguments import dtype_of
 from golden.machine import Counters
 from golden.memory import Memory
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction

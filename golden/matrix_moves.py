@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 from golden.tables.layouts import LANES
 
 __all__ = ["MATRIX_COUNTS", "ldmatrix", "movmatrix", "stmatrix"]

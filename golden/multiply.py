@@ -6,17 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import InvalidArgument, checked_array, dtype_of
+from golden.arguments import checked_array, dtype_of
 from golden.arithmetic.exact import exact_dot_product
 from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.fma64 import matrix_multiply64
 from golden.arithmetic.fp8 import fp8_dot_product
 from golden.arithmetic.integer import bit_dot_product, integer_dot_product
+from golden.invalid_argument import InvalidArgument
+from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import OPCODES, MmaInstruction
-from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
+from golden.tables.instruction_set import MmaInstruction
+from golden.tables.profiles import ExactProfile, Profile
 
-__all__ = ["mma", "resolve_instruction", "resolve_profile"]
+__all__ = ["mma"]
 
 _CHUNK_ELEMENTS = 1 << 14
 """Elements of D computed at once: the working set stays in the second-level cache."""
@@ -81,60 +83,6 @@ def mma(
         a_chunk, b_chunk, c_chunk = (operand[chunk] for operand in tiles)
         result[chunk] = _multiply(instruction, a_chunk, b_chunk, c_chunk, profile)
     return result.reshape(*leading, shape.m, shape.n)
-
-
-def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
-    """The multiply that `instruction` is or spells.
-
-    Raises
-    ------
-    InvalidArgument
-        For another kind of instruction, or another type.
-    """
-    parsed: object = instruction
-    if isinstance(instruction, str):
-        from golden.ptx.mnemonic import parse_instruction  # noqa: PLC0415  tables and text need no arithmetic
-
-        parsed = parse_instruction(instruction)
-    if not isinstance(parsed, MmaInstruction):
-        raise InvalidArgument(
-            "instruction", repr(instruction), "wmma.mma or mma, as PTX text without operands or parsed"
-        )
-    return parsed
-
-
-def resolve_profile(
-    profile: str | Profile | ExactProfile, instruction: MmaInstruction
-) -> Profile | ExactProfile:
-    """The profile of that name.
-
-    Raises
-    ------
-    InvalidArgument
-        For an unknown name, or a generation without the instruction's multiplicands.
-    """
-    if isinstance(profile, str):
-        found = PROFILES.get(profile) or EXACT_PROFILES.get(profile)
-        if found is None:
-            names = ", ".join((*PROFILES, *EXACT_PROFILES))
-            raise InvalidArgument("profile", repr(profile), names)
-        profile = found
-    if not isinstance(profile, Profile | ExactProfile):
-        raise InvalidArgument("profile", repr(profile), "a name, a Profile or an ExactProfile")
-    multiplicand = FORMATS[instruction.a_type]
-    if isinstance(profile, Profile) and isinstance(multiplicand, FloatFormat) and multiplicand.bits < 64:
-        having = [p for p in PROFILES.values() if p.block(multiplicand, instruction.mnemonic) is not None]
-        if instruction.mnemonic == "wgmma":
-            having = [p for p in having if p.fp8_block is not None]
-        if profile.block(multiplicand, instruction.mnemonic) is None or (
-            instruction.mnemonic == "wgmma" and profile.fp8_block is None
-        ):
-            raise InvalidArgument(
-                "profile",
-                f"{profile.name}, which has no {multiplicand.name} in {OPCODES[instruction.mnemonic]}",
-                ", ".join((*(p.name for p in having), *EXACT_PROFILES)),
-            )
-    return profile
 
 
 def _chunks(count: int, step: int) -> Iterator[slice]:

@@ -6,9 +6,9 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arguments import InvalidArgument
 from golden.elementwise import execute_elementwise
 from golden.fragments import collect, distribute
+from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
 from golden.memory import Memory

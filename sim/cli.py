@@ -26,15 +26,17 @@ from typer.exceptions import TyperException
 from boards.boards import BOARDS
 from boards.flow.flow import STEPS, build_board
 from boards.host.link import BoardRefusal, LinkError, PortError
-from golden.arguments import InvalidArgument, dtype_of
-from golden.multiply import resolve_instruction
+from golden.arguments import dtype_of
+from golden.invalid_argument import InvalidArgument
 from golden.ptx.program import parse_module
 from golden.ptx.source import PtxError
+from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import IllegalInstruction
 from hdl.config import PRESETS, CoreConfig
 from hdl.verilog.core_verilog import generate
 from hdl.verilog.example import generate_example
+from hdl.verilog.systemrdl import systemrdl
 from sim.arguments import UsageError, load_array, parse_argument, parse_output
 from sim.capabilities import CapabilityError
 from sim.execution import Execution, ProgramFault
@@ -213,10 +215,11 @@ def verilog(
 
         openwmma verilog --preset small -o core.v
 
-    writes three files, each whole or not at all:
+    writes four files, each whole or not at all:
 
     - `core.v`: the module `openwmma_core` and those inside it; the same preset always gives the same bytes
     - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
+    - `core.rdl`: the host's registers and their fields in SystemRDL, for register tools
     - `core_example.v`: the core with a memory of its own, to compile beside it and to begin from
 
     The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
@@ -230,17 +233,20 @@ def verilog(
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
     text, description = generate(config)
-    beside, example = output.with_suffix(".json"), output.with_name(f"{output.stem}_example.v")
+    beside, rdl = output.with_suffix(".json"), output.with_suffix(".rdl")
+    example = output.with_name(f"{output.stem}_example.v")
     write_files(
         {
             output: text,
             beside: json.dumps(description, indent=2) + "\n",
+            rdl: systemrdl(config),
             example: generate_example(description),
         }
     )
     lines = len(text.splitlines())
     Console().print(
-        f"{output}: {lines:,} lines; ports and registers in {beside}; an example in {example}",
+        f"{output}: {lines:,} lines; ports and registers in {beside}; SystemRDL in {rdl}; "
+        f"an example in {example}",
         highlight=False,
         soft_wrap=True,
     )

@@ -93,7 +93,7 @@ class HostedMachine(ABC):
     def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
         """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
         wanted = self._config.registers - first if count is None else count
-        return self._read_host(host_map.register_address(first), wanted * LANES).reshape(wanted, LANES)
+        return self._read_host(host_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers through the host interface; `values` has shape (count, 32 lanes).
@@ -108,7 +108,7 @@ class HostedMachine(ABC):
         if first < 0 or first + len(values) > self._config.registers:
             last = first + len(values) - 1
             raise ValueError(f"registers {first} to {last} must be among 0 to {self._config.registers - 1}")
-        self._write_host(host_map.register_address(first), values)
+        self._write_host(host_map.lane_address(first), values)
 
     def execute(self, command: Command) -> None:
         """Execute one command to its end; the core is told to have only one at work.

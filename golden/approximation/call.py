@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.approximation.instructions import ApproximateInstruction
 from golden.approximation.operations import form, operation
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 
 __all__ = ["approximate", "checked_operands"]
 

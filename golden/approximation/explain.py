@@ -14,7 +14,7 @@ from golden.approximation.scaled import GREAT
 from golden.approximation.single import F32, turns, unit_step, upper_word_step
 from golden.approximation.steps import ApproximateStep, Approximation, Arithmetic, Narrowing
 from golden.approximation.unit import RECIPROCAL_TAU
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FloatFormat, float_format
 
 __all__ = ["explain_approximation"]

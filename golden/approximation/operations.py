@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from golden.approximation import f64, narrow, scaled, unit
 from golden.approximation.instructions import FORMS, ApproximateInstruction
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 
 __all__ = ["Operation", "form", "operation"]
 

@@ -3,7 +3,7 @@
 Each module describes one family: lines of syntax, and functions that make an `Operation` of the qualifiers.
 """
 
+from golden.scalar.form import Operation, UnsupportedInstruction
 from golden.scalar.lookup import operation
-from golden.scalar.operation import Operation, UnsupportedInstruction
 
 __all__ = ["Operation", "UnsupportedInstruction", "operation"]

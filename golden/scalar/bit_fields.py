@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.operation import Array, Form, dtype, width
+from golden.scalar.form import Array, Form, dtype, width
 
 __all__ = ["FORMS"]
 

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.scalar.form import Array, Evaluate, Form, width
 from golden.scalar.integers import high_product
-from golden.scalar.operation import Array, Evaluate, Form, width
 
 __all__ = ["FORMS"]
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, is_nan
+from golden.scalar.form import Array, Evaluate, Form, dtype, raw_dtype, width
 from golden.scalar.logic import BOOLEAN
-from golden.scalar.operation import Array, Evaluate, Form, dtype, raw_dtype, width
 
 __all__ = ["FORMS"]
 

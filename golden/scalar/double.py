@@ -9,23 +9,26 @@ import numpy as np
 
 from golden.arithmetic.fma64 import fma64, multiply
 from golden.arithmetic.round_pack import round_pack
-from golden.tables.formats import float_format
 from golden.scalar.floats import F64_INVALID, FLOATS, is_nan, quieted, silent
-from golden.scalar.operation import Array, Evaluate, Form
-from golden.scalar.rounding import directed
+from golden.scalar.form import Array, Evaluate, Form
+from golden.scalar.rounding import directed, odd_sum, two_sum
+from golden.tables.formats import float_format
 
-__all__ = ["FORMS"]
+__all__ = ["FORMS", "multiply_add"]
 
 _F64: Final = FLOATS["f64"]
 _FORMAT: Final = float_format("f64")
 _ONE, _MINUS_ZERO = np.uint64(_F64.one), np.uint64(_F64.sign)
 _SIGNIFICAND: Final = 53
+_SPLITTER: Final = 2.0**27 + 1
+_LEAST: Final = 2.0**-900
+_GREATEST: Final = 2.0**900
 
 
 def _with_nan(result: Array, *operands: Array) -> Array:
     """Put the chip's NaN in the place of NaN results: that of the last operand that is one, made quiet."""
     nan = is_nan(result, _F64)
-    if not nan.any():
+    if not np.count_nonzero(nan):
         return result
     result = np.where(nan, F64_INVALID, result)
     for operand in operands:
@@ -103,6 +106,44 @@ def _root(rounding: str, a: Array) -> Array:
     return directed(nearest.view(np.float64), np.where(usable, -side, 0), rounding)
 
 
+def _split_product(x: Array, y: Array) -> tuple[Array, Array]:
+    """The rounded product and its error, exactly (Veltkamp, Dekker)."""
+    product = x * y
+    halves = []
+    for factor in (x, y):
+        scaled = factor * _SPLITTER
+        high = scaled - (scaled - factor)
+        halves.append((high, factor - high))
+    (x_high, x_low), (y_high, y_low) = halves
+    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+    return product, error
+
+
+def multiply_add(a: Array, b: Array, c: Array) -> Array:
+    """Multiply and add with one rounding to nearest, in float64 operations; elsewhere by `fma64`.
+
+    The exact result is a sum of three float64: addend, rounded product and its error. Of their sum a leading
+    part is split off exactly, and the rest, rounded to odd, is added to it with the only rounding that counts
+    (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Products from 2**-900 to
+    2**900 and operands up to 2**900 cannot overflow or lose bits on the way; the others go to `fma64`.
+    """
+    x, y, z = a.view(np.float64), b.view(np.float64), c.view(np.float64)
+    with np.errstate(all="ignore"):
+        product, error = _split_product(x, y)
+        low_sum, low_error = two_sum(z, error)
+        high_sum, high_error = two_sum(product, low_sum)
+        result = high_sum + odd_sum(low_error, high_error)
+        magnitude = np.abs(product)
+        greatest = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.maximum(np.abs(z), magnitude))
+        safe = (magnitude >= _LEAST) & (greatest <= _GREATEST)
+    bits = result.view(np.uint64)
+    if np.count_nonzero(safe) < safe.size:
+        rest = ~safe
+        a, b, c = np.broadcast_arrays(a, b, c)
+        bits[rest] = fma64(a[rest], b[rest], c[rest])
+    return bits
+
+
 _NEAREST: Final = MappingProxyType[str, Callable[..., Array]](
     {
         "add": partial(_nearest, np.add),
@@ -111,7 +152,7 @@ _NEAREST: Final = MappingProxyType[str, Callable[..., Array]](
         "div": _divided,
         "rcp": lambda a: _divided(np.full_like(a, _ONE), a),
         "sqrt": partial(_nearest, np.sqrt),
-        "fma": fma64,
+        "fma": multiply_add,
     }
 )
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, Element, flushed, is_nan, quieted
-from golden.scalar.operation import Array, Evaluate, Form, width
+from golden.scalar.form import Array, Evaluate, Form, width
 from golden.scalar.packed import by_halves
 
 __all__ = ["FORMS"]
@@ -50,7 +50,7 @@ def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
         if xorsign:
             result = result | signs
         a_nan, b_nan = is_nan(a, element), is_nan(b, element)
-        if a_nan.any() or b_nan.any():
+        if np.count_nonzero(a_nan) or np.count_nonzero(b_nan):
             if nan:
                 result = np.where(a_nan | b_nan, canonical, result)
             else:

@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, Element, flushed, is_nan, quieted, silent
+from golden.scalar.form import Array, Form, width
 from golden.scalar.integer_conversion import TO_INTEGRAL
-from golden.scalar.operation import Array, Form, width
 from golden.scalar.rounding import rounder
 
 __all__ = ["FORMS"]

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.scalar.form import Array, Evaluate
 from golden.tables.formats import float_format
-from golden.scalar.operation import Array, Evaluate
 
 __all__ = ["F64_INVALID", "FLOATS", "Element", "flushed", "is_nan", "quieted", "silent"]
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, silent
-from golden.scalar.operation import Array, Form, dtype, raw_dtype, width
+from golden.scalar.form import Array, Form, dtype, raw_dtype, width
 from golden.scalar.rounding import directed, odd_sum, rounder, two_sum
 
 __all__ = ["FORMS", "TO_INTEGRAL"]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.operation import Array, Evaluate, Form, dtype, width
+from golden.scalar.form import Array, Evaluate, Form, dtype, width
 from golden.scalar.packed import by_halves
 
 __all__ = ["FORMS", "high_product"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.operation import Array, Evaluate, Form, dtype, width
+from golden.scalar.form import Array, Evaluate, Form, dtype, width
 
 __all__ = ["BOOLEAN", "FORMS"]
 

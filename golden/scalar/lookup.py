@@ -5,9 +5,8 @@ from functools import cache
 from types import MappingProxyType
 from typing import Final
 
-from golden.approximation.instructions import FORMS
-from golden.approximation.operations import operation as approximate
 from golden.scalar import (
+    approximate,
     bit_fields,
     carry,
     comparison,
@@ -20,7 +19,7 @@ from golden.scalar import (
     logic,
     narrow_conversion,
 )
-from golden.scalar.operation import Form, Operation, UnsupportedInstruction, width
+from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
 __all__ = ["SYNTAX", "operation"]
 
@@ -36,8 +35,8 @@ _FAMILIES = (
     integer_conversion,
     float_conversion,
     narrow_conversion,
+    approximate,
 )
-_APPROXIMATE: Final = frozenset({"approx", "full"})
 
 
 def _by_opcode() -> Mapping[str, tuple[Form, ...]]:
@@ -68,16 +67,15 @@ def operation(name: str, *, pair: bool = False) -> Operation:
     Returns
     -------
     Operation
-        The same object for the same mnemonic. For approximate instructions, that of `golden.approximation`.
+        The same object for the same mnemonic. Approximate instructions are computed by
+        `golden.approximation`.
 
     Raises
     ------
     UnsupportedInstruction
         There is no such scalar instruction.
     """
-    opcode, *qualifiers = name.split(".")
-    if not _APPROXIMATE.isdisjoint(qualifiers):
-        return _approximate(name)
+    opcode = name.split(".", maxsplit=1)[0]
     forms = SYNTAX.get(opcode)
     if forms is None:
         raise UnsupportedInstruction(f"{name}: no scalar instruction has the opcode {opcode!r}")
@@ -87,12 +85,3 @@ def operation(name: str, *, pair: bool = False) -> Operation:
             return found
     known = ", ".join(dict.fromkeys(form.syntax for form in forms))
     raise UnsupportedInstruction(f"{name}: {opcode} has no form with these qualifiers; there are: {known}")
-
-
-def _approximate(name: str) -> Operation:
-    form = FORMS.get(name)
-    if form is None:
-        known = ", ".join(FORMS)
-        raise UnsupportedInstruction(f"{name}: there is no such approximate instruction; there are: {known}")
-    bits = width(form.type)
-    return Operation(name, (bits,), (bits,) * form.operands, approximate(name))

@@ -4,10 +4,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from golden.tables.formats import float_format
 from golden.scalar.floats import FLOATS, is_nan, silent
-from golden.scalar.operation import Array, Evaluate, Form, width
+from golden.scalar.form import Array, Evaluate, Form, width
 from golden.scalar.rounding import Rounder, rounder, upper_bits
+from golden.tables.formats import float_format
 
 __all__ = ["FORMS"]
 
@@ -41,7 +41,7 @@ def _pair(convert: Rounder, bits: int) -> Evaluate:
 
     @silent
     def evaluate(a: Array, b: Array) -> Array:
-        upper, lower = (convert(_F32.numbers(operand)) for operand in (a, b))
+        upper, lower = (convert(_F32.numbers(np.atleast_1d(operand))) for operand in (a, b))
         return (upper.astype(raw) << raw(bits)) | lower
 
     return evaluate

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from golden.scalar.operation import Array, Evaluate
+from golden.scalar.form import Array, Evaluate
 
 __all__ = ["by_halves"]
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from golden.scalar.floats import Element
-from golden.scalar.operation import Array
+from golden.scalar.form import Array
 
 __all__ = ["Rounder", "directed", "odd_sum", "rounder", "two_sum", "upper_bits"]
 
@@ -89,16 +89,32 @@ def _to_native(element: Element, rounding: str) -> Rounder:
 
 
 def _to_upper_bits(element: Element, rounding: str) -> Rounder:
-    """Rounding to the upper bits of a native type: truncate with a sticky bit, then round."""
+    """Rounding to the upper bits of a native type: truncate with a sticky bit, then round.
+
+    To nearest, the number nearest in the native type does as well unless it lies halfway.
+    """
     truncate = _to_native(element, "rz")
+    nearest = _to_native(element, "rn")
     round_ = upper_bits(element.native, element.spare_bits, rounding)
+    wide = np.dtype(f"u{element.native.itemsize}").type
+    spare, rest, halfway = (wide(n) for n in (element.spare_bits, *_rest_and_half(element.spare_bits)))
+
+    def sticky(v: Array) -> Array:
+        bits = truncate(v)
+        return bits | (bits.view(element.native).astype(np.float64) != v)
 
     def convert(v: Array) -> Array:
-        bits = truncate(v)
-        bits = bits | (bits.view(element.native).astype(np.float64) != v)
-        return (round_(bits) >> bits.dtype.type(element.spare_bits)).astype(element.raw)
+        bits = nearest(v) if rounding == "rn" else sticky(v)
+        if rounding == "rn" and np.count_nonzero((bits & rest) == halfway):
+            bits = sticky(v)
+        return (round_(bits) >> spare).astype(element.raw)
 
     return convert
+
+
+def _rest_and_half(bits: int) -> tuple[int, int]:
+    """All bits below the last place, and the highest of them."""
+    return (1 << bits) - 1, 1 << (bits - 1)
 
 
 def upper_bits(native: np.dtype[Any], spare_bits: int, rounding: str) -> Rounder:
@@ -109,10 +125,11 @@ def upper_bits(native: np.dtype[Any], spare_bits: int, rounding: str) -> Rounder
     """
     wide = np.dtype(f"u{native.itemsize}").type
     spare = wide(spare_bits)
-    rest, half = wide((1 << spare_bits) - 1), wide((1 << (spare_bits - 1)) - 1)
+    rest, half = (wide(n) for n in _rest_and_half(spare_bits))
+    below_half = half - wide(1)
 
     def nearest(bits: Array) -> Array:
-        return bits + (half + ((bits >> spare) & wide(1)))
+        return bits + (below_half + ((bits >> spare) & wide(1)))
 
     def in_direction(bits: Array) -> Array:
         return np.where(_upwards(np.signbit(bits.view(native)), rounding), bits + rest, bits)
@@ -167,7 +184,7 @@ def rounder(element: Element, rounding: str, *, flush: str = "", clamp: str = ""
         if flush:
             result = np.where(tiny(v), result & sign, result)
         if clamp != "sat":
-            np.copyto(result, nan, where=np.isnan(v))
+            result[np.isnan(v)] = nan
         return result
 
     return apply

@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 from golden.fragments import collect, distribute
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
-from golden.multiply import mma, resolve_profile
+from golden.multiply import mma
+from golden.resolve import resolve_profile
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Instruction, LoadInstruction, MmaInstruction, StoreInstruction

@@ -23,7 +23,8 @@ class Profile:
     half_block : int
         Products of f16 or bf16 in one FDPA.
     tf32_block : int or None
-        Products of tf32 in one FDPA of ``wmma``; None where the generation has no tf32.
+        Products of tf32 in one FDPA of ``wmma``: 4 on every generation that has tf32, whose wmma is made of
+        k4 instructions; None where the generation has no tf32.
     tf32_mma_block : int or None
         Likewise, at most, in one FDPA of ``mma`` and ``wgmma``.
     exponent_margin : int or None
@@ -53,6 +54,11 @@ class Profile:
         if multiplicand.bits == 16:
             return self.half_block
         return self.tf32_block if mnemonic == "wmma" else self.tf32_mma_block
+
+    def executes(self, multiplicand: FloatFormat, mnemonic: Mnemonic) -> bool:
+        """Whether the instruction's arithmetic is known; only generations with `fp8_block` have wgmma."""
+        has_block = self.block(multiplicand, mnemonic) is not None
+        return has_block and (mnemonic != "wgmma" or self.fp8_block is not None)
 
     def least_exponent(self, result: FloatFormat) -> int | None:
         """The least Emax of an FDPA with this result; None where there is no limit."""

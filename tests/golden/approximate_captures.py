@@ -59,9 +59,10 @@ def mixed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
 
 
 def quotients(chunk: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
-    """Pairs of bit patterns; of every second, the quotient is between 2**-128 and 2**-122.
+    """Pairs of bit patterns.
 
-    In half of those, the significands differ by -1, 0, 1 or 2: the quotient is next to a power of two.
+    Of every second, unless the divisor is below 1, the quotient is between 2**-128 and 2**-123. In half of
+    those, the significands differ by -1, 0, 1 or 2, so that the quotient is next to a power of two.
     """
     i = np.arange(chunk * PAIRS, (chunk + 1) * PAIRS, dtype=np.uint32)
     a, b, choice = mixed(2 * i), mixed(2 * i + np.uint32(1)), mixed(i ^ np.uint32(0x5BD1E995))

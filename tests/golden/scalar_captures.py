@@ -19,10 +19,6 @@ class Capture(NamedTuple):
     def opcode(self):
         return self.text.split(".")[0]
 
-    @property
-    def approximate(self):
-        return bool({"approx", "full"} & set(self.text.split(".")))
-
 
 @cache
 def captures():

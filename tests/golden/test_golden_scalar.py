@@ -1,21 +1,17 @@
 """Scalar instructions: every captured form to the bit, and what is refused."""
 
-import sys
-import types
-
 import numpy as np
 import pytest
 from golden_captures import COMPACT
 from scalar_captures import captures, evaluated, narrowed
 
-from golden.scalar import Operation, UnsupportedInstruction, operation
+from golden.scalar import UnsupportedInstruction, operation
 
 OPCODES = sorted({capture.opcode for capture in captures().values()})
 
 
 def test_the_captures_are_complete():
     assert len(captures()) == 1025
-    assert sum(capture.approximate for capture in captures().values()) == 30
     assert all(capture.results.shape == (512,) for capture in captures().values())
 
 
@@ -32,7 +28,7 @@ def different(capture):
 
 @pytest.mark.parametrize("opcode", OPCODES)
 def test_every_form_equals_the_chip(opcode):
-    forms = [form for form in captures().values() if form.opcode == opcode and not form.approximate]
+    forms = [form for form in captures().values() if form.opcode == opcode]
     assert [difference for form in forms if (difference := different(form)) is not None] == []
 
 
@@ -107,6 +103,9 @@ def test_a_narrow_result_says_how_it_is_extended(name, signed):
         "lop3.xor.b32",
         "mul24.lo.sat.s32",
         "mad24.hi.sat.u32",
+        "ex2.approx.f64",
+        "rcp.approx.f64",
+        "div.full.f64",
     ],
 )
 def test_what_is_not_an_instruction_is_refused_by_name(name):
@@ -123,43 +122,13 @@ def test_a_refusal_lists_the_forms_that_there_are():
         operation("ld.global.f32")
 
 
-APPROXIMATE = sorted(text for text, capture in captures().items() if capture.approximate)
-
-
-def test_approximate_instructions_come_from_their_own_package(monkeypatch):
-    asked = []
-    package = types.ModuleType("golden.approximation")
-
-    def approximate(name):
-        asked.append(name)
-        return Operation(name, (32,), (32,), lambda a: a)
-
-    package.operation = approximate
-    monkeypatch.setitem(sys.modules, "golden.approximation", package)
-    operation.cache_clear()
-    try:
-        assert [operation(name).name for name in APPROXIMATE] == APPROXIMATE == asked
-    finally:
-        operation.cache_clear()
-
-
-def test_without_that_package_they_are_refused(monkeypatch):
-    monkeypatch.setitem(sys.modules, "golden.approximation", None)
-    operation.cache_clear()
-    try:
-        with pytest.raises(UnsupportedInstruction, match=r"ex2\.approx\.f32: there are no approximate"):
-            operation("ex2.approx.f32")
-    finally:
-        operation.cache_clear()
-
-
 def sources_of(capture):
     """The operation of a capture whose text is a mnemonic, and its operands."""
     found = operation(capture.text)
     return found, [narrowed(*pair) for pair in zip(capture.operands, found.operands, strict=True)]
 
 
-PLAIN = [text for text, capture in captures().items() if not capture.approximate and " " not in text]
+PLAIN = [text for text in captures() if " " not in text]
 
 
 def test_operands_stay_as_they_are():
@@ -180,3 +149,7 @@ def test_one_element_stands_for_all_threads():
                 alone[position] = arrays[position] = sources[position]
                 expected = found.evaluate(*arrays)
                 np.testing.assert_array_equal(found.evaluate(*alone), expected, text)
+                scalars = [source[0] for source in alone]
+                scalars[position] = sources[position]
+                with np.errstate(all="ignore"):
+                    np.testing.assert_array_equal(found.evaluate(*scalars), expected, text)

@@ -11,6 +11,7 @@ MODES = ("rn", "rz", "rm", "rp")
 SOURCES = {"add": 2, "sub": 2, "mul": 2, "div": 2, "fma": 3, "rcp": 1, "sqrt": 1}
 RAW = {"f16": np.uint16, "bf16": np.uint16, "f32": np.uint32, "f64": np.uint64}
 TUPLES = 6
+ONE = value(0x3C00, LAYOUTS["f16"])
 EXAMPLES = settings(max_examples=40, deadline=None)
 
 
@@ -86,6 +87,23 @@ def test_flushing_looks_at_the_rounded_result(operation_, data):
         )
 
 
+@pytest.mark.parametrize("type_", ["f16", "f32"])
+def test_products_around_the_least_normal_number_are_flushed_or_not(type_):
+    layout = LAYOUTS[type_]
+    one, least = (1 - layout.emin) << layout.fraction, 1 << layout.fraction
+    drawn = [
+        (one + i, least + j, sign * layout.sign) for i in range(-6, 7) for j in range(7) for sign in (0, 1)
+    ]
+    for mode in MODES if type_ == "f32" else ("rn",):
+        check(
+            f"fma.{mode}.ftz.{type_}",
+            lambda operands, mode=mode: arithmetic("fma", operands, type_, mode, flush=True),
+            type_,
+            3,
+            drawn,
+        )
+
+
 @pytest.mark.parametrize("operation_", ["add", "sub", "mul", "fma"])
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 @EXAMPLES
@@ -103,6 +121,49 @@ def test_halves(type_, operation_, data):
             count,
             drawn,
         )
+
+
+@pytest.mark.parametrize("type_", list(RAW))
+@EXAMPLES
+@given(data=strategies.data())
+def test_a_sum_near_a_halfway_point_is_not_rounded_twice(type_, data):
+    layout = LAYOUTS[type_]
+    # 3 * b has one bit more than the type, an odd number: it lies halfway between two numbers.
+    first = 2 ** (layout.fraction + 1) // 3 + 2
+    odd = strategies.integers(first // 2, 2 ** (layout.fraction + 2) // 6 - 1).map(lambda half: 2 * half + 1)
+    drawn = []
+    for _ in range(TUPLES):
+        b = rounded(data.draw(odd) * ONE, layout, "rz")
+        c = (
+            data.draw(strategies.integers(1, 3 << layout.fraction))
+            + data.draw(strategies.booleans()) * layout.sign
+        )
+        drawn.append((rounded(3 * ONE, layout, "rz"), b, c))
+    for mode in MODES if type_ in ("f32", "f64") else ("rn",):
+        check(
+            f"fma.{mode}.{type_}",
+            lambda operands, mode=mode: arithmetic("fma", operands, type_, mode),
+            type_,
+            3,
+            drawn,
+        )
+
+
+@EXAMPLES
+@given(data=strategies.data())
+def test_f64_products_whose_error_underflows(data):
+    fraction = strategies.integers(0, 2**52 - 1)
+    drawn = []
+    for _ in range(TUPLES):
+        field = data.draw(strategies.integers(300, 700))
+        other = data.draw(strategies.integers(-4, 16)) + 1023 - field
+        c = (
+            data.draw(strategies.integers(0, 80)) << 52
+            | data.draw(fraction)
+            | data.draw(strategies.booleans()) << 63
+        )
+        drawn.append((field << 52 | data.draw(fraction), other << 52 | data.draw(fraction), c))
+    check("fma.rn.f64", lambda operands: arithmetic("fma", operands, "f64", "rn"), "f64", 3, drawn)
 
 
 @pytest.mark.parametrize(
@@ -163,9 +224,6 @@ def test_conversions_from_integers(source, data):
             assert found == expected, (target, mode, drawn)
 
 
-ONE = value(0x3C00, LAYOUTS["f16"])
-
-
 @pytest.mark.parametrize("source", ["f16", "bf16", "f32", "f64"])
 @EXAMPLES
 @given(data=strategies.data())
@@ -176,6 +234,8 @@ def test_conversions_to_integers(source, data):
         lambda pair: rounded(pair[0] * ONE / 2 ** pair[1], layout, "rz")
     )
     drawn = data.draw(strategies.lists(strategies.one_of(finite, around), min_size=1, max_size=TUPLES))
+    # The first numbers that are too great.
+    drawn += [rounded(2**bits * ONE, layout, "rz") for bits in (7, 8, 15, 16, 31, 32, 63, 64)]
     array = np.array(drawn, RAW[source])
     for target in INTEGERS if source != "bf16" else INTEGERS[2:]:
         low, high = limits(target)

@@ -11,7 +11,7 @@ import golden
 from golden.fragments import collect, distribute
 from golden.machine import Counters, Machine
 from golden.memory import Memory
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat

@@ -7,7 +7,7 @@ import pytest
 
 import golden
 from golden.arguments import dtype_of
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import fragment

@@ -5,7 +5,7 @@ import pytest
 
 import golden
 from golden.memory import Memory
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Load, Mma, Store
 from golden.warp import GoldenMachine
 from sim.buffers import BASE

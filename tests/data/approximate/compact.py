@@ -2,7 +2,7 @@
 
     python tests/data/approximate/compact.py CAPTURES H100
 
-CAPTURES is the folder with the captures of an NVIDIA H200; H100 is a JSON file of digests from an NVIDIA H100,
+CAPTURES is the folder with the captures of an NVIDIA H200; H100 is a JSON file of digests of an NVIDIA H100
 in the same format. The digests of both must agree. `captures.npz` is written beside this script:
 
 =================  =========================================================================================

@@ -37,7 +37,8 @@ class Operation:
 
     Operands and results are arrays of the unsigned integer of their width, predicates of bool. They have one
     dimension or more and broadcast: an immediate operand (the table of ``lop3``, the selector of ``prmt``) is
-    best given as an array of one element. numpy scalars would give warnings of integer overflow.
+    an array of one element. A numpy scalar does as well, beside an array and under
+    ``numpy.errstate(over="ignore")``.
 
     A register may be wider than the operand it holds (``cvt``): the operand is its low bits. A result goes to
     a wider register extended by its sign if `signed` is set, else by zeros.
