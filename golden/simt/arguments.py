@@ -135,7 +135,10 @@ def _bytes(kernel: CompiledKernel, storage: Storage, value: Any, bound: BoundArg
         if size != 8:
             raise _wrong(kernel, storage, value, f"a number of type {storage.type}")
         return value.require().to_bytes(8, "little")
-    array = _array(value)
+    try:
+        array = _array(value)
+    except (BufferError, TypeError, RuntimeError) as error:
+        raise _wrong(kernel, storage, value, "an array in the memory of the host") from error
     if array is not None:
         if size != 8 or storage.type.kind == "float":
             raise _wrong(kernel, storage, value, f"a number of type {storage.type}")

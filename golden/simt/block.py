@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from golden.ptx.syntax import Immediate
 from golden.simt.async_copy import AsyncCopies
+from golden.simt.atomic_access import AtomicAccess
 from golden.simt.barriers import Barriers
 from golden.simt.errors import Deadlock, KernelFault, StepLimit
 from golden.simt.flow import EXIT, Terminator
@@ -42,7 +43,7 @@ _TURN: Final = 1 << 18
 _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
-class BlockRun(AsyncCopies, MatrixOperations):
+class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
     """A block of a grid.
 
     Parameters

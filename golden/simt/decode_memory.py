@@ -71,6 +71,8 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
     address = context.require_address(operands[1])
     space = _space(context, instruction, found, address)
     size, signed = type_.bits // 8, type_.kind == "signed"
+    if isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "entry":
+        _require_inside(context, address, size * len(elements))
 
     def emit(writer: Writer) -> None:
         where = context.address(writer, address)
@@ -104,6 +106,17 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
         pure=not volatile,
         loads=space != "param",
     )
+
+
+def _require_inside(context: Context, address: Address, width: int) -> None:
+    """Refuse an access beyond the parameter that it names."""
+    assert isinstance(address.base, Symbol)
+    storage = context.symbol(address.base)[0]
+    offset = address.offset + address.base.offset
+    if offset < 0 or offset + width > (storage.size or 0) or offset % width:
+        raise context.error(
+            address.location, f"{width} bytes at offset {offset} of {storage.name}, which has {storage.size}"
+        )
 
 
 def _space(context: Context, instruction: Instruction, found: dict[str, str], address: Address) -> str:

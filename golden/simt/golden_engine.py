@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.invalid_argument import InvalidArgument
 from golden.fragments import collect, distribute
+from golden.invalid_argument import InvalidArgument
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.multiply import mma
 from golden.resolve import resolve_profile

@@ -158,8 +158,8 @@ class MatrixOperations(MemoryAccess):
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Address and stride of each warp; both must keep rows aligned as the chip's loads need it.
 
-        The chip takes strides of 16 bytes where the specification asks for the size of a fragment, and strides
-        of less than a row: a bias of one row is loaded with stride 0.
+        The chip takes strides of 16 bytes where the specification asks for the size of a fragment, and
+        strides of less than a row: a bias of one row is loaded with stride 0.
         """
         places = addresses[::LANES]
         layout = fragment(instruction.use, instruction.type, instruction.shape)

@@ -14,13 +14,13 @@ from golden.simt.address_map import GLOBAL, LOCAL, PARAMETER, SHARED, WINDOW_BYT
 from golden.simt.decoding import LOCAL_PARAMETERS
 from golden.simt.device_memory import Allocation, DeviceMemory
 
-__all__ = ["MemoryAccess", "Window"]
+__all__ = ["BASES", "SHIFTS", "TYPES", "MemoryAccess", "Window"]
 
 Addresses = NDArray[np.uint64]
 Threads = NDArray[np.int64]
 
-_SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
-_TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
+TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Window:
@@ -37,11 +37,11 @@ class Window:
         self.nbytes = nbytes
         self.name = name
         self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // 16) * 16 + 16, dtype=np.uint8)
-        self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in _TYPES.items()}
+        self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
 
 
 class MemoryAccess:
-    """The memory of one block; `golden.simt.block.BlockRun` is its only subclass.
+    """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses.
 
     Attributes
     ----------
@@ -101,10 +101,10 @@ class MemoryAccess:
         """Load from wherever the addresses lie."""
         if not threads.size or int(addresses.min()) >= GLOBAL:
             return self.load_global(threads, addresses, size, count, index)
-        results = [np.zeros(threads.size, dtype=_TYPES[size]) for _ in range(count)]
+        results = [np.zeros(threads.size, dtype=TYPES[size]) for _ in range(count)]
         for name, where in self._by_space(threads, addresses, index):
             load = getattr(self, f"load_{name}")
-            base = _BASES[name]
+            base = BASES[name]
             values = load(threads[where], addresses[where] - base, size, count, index)
             for result, value in zip(results, [values] if count == 1 else values, strict=True):
                 result[where] = value
@@ -114,7 +114,7 @@ class MemoryAccess:
         """A parameter of the entry, the same in all threads."""
         data = self.parameters.data[offset : offset + size]
         return (
-            np.full(count, data.view(_TYPES[size])[0]) if data.size == size else np.zeros(count, _TYPES[size])
+            np.full(count, data.view(TYPES[size])[0]) if data.size == size else np.zeros(count, TYPES[size])
         )
 
     # Stores
@@ -167,96 +167,11 @@ class MemoryAccess:
             store = getattr(self, f"store_{name}")
             store(
                 threads[where],
-                addresses[where] - _BASES[name],
+                addresses[where] - BASES[name],
                 [value[where] for value in values],
                 size,
                 index,
             )
-
-    # Atomics
-
-    def atomic_global(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
-    ) -> NDArray[Any]:
-        """Do an atomic on global memory, thread after thread; the old values."""
-        found = self._buffer(addresses, size)
-        if found is not None:
-            offsets = (addresses - np.uint64(found.address)).view(np.int64)
-            self._require_aligned(threads, addresses, offsets, size, index)
-            return self._atomic(found.views[size], offsets >> _SHIFTS[size], operation, sources)
-        result = np.zeros(threads.size, dtype=_TYPES[size])
-        for buffer, where in self._by_buffer(threads, addresses, size, index):
-            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-            self._require_aligned(threads[where], addresses[where], offsets, size, index)
-            result[where] = self._atomic(
-                buffer.views[size], offsets >> _SHIFTS[size], operation, [source[where] for source in sources]
-            )
-        return result
-
-    def atomic_shared(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
-    ) -> NDArray[Any]:
-        """Do an atomic on shared memory."""
-        offsets = self._offsets(self.shared, threads, addresses, size, index, SHARED)
-        return self._atomic(self.shared.views[size], offsets >> _SHIFTS[size], operation, sources)
-
-    def atomic_generic(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
-    ) -> NDArray[Any]:
-        """Do an atomic on global or shared memory, wherever the addresses lie."""
-        if not threads.size or int(addresses.min()) >= GLOBAL:
-            return self.atomic_global(threads, addresses, operation, sources, size, index)
-        result = np.zeros(threads.size, dtype=_TYPES[size])
-        for name, where in self._by_space(threads, addresses, index):
-            if name not in ("global", "shared"):
-                self.fault(index, threads[where], f"an atomic on .{name} memory", 0, int(addresses[where][0]))
-            atomic = getattr(self, f"atomic_{name}")
-            some = [source[where] for source in sources]
-            result[where] = atomic(
-                threads[where], addresses[where] - _BASES[name], operation, some, size, index
-            )
-        return result
-
-    def _atomic(
-        self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Sequence[NDArray[Any]]
-    ) -> NDArray[Any]:
-        """One atomic by each thread, in their order: in rounds in which no cell occurs twice."""
-        old = np.empty(cells.size, dtype=view.dtype)
-        left = np.arange(cells.size)
-        while left.size:
-            first = np.sort(np.unique(cells[left], return_index=True)[1])
-            now = left if first.size == left.size else left[first]
-            where = cells[now]
-            before = view[where]
-            after = operation(before, *(source[now] for source in sources))
-            if not np.array_equal(before, after):
-                self.launch.changed += 1
-                view[where] = after
-            old[now] = before
-            if now is left:
-                break
-            keep = np.ones(left.size, dtype=np.bool_)
-            keep[first] = False
-            left = left[keep]
-        return old
 
     # Where addresses lie
 
@@ -264,7 +179,7 @@ class MemoryAccess:
         """Whether generic addresses lie in a state space."""
         if space in ("global", "const"):
             return addresses >= np.uint64(GLOBAL)
-        base = int(_BASES[space])
+        base = int(BASES[space])
         return (addresses >= np.uint64(base)) & (addresses < np.uint64(base + WINDOW_BYTES))
 
     def _buffer(self, addresses: Addresses, width: int) -> Allocation | None:
@@ -378,7 +293,7 @@ class MemoryAccess:
             )
 
     def _gather(self, view: NDArray[Any], offsets: NDArray[np.int64], size: int, count: int) -> Any:
-        places = offsets >> _SHIFTS[size] if size > 1 else offsets
+        places = offsets >> SHIFTS[size] if size > 1 else offsets
         if count == 1:
             return view[places]
         return [view[places + i] if i else view[places] for i in range(count)]
@@ -386,14 +301,14 @@ class MemoryAccess:
     def _scatter(
         self, view: NDArray[Any], offsets: NDArray[np.int64], values: Sequence[NDArray[Any]], size: int
     ) -> None:
-        places = offsets >> _SHIFTS[size] if size > 1 else offsets
+        places = offsets >> SHIFTS[size] if size > 1 else offsets
         for i, value in enumerate(values):
             view[places + i if i else places] = value
 
     def _load_scattered(
         self, threads: Threads, addresses: Addresses, size: int, count: int, index: int
     ) -> Any:
-        results = [np.zeros(threads.size, dtype=_TYPES[size]) for _ in range(count)]
+        results = [np.zeros(threads.size, dtype=TYPES[size]) for _ in range(count)]
         for buffer, where in self._by_buffer(threads, addresses, size * count, index):
             offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
             self._require_aligned(threads[where], addresses[where], offsets, size * count, index)
@@ -412,7 +327,7 @@ class MemoryAccess:
             self._scatter(buffer.views[size], offsets, [value[where] for value in values], size)
 
 
-_BASES: Final = {
+BASES: Final = {
     "global": np.uint64(0),
     "shared": np.uint64(SHARED),
     "local": np.uint64(LOCAL),

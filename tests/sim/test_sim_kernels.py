@@ -10,9 +10,14 @@ from hdl.config import PRESETS
 from sim.machines import Backend, open_machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "simt"))
-from captured import module, prepare  # noqa: E402
+from captured import module, prepare
 
-NAMES = ["single_warp.wmma_ker", "single_warp.half_accumulator", "sub_byte.gemm_s4", "library.mixed_fragments"]
+NAMES = (
+    "single_warp.wmma_ker",
+    "single_warp.half_accumulator",
+    "sub_byte.gemm_s4",
+    "library.mixed_fragments",
+)
 
 
 @pytest.fixture(scope="module")

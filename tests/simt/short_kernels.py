@@ -6,7 +6,8 @@ from golden.simt import Module
 
 HEADER = ".version 8.0\n.target sm_90\n.address_size 64\n"
 REGISTERS = (
-    ".reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .pred %p<9>; .reg .f32 %f<9>; .reg .b16 %h<9>; .reg .f64 %fd<9>;"
+    ".reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .pred %p<9>; .reg .f32 %f<9>; .reg .b16 %h<9>; "
+    ".reg .f64 %fd<9>;"
 )
 EACH = """
 ld.param.u64 %rd0, [a];

@@ -101,7 +101,7 @@ def test_variables_live_from_launch_to_launch_and_belong_to_their_module():
     first["count"].write(40)
     first.kernel().launch(1, 1, [shared])
     assert shared.numpy().tolist() == [40]
-    with pytest.raises(KeyError, match="no variable other in .global or .const; variables: count"):
+    with pytest.raises(KeyError, match=r"no variable other in \.global or \.const; variables: count"):
         first["other"]
 
 
@@ -174,7 +174,8 @@ def test_every_space_through_a_generic_address():
     cvt.u64.u32 %rd2, %r2; cvta.shared.u64 %rd3, %rd2; ld.u32 %r3, [%rd3];
     mov.u64 %rd4, l; cvta.local.u64 %rd4, %rd4; st.u32 [%rd4+4], %r3; ld.local.u32 %r4, [l+4];
     setp.lt.u32 %p0, %r0, 16; selp.b64 %rd5, %rd3, %rd1, %p0; st.u32 [%rd5], 77;
-    ld.shared.u32 %r5, [%r2]; add.u32 %r4, %r4, %r5; cvta.to.shared.u64 %rd6, %rd3; setp.eq.u64 %p1, %rd6, %rd2;
+    ld.shared.u32 %r5, [%r2]; add.u32 %r4, %r4, %r5; cvta.to.shared.u64 %rd6, %rd3;
+    setp.eq.u64 %p1, %rd6, %rd2;
     isspacep.shared %p2, %rd3; isspacep.global %p3, %rd1; and.pred %p1, %p1, %p2; and.pred %p1, %p1, %p3;
     @%p1 st.global.u32 [%rd1], %r4;"""
     assert run(body).tolist() == [t + (77 if t < 16 else t) for t in range(32)]

@@ -90,7 +90,8 @@ def test_float_atomics_add_in_thread_order():
 def test_atomics_wrap_as_the_reference_says():
     body = """
     atom.global.inc.u32 %r1, [%rd0], 5; atom.global.dec.u32 %r1, [%rd0+4], 6; red.global.max.s32 [%rd0+8], -7;
-    atom.global.min.s32 %r1, [%rd0+12], -7; atom.global.exch.b64 %rd2, [%rd0+16], 9; red.global.xor.b32 [%rd0+24], %r0;
+    atom.global.min.s32 %r1, [%rd0+12], -7; atom.global.exch.b64 %rd2, [%rd0+16], 9;
+    red.global.xor.b32 [%rd0+24], %r0;
     """
     out = np.array([0, 0, -9 & 0xFFFFFFFF, 4, 0, 0, 0], np.uint32)
     run(body, 30, array=out)
@@ -152,7 +153,8 @@ def test_the_checker_reports_barriers_that_threads_never_reach():
 def test_the_checker_reports_races(between, count):
     body = f"""
     .shared .b32 s[64]; shl.b32 %r1, %r0, 2; mov.u32 %r2, s; add.u32 %r3, %r2, %r1; st.shared.u32 [%r3], %r0;
-    {between} xor.b32 %r1, %r1, 128; add.u32 %r3, %r2, %r1; ld.shared.u32 %r4, [%r3]; st.global.u32 [%rd1], %r4;"""
+    {between} xor.b32 %r1, %r1, 128; add.u32 %r3, %r2, %r1; ld.shared.u32 %r4, [%r3];
+    st.global.u32 [%rd1], %r4;"""
     found = reports(body, 64, races=True)
     assert len(found) == count
     assert all("data race with thread" in item for item in found)
@@ -160,7 +162,7 @@ def test_the_checker_reports_races(between, count):
 
 def test_an_atomic_on_local_memory_is_a_fault():
     body = ".local .b32 l; mov.u64 %rd2, l; cvta.local.u64 %rd2, %rd2; atom.add.u32 %r1, [%rd2], 1;"
-    with pytest.raises(KernelFault, match="an atomic on .local memory"):
+    with pytest.raises(KernelFault, match=r"an atomic on \.local memory"):
         run(body)
 
 
