@@ -26,7 +26,7 @@ class Backend(StrEnum):
 
 
 def open_machine(
-    backend: Backend, config: CoreConfig, memory_size: int, *, waves: Path | None = None
+    backend: Backend, config: CoreConfig, memory_size: int, *, waves: Path | None = None, interval: int = 1
 ) -> Machine:
     """Make a machine of a configuration.
 
@@ -42,6 +42,8 @@ def open_machine(
         Bytes of global memory, from `sim.buffers.BASE` on.
     waves : Path or None
         Where the simulated core writes its waveform.
+    interval : int
+        Of a machine in lockstep: commands from one comparison of all registers to the next.
 
     Raises
     ------
@@ -58,7 +60,7 @@ def open_machine(
     return (
         rtl
         if backend is Backend.RTL
-        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl)
+        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl, interval=interval)
     )
 
 

@@ -23,7 +23,10 @@ def launch(body, blocks, array, **options):
     return result, seen
 
 
-INDEX = "mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 32, %r0; mul.wide.u32 %rd2, %r2, 4; add.u64 %rd2, %rd0, %rd2;"
+INDEX = (
+    "mov.u32 %r1, %ctaid.x; mad.lo.u32 %r2, %r1, 32, %r0; "
+    "mul.wide.u32 %rd2, %r2, 4; add.u64 %rd2, %rd0, %rd2;"
+)
 
 
 ADD = f"{INDEX} ld.global.u32 %r3, [%rd2]; add.u32 %r3, %r3, %r2; st.global.u32 [%rd2], %r3;"
