@@ -14,7 +14,7 @@ from cocotb_tests.boards.terminal import run_at_terminal
 from cocotb_tests.boards.test_board import CONFIG
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
-from sim.cli import main
+from openwmma.cli import main
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
 BAUD = 1200

@@ -1,22 +1,21 @@
 """What the host does between commands: on the golden machine, on the core and on both; and variables."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from rtl import BASE, CONFIG, fill, golden_machine, load, memory_of_noise, rtl_machine, store
 
+from golden.arguments import InvalidArgument
 from golden.memory import Memory
+from golden.programs.execution import ProgramFault, execute
+from golden.programs.kernel_run import run_program
+from golden.programs.outputs import Output
 from golden.ptx import parse_module
 from golden.tables.commands import Elementwise, Fill, Uniform
 from golden.tables.faults import Cause
 from golden.warp import GoldenMachine
 from hdl.command import encode
-from sim.arguments import Output, UsageError
-from sim.execution import ProgramFault, execute
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch
-from sim.program import run_program
 
 TARGET = BASE + 0x1000
 MACHINES = {
@@ -128,7 +127,7 @@ VARIABLES = parse_module(
 
 
 def run(arguments, *outputs):
-    outputs = [Output(name, Path("d.npy"), "f32", shape) for name, shape in outputs]
+    outputs = [Output(name, "f32", shape) for name, shape in outputs]
     return run_program(
         VARIABLES,
         lambda size: GoldenMachine(memory=Memory(size, 0x1000)),
@@ -162,11 +161,19 @@ def test_a_variable_keeps_its_size_where_less_is_given():
 @pytest.mark.parametrize(
     ("arguments", "output", "message"),
     [
-        ({"C": np.zeros(257, np.float32)}, ("E", (256,)), "--arg C: expected at most the 1024 bytes"),
-        ({}, ("D", (257,)), "--out D: expected at most the 1024 bytes that are declared, not 1028"),
-        ({"C": 4096}, ("E", (256,)), "--arg C: expected an array, as C is a variable, not 4096"),
+        (
+            {"C": np.zeros(257, np.float32)},
+            ("E", (256,)),
+            "argument C: got 1028 bytes; allowed: at most the 1024 bytes",
+        ),
+        ({}, ("D", (257,)), "output D: got 1028 bytes; allowed: at most the 1024 bytes that are declared"),
+        (
+            {"C": 4096},
+            ("E", (256,)),
+            "argument C: got the number 4096; allowed: an array, as C is a variable",
+        ),
     ],
 )
 def test_what_does_not_fit_a_variable(arguments, output, message):
-    with pytest.raises(UsageError, match=f"^{message}"):
+    with pytest.raises(InvalidArgument, match=f"^{message}"):
         run(arguments, output)

@@ -13,7 +13,7 @@ from terminal_board import TerminalBoard, open_terminal
 import golden
 from boards.host import link
 from hdl.config import PAGE_BYTES, PRESETS
-from sim.cli import main
+from openwmma.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = PRESETS["small"]
