@@ -20,7 +20,7 @@ from boards.gateware.design import generate_board
 from hdl.verilog.modules import to_verilog
 from sim.verilate import BuildError
 
-__all__ = ["STEPS", "build_board", "synthesis_script"]
+__all__ = ["STEPS", "build_board", "constraints_of", "synthesis_script"]
 
 STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 """Of a build, in order."""
@@ -84,7 +84,7 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     """
     folder.mkdir(parents=True, exist_ok=True)
     family = board.family
-    constraints = _constraints(board)
+    constraints = constraints_of(board)
     (folder / constraints.name).write_bytes(constraints.read_bytes())
     on_step("generate")
     verilog = f"{board.top}.v"
@@ -121,8 +121,14 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     return report
 
 
-def _constraints(board: Board) -> Traversable:
-    """The constraints of a board: a file of the repository, or of the installed package."""
+def constraints_of(board: Board) -> Traversable:
+    """The constraints of a board: a file of the repository, or of the installed package.
+
+    Returns
+    -------
+    importlib.resources.abc.Traversable
+        Ends in ``.lpf``, ``.pcf`` or ``.xdc``.
+    """
     suffix = f".{_SUFFIXES[board.family]}"
     folder = files("constraints") / board.folder
     return next(file for file in folder.iterdir() if file.name.endswith(suffix))

@@ -83,6 +83,19 @@ def test_mma_is_golden_mma(capsys, backend):
     assert " 15 " in capsys.readouterr().out
 
 
+def test_an_array_that_is_loaded_as_another_type_is_a_warning(capsys):
+    np.save("a64.npy", np.load("a.npy").astype(np.float64))
+    arguments = ["run", str(GEMM), "--arg", "A=a64.npy", "--arg", "B=b.npy", "--arg", "n=32", *D]
+    assert main(arguments) == 0
+    line = place("wmma.load.a", "wmma").rpartition(":")[0]
+    assert capsys.readouterr().err == (
+        f"openwmma: warning: argument A: an array of float64 is loaded as f16 ({line}: "
+        "wmma.load.a.sync.aligned.row.m16n16k16.global.f16); expected float16, or raw bits in uint16\n"
+    )
+    assert main(gemm(*D)) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_waveform(capsys):
     assert main(gemm(*D, "--on", "rtl", "--waves", "w.fst")) == 0
     assert Path("w.fst").stat().st_size > 100_000

@@ -17,8 +17,8 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from hdl.command import encode
 from hdl.config import PRESETS
-from sim.lockstep import LockstepMachine
 from sim.host_map import register_address
+from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
 from sim.simulation import BusTiming, HostRefusal
 

@@ -5,13 +5,14 @@ import pytest
 from rtl import BASE, CONFIG, fill, golden_machine, load, memory_of_noise, rtl_machine, store
 
 from golden.arguments import InvalidArgument
+from golden.elementwise import execute_elementwise
 from golden.memory import Memory
 from golden.programs.execution import ProgramFault, execute
 from golden.programs.kernel_run import run_program
 from golden.programs.outputs import Output
 from golden.ptx import parse_module
 from golden.tables.commands import Elementwise, Fill, Uniform
-from golden.tables.faults import Cause
+from golden.tables.faults import Cause, Fault
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from sim.lockstep import LockstepMachine
@@ -65,6 +66,32 @@ def test_in_a_long_program(machine):
     assert execution.counters.instructions == 594
 
 
+def test_one_piece_at_a_time(machine):
+    """Commands and host work by `execute`, behind queued ones and before them."""
+    machine.queue([Fill(0, 8, 0x3F800000), TWICE])
+    machine.finish()
+    for work in (TWICE, Fill(8, 1, 5), TWICE):
+        machine.execute(work)
+    machine.queue(iter([TWICE]))
+    machine.finish()
+    machine.finish()
+    registers = machine.read_registers()
+    assert (registers[:8].view(np.float32) == 16).all()
+    assert (registers[8] == 5).all()
+    assert machine.counters.instructions == 2
+
+
+def test_a_fault_of_queued_work_is_counted_from_the_beginning(machine):
+    machine.execute(Fill(0, 1, 1))
+    with pytest.raises(Fault) as caught:
+        machine.queue([TWICE, Fill(1, 1, 2), TWICE, store(0, BASE + 4), Fill(2, 1, 3)])
+        machine.finish()
+    assert (caught.value.cause, caught.value.index) == (Cause.MISALIGNED_ADDRESS, 2)
+    assert (machine.read_registers()[1:3, 0] == (2, 0)).all()
+    machine.execute(Fill(3, 1, 4))
+    assert (machine.read_registers()[3] == 4).all()
+
+
 @pytest.mark.parametrize("before", [0, 1, 3])
 def test_a_fault_has_its_place_whatever_the_host_did(machine, before):
     commands = [fill(0, 8, 0x3F800000), *[TWICE] * before, store(0, BASE + 4), TWICE]
@@ -92,6 +119,12 @@ class Forgetful:
 
     def __getattr__(self, name):
         return getattr(self._machine, name)
+
+    def execute(self, work):
+        if isinstance(work, Elementwise):
+            execute_elementwise(self, work)
+        else:
+            self._machine.execute(work)
 
     def write_registers(self, first, values):
         values = values.copy()

@@ -131,5 +131,6 @@ def test_a_program_names_the_instruction():
     (warning,) = caught
     assert str(warning.message) == (
         "argument A: an array of float64 is loaded as f32 (k.ptx:3: "
-        "wmma.load.c.sync.aligned.row.m16n16k16.f32); expected float32, or raw bits in uint32"
+        "wmma.load.c.sync.aligned.row.m16n16k16.f32 {%c0, %c1, %c2, %c3, %c4, %c5, %c6, %c7}, [%p];); "
+        "expected float32, or raw bits in uint32"
     )
