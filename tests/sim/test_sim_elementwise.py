@@ -81,15 +81,18 @@ def test_one_piece_at_a_time(machine):
     assert machine.counters.instructions == 2
 
 
+def queue_and_finish(machine, work):
+    machine.queue(work)
+    machine.finish()
+
+
 def test_a_fault_of_queued_work_is_counted_from_the_beginning(machine):
-    machine.execute(Fill(0, 1, 1))
+    machine.execute(Fill(8, 1, 1))
     with pytest.raises(Fault) as caught:
-        machine.queue([TWICE, Fill(1, 1, 2), TWICE, store(0, BASE + 4), Fill(2, 1, 3)])
-        machine.finish()
+        queue_and_finish(machine, [TWICE, Fill(9, 1, 2), TWICE, store(0, BASE + 4), Fill(10, 1, 3)])
     assert (caught.value.cause, caught.value.index) == (Cause.MISALIGNED_ADDRESS, 2)
-    assert (machine.read_registers()[1:3, 0] == (2, 0)).all()
-    machine.execute(Fill(3, 1, 4))
-    assert (machine.read_registers()[3] == 4).all()
+    machine.execute(Fill(11, 1, 4))
+    assert machine.read_registers()[8:12, 5].tolist() == [1, 2, 0, 4]
 
 
 @pytest.mark.parametrize("before", [0, 1, 3])
@@ -139,6 +142,25 @@ def test_lockstep_compares_what_the_host_wrote():
     assert str(caught.value) == (
         "after 1 instructions: mul of f32 on registers 0 on, 0x40000000 to 8 registers from 0 on: "
         "1 of 2048 registers differ; the first is lane 7, register 2: golden 0x40000000, rtl 0x40000400"
+    )
+
+
+def test_a_difference_has_its_place():
+    wrong = golden_machine()
+    execute_right = wrong.execute
+
+    def execute_wrong(work):
+        execute_right(work)
+        if wrong.counters.instructions == 300:
+            wrong.write_registers(0, wrong.read_registers()[:1] ^ np.uint32(1))
+
+    wrong.execute = execute_wrong
+    program = [TWICE, *[Fill(index % 9, 1, index) for index in range(600)]]
+    with pytest.raises(Mismatch) as caught:
+        execute(LockstepMachine(golden_machine(), wrong), numbered(program))
+    assert (caught.value.index, caught.value.origin) == (299, "line 300")
+    assert str(caught.value).startswith(
+        "instruction 299: fill of 1 registers from 2 on with 0x0000012b (line 300)"
     )
 
 
