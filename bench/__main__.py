@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = (
     "bench.golden",
+    "bench.approximate",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

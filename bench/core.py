@@ -20,9 +20,9 @@ from rich.table import Table
 
 import golden
 from bench.utilisation import CONFIG, Figure, operands, print_figures
-from golden.multiply import resolve_instruction
 from golden.programs.gemm import Gemm, multiply_matrices
 from golden.programs.tiles import multiply_tiles
+from golden.resolve import resolve_instruction
 from hdl.config import PRESETS
 from sim.build import build_core
 from sim.machines import Backend, open_machine

@@ -21,9 +21,9 @@ from rich.table import Table
 from golden.arguments import dtype_of
 from golden.machine import Counters
 from golden.memory import Memory
-from golden.multiply import resolve_instruction
 from golden.programs.execution import execute
 from golden.programs.gemm import Gemm, multiply_matrices
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction

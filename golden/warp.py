@@ -6,16 +6,16 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arguments import InvalidArgument
 from golden.elementwise import execute_elementwise
 from golden.fragments import collect, distribute
+from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters, Work
 from golden.memory import Memory
 from golden.multiply import mma
 from golden.tables.commands import Elementwise, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
-from golden.tables.instruction_set import FAMILIES, Family, MmaInstruction, Space
+from golden.tables.instruction_set import CORE_FAMILIES, Family, MmaInstruction, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
 from golden.tables.profiles import HOPPER, Profile
 
@@ -76,7 +76,7 @@ class GoldenMachine:
         self._address_bits = address_bits
         self._profile = profile
         self._registers = np.zeros((registers, LANES), dtype=np.uint32)
-        self._families = tuple(family for family in FAMILIES if _available(family, chosen))
+        self._families = tuple(family for family in CORE_FAMILIES if _available(family, chosen))
         self._executed = 0
 
     @property

@@ -1,7 +1,7 @@
 """Errors of the command line, and the exit code of every error."""
 
 from boards.host.link import BoardRefusal, LinkError, PortError
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
 from golden.ptx.source import PtxError

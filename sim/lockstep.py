@@ -90,7 +90,7 @@ class LockstepMachine:
             They differ in a register, in memory, or in the fault they raised.
         golden.tables.faults.Fault
             Both refused it, for the same cause.
-        golden.arguments.InvalidArgument
+        golden.InvalidArgument
             Work of the host that cannot be done.
         """
         if isinstance(work, Elementwise):

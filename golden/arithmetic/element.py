@@ -2,28 +2,16 @@
 
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.fma64 import fma64
+from golden.tables.elements import ELEMENT_BITS, ElementOperation, ElementType
 from golden.tables.formats import FloatFormat, float_format
 
-__all__ = ["ELEMENT_BITS", "OPERAND_COUNTS", "ElementOperation", "ElementType", "compute"]
-
-ElementOperation = Literal["add", "sub", "mul", "fma", "min", "max"]
-ElementType = Literal["f16", "f32", "f64", "s32", "u32"]
-
-OPERAND_COUNTS: Final = MappingProxyType[ElementOperation, int](
-    {"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2}
-)
-"""Operands of each operation; fma multiplies the first two and adds the third."""
-
-ELEMENT_BITS: Final = MappingProxyType[ElementType, int](
-    {"f16": 16, "f32": 32, "f64": 64, "s32": 32, "u32": 32}
-)
-"""Width of each type."""
+__all__ = ["compute"]
 
 Patterns = NDArray[Any]
 """Elements as unsigned integers of their width."""

@@ -332,7 +332,7 @@ def multiply_matrices(
 
     Raises
     ------
-    golden.arguments.InvalidArgument
+    golden.InvalidArgument
         For an array of the wrong shape or dtype.
     golden.programs.execution.ProgramFault
     golden.machine.Difference

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 from golden.machine import Machine
 from golden.programs.array_types import checked_types
 from golden.programs.buffers import Buffers

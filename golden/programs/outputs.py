@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.arguments import InvalidArgument
+from golden.invalid_argument import InvalidArgument
 
 __all__ = ["OUTPUT_TYPES", "Output"]
 

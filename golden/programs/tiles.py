@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import InvalidArgument, checked_array, dtype_of
+from golden.arguments import checked_array, dtype_of
 from golden.fragments import collect, distribute
+from golden.invalid_argument import InvalidArgument
 from golden.machine import Machine, Storage
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
@@ -83,7 +84,7 @@ def multiply_tiles(
 
     Raises
     ------
-    golden.arguments.InvalidArgument
+    golden.InvalidArgument
         For an array of the wrong shape or dtype.
     golden.programs.execution.ProgramFault
     golden.machine.Difference

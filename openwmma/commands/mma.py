@@ -8,8 +8,8 @@ import typer
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
-from golden.multiply import resolve_instruction
 from golden.programs.tiles import multiply_tiles
+from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from openwmma.arguments import load_array
 from openwmma.options import Baud, On, Port, RunPreset, Waves, require_folder

@@ -202,7 +202,7 @@ BAD_USAGE = {
     "no instruction": (
         ["mma", "wmma.load.a.sync.aligned.row.m16n16k16.f16", *TILES],
         "instruction: got 'wmma.load.a.sync.aligned.row.m16n16k16.f16'; "
-        "allowed: wmma.mma or mma, as PTX text without operands or parsed",
+        "allowed: a multiply, as PTX text without operands or parsed",
     ),
     "illegal instruction": (
         ["mma", INSTRUCTION.replace("f32.f32", "f32.s32"), *TILES],

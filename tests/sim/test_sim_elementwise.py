@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from rtl import BASE, CONFIG, fill, golden_machine, load, memory_of_noise, rtl_machine, store
 
-from golden.arguments import InvalidArgument
 from golden.elementwise import execute_elementwise
+from golden.invalid_argument import InvalidArgument
 from golden.memory import Memory
 from golden.programs.execution import ProgramFault, execute
 from golden.programs.kernel_run import run_program

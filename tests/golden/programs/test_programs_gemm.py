@@ -7,8 +7,8 @@ import pytest
 
 import golden
 from golden.arguments import dtype_of
-from golden.multiply import resolve_instruction
 from golden.programs.gemm import Gemm, multiply_matrices
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import fragment

@@ -5,9 +5,9 @@ import pytest
 
 import golden
 from golden.memory import Memory
-from golden.multiply import resolve_instruction
 from golden.programs.buffers import BASE
 from golden.programs.tiles import multiply_tiles
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Load, Mma, Store
 from golden.warp import GoldenMachine
 
