@@ -4,13 +4,15 @@ Every name is loaded on first use from the module that implements it, so that th
 nothing.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from golden.first_use import loaded_on_first_use
 
 if TYPE_CHECKING:
     from boards.boards import BOARDS
     from boards.flow.flow import build_board
     from boards.host.board_machine import BoardMachine, open_board
+    from golden.approximation.call import approximate
     from golden.explanation.explain import explain
     from golden.fragments import collect, distribute, fragment_layout
     from golden.machine import Difference, Machine
@@ -45,6 +47,7 @@ __all__ = [
     "Memory",
     "Output",
     "RtlMachine",
+    "approximate",
     "build_board",
     "collect",
     "distribute",
@@ -66,6 +69,7 @@ _MODULES = {
     "boards.boards": ("BOARDS",),
     "boards.flow.flow": ("build_board",),
     "boards.host.board_machine": ("BoardMachine", "open_board"),
+    "golden.approximation.call": ("approximate",),
     "golden.explanation.explain": ("explain",),
     "golden.fragments": ("collect", "distribute", "fragment_layout"),
     "golden.machine": ("Difference", "Machine"),
@@ -85,16 +89,6 @@ _MODULES = {
     "sim.machines": ("Backend", "golden_machine", "open_machine"),
     "sim.rtl_machine": ("RtlMachine",),
 }
-_HOMES = {name: module for module, names in _MODULES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = loaded_on_first_use(
+    __name__, {name: module for module, names in _MODULES.items() for name in names}
+)

@@ -45,7 +45,8 @@ def test_the_type_checker_sees_the_names_that_are_loaded():
         for alias in node.names
     }
     assert imported == {(name, module) for module, names in openwmma._MODULES.items() for name in names}
-    assert sorted(name for name, _ in imported) == sorted(openwmma.__all__) == dir(openwmma)
+    assert sorted(name for name, _ in imported) == sorted(openwmma.__all__)
+    assert set(openwmma.__all__) <= set(dir(openwmma))
 
 
 def test_the_import_loads_nothing_else():
@@ -57,8 +58,8 @@ def test_the_import_loads_nothing_else():
         "print(*sorted(sys.modules))"
     )
     first, second = (set(line.split()) for line in loaded.splitlines())
-    assert not first & {"numpy", "golden", "hdl", "sim", "boards", "amaranth", "rich", "typer"}
-    assert {"numpy", "golden"} <= second
+    assert not first & {"numpy", "hdl", "sim", "boards", "amaranth", "rich", "typer"}
+    assert "numpy" in second
     assert not second & {"hdl", "sim", "boards", "amaranth", "rich", "typer"}
 
 
