@@ -186,7 +186,8 @@ class ScriptedLine:
     ("words", "message"),
     [
         ((1, 2, 3, 4, 5, 6), r"identity 0x4f574d42, not \[1\]"),
-        ((0x4F574D42, 9, 3, 4, 5, 6), "version 1, not 9"),
+        ((0x4F574D42, 9, 3, 4, 5, 6), "version 2, not 9"),
+        ((0x4F574D42, 2, 3, 4, 5, 6), "identity must have 7 words, not 6"),
         ((), "no good answer to IDENTIFY at 0x0 in 6 tries"),
     ],
 )
