@@ -12,8 +12,8 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import REGISTERS
 from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
+from openwmma.cli import main
 from sim.build import core_description, core_verilog
-from sim.cli import main
 from sim.files import write_files
 
 SMALL = PRESETS["small"]
