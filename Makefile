@@ -30,7 +30,7 @@ help: ## this list
 
 .PHONY: demo
 demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden model in lockstep
-	@$(BIN)/python -m sim.demo
+	@$(BIN)/python -m openwmma.demo
 
 .PHONY: test
 test: $(STAMP) ## every test but those marked long

@@ -243,6 +243,8 @@ class Kernel:
             For a grid, a block, shared memory or arguments that do not fit.
         KernelFault
             For what the kernel does wrong.
+        golden.machine.Difference
+            From an engine that checks itself.
         """
         compiled = self._compiled
         extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
@@ -271,6 +273,7 @@ class Kernel:
                 races=races,
             )
             result = run_parallel(compiled, state, jobs, on_block)
+            engine.finish()
             bound.collect()
         finally:
             bound.release()

@@ -12,8 +12,8 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import REGISTERS
 from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
+from openwmma.cli import main
 from sim.build import core_description, core_verilog
-from sim.cli import main
 from sim.files import write_files
 
 SMALL = PRESETS["small"]
@@ -32,7 +32,16 @@ def test_two_processes_write_the_same_bytes(tmp_path):
     for seed in ("1", "2"):
         folder = tmp_path / seed
         folder.mkdir()
-        command = [sys.executable, "-m", "sim", "verilog", "--preset", "small", "-o", str(folder / "core.v")]
+        command = [
+            sys.executable,
+            "-m",
+            "openwmma",
+            "verilog",
+            "--preset",
+            "small",
+            "-o",
+            str(folder / "core.v"),
+        ]
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
         subprocess.run(command, env=environment, check=True, capture_output=True, cwd=folder)
         files = sorted(folder.iterdir())

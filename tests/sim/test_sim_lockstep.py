@@ -212,6 +212,6 @@ def test_registers_between_full_comparisons():
     for command in commands:
         last.execute(command)
     with pytest.raises(Mismatch, match="lane 7, register 41, which no command was to write"):
-        last.compare_memory()
+        last.finish()
     with pytest.raises(ValueError, match="at least 1 command, not 0"):
         machine(0, after=0)

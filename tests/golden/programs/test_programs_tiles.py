@@ -5,11 +5,11 @@ import pytest
 
 import golden
 from golden.memory import Memory
+from golden.programs.buffers import BASE
+from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Load, Mma, Store
 from golden.warp import GoldenMachine
-from sim.buffers import BASE
-from sim.tiles import multiply_tiles
 
 INSTRUCTION = resolve_instruction("wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32")
 PER_TILE = 32

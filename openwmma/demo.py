@@ -12,16 +12,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import golden
+from golden.memory import Memory
+from golden.programs.buffers import BASE, Buffers
+from golden.programs.execution import Execution, ProgramFault, execute
 from golden.ptx.program import Entry, parse_module
-from golden.tables.faults import Fault
 from hdl.config import PRESETS
-from sim.buffers import Buffers
+from openwmma.report import execution_rows
 from sim.build import core_verilog
-from sim.execution import Execution, execute
 from sim.lockstep import LockstepMachine
-from sim.machines import Backend, open_machine
+from sim.machines import golden_machine
 from sim.mismatch import Mismatch
-from sim.report import execution_rows
+from sim.rtl_machine import RtlMachine
 
 __all__ = ["main"]
 
@@ -79,8 +80,9 @@ def run_kernel(entry: Entry, a: NDArray[Any], b: NDArray[Any], waves: Path, cons
     buffers = Buffers({"A": a.nbytes, "B": b.nbytes, "D": 4 * SIZE * SIZE})
     arguments = {**buffers.addresses, "n": SIZE}
     commands = list(entry.commands(arguments, registers=config.registers))
-    machine = open_machine(Backend.LOCKSTEP, config, buffers.memory_size, waves=waves)
-    assert isinstance(machine, LockstepMachine)
+    ours = golden_machine(config, Memory(buffers.memory_size, BASE))
+    theirs = RtlMachine(config, Memory(buffers.memory_size, BASE), waves=waves)
+    machine = LockstepMachine(ours, theirs)
     try:
         buffers.write(machine.memory, "A", a)
         buffers.write(machine.memory, "B", b)
@@ -88,13 +90,12 @@ def run_kernel(entry: Entry, a: NDArray[Any], b: NDArray[Any], waves: Path, cons
         with Progress(*columns, TimeElapsedColumn(), console=console) as progress:
             task = progress.add_task("", total=len(commands))
             execution = execute(machine, commands, lambda count: progress.advance(task, count))
-        ours, theirs = (
-            buffers.read(side.memory, "D").view("<u4").reshape(SIZE, SIZE)
-            for side in (machine.golden, machine.rtl)
+        golden_d, rtl_d = (
+            buffers.read(side.memory, "D").view("<u4").reshape(SIZE, SIZE) for side in (ours, theirs)
         )
     finally:
         machine.close()
-    return DemoRun(ours, theirs, execution)
+    return DemoRun(golden_d, rtl_d, execution)
 
 
 def main() -> int:
@@ -116,7 +117,7 @@ def main() -> int:
     entry = parse_module(KERNEL.read_text(), str(KERNEL)).entry()
     try:
         result = run_kernel(entry, a, b, waves, console)
-    except (Mismatch, Fault) as error:
+    except (Mismatch, ProgramFault) as error:
         console.print(f"[red]{error}[/red]")
         return 1
     expected = expected_product(a.view(np.uint16), b.view(np.uint16))

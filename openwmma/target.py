@@ -3,21 +3,34 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from boards.host.board_machine import open_board
+from boards.host.board_machine import BoardMachine, open_board
 from golden.machine import Machine
+from golden.memory import Memory
+from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
-from sim.arguments import UsageError
-from sim.machines import Backend, open_machine, open_on_board
+from openwmma.usage import UsageError
+from sim.lockstep import LockstepMachine
+from sim.machines import Backend, golden_machine, open_machine
 
-__all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineSource", "Target"]
+__all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineKind", "MachineSource", "Target", "open_on_board"]
 
 DEFAULT_PRESET: Final = "small"
 
 DEFAULT_BAUD: Final = 1_000_000
 """That of every board in `boards.boards`."""
+
+
+class MachineKind(StrEnum):
+    """What executes the commands."""
+
+    GOLDEN = "golden"
+    RTL = "rtl"
+    BOARD = "board"
+    LOCKSTEP = "lockstep"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +58,7 @@ class Target:
 
     Parameters
     ----------
-    on : Backend
+    on : MachineKind
     preset : str or None
         Of `PRESETS`; None for the default, and on a board for whatever it carries.
     waves : Path or None
@@ -60,7 +73,7 @@ class Target:
         For options that do not go together.
     """
 
-    on: Backend
+    on: MachineKind
     preset: str | None = None
     waves: Path | None = None
     port: str | None = None
@@ -69,13 +82,13 @@ class Target:
     def __post_init__(self) -> None:
         if self.preset is not None and self.preset not in PRESETS:
             raise UsageError(f"--preset {self.preset}: expected one of {', '.join(PRESETS)}")
-        if self.on is Backend.BOARD and self.port is None:
+        if self.on is MachineKind.BOARD and self.port is None:
             raise UsageError("--on board: expected --port with the board's serial port, as in /dev/ttyUSB0")
-        if self.port is not None and self.on not in (Backend.BOARD, Backend.LOCKSTEP):
+        if self.port is not None and self.on not in (MachineKind.BOARD, MachineKind.LOCKSTEP):
             raise UsageError(f"--port: expected --on board or --on lockstep, not --on {self.on.value}")
         if self.waves is None:
             return
-        if self.on is Backend.GOLDEN:
+        if self.on is MachineKind.GOLDEN:
             raise UsageError(
                 "--waves: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
             )
@@ -102,7 +115,7 @@ class Target:
             yield MachineSource(
                 config=config,
                 memory_bytes=None,
-                open=lambda size: open_machine(self.on, config, size, waves=self.waves),
+                open=lambda size: open_machine(Backend(self.on.value), config, size, waves=self.waves),
             )
             return
         board = open_board(self.port, config if self.preset else None, self.baud)
@@ -110,7 +123,35 @@ class Target:
             yield MachineSource(
                 config=board.config,
                 memory_bytes=board.identity.memory_bytes,
-                open=lambda size: open_on_board(board, size, lockstep=self.on is Backend.LOCKSTEP),
+                open=lambda size: open_on_board(board, size, lockstep=self.on is MachineKind.LOCKSTEP),
             )
         finally:
             board.close()
+
+
+def open_on_board(board: BoardMachine, memory_size: int, *, lockstep: bool = False) -> Machine:
+    """Make a core on a board as good as new.
+
+    Parameters
+    ----------
+    board : BoardMachine
+    memory_size : int
+        Bytes of global memory that are needed, from `golden.programs.buffers.BASE` on.
+    lockstep : bool
+        Whether a golden machine goes along with it; then all of the board's memory is cleared.
+
+    Raises
+    ------
+    UsageError
+        For more memory than the board has.
+    """
+    memory = board.memory
+    if not memory.contains(BASE, memory_size):
+        raise UsageError(
+            f"expected arrays of at most {max(0, memory.base + memory.size - BASE)} bytes in all, for which "
+            f"the board has memory, not {memory_size}"
+        )
+    board.clear(memory.size if lockstep else BASE + memory_size - memory.base)
+    if not lockstep:
+        return board
+    return LockstepMachine(golden_machine(board.config, Memory(memory.size, memory.base)), board)

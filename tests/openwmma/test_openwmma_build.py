@@ -11,7 +11,7 @@ from boards.flow.flow import STEPS
 from boards.flow.netlist import Utilisation
 from boards.flow.report import BuildReport
 from boards.flow.timing import CriticalPath, Step, Timing
-from sim import cli
+from openwmma.cli import main
 
 PATH = CriticalPath(steps=(Step(kind="logic", nanoseconds=1.0, name="board.sum"),))
 
@@ -41,8 +41,8 @@ def test_exit_code_says_whether_timing_is_met(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cli, "build_board", builder(mhz))
-    assert cli.main(["build", "--board", "ulx3s", "--seed", "7"]) == code
+    monkeypatch.setattr("openwmma.commands.build.build_board", builder(mhz))
+    assert main(["build", "--board", "ulx3s", "--seed", "7"]) == code
     printed = capsys.readouterr()
     assert verdict in printed.out
     assert printed.out.splitlines()[4].split() == ["everything", "7", "2", "3", "4"]
@@ -63,5 +63,5 @@ def test_exit_code_says_whether_timing_is_met(
     ],
 )
 def test_bad_usage(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["build", *options]) == 2
+    assert main(["build", *options]) == 2
     assert message in capsys.readouterr().err

@@ -7,12 +7,12 @@ import pytest
 
 import golden
 from golden.arguments import dtype_of
+from golden.programs.gemm import Gemm, multiply_matrices
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import fragment
 from hdl.config import PRESETS
-from sim.gemm import Gemm, multiply_matrices
 from sim.machines import Backend, open_machine
 
 STANDARD = PRESETS["standard"]

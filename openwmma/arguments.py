@@ -1,61 +1,16 @@
-"""What the command line hands to a program: arrays, numbers and the arrays that come back."""
+"""The command line's arrays and numbers: `--arg` and `--out`."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OUTPUT_TYPES", "Output", "UsageError", "load_array", "parse_argument", "parse_output"]
+from golden.programs.outputs import OUTPUT_TYPES, Output
+from openwmma.usage import UsageError
 
-OUTPUT_TYPES = {
-    "f16": "<f2",
-    "f32": "<f4",
-    "f64": "<f8",
-    "bf16": "<u2",
-    "tf32": "<u4",
-    "s32": "<i4",
-    "s8": "<i1",
-    "u8": "<u1",
-}
-"""The dtype in which each type of an output is written; bf16 and tf32 have none in numpy and stay raw."""
-
-
-class UsageError(ValueError):
-    """What came on the command line, and what was expected, in one line."""
-
-
-@dataclass(frozen=True)
-class Output:
-    """An array that is written when the program has ended.
-
-    Parameters
-    ----------
-    name : str
-        The parameter that points to it.
-    path : Path
-        The .npy file.
-    type : str
-        Key of `OUTPUT_TYPES`.
-    shape : tuple of int
-    """
-
-    name: str
-    path: Path
-    type: str
-    shape: tuple[int, ...]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """What is written."""
-        return np.dtype(OUTPUT_TYPES[self.type])
-
-    @property
-    def size(self) -> int:
-        """Bytes in memory."""
-        return int(np.prod(self.shape)) * self.dtype.itemsize
+__all__ = ["load_array", "parse_argument", "parse_output"]
 
 
 def parse_argument(text: str) -> tuple[str, NDArray[Any] | int | float]:
@@ -102,8 +57,8 @@ def load_array(what: str, path: Path) -> NDArray[Any]:
     return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
-def parse_output(text: str) -> Output:
-    """Parse ``NAME=FILE.npy:TYPE:SHAPE``, as in ``D=d.npy:f32:64x64``.
+def parse_output(text: str) -> tuple[Output, Path]:
+    """Parse ``NAME=FILE.npy:TYPE:SHAPE``, as in ``D=d.npy:f32:64x64``: an output and its file.
 
     Raises
     ------
@@ -122,4 +77,4 @@ def parse_output(text: str) -> Output:
     path = Path(match["path"])
     if not path.parent.is_dir():
         raise UsageError(f"--out {text}: expected a file in a folder that exists, not in {path.parent}")
-    return Output(match["name"], path, match["type"], shape)
+    return Output(match["name"], match["type"], shape), path

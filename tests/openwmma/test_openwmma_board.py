@@ -14,7 +14,7 @@ import golden
 from boards.host import link
 from hdl.config import PAGE_BYTES, PRESETS
 from hdl.control.host import REGISTERS
-from sim.cli import main
+from openwmma.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = PRESETS["small"]

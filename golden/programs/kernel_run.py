@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.invalid_argument import InvalidArgument
 from golden.machine import Machine
+from golden.programs.array_types import checked_types
+from golden.programs.buffers import Buffers
+from golden.programs.execution import Execution, execute
+from golden.programs.outputs import Output
 from golden.ptx.program import Entry
-from sim.arguments import Output, UsageError
-from sim.buffers import Buffers
-from sim.execution import Execution, execute
 
 __all__ = ["Argument", "ProgramRun", "run_program"]
 
@@ -52,23 +54,30 @@ def run_program(
     open_machine : callable
         Makes the machine, given the bytes of memory it needs; it is closed in the end.
     arguments : mapping of str to array or number
-        By the name of the parameter; arrays by the name of a variable too.
+        By the name of the parameter; arrays by the name of a variable too. Arrays are placed in memory as
+        they are: float16 for f16, float32 for f32 and tf32, or raw bits in unsigned integers.
     outputs : sequence of Output
         Arrays to read in the end. One that is no argument as well begins as zeros.
     registers : int
         32-bit registers per lane of the machine.
     on_progress : callable
-        Called with the number of commands that have just been executed.
+        Called with the number of pieces of work that the machine has taken since the last call.
 
     Raises
     ------
-    UsageError
+    InvalidArgument
         For an output that does not fit its argument, and for an argument or output that does not fit its
         variable.
     golden.ptx.source.PtxError
         For arguments that do not fit the kernel.
-    sim.execution.ProgramFault
-    sim.mismatch.Mismatch
+    golden.programs.execution.ProgramFault
+    golden.machine.Difference
+        From a machine that checks itself.
+
+    Warns
+    -----
+    golden.programs.array_types.ArrayTypeWarning
+        For an array of values that are loaded as another type.
     """
     variables = _variable_sizes(entry, arguments, outputs)
     buffers = Buffers(_parameter_sizes(variables, arguments, outputs) | variables)
@@ -80,10 +89,10 @@ def run_program(
         shared = machine.shared
         window = range(shared.base, shared.base + shared.size) if shared is not None else range(0)
         commands = entry.commands(values, registers=registers, shared=window)
-        for name, value in arguments.items():
-            if isinstance(value, np.ndarray):
-                buffers.write(machine.memory, name, value)
-        execution = execute(machine, commands, on_progress)
+        arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
+        for name, array in arrays.items():
+            buffers.write(machine.memory, name, array)
+        execution = execute(machine, checked_types(commands, arrays, buffers.addresses), on_progress)
         results = {
             output.name: buffers.read(machine.memory, output.name)[: output.size]
             .view(output.dtype)
@@ -109,13 +118,14 @@ def _parameter_sizes(
             continue
         argument = arguments.get(output.name)
         if argument is not None and not isinstance(argument, np.ndarray):
-            raise UsageError(
-                f"--out {output.name}: expected an array, but --arg gives it the number {argument}"
+            raise InvalidArgument(
+                f"output {output.name}", f"the number {argument} as its argument", "an array"
             )
         if argument is not None and argument.nbytes < output.size:
-            raise UsageError(
-                f"--out {output.name}: expected at most the {argument.nbytes} bytes that --arg gives, "
-                f"not {output.size}"
+            raise InvalidArgument(
+                f"output {output.name}",
+                f"{output.size} bytes",
+                f"at most the {argument.nbytes} bytes of its argument",
             )
         sizes.setdefault(output.name, output.size)
     return sizes
@@ -130,15 +140,17 @@ def _variable_sizes(
         name, size = variable.name, variable.size
         argument = arguments.get(name)
         if argument is not None and not isinstance(argument, np.ndarray):
-            raise UsageError(f"--arg {name}: expected an array, as {name} is a variable, not {argument}")
+            raise InvalidArgument(
+                f"argument {name}", f"the number {argument}", f"an array, as {name} is a variable"
+            )
         given = {
-            "--arg": 0 if argument is None else argument.nbytes,
-            "--out": max((output.size for output in outputs if output.name == name), default=0),
+            "argument": 0 if argument is None else argument.nbytes,
+            "output": max((output.size for output in outputs if output.name == name), default=0),
         }
-        for option, count in given.items():
+        for kind, count in given.items():
             if size is not None and count > size:
-                raise UsageError(
-                    f"{option} {name}: expected at most the {size} bytes that are declared, not {count}"
+                raise InvalidArgument(
+                    f"{kind} {name}", f"{count} bytes", f"at most the {size} bytes that are declared"
                 )
         sizes[name] = max(given.values()) if size is None else size
     return sizes

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sim.values import describe, pack, unpack
+from golden.programs.values import describe, pack, unpack
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import golden
-from sim.cli import main
+from openwmma.cli import main
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
 from sim.simulation import SimulationError
@@ -81,6 +81,19 @@ def test_mma_is_golden_mma(capsys, backend):
     assert d.dtype == np.uint32
     np.testing.assert_array_equal(d, golden.mma(INSTRUCTION, a, b, c))
     assert " 15 " in capsys.readouterr().out
+
+
+def test_an_array_that_is_loaded_as_another_type_is_a_warning(capsys):
+    np.save("a64.npy", np.load("a.npy").astype(np.float64))
+    arguments = ["run", str(GEMM), "--arg", "A=a64.npy", "--arg", "B=b.npy", "--arg", "n=32", *D]
+    assert main(arguments) == 0
+    line = place("wmma.load.a", "wmma").rpartition(":")[0]
+    assert capsys.readouterr().err == (
+        f"openwmma: warning: argument A: an array of float64 is loaded as f16 ({line}: "
+        "wmma.load.a.sync.aligned.row.m16n16k16.global.f16); expected float16, or raw bits in uint16\n"
+    )
+    assert main(gemm(*D)) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_waveform(capsys):
@@ -168,11 +181,11 @@ BAD_USAGE = {
     ),
     "output of a number": (
         gemm("--out", "n=d.npy:f32:4"),
-        "--out n: expected an array, but --arg gives it the number 32",
+        "output n: got the number 32 as its argument; allowed: an array",
     ),
     "output larger than its argument": (
         gemm("--out", "A=d.npy:f32:64x64"),
-        "--out A: expected at most the 2048 bytes that --arg gives, not 16384",
+        "output A: got 16384 bytes; allowed: at most the 2048 bytes of its argument",
     ),
     "missing argument": (gemm(), f"{place('.align 32 D', 'D')}: parameter D (.u64) has no argument"),
     "unknown argument": (
@@ -285,7 +298,7 @@ def test_a_difference_ends_with_code_1(capsys, monkeypatch):
         other.execute = erring
         return LockstepMachine(machine, other)
 
-    monkeypatch.setattr("sim.target.open_machine", open_erring)
+    monkeypatch.setattr("openwmma.target.open_machine", open_erring)
     assert main(gemm(*D, "--on", "lockstep")) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(
@@ -299,6 +312,6 @@ def test_a_broken_simulation_ends_with_code_1(capsys, monkeypatch):
     def refuse(*_, **__):
         raise SimulationError("AR payload changed before ARREADY rose")
 
-    monkeypatch.setattr("sim.target.open_machine", refuse)
+    monkeypatch.setattr("openwmma.target.open_machine", refuse)
     assert main(gemm(*D)) == 1
     assert capsys.readouterr().err == "openwmma: AR payload changed before ARREADY rose\n"

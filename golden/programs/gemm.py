@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array
 from golden.machine import Machine
+from golden.programs.buffers import Buffers
+from golden.programs.execution import Execution, execute
+from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
@@ -21,9 +24,6 @@ from golden.tables.instruction_set import (
     Use,
 )
 from golden.tables.layouts import fragment
-from sim.buffers import Buffers
-from sim.execution import Execution, execute
-from sim.values import pack, unpack
 
 __all__ = ["Gemm", "GemmRun", "multiply_matrices"]
 
@@ -334,8 +334,9 @@ def multiply_matrices(
     ------
     golden.InvalidArgument
         For an array of the wrong shape or dtype.
-    sim.execution.ProgramFault
-    sim.mismatch.Mismatch
+    golden.programs.execution.ProgramFault
+    golden.machine.Difference
+        From a machine that checks itself.
     """
     gemm = replace(gemm, with_c=c is not None)
     instruction = gemm.instruction

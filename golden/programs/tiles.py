@@ -11,6 +11,9 @@ from golden.arguments import checked_array, dtype_of
 from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Machine, Storage
+from golden.programs.buffers import Buffers
+from golden.programs.execution import Execution, execute
+from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
@@ -23,9 +26,6 @@ from golden.tables.instruction_set import (
     Use,
 )
 from golden.tables.layouts import fragment
-from sim.buffers import Buffers
-from sim.execution import Execution, execute
-from sim.values import pack, unpack
 
 __all__ = ["TileRun", "multiply_tiles"]
 
@@ -86,8 +86,9 @@ def multiply_tiles(
     ------
     golden.InvalidArgument
         For an array of the wrong shape or dtype.
-    sim.execution.ProgramFault
-    sim.mismatch.Mismatch
+    golden.programs.execution.ProgramFault
+    golden.machine.Difference
+        From a machine that checks itself.
     """
     tiles = _Tiles.of(instruction, operands)
     count = len(tiles.a)
