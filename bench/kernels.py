@@ -99,7 +99,7 @@ def best(kernel: str, machine: str, launch: object, repetitions: int = REPETITIO
 
 
 def many_registers() -> float:
-    """Peak memory of this process in MiB after a block of 1 024 threads with 16 000 registers in use at once."""
+    """Peak memory of this process in MiB after a block of 1 024 threads with 16 000 live registers."""
     registers = range(1, REGISTERS)
     text = [
         ".version 8.0 .target sm_90 .address_size 64 .entry k(.param .u64 a) {",
@@ -126,12 +126,8 @@ def main(presets: list[str]) -> None:
     memory = many_registers()
     table = Table("kernel", "machine", "warp instructions", "matrix", "seconds", "warp instructions/s")
     for run in runs:
-        numbers = (
-            f"{run.warp_instructions:,}",
-            f"{run.matrix_instructions:,}",
-            f"{run.seconds:.2f}",
-            f"{run.rate:,.0f}",
-        )
+        counts = (f"{run.warp_instructions:,}", f"{run.matrix_instructions:,}")
+        numbers = (*counts, f"{run.seconds:.2f}", f"{run.rate:,.0f}")
         table.add_row(run.kernel, run.machine, *numbers)
     Console().print(table)
     Console().print(f"{THREADS} threads with {REGISTERS} registers: {memory} MiB")
