@@ -1,5 +1,6 @@
 """One hardware unit as a design: every port of the component becomes a port of the top module."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from amaranth.hdl import Cat, Value
@@ -103,15 +104,17 @@ def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: st
 
 
 def _plain(top: Top, name: str, member: wiring.Member, value: Any) -> None:
-    if member.is_port:
-        leaves = [((name,), member, Cat(value) if member.dimensions else value)]
-    else:
-        flow = wiring.Signature({name: member})
-        holder = type("Holder", (), {name: value})()
-        leaves = list(flow.flatten(holder))
-    for path, leaf, signal in leaves:
-        port = "_".join(map(str, path))
+    for port, leaf, signal in _leaves(name, member, value):
         if leaf.flow == In:
-            top.input(port, Value.cast(signal))
+            top.input(port, signal)
         else:
-            top.output(port, Value.cast(signal))
+            top.output(port, signal)
+
+
+def _leaves(name: str, member: wiring.Member, value: Any) -> Iterator[tuple[str, wiring.Member, Value]]:
+    """The ports of a member; an array of ports is one."""
+    if member.is_port:
+        yield name, member, Cat(value) if member.dimensions else Value.cast(value)
+        return
+    for field, inner in member.signature.members.items():
+        yield from _leaves(f"{name}_{field}", inner, getattr(value, field))
