@@ -88,9 +88,11 @@ class Stage(wiring.Component):
     latency: int
 
     def __init__(self, consumes: Mapping[str, Member], produces: Mapping[str, Member]) -> None:
-        super().__init__(
-            {"input": In(wiring.Signature(dict(consumes))), "output": Out(wiring.Signature(dict(produces)))}
-        )
+        members = {
+            "input": In(wiring.Signature(dict(consumes))),
+            "output": Out(wiring.Signature(dict(produces))),
+        }
+        super().__init__(members, src_loc_at=1)
 
     @property
     def consumes(self) -> tuple[str, ...]:
@@ -208,7 +210,9 @@ def _elements(field: Any) -> list[Value]:
 def _latest(since: Mapping[str, int], *names: Sequence[str]) -> int:
     for name in chain(*names):
         if name not in since:
-            raise ValueError(f"Field {name} must be produced before it is consumed; there are {list(since)}")
+            raise ValueError(
+                f"Field {name} must be produced before it is consumed; there are {', '.join(since)}"
+            )
     return max(since[name] for name in chain(*names))
 
 
