@@ -52,6 +52,8 @@ class Bridge(wiring.Component):
     Parameters
     ----------
     config : BoardConfig
+    drops_from : int
+        What the count of lost frames starts with after reset; a testbench starts it near its limit.
 
     Members
     -------
@@ -72,8 +74,9 @@ class Bridge(wiring.Component):
     memory_answer : In(stream of WordAnswer)
     """
 
-    def __init__(self, config: BoardConfig) -> None:
+    def __init__(self, config: BoardConfig, *, drops_from: int = 0) -> None:
         self._config = config
+        self._drops_from = drops_from
         super().__init__(
             {
                 "request": In(stream.Signature(Request)),
@@ -101,7 +104,7 @@ class Bridge(wiring.Component):
         left = Signal.like(request.words)
         command_word = Signal(range(COMMAND_WORDS))
         value = Signal(WORD_BITS)
-        drops = Signal(WORD_BITS)
+        drops = Signal(WORD_BITS, init=self._drops_from)
         address_sent, data_sent = Signal(), Signal()
         m.d.sync += drops.eq(drops + self.dropped)
 
