@@ -226,8 +226,11 @@ async def counters(dut: Any) -> None:
     host, rng = await host_of(dut)
     await host.set("CONTROL", 1)
     units = PRESETS[parameters()["preset"]].dot_product_units
-    before = {name: await host.counter(name) for name in INCREMENTS}
-    assert all(count == COUNT_FROM for count in before.values()), before
+    for idle in range(4):
+        for _ in range(idle):
+            await RisingEdge(dut.aclk)
+        before = {name: await host.counter(name) for name in INCREMENTS}
+        assert all(count == COUNT_FROM for count in before.values()), before
     expected = dict.fromkeys(INCREMENTS, 0)
     for _ in range(500):
         for name, port in INCREMENTS.items():
