@@ -7,8 +7,8 @@ import cocotb
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage
-from cocotb_tests.unit import unit_design
 from hdl.dot_product.popcount import BITS, Popcount
+from sim.testbench.unit import unit_design
 
 
 @cocotb.test

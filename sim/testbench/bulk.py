@@ -13,13 +13,13 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
-from cocotb_tests.unit import TOP, unit_design
+from sim.testbench.unit import TOP, unit_design
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 
 __all__ = ["BulkUnit"]
 
 _HARNESS: Final = Path(__file__).with_suffix(".cpp")
-_BUILD: Final = Path(__file__).parents[1] / "build" / "bulk"
+_BUILD: Final = Path(__file__).parents[2] / "build" / "bulk"
 _VERILATOR_FLAGS: Final = (
     *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
     *("--x-assign", "fast", "--x-initial", "fast", *(f"-Wno-{name}" for name in WAIVED)),
@@ -50,8 +50,8 @@ class BulkUnit:
     """
 
     def __init__(self, unit: wiring.Component, *, verilog: str | None = None) -> None:
-        self.operand_words = _words(unit.operands)  # type: ignore[attr-defined]
-        self.result_words = _words(unit.result)  # type: ignore[attr-defined]
+        self.operand_words = _words(unit.operands)
+        self.result_words = _words(unit.result)
         text = verilog or unit_design("bulk", unit).verilog
         sizes = (f"-DOPERAND_WORDS={self.operand_words}", f"-DRESULT_WORDS={self.result_words}")
         self._library = ctypes.CDLL(str(_build(text, sizes, "-O1" if verilog else "-O3")))
@@ -104,7 +104,8 @@ class BulkUnit:
 
 
 def _words(port: Any) -> int:
-    return -(-Shape.cast(port.payload.shape()).width // 32)
+    bits: int = Shape.cast(port.payload.shape()).width
+    return -(-bits // 32)
 
 
 def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:

@@ -6,12 +6,13 @@ from amaranth.hdl import Cat, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from cocotb_tests.runner import Design
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
+from hdl.verilog.modules import Conversion
 from hdl.verilog.top import Top
+from sim.testbench.design import Design
 
-__all__ = ["unit_design", "with_axi_ids"]
+__all__ = ["TOP", "unit_design", "with_axi_ids"]
 
 TOP: Final = "bench"
 _ID_OWNERS: Final = ("ar", "aw", "r", "b")
@@ -53,14 +54,20 @@ def unit_design(name: str, component: wiring.Component, config: CoreConfig | Non
         else:
             _plain(top, member_name, member, value)
     if has_memory:
-        ports = [
+        ports: list[dict[str, Any]] = [
             {"name": port_name, "width": len(port.signal), "direction": port.direction}
             for port_name, port in top.ports.items()
         ]
-        text = with_axi_ids(top.convert("unit"), "unit", ports)
+
+        def write(conversion: Conversion) -> str:
+            return with_axi_ids(top.convert("unit", conversion), "unit", ports)
+
     else:
-        text = top.convert(TOP)
-    return Design(name=name, verilog=text, top=TOP)
+
+        def write(conversion: Conversion) -> str:
+            return top.convert(TOP, conversion)
+
+    return Design(name=name, top=TOP, write=write)
 
 
 def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: str = "m_axi_") -> str:

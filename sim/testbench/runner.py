@@ -20,12 +20,14 @@ import cocotb_tools.runner
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import VerilatorControlFile, Verilog, get_runner
 
+from hdl.verilog.modules import Conversion
+from sim.testbench.design import Design
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 
 __all__ = [
     "SIMULATORS",
     "BenchFailure",
-    "Design",
+    "Coverage",
     "SimulatorMissing",
     "build",
     "iverilog",
@@ -35,7 +37,7 @@ __all__ = [
     "tool_environment",
 ]
 
-BUILD: Final = Path(__file__).parents[1] / "build" / "cocotb"
+BUILD: Final = Path(__file__).parents[2] / "build" / "cocotb"
 """Where simulations are kept, one folder a design."""
 
 SIMULATORS: Final = ("verilator", "icarus")
@@ -85,22 +87,18 @@ class BenchFailure(AssertionError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design:
-    """Verilog to be simulated.
+class Coverage:
+    """Where Verilator's counts are kept, and how designs are converted so that counts have a place.
 
     Parameters
     ----------
-    name : str
-        Folder of the build; designs that differ want different names.
-    verilog : str
-        Text of all modules.
-    top : str
-        The top module; only its ports can be seen from Python.
+    folder : Path
+        Takes the counts and, under the same name, the Verilog that their lines are of.
+    conversion : Conversion
     """
 
-    name: str
-    verilog: str
-    top: str
+    folder: Path
+    conversion: Conversion
 
 
 def parameters() -> dict[str, Any]:
@@ -182,7 +180,7 @@ def run(
     waves: bool = False,
     cases: tuple[str, ...] = (),
     simulator: str = SIMULATORS[0],
-    coverage: Path | None = None,
+    coverage: Coverage | None = None,
 ) -> None:
     """Run every cocotb test of a module on a design, in a process of its own.
 
@@ -201,8 +199,8 @@ def run(
         Run only the cocotb tests of these names.
     simulator : str
         One of `SIMULATORS`.
-    coverage : Path or None
-        A folder for Verilator's counts and, under the same name, the Verilog that their lines are of.
+    coverage : Coverage or None
+        Keep Verilator's counts; the design is converted for them.
 
     Raises
     ------
@@ -210,6 +208,8 @@ def run(
         If one fails, or there is none.
     SimulatorMissing
     """
+    if coverage is not None:
+        design = design.converted(coverage.conversion)
     folder = build(design, waves=waves, simulator=simulator, coverage=coverage is not None)
     place = folder / module.rpartition(".")[2]
     shutil.rmtree(place, ignore_errors=True)
@@ -240,7 +240,7 @@ def run(
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: no results: {outcome}", log)
     count, failed = get_results(results)
     if coverage is not None:
-        _keep_counts(place / "coverage.dat", design, coverage)
+        _keep_counts(place / "coverage.dat", design, coverage.folder)
     if failed or outcome or count < max(1, len(cases)):
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
 
