@@ -1,4 +1,4 @@
-# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler,
+# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler (CXX),
 # make and perl; everything else comes from PyPI into .venv, in the versions of requirements.lock.
 
 SHELL := /bin/sh
@@ -48,6 +48,13 @@ test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must 
 test-icarus-long: $(STAMP) ## the same with every preset
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest -n $(JOBS) -m icarus
+
+.PHONY: test-clang
+test-clang: $(STAMP) ## the demo, a testbench and the bulk driver built with clang++, which must be installed
+	@.ci/prerequisites --clang $(PYTHON)
+	CXX=clang++ $(BIN)/python -m sim.demo
+	CXX=clang++ $(BIN)/python -m pytest cocotb_tests/memory/test_burst_generator.py \
+	    cocotb_tests/fma64/test_fma64_bulk.py -k "test_burst_generator or test_one_result_per_cycle"
 
 .PHONY: functional-coverage
 functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
