@@ -36,12 +36,16 @@ class Compiler:
         return ("-fPIC",) if self.is_clang else ("-fPIC", "-fno-gnu-unique")
 
     @property
+    def libraries(self) -> tuple[str, ...]:
+        """Behind all objects: clang calls libatomic where g++ emits the instructions."""
+        return ("-latomic",) if self.is_clang and platform.system() != "Darwin" else ()
+
+    @property
     def link_flags(self) -> tuple[str, ...]:
         """To link a shared library; libraries are to follow the objects that need them."""
         if platform.system() == "Darwin":
             return ("-shared", "-pthread")
-        # clang calls libatomic where g++ emits the instructions.
-        return ("-shared", "-Wl,-Bsymbolic", "-pthread", *(("-latomic",) if self.is_clang else ()))
+        return ("-shared", "-Wl,-Bsymbolic", "-pthread", *self.libraries)
 
     @property
     def make_variables(self) -> dict[str, str]:
@@ -49,7 +53,8 @@ class Compiler:
         header = {"CFG_CXXFLAGS_PCH_I": "-include"}
         if self.is_clang:
             header = {"CFG_CXXFLAGS_PCH_I": "-include-pch", "CFG_GCH_IF_CLANG": ".gch"}
-        return {"CXX": shlex.join(self.command), **header}
+        command = shlex.join(self.command)
+        return {"CXX": command, "LINK": command, "USER_LDLIBS": " ".join(self.libraries), **header}
 
 
 def compiler() -> Compiler:

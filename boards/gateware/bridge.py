@@ -70,6 +70,10 @@ class Bridge(wiring.Component):
     host : Out(Axi4LiteSignature())
     memory : Out(stream of WordRequest)
     memory_answer : In(stream of WordAnswer)
+
+    Testbench
+    ---------
+    cocotb_tests/boards/test_bridge.py, through `UartBridge`.
     """
 
     def __init__(self, config: BoardConfig) -> None:

@@ -39,6 +39,10 @@ class Arithmetic(wiring.Component):
     -------
     operands : In(DotProductOperands)
     d : Out(32)
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_unit.py, through `DotProductUnit`.
     """
 
     # When each stage's inputs are there, in cycles after the operands.

@@ -29,6 +29,10 @@ class Arithmetic(wiring.Component):
     -------
     operands : In(FusedMultiplyAdd64Operands)
     d : Out(64)
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_unit.py, through `FusedMultiplyAdd64`.
     """
 
     latency = Decode.latency + Multiply.latency + Add.latency + Normalize.latency + Round.latency

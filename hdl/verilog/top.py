@@ -37,6 +37,10 @@ class Top(Elaboratable):
     ----------
     ports : dict
         Name to `Port`.
+
+    Testbench
+    ---------
+    cocotb_tests/boards/test_board_memory.py.
     """
 
     def __init__(self, component: wiring.Component) -> None:

@@ -81,6 +81,10 @@ class HostRegisters(wiring.Component):
         No command is in progress, and none about to be.
     ...
         And those of `core_members`.
+
+    Testbench
+    ---------
+    cocotb_tests/control/test_host.py, through `HostInterface`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
