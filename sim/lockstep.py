@@ -1,10 +1,11 @@
 """Golden model and RTL side by side: after every command, registers and memories must agree."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.elementwise import execute_elementwise
-from golden.machine import Counters, Machine, Storage
+from golden.machine import Counters, Machine, Storage, Work
 from golden.tables.commands import Command, Elementwise, Store
 from golden.tables.faults import Fault
 from sim.mismatch import Mismatch, register_difference
@@ -18,7 +19,7 @@ class LockstepMachine:
 
     All registers are compared after every command, and all of global memory where it lies in this process.
     Of memory that is read word by word, as shared memory and that of a board, it is what a store reached,
-    from its first byte to its last; `compare_memory` compares all.
+    from its first byte to its last; `finish` compares all.
 
     Parameters
     ----------
@@ -80,7 +81,7 @@ class LockstepMachine:
         self._golden.write_registers(first, values)
         self._rtl.write_registers(first, values)
 
-    def execute(self, command: Command | Elementwise) -> None:
+    def execute(self, work: Work) -> None:
         """Execute one command on both, or do the host's work on the registers of both, and compare.
 
         Raises
@@ -89,12 +90,33 @@ class LockstepMachine:
             They differ in a register, in memory, or in the fault they raised.
         golden.tables.faults.Fault
             Both refused it, for the same cause.
-        golden.arguments.InvalidArgument
+        golden.InvalidArgument
             Work of the host that cannot be done.
         """
-        if isinstance(command, Elementwise):
-            self._execute_on_host(command)
-            return
+        if isinstance(work, Elementwise):
+            self._execute_on_host(work)
+        else:
+            self._execute_command(work)
+
+    def queue(self, work: Iterable[Work]) -> None:
+        """Execute and compare each piece of work before the next is drawn, as `execute` does."""
+        for piece in work:
+            self.execute(piece)
+
+    def finish(self) -> None:
+        """Compare all bytes of the memories that are not compared after every command.
+
+        Raises
+        ------
+        sim.mismatch.Mismatch
+            They differ in a byte that no store was seen to reach.
+        """
+        for pair in (None if self._memory.is_near else self._memory, self._shared):
+            difference = pair.difference(None) if pair is not None else None
+            if difference is not None:
+                raise Mismatch(self._executed, None, difference)
+
+    def _execute_command(self, command: Command) -> None:
         index = self._executed
         rtl_fault = _fault_of(self._rtl, command)
         golden_fault = _fault_of(self._golden, command)
@@ -111,7 +133,7 @@ class LockstepMachine:
 
     def _execute_on_host(self, command: Elementwise) -> None:
         for machine in (self._rtl, self._golden):
-            execute_elementwise(machine, command)
+            machine.execute(command)
         golden, rtl = self._golden.read_registers(), self._rtl.read_registers()
         places = np.argwhere(golden != rtl)
         if len(places):
@@ -123,19 +145,6 @@ class LockstepMachine:
                 f"register {register}: golden {golden[register, lane]:#010x}, "
                 f"rtl {rtl[register, lane]:#010x}",
             )
-
-    def compare_memory(self) -> None:
-        """Compare all bytes of the memories that are not compared after every command.
-
-        Raises
-        ------
-        sim.mismatch.Mismatch
-            They differ in a byte that no store was seen to reach.
-        """
-        for pair in (None if self._memory.is_near else self._memory, self._shared):
-            difference = pair.difference(None) if pair is not None else None
-            if difference is not None:
-                raise Mismatch(self._executed, None, difference)
 
     def _memory_difference(self, command: Command) -> str | None:
         if self._memory.is_near:

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.machine import Difference
+from golden.programs.values import describe, describe_command
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout, fragment
-from sim.values import describe, describe_command
 
 __all__ = ["Mismatch", "memory_difference", "register_difference"]
 
 
-class Mismatch(Exception):
+class Mismatch(Difference):
     """Golden model and RTL disagree.
 
     Parameters
@@ -25,11 +26,6 @@ class Mismatch(Exception):
         The one after which they differ; None where that is not known.
     difference : str
         Where, and both values.
-
-    Attributes
-    ----------
-    origin : str
-        The program line of the command, where a program runner knows it.
     """
 
     def __init__(self, index: int, command: Command | None, difference: str) -> None:
@@ -37,7 +33,6 @@ class Mismatch(Exception):
         self.index = index
         self.command = command
         self.difference = difference
-        self.origin = ""
 
     def __str__(self) -> str:
         if self.command is None:

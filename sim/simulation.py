@@ -3,6 +3,7 @@
 import ctypes
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from operator import index
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +177,10 @@ class Simulation:
         HostRefusal
             One of them answered with an error.
         SimulationError
+        ValueError
+            For registers beyond 32-bit addresses.
         """
+        address, count = _host_range(address, count)
         values = np.empty(count, dtype=np.uint32)
         outcome = self._library.openwmma_read(self._handle(), address, count, values.ctypes.data)
         if self._judge(outcome) is _Outcome.REFUSED:
@@ -191,8 +195,11 @@ class Simulation:
         HostRefusal
             One of them answered with an error.
         SimulationError
+        ValueError
+            For registers beyond 32-bit addresses.
         """
         data = np.ascontiguousarray(values, dtype=np.uint32).reshape(-1)
+        address, _ = _host_range(address, data.size)
         addresses = address + 4 * np.arange(data.size, dtype=np.uint32)
         outcome = self._library.openwmma_write(
             self._handle(), addresses.ctypes.data, data.ctypes.data, data.size
@@ -235,7 +242,7 @@ class Simulation:
 
     def set_slave_error(self, base: int, size: int) -> None:
         """Let the memory answer accesses to `size` bytes from `base` on with SLVERR."""
-        self._library.openwmma_set_slave_error(self._handle(), base, size)
+        self._library.openwmma_set_slave_error(self._handle(), index(base), index(size))
 
     def close(self) -> None:
         """End the simulation and finish its waveform."""
@@ -256,6 +263,14 @@ class Simulation:
     def _error(self) -> str:
         text: bytes = self._library.openwmma_error()
         return text.decode()
+
+
+def _host_range(address: int, count: int) -> tuple[int, int]:
+    """Address and count as plain integers, checked: C gets them in 32 bits."""
+    address, count = index(address), index(count)
+    if address < 0 or count < 0 or address + 4 * count > 1 << 32:
+        raise ValueError(f"Host registers must have 32-bit addresses, not {count} from {address:#x} on")
+    return address, count
 
 
 def _load(path: Path) -> ctypes.CDLL:

@@ -39,9 +39,12 @@ class WrongMachine:
             last[0, 31] ^= np.uint32(1)
             self.write_registers(command.d + 7, last)
 
-    def execute_batch(self, commands):
-        for command in commands:
+    def queue(self, work):
+        for command in work:
             self.execute(command)
+
+    def finish(self):
+        self._machine.finish()
 
     def close(self):
         self._machine.close()
