@@ -53,7 +53,7 @@ test-icarus-long: $(STAMP) ## the same with every preset
 .PHONY: test-clang
 test-clang: $(STAMP) ## the demo, a testbench and the bulk driver built with clang++, which must be installed
 	@.ci/prerequisites --clang $(PYTHON)
-	CXX=clang++ $(BIN)/python -m sim.demo
+	CXX=clang++ $(BIN)/python -m openwmma.demo
 	CXX=clang++ $(BIN)/python -m pytest cocotb_tests/memory/test_burst_generator.py \
 	    cocotb_tests/fma64/test_fma64_bulk.py -k "test_burst_generator or test_one_result_per_cycle"
 

@@ -142,9 +142,9 @@ def bench_files(bench: Path) -> set[Path]:
 
 
 def makes(bench: Path, wanted: tuple[Path, str]) -> bool:
-    """Whether a testbench calls something, directly or in a file that it imports."""
+    """Whether a testbench uses something beyond importing it, itself or in a file that it imports."""
     return any(
-        resolved(path, name) == wanted for path in bench_files(bench) for name in called_in(tree_of(path))
+        resolved(path, name) == wanted for path in bench_files(bench) for name in names_in(tree_of(path))
     )
 
 
@@ -178,7 +178,7 @@ def complaint(component: Component) -> str:
         return "" if makes(bench, wanted) else f"is not made by {named['path']}"
     for path in bench_files(bench):
         parent = resolved(path, named["parent"])
-        if named["parent"] in called_in(tree_of(path)) and makes(bench, parent):
+        if named["parent"] in names_in(tree_of(path)) and makes(bench, parent):
             return "" if contains(*parent, wanted) else f"is not inside {named['parent']}"
     return f"is inside {named['parent']}, which {named['path']} does not make"
 
