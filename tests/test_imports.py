@@ -73,7 +73,7 @@ def test_every_import_is_in_the_table() -> None:
         ("sim/a.py", "from boards.boards import BOARDS", "boards.boards"),
         ("sim/a.py", "import importlib\nimportlib.import_module('boards')", "boards"),
         ("boards/a.py", "import openwmma", "openwmma"),
-        ("cocotb_tests/a.py", "from sim import machines", "sim.machines"),
+        ("cocotb_tests/a.py", "from sim import lockstep", "sim.lockstep"),
         ("bench/a.py", "from random_operands import random_operands", "tests.random_operands"),
         ("regression/a.py", "from cocotb_tests import conftest", "cocotb_tests.conftest"),
     ],

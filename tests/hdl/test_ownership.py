@@ -74,6 +74,7 @@ def file_of(module: str) -> Path | None:
     return None
 
 
+@cache
 def imports_of(path: Path) -> dict[str, tuple[Path, str]]:
     """Name in a file to the file it comes from, and its name there."""
     found = {}
@@ -83,6 +84,7 @@ def imports_of(path: Path) -> dict[str, tuple[Path, str]]:
     return found
 
 
+@cache
 def resolved(path: Path, name: str) -> tuple[Path, str]:
     """Where a name of a file is defined, past packages that hand it on."""
     while (imported := imports_of(path).get(name)) is not None:
@@ -90,10 +92,12 @@ def resolved(path: Path, name: str) -> tuple[Path, str]:
     return path, name
 
 
+@cache
 def names_in(node: ast.AST) -> set[str]:
     return {item.id for item in ast.walk(node) if isinstance(item, ast.Name)}
 
 
+@cache
 def definition(path: Path, name: str) -> ast.stmt | None:
     """What a name stands for at the top level of a file."""
     for node in tree_of(path).body:
@@ -121,6 +125,7 @@ def contains(path: Path, name: str, wanted: tuple[Path, str]) -> bool:
     return False
 
 
+@cache
 def called_in(node: ast.AST) -> set[str]:
     return {
         item.func.id
@@ -129,6 +134,7 @@ def called_in(node: ast.AST) -> set[str]:
     }
 
 
+@cache
 def bench_files(bench: Path) -> set[Path]:
     """A testbench and the files of tests and testbenches that it imports."""
     files, left = set(), [bench]
@@ -141,6 +147,7 @@ def bench_files(bench: Path) -> set[Path]:
     return files
 
 
+@cache
 def makes(bench: Path, wanted: tuple[Path, str]) -> bool:
     """Whether a testbench uses something beyond importing it, itself or in a file that it imports."""
     return any(
