@@ -32,7 +32,16 @@ def test_two_processes_write_the_same_bytes(tmp_path):
     for seed in ("1", "2"):
         folder = tmp_path / seed
         folder.mkdir()
-        command = [sys.executable, "-m", "sim", "verilog", "--preset", "small", "-o", str(folder / "core.v")]
+        command = [
+            sys.executable,
+            "-m",
+            "openwmma",
+            "verilog",
+            "--preset",
+            "small",
+            "-o",
+            str(folder / "core.v"),
+        ]
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
         subprocess.run(command, env=environment, check=True, capture_output=True, cwd=folder)
         files = sorted(folder.iterdir())
