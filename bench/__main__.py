@@ -5,6 +5,8 @@ import sys
 
 BENCHMARKS = (
     "bench.golden",
+    "bench.approximate",
+    "bench.scalar",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

@@ -20,7 +20,7 @@ from rich.table import Table
 
 import golden
 from golden.arguments import dtype_of
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import MmaInstruction
 

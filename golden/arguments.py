@@ -5,29 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
 
-__all__ = ["InvalidArgument", "checked_array", "dtype_of"]
-
-
-class InvalidArgument(ValueError):
-    """An argument that cannot be used.
-
-    Parameters
-    ----------
-    argument : str
-        Its name.
-    given : str
-        What came.
-    allowed : str
-        What is allowed.
-    """
-
-    def __init__(self, argument: str, given: str, allowed: str) -> None:
-        self.argument = argument
-        self.given = given
-        self.allowed = allowed
-        super().__init__(f"{argument}: got {given}; allowed: {allowed}")
+__all__ = ["checked_array", "dtype_of"]
 
 
 def dtype_of(element: Format) -> np.dtype[Any]:

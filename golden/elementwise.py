@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arguments import InvalidArgument
-from golden.arithmetic.element import ELEMENT_BITS, OPERAND_COUNTS, compute
+from golden.arithmetic.element import compute
+from golden.invalid_argument import InvalidArgument
 from golden.machine import Machine
 from golden.tables.commands import Elementwise, Uniform
+from golden.tables.elements import ELEMENT_BITS, OPERAND_COUNTS
 from golden.tables.layouts import LANES
 
 __all__ = ["execute_elementwise"]

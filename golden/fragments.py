@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import InvalidArgument, checked_array, dtype_of
+from golden.arguments import checked_array, dtype_of
+from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
 from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout, fragment

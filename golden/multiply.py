@@ -6,16 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import InvalidArgument, checked_array, dtype_of
+from golden.arguments import checked_array, dtype_of
 from golden.arithmetic.exact import exact_dot_product
 from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.fma64 import matrix_multiply64
+from golden.arithmetic.fp8 import fp8_dot_product
 from golden.arithmetic.integer import bit_dot_product, integer_dot_product
-from golden.tables.formats import FORMATS, FloatFormat
+from golden.invalid_argument import InvalidArgument
+from golden.resolve import resolve_instruction, resolve_profile
+from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
-from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
+from golden.tables.profiles import ExactProfile, Profile
 
-__all__ = ["mma", "resolve_instruction", "resolve_profile"]
+__all__ = ["mma"]
 
 _CHUNK_ELEMENTS = 1 << 14
 """Elements of D computed at once: the working set stays in the second-level cache."""
@@ -82,60 +85,6 @@ def mma(
     return result.reshape(*leading, shape.m, shape.n)
 
 
-def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
-    """The multiply that `instruction` is or spells.
-
-    Raises
-    ------
-    InvalidArgument
-        For another kind of instruction, or another type.
-    """
-    parsed: object = instruction
-    if isinstance(instruction, str):
-        from golden.ptx.mnemonic import parse_instruction  # noqa: PLC0415  tables and text need no arithmetic
-
-        parsed = parse_instruction(instruction)
-    if not isinstance(parsed, MmaInstruction):
-        raise InvalidArgument(
-            "instruction", repr(instruction), "wmma.mma or mma, as PTX text without operands or parsed"
-        )
-    return parsed
-
-
-def resolve_profile(
-    profile: str | Profile | ExactProfile, instruction: MmaInstruction
-) -> Profile | ExactProfile:
-    """The profile of that name.
-
-    Raises
-    ------
-    InvalidArgument
-        For an unknown name, or a generation without the instruction's multiplicands.
-    """
-    if isinstance(profile, str):
-        found = PROFILES.get(profile) or EXACT_PROFILES.get(profile)
-        if found is None:
-            names = ", ".join((*PROFILES, *EXACT_PROFILES))
-            raise InvalidArgument("profile", repr(profile), names)
-        profile = found
-    if not isinstance(profile, Profile | ExactProfile):
-        raise InvalidArgument("profile", repr(profile), "a name, a Profile or an ExactProfile")
-    multiplicand = FORMATS[instruction.a_type]
-    if (
-        isinstance(profile, Profile)
-        and isinstance(multiplicand, FloatFormat)
-        and multiplicand.bits < 64
-        and profile.block(multiplicand) is None
-    ):
-        having = ", ".join(p.name for p in PROFILES.values() if p.block(multiplicand) is not None)
-        raise InvalidArgument(
-            "profile",
-            f"{profile.name}, which has no {multiplicand.name}",
-            f"{having}, {', '.join(EXACT_PROFILES)}",
-        )
-    return profile
-
-
 def _chunks(count: int, step: int) -> Iterator[slice]:
     for start in range(0, count, step):
         yield slice(start, start + step)
@@ -168,10 +117,21 @@ def _multiply(
             columns,
             addends,
             multiplicand=multiplicand,
+            b_multiplicand=float_format(instruction.b_type),
             c_format=c_format,
             d_format=d_format,
             rounding=profile.rounding or rounding,
             saturate=instruction.saturate,
+        )
+    elif multiplicand.bits == 8 and instruction.mnemonic == "mma":
+        result = fp8_dot_product(
+            rows,
+            columns,
+            addends,
+            a_format=multiplicand,
+            b_format=float_format(instruction.b_type),
+            d_format=d_format,
+            profile=profile,
         )
     elif multiplicand.bits == 64:
         result = matrix_multiply64(rows, columns, addends, rounding)
@@ -184,6 +144,8 @@ def _multiply(
             c_format=c_format,
             d_format=d_format,
             profile=profile,
+            mnemonic=instruction.mnemonic,
             saturate=instruction.saturate,
+            b_multiplicand=float_format(instruction.b_type),
         )
     return result.transpose(2, 0, 1)

@@ -5,10 +5,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar, Final
 
-from golden.tables.instruction_set import FAMILIES, Family
+from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.profiles import HOPPER, Profile
 
-__all__ = ["PAGE_BYTES", "PRESETS", "QUADS", "CoreConfig", "DotProductConfig"]
+__all__ = ["MULTIPLIERS", "PAGE_BYTES", "PRESETS", "QUADS", "CoreConfig", "DotProductConfig"]
+
+MULTIPLIERS: Final = 16
+"""Multipliers of one dot-product unit."""
 
 QUADS: Final = 8
 """Groups of four lanes in a warp."""
@@ -51,7 +54,9 @@ class DotProductConfig:
     Raises
     ------
     ValueError
-        For an empty set or an unknown format.
+        For an empty set, an unknown format, or a profile that lacks one of the formats or has constants for
+        which the datapath has no room. `volta` and `turing` have no tf32; `volta` has no least Emax, which
+        bf16 needs.
     """
 
     formats: frozenset[str] = frozenset({"f16"})
@@ -63,6 +68,24 @@ class DotProductConfig:
             raise ValueError(f"Formats must be among {', '.join(_MULTIPLICANDS)}, not {', '.join(unknown)}")
         if not self.formats:
             raise ValueError("Formats must name at least one format, not none")
+        self._check_profile()
+
+    def _check_profile(self) -> None:
+        profile = self.profile
+        if not 23 <= profile.fraction_bits <= 25:
+            raise ValueError(f"Fraction bits must be from 23 to 25, not {profile.fraction_bits}")
+        if not 1 <= profile.half_block <= MULTIPLIERS:
+            raise ValueError(
+                f"Products of f16 in one block must be from 1 to {MULTIPLIERS}, not {profile.half_block}"
+            )
+        margin = profile.exponent_margin
+        if self.formats & {"bf16", "tf32"} and (margin is None or not 0 <= margin <= 7):
+            raise ValueError(
+                f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent, not {margin}"
+            )
+        block, most = profile.tf32_block, MULTIPLIERS // 2
+        if "tf32" in self.formats and (block is None or not 1 <= block <= most):
+            raise ValueError(f"Products of tf32 in one block must be from 1 to {most}, not {block}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +123,9 @@ class CoreConfig:
 
     least_data_bits: ClassVar[int] = 64
     """The narrowest bus of this kind of core."""
+
+    always_serial: ClassVar[bool] = False
+    """Whether this kind of core never overlaps commands."""
 
     dot_product: DotProductConfig = field(default_factory=DotProductConfig)
     dot_product_units: int = 1
@@ -152,7 +178,7 @@ class CoreConfig:
     @property
     def families(self) -> tuple[Family, ...]:
         """The rows of the instruction tables that the core executes."""
-        return tuple(family for family in FAMILIES if _FORMATS[family.name] in self.formats)
+        return tuple(family for family in CORE_FAMILIES if _FORMATS[family.name] in self.formats)
 
     @property
     def formats(self) -> frozenset[str]:

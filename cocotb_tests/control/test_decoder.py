@@ -15,13 +15,11 @@ from cocotb.triggers import Timer
 from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.requests import check_geometry, check_order, check_tile
-from cocotb_tests.runner import parameters
-from cocotb_tests.unit import unit_design
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
-    FAMILIES,
+    CORE_FAMILIES,
     LAYOUTS,
     ROUNDINGS,
     SHAPES,
@@ -48,6 +46,8 @@ from hdl.control.scoreboard import Unit
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.multiply.tile.request import TileShape
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig()
 CONFIGS = {
@@ -55,7 +55,7 @@ CONFIGS = {
     "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000),
     "integers": CoreConfig(dot_product=DotProductConfig(formats=frozenset({"i8", "b1"}))),
 }
-F16 = next(family for family in FAMILIES if family.name == "f16")
+F16 = next(family for family in CORE_FAMILIES if family.name == "f16")
 DECODED = data.Layout.cast(Decoded)
 
 
@@ -364,7 +364,9 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
             )
         }
         shape = SHAPES[command.tile_shape]
-        family = next(item for item in FAMILIES if shape in item.shapes and types["a"] in item.multiplicands)
+        family = next(
+            item for item in CORE_FAMILIES if shape in item.shapes and types["a"] in item.multiplicands
+        )
         _ = MmaInstruction(
             mnemonic=family.mnemonic,
             shape=shape,
@@ -456,7 +458,7 @@ async def absent_formats_and_spaces(dut: Any) -> None:
             held = (use, name, shape, layout) in present and (space != "shared" or config.shared_bytes > 0)
             cause = 0 if held else Cause.ILLEGAL_INSTRUCTION
             assert (await decode(dut, bits_of(command))).cause == cause, command
-    absent = [family for family in FAMILIES if family not in config.families]
+    absent = [family for family in CORE_FAMILIES if family not in config.families]
     for instruction in multiplies(ALL_FORMATS):
         cause = Cause.ILLEGAL_INSTRUCTION if instruction.family in absent else 0
         assert (await decode(dut, bits_of(Mma(instruction, 0, 0, 0, 0)))).cause == cause, instruction

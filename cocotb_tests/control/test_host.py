@@ -15,14 +15,14 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.host_port import HostPort
 from cocotb_tests.memory.shared_words import SharedWords
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamMonitor, StreamSink, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW, HostInterface
 from hdl.dot_product.operands import Multiplicand
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 INCREMENTS = {
     "CYCLES": "busy",

@@ -12,7 +12,6 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.requests import check_geometry, check_tile
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
-from cocotb_tests.unit import unit_design
 from golden.lines import gather_lines
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
@@ -33,6 +32,7 @@ from hdl.memory.beats import access_layout
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
+from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(f64_units=1, registers=256)
 SQUARE = Shape(16, 16, 16)

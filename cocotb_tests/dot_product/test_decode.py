@@ -8,9 +8,7 @@ import cocotb
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.corners import boundary_values
-from cocotb_tests.dot_product.operands import MODES, Mode
 from cocotb_tests.dot_product.stage import check_stage, join, split
-from cocotb_tests.unit import unit_design
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER
 from hdl.config import DotProductConfig
@@ -18,6 +16,8 @@ from hdl.dot_product.decode import Decode
 from hdl.dot_product.decode_c import DecodeC
 from hdl.dot_product.special import ProductSpecial, SpecialValues
 from hdl.dot_product.widths import FLOATING, LANES, Widths
+from sim.testbench.dot_product_operands import MODES, Mode
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 WIDTHS = Widths(CONFIG)

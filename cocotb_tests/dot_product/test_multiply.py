@@ -7,9 +7,7 @@ import cocotb
 from amaranth.lib.wiring import Out
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.dot_product.operands import MODES
 from cocotb_tests.dot_product.stage import check_stage, join
-from cocotb_tests.unit import unit_design
 from golden.tables.profiles import HOPPER
 from hdl.config import DotProductConfig
 from hdl.dot_product.factors import Factors
@@ -18,6 +16,8 @@ from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, Widths
 from hdl.dot_product.words import WORDS
 from hdl.stream.pipeline import Pipeline
+from sim.testbench.dot_product_operands import MODES
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 

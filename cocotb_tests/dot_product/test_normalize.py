@@ -6,12 +6,12 @@ from typing import Any
 import cocotb
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.dot_product.operands import MODES
 from cocotb_tests.dot_product.stage import check_stage
-from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
 from hdl.dot_product.normalize import Normalize
 from hdl.dot_product.widths import FLOATING, Widths
+from sim.testbench.dot_product_operands import MODES
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 TOTAL = Widths(CONFIG).total

@@ -6,12 +6,12 @@ from typing import Any
 import cocotb
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.dot_product.operands import MODES
 from cocotb_tests.dot_product.stage import check_stage
-from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.popcount import BITS, Popcount
+from sim.testbench.dot_product_operands import MODES
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "i8", "b1"}))
 AND = 1 << Operation.as_shape()["bitwise_and"].offset

@@ -38,7 +38,7 @@ from hdl.dot_product.widths import Widths
 def test_refused_profiles(changes: dict[str, int | None], formats: set[str], message: str) -> None:
     profile = replace(HOPPER, **changes)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=f"^{message}$"):
-        Widths(DotProductConfig(formats=frozenset(formats), profile=profile))
+        DotProductConfig(formats=frozenset(formats), profile=profile)
 
 
 @pytest.mark.parametrize("name", sorted(PROFILES))

@@ -8,9 +8,9 @@ from amaranth.lib.wiring import Out
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.fma64.stage import run_stage
-from cocotb_tests.unit import unit_design
 from hdl.fma64.add import Add, PlaceProduct
 from hdl.stream.pipeline import Pipeline
+from sim.testbench.unit import unit_design
 
 WINDOW = 110
 MASK = (1 << WINDOW) - 1

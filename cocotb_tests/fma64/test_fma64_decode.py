@@ -10,8 +10,8 @@ from cocotb_tests.fma64.corners import CORNERS
 from cocotb_tests.fma64.exact import INFINITY, MODES, SIGN, expected_fma64
 from cocotb_tests.fma64.operands import Case, random_cases
 from cocotb_tests.fma64.stage import run_stage
-from cocotb_tests.unit import unit_design
 from hdl.fma64.decode import Decode
+from sim.testbench.unit import unit_design
 
 OUTPUTS = (
     *("factor_a", "factor_b", "addend", "addend_exponent"),

@@ -7,8 +7,8 @@ import cocotb
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.fma64.stage import run_stage
-from cocotb_tests.unit import unit_design
 from hdl.fma64.multiply import Multiply
+from sim.testbench.unit import unit_design
 
 BITS = 53
 

@@ -8,8 +8,8 @@ import cocotb
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.fma64.exact import MODES, SIGN, round_to_f64
 from cocotb_tests.fma64.stage import run_stage
-from cocotb_tests.unit import unit_design
 from hdl.fma64.round import Round
+from sim.testbench.unit import unit_design
 
 HIDDEN = 1 << 52
 

@@ -7,15 +7,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cocotb_tests.dot_product.operands import Mode
 from golden.fragments import collect, distribute
 from golden.multiply import mma
-from golden.tables.instruction_set import FAMILIES, MmaInstruction, Shape
+from golden.tables.instruction_set import CORE_FAMILIES, MmaInstruction, Shape
 from golden.tables.layouts import FragmentLayout, fragment
 from hdl.config import QUADS, CoreConfig
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import block_order
 from hdl.multiply.tile.request import TileRequest, TileShape
+from sim.testbench.dot_product_operands import Mode
 
 __all__ = ["TF32", "Tile", "f16_multiply", "instructions", "random_tile"]
 
@@ -23,7 +23,7 @@ __all__ = ["TF32", "Tile", "f16_multiply", "instructions", "random_tile"]
 def instructions() -> list[MmaInstruction]:
     """Every multiply but f64; layouts do not matter here."""
     found = []
-    for family in FAMILIES:
+    for family in CORE_FAMILIES:
         for shape in family.shapes if family.name != "f64" else ():
             found += [
                 MmaInstruction(

@@ -14,8 +14,8 @@ from amaranth.lib.wiring import Out
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
-from cocotb_tests.unit import unit_design
 from hdl.stream.pipeline import Pipeline, Stage, delay
+from sim.testbench.unit import unit_design
 
 BITS, LANES = 9, 16
 BYTE, ARRAY = Out(8), Out(BITS).array(LANES)

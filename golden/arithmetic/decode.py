@@ -82,6 +82,8 @@ def decode(bits: NDArray[Any], format: FloatFormat) -> Decoded:
     field = (fraction >> unsigned(format.fraction_bits)) & field_mask
     fraction &= unsigned((1 << format.fraction_bits) - 1)
     special = field == field_mask
+    if not format.has_infinity:
+        special &= fraction == unsigned((1 << format.fraction_bits) - 1)
     hidden = (field != 0) & ~special
     fraction |= hidden.astype(unsigned) << unsigned(format.fraction_bits)
     exponent = np.maximum(field, unsigned(1)).astype(np.int16)

@@ -21,6 +21,11 @@ def _fixed_point(number: Decoded, lowest: int) -> NDArray[Any]:
     return np.where(number.negative, -magnitude, magnitude)
 
 
+def _unit(format: FloatFormat) -> int:
+    """Exponent of the least subnormal number."""
+    return format.minimum_exponent - format.fraction_bits
+
+
 def _marks(number: Decoded) -> NDArray[np.float64]:
     """Signs of finite numbers, infinities and NaN as float64: their sums of products find the specials."""
     sign = np.where(number.negative, -1.0, 1.0)
@@ -38,6 +43,7 @@ def exact_dot_product(
     d_format: FloatFormat,
     rounding: str,
     saturate: bool = False,
+    b_multiplicand: FloatFormat | None = None,
 ) -> NDArray[Any]:
     """D = A B + C, the sum of all products and c without error, rounded once as IEEE 754 rounds.
 
@@ -53,16 +59,18 @@ def exact_dot_product(
     rounding : {"rn", "rz", "rm", "rp"}
     saturate : bool
         satf.
+    b_multiplicand : FloatFormat or None
+        Format of b where it is not that of a.
 
     Returns
     -------
     ndarray, shape (m, n, tiles)
         Bit patterns of `d_format`.
     """
-    x, y, z = decode(a, multiplicand), decode(b, multiplicand), decode(c, c_format)
-    least_multiplicand = multiplicand.minimum_exponent - multiplicand.fraction_bits
-    unit = min(2 * least_multiplicand, c_format.minimum_exponent - c_format.fraction_bits)
-    rows, columns = _fixed_point(x, least_multiplicand), _fixed_point(y, least_multiplicand)
+    x, y, z = decode(a, multiplicand), decode(b, b_multiplicand or multiplicand), decode(c, c_format)
+    x_unit, y_unit = _unit(x.format), _unit(y.format)
+    unit = min(x_unit + y_unit, _unit(c_format))
+    rows, columns = _fixed_point(x, x_unit), _fixed_point(y, y_unit)
     row_marks, column_marks = _marks(x), _marks(y)
 
     total = _fixed_point(z, unit)
@@ -70,7 +78,7 @@ def exact_dot_product(
     all_negative, all_positive = z.negative.copy(), ~z.negative
     with np.errstate(invalid="ignore"):
         for k in range(len(rows)):
-            total += (rows[k][:, None, :] * columns[k][None, :, :]) << (2 * least_multiplicand - unit)
+            total += (rows[k][:, None, :] * columns[k][None, :, :]) << (x_unit + y_unit - unit)
             specials += row_marks[k][:, None, :] * column_marks[k][None, :, :]
             negative = x.negative[k][:, None, :] ^ y.negative[k][None, :, :]
             all_negative &= negative

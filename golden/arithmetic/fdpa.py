@@ -10,6 +10,7 @@ from golden.arithmetic.align import align, power_of_two
 from golden.arithmetic.decode import decode
 from golden.arithmetic.round_pack import round_pack
 from golden.tables.formats import FloatFormat, float_format
+from golden.tables.instruction_set import Mnemonic
 from golden.tables.profiles import Profile
 
 __all__ = ["convert", "dot_product", "fdpa", "saturate_to_finite"]
@@ -110,6 +111,13 @@ def _put_specials(result: NDArray[Any], values: NDArray[np.float64], format: Flo
     result[values == -np.inf] = format.infinity | format.sign_mask
 
 
+def _truncate(result: NDArray[Any], count: int) -> None:
+    """Clear the lowest fraction bits of finite f32 results, in place."""
+    nan = result == F32.canonical_nan
+    result &= np.uint32(~((1 << count) - 1) & 0xFFFFFFFF)
+    result[nan] = F32.canonical_nan
+
+
 def convert(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
     """Convert between formats as IEEE 754 does, to nearest even; a NaN becomes the canonical one."""
     number = decode(bits, source)
@@ -136,7 +144,9 @@ def dot_product(
     c_format: FloatFormat,
     d_format: FloatFormat,
     profile: Profile,
+    mnemonic: Mnemonic = "wmma",
     saturate: bool = False,
+    b_multiplicand: FloatFormat | None = None,
 ) -> NDArray[Any]:
     """D = A B + C by chained FDPAs; the tiles are the last axis, where numpy is fastest.
 
@@ -150,17 +160,27 @@ def dot_product(
         Bit patterns of `c_format`.
     multiplicand, c_format, d_format : FloatFormat
     profile : Profile
+    mnemonic : {"wmma", "mma", "wgmma"}
+        Decides how many products of tf32 an FDPA takes.
     saturate : bool
         satf.
+    b_multiplicand : FloatFormat or None
+        Format of b where it is not that of a.
 
     Returns
     -------
     ndarray, shape (m, n, tiles)
         Bit patterns of `d_format`.
     """
-    block = profile.block(multiplicand)
+    block = profile.block(multiplicand, mnemonic)
     if block is None:
         raise ValueError(f"profile {profile.name} has no {multiplicand.name}")
+    fraction_bits = profile.fraction_bits
+    discarded = 0
+    if multiplicand.bits == 8:
+        assert profile.fp8_fraction_bits is not None
+        fraction_bits = profile.fp8_fraction_bits
+        discarded = F32.fraction_bits - fraction_bits
     fused = d_format if c_format == d_format else F32
     if c_format != fused:
         c, c_format = convert(c, c_format, fused), fused
@@ -169,7 +189,7 @@ def dot_product(
         least = min(2 * multiplicand.minimum_exponent, fused.minimum_exponent)
     rounding = "rz" if fused == F32 else "rn"
 
-    rows, columns = Operand(a, multiplicand), Operand(b, multiplicand)
+    rows, columns = Operand(a, multiplicand), Operand(b, b_multiplicand or multiplicand)
     row_terms = [(v[:, None, :], e[:, None, :]) for v, e in zip(rows.values, rows.exponents, strict=True)]
     column_terms = [
         (v[None, :, :], e[None, :, :]) for v, e in zip(columns.values, columns.exponents, strict=True)
@@ -179,9 +199,11 @@ def dot_product(
         for start in range(0, len(row_terms), block):
             here = slice(start, start + block)
             total, unit = fdpa(
-                row_terms[here], column_terms[here], Operand(result, c_format), profile.fraction_bits, least
+                row_terms[here], column_terms[here], Operand(result, c_format), fraction_bits, least
             )
             result = pack_sum(total, unit, fused, rounding)
+            if discarded and fused == F32:
+                _truncate(result, discarded)
     if d_format != fused:
         result = convert(result, fused, d_format)
     if saturate:

@@ -275,9 +275,12 @@ class Explanation:
         In the order in which they happen; each sum's c is the result before it.
     result : int
         Bit pattern of floating point, value of integers.
+    notes : tuple of str
+        One sentence for each operand that was given as a value which its format does not hold exactly.
     """
 
     instruction: str
     profile: str
     steps: tuple[Step, ...]
     result: int
+    notes: tuple[str, ...] = ()

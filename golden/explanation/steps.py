@@ -1,21 +1,15 @@
 """Single steps of floating-point arithmetic on one result, in Python integers, every detail kept."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
-from golden.arguments import dtype_of
-from golden.arithmetic.decode import decode
-from golden.arithmetic.fdpa import saturate_to_finite
-from golden.arithmetic.round_pack import Overflow, round_pack
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
 from golden.tables.formats import FloatFormat
 
 __all__ = ["Rules", "convert", "decoded", "fused_sum", "saturate"]
 
-_PACKED_BITS = 62
-"""Bits `round_pack` takes: far more than any format has, so that the lowest may be sticky."""
+Overflow = Literal["infinity", "ieee"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +31,8 @@ class Rules:
         Alignment keeps multiples of ``2**(Emax - fraction_bits)``; None for all bits.
     least_exponent : int or None
         Lower limit of Emax.
+    discarded_bits : int
+        Lowest fraction bits that are zero in every result.
     """
 
     format: FloatFormat
@@ -46,32 +42,36 @@ class Rules:
     propagate_nan: bool = False
     fraction_bits: int | None = None
     least_exponent: int | None = None
+    discarded_bits: int = 0
 
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:
-    """Take one bit pattern apart."""
-    number = decode(np.array([bits], dtype_of(format)), format)
-    significand = int(number.significand[0])
+    """Take one bit pattern apart; bits that the format ignores have no say."""
+    stored = bits >> format.ignored_bits
+    significand = stored & ((1 << format.fraction_bits) - 1)
+    field = stored >> format.fraction_bits & ((1 << format.exponent_bits) - 1)
     kind: Class
-    if number.special[0]:
-        kind = "nan" if significand else "infinity"
-    elif not significand:
-        kind = "zero"
+    is_nan = bits & (format.sign_mask - 1) == format.infinity if not format.has_infinity else significand > 0
+    if field == (1 << format.exponent_bits) - 1 and (format.has_infinity or is_nan):
+        kind = "nan" if is_nan else "infinity"
+    elif field:
+        kind = "normal"
+        significand |= 1 << format.fraction_bits
     else:
-        kind = "normal" if significand >> format.fraction_bits else "subnormal"
+        kind = "subnormal" if significand else "zero"
     return Number(
         name=name,
         format=format.name,
         bits=bits,
         kind=kind,
-        negative=bool(number.negative[0]),
-        exponent=int(number.exponent[0]),
+        negative=bits >= format.sign_mask,
+        exponent=max(field, 1) - format.bias,
         significand=significand,
         fraction_bits=format.fraction_bits,
     )
 
 
-def fused_sum(factors: list[tuple[Number, Number]], c: Number, rules: Rules) -> FusedSum:
+def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) -> FusedSum:
     """Align, add and round the products and c."""
     operands: list[tuple[Number, ...]] = [*factors, (c,)]
     nonzero = [numbers for numbers in operands if _kind(numbers) == "finite"]
@@ -91,7 +91,15 @@ def fused_sum(factors: list[tuple[Number, Number]], c: Number, rules: Rules) -> 
     rounding: Rounding | None = None
     if special is None:
         negative = total < 0 or (total == 0 and _zero_is_negative(terms, rules.rounding))
-        rounding = _rounded(negative, abs(total), unit, rules.format, rules.rounding, rules.overflow)
+        rounding = _rounded(
+            negative,
+            abs(total),
+            unit,
+            rules.format,
+            rules.rounding,
+            rules.overflow,
+            discarded_bits=rules.discarded_bits,
+        )
         result = rounding.bits
         if rules.overflow == "infinity" and result == rules.format.sign_mask:
             result = 0
@@ -127,10 +135,9 @@ def convert(number: Number, target: FloatFormat) -> Conversion:
 
 
 def saturate(number: Number, format: FloatFormat) -> Saturation:
-    """Satf."""
-    result = np.array([number.bits], dtype_of(format))
-    saturate_to_finite(result, format)
-    return Saturation(before=number.bits, result=int(result[0]))
+    """Satf: infinities become the largest finite number of their sign, NaN becomes +0."""
+    result = {"nan": 0, "infinity": number.bits - (1 << format.ignored_bits)}.get(number.kind, number.bits)
+    return Saturation(before=number.bits, result=result)
 
 
 def _kind(numbers: tuple[Number, ...]) -> Literal["zero", "finite", "infinity", "nan"]:
@@ -194,28 +201,31 @@ def _zero_is_negative(terms: tuple[Term, ...], rounding: str) -> bool:
 
 
 def _rounded(
-    negative: bool, magnitude: int, exponent: int, format: FloatFormat, mode: str, overflow: Overflow
+    negative: bool,
+    magnitude: int,
+    exponent: int,
+    format: FloatFormat,
+    mode: str,
+    overflow: Overflow,
+    *,
+    discarded_bits: int = 0,
 ) -> Rounding:
-    """One rounding; the bit pattern is that of `round_pack`."""
+    """One rounding, of ``magnitude * 2**exponent``, to a result whose lowest `discarded_bits` are zero."""
     leading = exponent + magnitude.bit_length() - 1 if magnitude else None
     normal = max(format.minimum_exponent if leading is None else leading, format.minimum_exponent)
-    last_place = normal - format.fraction_bits
+    last_place = normal - format.fraction_bits + discarded_bits
     dropped_bits = last_place - exponent
     kept = magnitude >> dropped_bits if dropped_bits > 0 else magnitude << -dropped_bits if magnitude else 0
     dropped = magnitude - (kept << dropped_bits) if dropped_bits > 0 else 0
 
-    excess = max(0, magnitude.bit_length() - _PACKED_BITS)
-    sticky = int(magnitude >> excess << excess != magnitude)
-    packed = round_pack(
-        np.array([negative]),
-        np.array([magnitude >> excess | sticky], np.int64),
-        np.array([exponent + excess]),
-        format,
-        mode,
-        overflow,
-    )
-    bits = int(packed[0])
-    exact_kept = ((normal - format.minimum_exponent) << format.fraction_bits) + kept
+    up = _rounds_up(mode, negative, kept, dropped, dropped_bits)
+    # The hidden bit raises the exponent field by one, and so does a carry out of the significand.
+    packed = ((normal - format.minimum_exponent) << format.fraction_bits) + (kept + up << discarded_bits)
+    infinity = format.infinity >> format.ignored_bits
+    is_beyond = packed >= infinity
+    if is_beyond:
+        is_finite = overflow == "ieee" and mode in ("rz", "rp" if negative else "rm")
+        packed = infinity - is_finite
     return Rounding(
         format=format.name,
         mode=mode,
@@ -227,10 +237,10 @@ def _rounded(
         kept=kept,
         dropped_bits=dropped_bits,
         dropped=dropped,
-        up=_rounds_up(mode, negative, kept, dropped, dropped_bits),
+        up=up,
         subnormal=bool(magnitude) and leading is not None and leading < format.minimum_exponent,
-        overflow=exact_kept + _rounds_up(mode, negative, kept, dropped, dropped_bits) >= format.infinity,
-        bits=bits,
+        overflow=is_beyond,
+        bits=packed << format.ignored_bits | (format.sign_mask if negative else 0),
     )
 
 

@@ -1,7 +1,27 @@
-"""PTX text: single instructions, and whole modules as programs that give a machine its commands."""
+"""PTX text: single instructions, and whole modules as programs that give a machine its commands.
 
-from golden.ptx.mnemonic import parse_instruction
-from golden.ptx.program import Entry, Program, parse_module
-from golden.ptx.source import PtxError, SourceLine
+The names below load their modules on first use, so that `parse_instruction` needs no numpy.
+"""
+
+from typing import TYPE_CHECKING
+
+from golden.first_use import loaded_on_first_use
+
+if TYPE_CHECKING:
+    from golden.ptx.mnemonic import parse_instruction
+    from golden.ptx.program import Entry, Program, parse_module
+    from golden.ptx.source import PtxError, SourceLine
 
 __all__ = ["Entry", "Program", "PtxError", "SourceLine", "parse_instruction", "parse_module"]
+
+__getattr__, __dir__ = loaded_on_first_use(
+    __name__,
+    {
+        "Entry": "golden.ptx.program",
+        "Program": "golden.ptx.program",
+        "PtxError": "golden.ptx.source",
+        "SourceLine": "golden.ptx.source",
+        "parse_instruction": "golden.ptx.mnemonic",
+        "parse_module": "golden.ptx.program",
+    },
+)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
-from golden.arithmetic.element import OPERAND_COUNTS, ElementOperation
+from golden.tables.elements import OPERAND_COUNTS, ElementOperation
 
 __all__ = ["ARITHMETIC", "ELEMENTWISE_MNEMONICS", "FLOAT_OPERATIONS", "INTEGER_OPERATIONS"]
 __all__ += ["Arithmetic", "OperandType"]

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from golden.arithmetic.element import OPERAND_COUNTS, ElementOperation, ElementType, compute
+from golden.arithmetic.element import compute
 from golden.ptx.allocation import words
 from golden.ptx.arithmetic import FLOAT_OPERATIONS
 from golden.ptx.evaluation import Action, Evaluation
@@ -16,6 +16,7 @@ from golden.ptx.operands import Context, Reader
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Immediate, Register, Statement
 from golden.tables.commands import Elementwise, Uniform
+from golden.tables.elements import OPERAND_COUNTS, ElementOperation, ElementType
 
 __all__ = ["float_action", "fragment_action", "is_float_arithmetic"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from golden.ptx.qualifiers import MalformedInstruction, Qualifiers
 from golden.tables.formats import FORMATS
@@ -11,6 +11,7 @@ from golden.tables.instruction_set import (
     FAMILIES,
     LAYOUTS,
     ROUNDINGS,
+    WGMMA_FAMILIES,
     IllegalInstruction,
     Instruction,
     Layout,
@@ -30,6 +31,7 @@ _SPACE: Final[Mapping[str, Space]] = MappingProxyType(
 )
 _TYPE: Final[Mapping[str, str]] = MappingProxyType({name: name for name in FORMATS})
 _ROUNDING: Final[Mapping[str, str]] = MappingProxyType({name: name for name in ROUNDINGS})
+_SATFINITE: Final[Mapping[str, str]] = MappingProxyType({"satfinite": "satfinite"})
 _LOAD_USE: Final[Mapping[str, Use]] = MappingProxyType({"a": "a", "b": "b", "c": "c"})
 
 _IMPLICIT_MULTIPLICAND: Final = "f16"
@@ -79,36 +81,28 @@ def _store(qualifiers: Qualifiers) -> StoreInstruction:
     return StoreInstruction(layout=layout, shape=shape, space=space, type=element)
 
 
-def _multiply(qualifiers: Qualifiers, mnemonic: Literal["wmma", "mma"]) -> MmaInstruction:
+def _multiply(qualifiers: Qualifiers) -> MmaInstruction:
     operation = None
-    shapes = _shapes(mnemonic)
-    if mnemonic == "wmma":
-        operation = qualifiers.accept(_only(*BIT_OPERATIONS), _only("sync"))
-        if operation is not None:
-            qualifiers.take(_only("popc"))
-    in_grammar_order = mnemonic == "wmma"
-    _sync(qualifiers, {**_LAYOUT, **shapes} if in_grammar_order else shapes)
-    first = qualifiers.accept(_LAYOUT, shapes) if in_grammar_order else None
+    shapes = _shapes("wmma")
+    operation = qualifiers.accept(_only(*BIT_OPERATIONS), _only("sync"))
+    if operation is not None:
+        qualifiers.take(_only("popc"))
+    _sync(qualifiers, {**_LAYOUT, **shapes})
+    first = qualifiers.accept(_LAYOUT, shapes)
     if first is None:
         shape = qualifiers.take(shapes)
         a_layout, b_layout = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
     else:
         a_layout, b_layout = first, qualifiers.take(_LAYOUT)
         shape = qualifiers.take(shapes)
-    families = [item for item in FAMILIES if item.mnemonic == mnemonic and shape in item.shapes]
+    families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
     if operation is None and all(family.operations for family in families):
         operations = [name for family in families for name in family.operations]
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
-    satfinite = _only("satfinite")
-    early = _only() if mnemonic == "wmma" else satfinite
-    rounding = qualifiers.accept(_ROUNDING, {**early, **_TYPE}) if mnemonic == "wmma" else None
-    saturate = qualifiers.accept(early, _TYPE) is not None
-    d_type, a_type, b_type, c_type = _types(qualifiers, mnemonic, shape)
-    if not saturate:
-        saturate = qualifiers.accept(satfinite, {}) is not None
-    qualifiers.end({} if saturate else satfinite)
+    rounding, saturate = _modifiers(qualifiers, _TYPE)
+    d_type, a_type, b_type, c_type = _types(qualifiers, shape)
+    rounding, saturate = _last_modifiers(qualifiers, rounding, saturate)
     return MmaInstruction(
-        mnemonic=mnemonic,
         shape=shape,
         a_layout=a_layout,
         b_layout=b_layout,
@@ -122,10 +116,75 @@ def _multiply(qualifiers: Qualifiers, mnemonic: Literal["wmma", "mma"]) -> MmaIn
     )
 
 
-def _types(qualifiers: Qualifiers, mnemonic: str, shape: Shape) -> tuple[str, str, str, str]:
+def _multiply_registers(qualifiers: Qualifiers) -> MmaInstruction:
+    """`mma`: all four types are spelt out, and the logical operation comes last."""
+    shapes = _shapes("mma")
+    _sync(qualifiers, shapes)
+    shape = qualifiers.take(shapes)
+    a_layout, b_layout = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
+    rounding, saturate = _modifiers(qualifiers, _TYPE)
+    d_type, a_type, b_type, c_type = (qualifiers.take(_TYPE) for _ in range(4))
+    operation = qualifiers.accept(_only(*BIT_OPERATIONS), {})
+    if operation is not None:
+        qualifiers.take(_only("popc"))
+    rounding, saturate = _last_modifiers(qualifiers, rounding, saturate)
+    return MmaInstruction(
+        mnemonic="mma",
+        shape=shape,
+        a_layout=a_layout,
+        b_layout=b_layout,
+        a_type=a_type,
+        b_type=b_type,
+        c_type=c_type,
+        d_type=d_type,
+        saturate=saturate,
+        rounding=rounding,
+        operation=operation,
+    )
+
+
+def _multiply_group(qualifiers: Qualifiers) -> MmaInstruction:
+    """`wgmma.mma_async`: the type of C is that of D."""
+    shapes = {str(shape): shape for family in WGMMA_FAMILIES for shape in family.shapes}
+    qualifiers.take(_only("mma_async"))
+    _sync(qualifiers, shapes)
+    shape = qualifiers.take(shapes)
+    d_type, a_type, b_type = (qualifiers.take(_TYPE) for _ in range(3))
+    saturate = qualifiers.accept(_only("satfinite"), {}) is not None
+    qualifiers.end({} if saturate else _only("satfinite"))
+    return MmaInstruction(
+        mnemonic="wgmma",
+        shape=shape,
+        a_layout="row",
+        b_layout="col",
+        a_type=a_type,
+        b_type=b_type,
+        c_type=d_type,
+        d_type=d_type,
+        saturate=saturate,
+    )
+
+
+def _modifiers(qualifiers: Qualifiers, following: Mapping[str, object]) -> tuple[str | None, bool]:
+    """A rounding or ``.satfinite`` before the types."""
+    taken = qualifiers.accept({**_ROUNDING, **_SATFINITE}, following)
+    return (None, True) if taken == "satfinite" else (taken, False)
+
+
+def _last_modifiers(qualifiers: Qualifiers, rounding: str | None, saturate: bool) -> tuple[str | None, bool]:
+    """A rounding or ``.satfinite`` at the very end, where there was none before the types."""
+    allowed = {} if rounding is not None or saturate else {**_ROUNDING, **_SATFINITE}
+    taken = qualifiers.accept(allowed, {})
+    qualifiers.end({} if taken else allowed)
+    if taken is None:
+        return rounding, saturate
+    return (None, True) if taken == "satfinite" else (taken, False)
+
+
+def _types(qualifiers: Qualifiers, shape: Shape) -> tuple[str, str, str, str]:
     """The types of D, A, B and C; those of A and B are written only where they are not f16."""
-    context = f"{mnemonic}.mma.{shape}" if mnemonic == "wmma" else f"mma.{shape}"
-    families = [item for item in FAMILIES if item.mnemonic == mnemonic and shape in item.shapes]
+    context = f"wmma.mma.{shape}"
+    families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
     d_type = qualifiers.take(_TYPE)
     results = dict.fromkeys(name for family in families for name in family.accumulators)
     if d_type not in results:
@@ -178,17 +237,19 @@ def parse_qualifiers(parts: Sequence[str], *, ptx_version: tuple[int, int] | Non
     IllegalInstruction
         As for `parse_instruction`.
     """
-    mnemonics = ("wmma", "mma")
+    mnemonics = ("wmma", "mma", "wgmma")
     qualifiers = Qualifiers(parts)
     if not parts or parts[0] not in mnemonics:
         written = parts[0] if parts else ""
         error = IllegalInstruction(written, mnemonics, "an instruction")
-        error.args = (f"unknown instruction {written!r}; allowed: wmma, mma",)
+        error.args = (f"unknown instruction {written!r}; allowed: {', '.join(mnemonics)}",)
         raise error
     qualifiers.take(_only(*mnemonics))
     instruction: Instruction
     if parts[0] == "mma":
-        instruction = _multiply(qualifiers, "mma")
+        instruction = _multiply_registers(qualifiers)
+    elif parts[0] == "wgmma":
+        instruction = _multiply_group(qualifiers)
     else:
         kind = qualifiers.take(_only("load", "mma", "store"))
         if kind == "load":
@@ -196,7 +257,7 @@ def parse_qualifiers(parts: Sequence[str], *, ptx_version: tuple[int, int] | Non
         elif kind == "store":
             instruction = _store(qualifiers)
         else:
-            instruction = _multiply(qualifiers, "wmma")
+            instruction = _multiply(qualifiers)
     if ptx_version is not None and isinstance(instruction, MmaInstruction):
         _check_version(instruction, ptx_version)
     return instruction
@@ -206,8 +267,9 @@ def parse_instruction(text: str, *, ptx_version: tuple[int, int] | None = None) 
     """Parse PTX text without operands, such as ``wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32``.
 
     ``.aligned`` may be left out; state space, layout and shape may stand in the order of the grammar or
-    in that of the reference's examples (``.m16n16k16.global.row``). The ``.satfinite`` of ``mma`` may
-    stand before or after the types. ``parse_instruction(str(instruction)) == instruction``.
+    in that of the reference's examples (``.m16n16k16.global.row``). ``.satfinite`` and a rounding may
+    stand before the types or at the end, as compilers write both.
+    ``parse_instruction(str(instruction)) == instruction``.
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final
 
-from golden.arithmetic.element import ElementType
 from golden.ptx.arithmetic import (
     ARITHMETIC,
     FLOAT_OPERATIONS,
@@ -23,6 +22,7 @@ from golden.ptx.operands import Context, Reader
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import PtxError
 from golden.ptx.syntax import Address, Operand, Register, Statement, Symbol, Vector
+from golden.tables.elements import ElementType
 
 __all__ = ["decode_scalar_statement"]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from golden.arithmetic.element import ElementType
 from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Register
+from golden.tables.elements import ElementType
 from golden.tables.instruction_set import (
     Layout,
     LoadInstruction,

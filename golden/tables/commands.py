@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from golden.arithmetic.element import ElementOperation, ElementType
+from golden.tables.elements import ElementOperation, ElementType
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["Command", "Elementwise", "Fill", "Load", "Mma", "Move", "Store", "Uniform"]

@@ -7,7 +7,7 @@ __all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat", "float_format", 
 
 @dataclass(frozen=True, kw_only=True)
 class FloatFormat:
-    """A binary floating-point format with subnormals, infinities and NaN.
+    """A binary floating-point format with subnormals and NaN.
 
     Parameters
     ----------
@@ -21,6 +21,9 @@ class FloatFormat:
         Low bits of the storage word that carry no information (tf32: 13).
     canonical_nan : int
         The bit pattern a dot product returns for NaN.
+    has_infinity : bool
+        Whether the largest exponent is kept for infinities and NaN, as in IEEE 754. Otherwise only the
+        pattern with all ones below the sign is a NaN, and there is no infinity (e4m3).
     """
 
     name: str
@@ -29,6 +32,7 @@ class FloatFormat:
     fraction_bits: int
     ignored_bits: int = 0
     canonical_nan: int
+    has_infinity: bool = True
 
     @property
     def bias(self) -> int:
@@ -47,7 +51,9 @@ class FloatFormat:
 
     @property
     def infinity(self) -> int:
-        """The bit pattern of +Inf."""
+        """The bit pattern of +Inf; of a format without infinities, of its only positive NaN."""
+        if not self.has_infinity:
+            return self.sign_mask - 1
         return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.ignored_bits)
 
     @property
@@ -115,6 +121,10 @@ FORMATS: dict[str, Format] = {
         IntegerFormat(name="u4", bits=4, signed=False),
         IntegerFormat(name="b1", bits=1, signed=False),
         IntegerFormat(name="s32", bits=32, signed=True),
+        FloatFormat(
+            name="e4m3", bits=8, exponent_bits=4, fraction_bits=3, canonical_nan=0x7F, has_infinity=False
+        ),
+        FloatFormat(name="e5m2", bits=8, exponent_bits=5, fraction_bits=2, canonical_nan=0x7F),
     )
 }
 """Every element type of the instruction set, by its PTX qualifier."""

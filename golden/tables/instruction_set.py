@@ -11,8 +11,10 @@ from typing import Literal, NamedTuple
 from golden.tables.formats import FORMATS
 
 __all__ = [
+    "CORE_FAMILIES",
     "FAMILIES",
     "SHAPES",
+    "WGMMA_FAMILIES",
     "Family",
     "IllegalInstruction",
     "Instruction",
@@ -28,12 +30,14 @@ __all__ = [
 Use = Literal["a", "b", "c", "d"]
 Layout = Literal["row", "col"]
 Space = Literal["global", "shared", "generic"]
+Mnemonic = Literal["wmma", "mma", "wgmma"]
 
 USES: tuple[Use, ...] = ("a", "b", "c", "d")
 LAYOUTS: tuple[Layout, ...] = ("row", "col")
 SPACES: tuple[Space, ...] = ("global", "shared", "generic")
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 BIT_OPERATIONS = ("xor", "and")
+OPCODES: dict[Mnemonic, str] = {"wmma": "wmma.mma", "mma": "mma", "wgmma": "wgmma.mma_async"}
 
 
 class IllegalInstruction(ValueError):
@@ -88,15 +92,17 @@ class Family:
     ----------
     name : str
         For messages.
-    mnemonic : {"wmma", "mma"}
-        `wmma` has loads and stores; `mma` takes raw registers.
+    mnemonic : {"wmma", "mma", "wgmma"}
+        `wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only.
     shapes : tuple of Shape
     multiplicands : tuple of str
         Types of A and B.
     mixed : bool
         Whether A and B may differ in type.
     accumulators : tuple of str
-        Types of C, and independently of D.
+        Types of C and D.
+    same_accumulators : bool
+        Whether D has the type of C.
     fixed_layout : bool
         Only A row, B col.
     saturate : {"never", "integer", "float"}
@@ -106,11 +112,12 @@ class Family:
     """
 
     name: str
-    mnemonic: Literal["wmma", "mma"] = "wmma"
+    mnemonic: Mnemonic = "wmma"
     shapes: tuple[Shape, ...]
     multiplicands: tuple[str, ...]
     mixed: bool = False
     accumulators: tuple[str, ...]
+    same_accumulators: bool = False
     fixed_layout: bool = False
     saturate: Literal["never", "integer", "float"]
     roundings: tuple[str, ...] = ()
@@ -181,7 +188,115 @@ FAMILIES: tuple[Family, ...] = (
         fixed_layout=True,
         saturate="integer",
     ),
+    Family(
+        name="mma.f16",
+        mnemonic="mma",
+        shapes=(Shape(16, 8, 8), Shape(16, 8, 16)),
+        multiplicands=("f16",),
+        accumulators=("f16", "f32"),
+        same_accumulators=True,
+        fixed_layout=True,
+        saturate="never",
+    ),
+    Family(
+        name="mma.bf16",
+        mnemonic="mma",
+        shapes=(Shape(16, 8, 8), Shape(16, 8, 16)),
+        multiplicands=("bf16",),
+        accumulators=("f32",),
+        fixed_layout=True,
+        saturate="never",
+    ),
+    Family(
+        name="mma.tf32",
+        mnemonic="mma",
+        shapes=(Shape(16, 8, 4), Shape(16, 8, 8)),
+        multiplicands=("tf32",),
+        accumulators=("f32",),
+        fixed_layout=True,
+        saturate="never",
+    ),
+    Family(
+        name="mma.f64",
+        mnemonic="mma",
+        shapes=(Shape(8, 8, 4), Shape(16, 8, 4), Shape(16, 8, 8), Shape(16, 8, 16)),
+        multiplicands=("f64",),
+        accumulators=("f64",),
+        fixed_layout=True,
+        saturate="never",
+        roundings=ROUNDINGS,
+    ),
+    Family(
+        name="mma.integer",
+        mnemonic="mma",
+        shapes=(Shape(16, 8, 16), Shape(16, 8, 32)),
+        multiplicands=("s8", "u8"),
+        mixed=True,
+        accumulators=("s32",),
+        fixed_layout=True,
+        saturate="integer",
+    ),
+    Family(
+        name="mma.sub-byte",
+        mnemonic="mma",
+        shapes=(Shape(8, 8, 32), Shape(16, 8, 32), Shape(16, 8, 64)),
+        multiplicands=("s4", "u4"),
+        mixed=True,
+        accumulators=("s32",),
+        fixed_layout=True,
+        saturate="integer",
+    ),
+    Family(
+        name="mma.single-bit",
+        mnemonic="mma",
+        shapes=(Shape(8, 8, 128), Shape(16, 8, 128), Shape(16, 8, 256)),
+        multiplicands=("b1",),
+        accumulators=("s32",),
+        fixed_layout=True,
+        saturate="never",
+        operations=BIT_OPERATIONS,
+    ),
+    Family(
+        name="mma.fp8",
+        mnemonic="mma",
+        shapes=(Shape(16, 8, 16), Shape(16, 8, 32)),
+        multiplicands=("e4m3", "e5m2"),
+        mixed=True,
+        accumulators=("f16", "f32"),
+        same_accumulators=True,
+        fixed_layout=True,
+        saturate="never",
+    ),
 )
+"""Every instruction of one warp."""
+
+CORE_FAMILIES: tuple[Family, ...] = FAMILIES[: 1 + [family.name for family in FAMILIES].index("mma.m8n8k16")]
+"""Those that the hardware executes."""
+
+
+def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tuple[str, ...]) -> Family:
+    """A row of `WGMMA_FAMILIES`: 64 rows, any multiple of 8 columns up to 256."""
+    return Family(
+        name=f"wgmma.{name}",
+        mnemonic="wgmma",
+        shapes=tuple(Shape(64, n, k) for n in range(8, 264, 8)),
+        multiplicands=multiplicands,
+        mixed=len(multiplicands) > 1,
+        accumulators=accumulators,
+        same_accumulators=True,
+        fixed_layout=True,
+        saturate="integer" if accumulators == ("s32",) else "never",
+    )
+
+
+WGMMA_FAMILIES: tuple[Family, ...] = (
+    _wgmma("f16", 16, ("f16",), ("f16", "f32")),
+    _wgmma("bf16", 16, ("bf16",), ("f32",)),
+    _wgmma("tf32", 8, ("tf32",), ("f32",)),
+    _wgmma("fp8", 32, ("e4m3", "e5m2"), ("f16", "f32")),
+    _wgmma("integer", 32, ("s8", "u8"), ("s32",)),
+)
+"""Multiplies of four warps (`wgmma.mma_async`): their arithmetic, without descriptors and asynchrony."""
 
 SHAPES: tuple[Shape, ...] = tuple(dict.fromkeys(shape for family in FAMILIES for shape in family.shapes))
 """Every shape once; the index is the hardware's shape code."""
@@ -268,11 +383,11 @@ class StoreInstruction:
 
 @dataclass(frozen=True, kw_only=True)
 class MmaInstruction:
-    """`wmma.mma` or `mma`: D = A B + C on fragments.
+    """`wmma.mma`, `mma` or `wgmma.mma_async`: D = A B + C.
 
     Parameters
     ----------
-    mnemonic : {"wmma", "mma"}
+    mnemonic : {"wmma", "mma", "wgmma"}
     shape : Shape
     a_layout, b_layout : {"row", "col"}
     a_type, b_type, c_type, d_type : str
@@ -290,7 +405,7 @@ class MmaInstruction:
         For a combination that is in no table.
     """
 
-    mnemonic: Literal["wmma", "mma"] = "wmma"
+    mnemonic: Mnemonic = "wmma"
     shape: Shape
     a_layout: Layout
     b_layout: Layout
@@ -304,11 +419,10 @@ class MmaInstruction:
 
     def __post_init__(self) -> None:
         family = self.family
-        context = f"{self.mnemonic}.{self.shape}" if self.mnemonic == "mma" else f"wmma.mma.{self.shape}"
-        context = f"{context} of .{self.a_type}"
+        context = f"{OPCODES[self.mnemonic]}.{self.shape} of .{self.a_type}"
         _require(self.b_type, family.multiplicands if family.mixed else (self.a_type,), context)
         _require(self.c_type, family.accumulators, context)
-        _require(self.d_type, family.accumulators, context)
+        _require(self.d_type, (self.c_type,) if family.same_accumulators else family.accumulators, context)
         _require(self.a_layout, ("row",) if family.fixed_layout else LAYOUTS, context)
         _require(self.b_layout, ("col",) if family.fixed_layout else LAYOUTS, context)
         if self.saturate and family.saturate == "never":
@@ -320,9 +434,9 @@ class MmaInstruction:
 
     @property
     def family(self) -> Family:
-        """The row of `FAMILIES` this instruction belongs to."""
-        families = [family for family in FAMILIES if family.mnemonic == self.mnemonic]
-        context = f"{self.mnemonic}.mma" if self.mnemonic == "wmma" else "mma"
+        """The row of `FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
+        families = [family for family in FAMILIES + WGMMA_FAMILIES if family.mnemonic == self.mnemonic]
+        context = OPCODES[self.mnemonic]
         _require(self.a_type, (name for family in families for name in family.multiplicands), context)
         families = [family for family in families if self.a_type in family.multiplicands]
         shapes = [str(shape) for family in families for shape in family.shapes]
@@ -331,22 +445,27 @@ class MmaInstruction:
 
     def __str__(self) -> str:
         operation = f".{self.operation}.popc" if self.operation else ""
-        opcode = "wmma.mma" if self.mnemonic == "wmma" else "mma"
         rounding = f".{self.rounding}" if self.rounding else ""
-        types = (
+        satfinite = ".satfinite" if self.saturate else ""
+        layouts = f"{self.a_layout}.{self.b_layout}"
+        if self.mnemonic == "wgmma":
+            types = ".".join((self.d_type, self.a_type, self.b_type))
+            return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{satfinite}"
+        if self.mnemonic == "mma":
+            types = ".".join((self.d_type, self.a_type, self.b_type, self.c_type))
+            return f"mma.sync.aligned.{self.shape}.{layouts}{satfinite}{rounding}.{types}{operation}"
+        types = ".".join(
             (self.d_type, self.c_type)
             if self.a_type == "f16"
             else (self.d_type, self.a_type, self.b_type, self.c_type)
         )
-        head = f"{opcode}{operation}.sync.aligned"
-        if self.mnemonic == "mma":
-            head = f"{head}.{self.shape}.{self.a_layout}.{self.b_layout}"
-        else:
-            head = f"{head}.{self.a_layout}.{self.b_layout}.{self.shape}"
-        satfinite = ".satfinite" if self.saturate else ""
-        return f"{head}{rounding}.{'.'.join(types)}{satfinite}"
+        return f"wmma.mma{operation}.sync.aligned.{layouts}.{self.shape}{rounding}.{types}{satfinite}"
 
 
 Instruction = LoadInstruction | StoreInstruction | MmaInstruction
 
-assert all(name in FORMATS for family in FAMILIES for name in family.multiplicands + family.accumulators)
+assert all(
+    name in FORMATS
+    for family in FAMILIES + WGMMA_FAMILIES
+    for name in family.multiplicands + family.accumulators
+)

@@ -16,6 +16,9 @@ __all__ = ["LANES", "FragmentLayout", "fragment"]
 LANES = 32
 """Lanes of a warp."""
 
+_REPEATED = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
+"""Shapes of `wmma` whose f16 multiplicands take 8 registers, elements repeated where fewer would do."""
+
 _BLOCK = 8
 """Rows (columns) covered by one register: one for each quad."""
 
@@ -115,7 +118,7 @@ def fragment(use: Use, type: str, shape: Shape) -> FragmentLayout:
         wide, per_block = (use == "b") == b_is_wide, 4 * max(1, 32 // bits)
     x_blocks, y_blocks = x // _BLOCK, y // per_block
     registers = x * y * bits // (32 * LANES)
-    if use in "ab" and type == "f16":
+    if use in "ab" and type == "f16" and shape in _REPEATED:
         registers = 8
     return FragmentLayout(
         use=use,

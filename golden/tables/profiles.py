@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from golden.tables.formats import FloatFormat
+from golden.tables.instruction_set import Mnemonic
 
 __all__ = ["EXACT_PROFILES", "HOPPER", "PROFILES", "ExactProfile", "Profile"]
 
@@ -22,24 +23,42 @@ class Profile:
     half_block : int
         Products of f16 or bf16 in one FDPA.
     tf32_block : int or None
-        Products of tf32 in one FDPA of ``wmma``; None where the generation has no tf32.
+        Products of tf32 in one FDPA of ``wmma``: 4 on every generation that has tf32, whose wmma is made of
+        k4 instructions; None where the generation has no tf32.
+    tf32_mma_block : int or None
+        Likewise, at most, in one FDPA of ``mma`` and ``wgmma``.
     exponent_margin : int or None
         Emax is at least ``minimum_exponent(result) - exponent_margin``; None means no limit
         for an f32 result (an f16 result then uses `half_exponent_margin`).
     half_exponent_margin : int
         The margin below the minimum exponent of an f16 result.
+    fp8_block, fp8_fraction_bits : int or None
+        Products of e4m3 and e5m2 in one FDPA of ``wgmma``, and the fraction bits that its alignment and an
+        f32 result keep; None where no measurement is known.
     """
 
     name: str
     fraction_bits: int
     half_block: int
     tf32_block: int | None
+    tf32_mma_block: int | None
     exponent_margin: int | None
     half_exponent_margin: int
+    fp8_block: int | None = None
+    fp8_fraction_bits: int | None = None
 
-    def block(self, multiplicand: FloatFormat) -> int | None:
-        """Products of `multiplicand` in one FDPA of ``wmma``; None where the generation has none."""
-        return self.half_block if multiplicand.bits == 16 else self.tf32_block
+    def block(self, multiplicand: FloatFormat, mnemonic: Mnemonic = "wmma") -> int | None:
+        """Products of `multiplicand` in one FDPA of the instruction; None where the generation has none."""
+        if multiplicand.bits == 8:
+            return self.fp8_block
+        if multiplicand.bits == 16:
+            return self.half_block
+        return self.tf32_block if mnemonic == "wmma" else self.tf32_mma_block
+
+    def executes(self, multiplicand: FloatFormat, mnemonic: Mnemonic) -> bool:
+        """Whether the instruction's arithmetic is known; only generations with `fp8_block` have wgmma."""
+        has_block = self.block(multiplicand, mnemonic) is not None
+        return has_block and (mnemonic != "wgmma" or self.fp8_block is not None)
 
     def least_exponent(self, result: FloatFormat) -> int | None:
         """The least Emax of an FDPA with this result; None where there is no limit."""
@@ -69,8 +88,11 @@ HOPPER: Final = Profile(
     fraction_bits=25,
     half_block=16,
     tf32_block=4,
+    tf32_mma_block=8,
     exponent_margin=7,
     half_exponent_margin=7,
+    fp8_block=32,
+    fp8_fraction_bits=13,
 )
 """Measured on an NVIDIA H200; the default."""
 
@@ -83,7 +105,8 @@ PROFILES: Final = MappingProxyType(
                 name="blackwell",
                 fraction_bits=25,
                 half_block=16,
-                tf32_block=8,
+                tf32_block=4,
+                tf32_mma_block=8,
                 exponent_margin=7,
                 half_exponent_margin=7,
             ),
@@ -92,6 +115,7 @@ PROFILES: Final = MappingProxyType(
                 fraction_bits=24,
                 half_block=8,
                 tf32_block=4,
+                tf32_mma_block=4,
                 exponent_margin=6,
                 half_exponent_margin=6,
             ),
@@ -100,6 +124,7 @@ PROFILES: Final = MappingProxyType(
                 fraction_bits=24,
                 half_block=8,
                 tf32_block=4,
+                tf32_mma_block=4,
                 exponent_margin=6,
                 half_exponent_margin=6,
             ),
@@ -108,6 +133,7 @@ PROFILES: Final = MappingProxyType(
                 fraction_bits=24,
                 half_block=8,
                 tf32_block=None,
+                tf32_mma_block=None,
                 exponent_margin=6,
                 half_exponent_margin=6,
             ),
@@ -116,6 +142,7 @@ PROFILES: Final = MappingProxyType(
                 fraction_bits=23,
                 half_block=4,
                 tf32_block=None,
+                tf32_mma_block=None,
                 exponent_margin=None,
                 half_exponent_margin=5,
             ),

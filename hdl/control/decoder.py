@@ -63,7 +63,7 @@ class Decoded(data.Struct):
 class Decoder(wiring.Component):
     """Tells legal commands from others and looks their constants up.
 
-    The tables are made from `golden.tables.instruction_set.FAMILIES` and the fragment layouts, for the
+    The tables are made from `golden.tables.instruction_set.CORE_FAMILIES` and the fragment layouts, for the
     formats that the configuration has, so that what the golden machine refuses is refused here, with the
     same cause.
 

@@ -131,5 +131,6 @@ class Align(Stage):
         coarse = register(m, Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
         fine = register(m, distance[:3], "c_fine")
         negative = register(m, self.input.c_value[31] & integer, "c_negative")
-        shifted = (coarse >> fine)[:32]
-        m.d.sync += self.output.c_term.eq(Cat(shifted, negative.replicate(widths.total - 32)).as_signed())
+        shifted = (coarse >> fine)[: min(32, widths.total - 1)]
+        c_term = Cat(shifted, negative.replicate(widths.total - len(shifted)))
+        m.d.sync += self.output.c_term.eq(c_term.as_signed())

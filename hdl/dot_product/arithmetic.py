@@ -39,6 +39,10 @@ class Arithmetic(Pipeline):
     input.a, input.b, input.c, input.operation
         As in `hdl.dot_product.operands.DotProductOperands`.
     output.d : 32
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_unit.py, through `DotProductUnit`.
     """
 
     latency = (

@@ -40,6 +40,10 @@ class Factors(Stage):
         Words of 11-bit significands.
     output.low_a, output.top_a, output.low_b, output.top_b : 4 x 64
         Words of what `hdl.dot_product.integers.Factor` contains. Only with integers of more than one bit.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_multiply.py.
     """
 
     latency = 1

@@ -34,6 +34,10 @@ class Multiply(Stage):
         As from `Factors`.
     output.product : 16 x signed(36)
         Bit `integer_bit` is the lowest bit of the aligned term, at distance 0.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_multiply.py.
     """
 
     latency = 3

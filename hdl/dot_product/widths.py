@@ -6,12 +6,12 @@ from amaranth.hdl import Cat, Const, Value
 
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import Profile
-from hdl.config import DotProductConfig
+from hdl.config import MULTIPLIERS, DotProductConfig
 from hdl.dot_product.operands import Multiplicand
 
 __all__ = ["FLOATING", "INTEGER", "LANES", "WIDE", "Widths", "float_format"]
 
-LANES = 16
+LANES = MULTIPLIERS
 """Multipliers of one unit."""
 
 FLOATING = frozenset({"f16", "bf16", "tf32"})
@@ -42,32 +42,9 @@ class Widths:
     Parameters
     ----------
     config : DotProductConfig
-
-    Raises
-    ------
-    ValueError
-        For a profile whose constants the datapath has no room for.
     """
 
     config: DotProductConfig
-
-    def __post_init__(self) -> None:
-        profile = self.profile
-        if not 23 <= profile.fraction_bits <= 25:
-            raise ValueError(f"Fraction bits must be from 23 to 25, not {profile.fraction_bits}")
-        if not 1 <= profile.half_block <= LANES:
-            raise ValueError(
-                f"Products of f16 in one block must be from 1 to {LANES}, not {profile.half_block}"
-            )
-        if self.wide and not 0 <= (-1 if profile.exponent_margin is None else profile.exponent_margin) <= 7:
-            raise ValueError(
-                f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent, "
-                f"not {profile.exponent_margin}"
-            )
-        if "tf32" in self.config.formats and not 1 <= (profile.tf32_block or 0) <= LANES // 2:
-            raise ValueError(
-                f"Products of tf32 in one block must be from 1 to {LANES // 2}, not {profile.tf32_block}"
-            )
 
     half_offset = 128
     """Added to the exponents of f16 products: the least exponent of an f32 C, -126, then lies above 0.

@@ -28,6 +28,10 @@ class PlaceProduct(Stage):
         Of what lies below the window.
     output.low : 1
         There is something other than zero below the window.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_add.py.
     """
 
     latency = 2
@@ -76,6 +80,10 @@ class Add(Stage):
         The difference is negative: its magnitude is the inverse of `sum`.
     output.inexact : 1
         There is something other than zero (in a difference: other than ones) below the window.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_add.py.
     """
 
     latency = 1

@@ -35,6 +35,10 @@ class Place(Stage):
         Of the addend, from the window's top; of an addend that leaves the window, at least 110.
     output.exponent : 12
         Biased, of the window's top bit; never 0.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_align.py.
     """
 
     latency = 2
@@ -95,6 +99,10 @@ class Align(Stage):
         One's complement if subtracted.
     output.lost : 1
         The addend has ones below the window.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_align.py.
     """
 
     latency = 4

@@ -26,6 +26,10 @@ class Arithmetic(Pipeline):
     input.a, input.b, input.c, input.rounding
         As in `hdl.fma64.fma64_operands.FusedMultiplyAdd64Operands`.
     output.d : 64
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_unit.py, through `FusedMultiplyAdd64`.
     """
 
     latency = (

@@ -51,6 +51,10 @@ class AxiReads(wiring.Component):
     beats : Out(stream.Signature(ReadBeat))
     ar, r
         The read channels of `hdl.memory.axi.Axi4Signature`.
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

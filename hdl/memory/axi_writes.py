@@ -47,6 +47,10 @@ class AxiWrites(wiring.Component):
         A `hdl.memory.axi.Response` for each burst.
     aw, w, b
         The write channels of `hdl.memory.axi.Axi4Signature`.
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

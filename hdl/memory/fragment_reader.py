@@ -52,6 +52,10 @@ class FragmentReader(wiring.Component):
         High for one cycle when the last register of a fragment has been read.
     read : Out(quad_read_signature(config))
     words : Out(stream.Signature(PlacedWord))
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_store_engine.py, through `StoreEngine`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

@@ -126,6 +126,10 @@ class Pipeline(Stage):
     ValueError
         For a field that two stages produce, or that is consumed before it is produced, and for a declared
         latency other than that of the longest path.
+
+    Testbench
+    ---------
+    cocotb_tests/stream/test_pipeline.py.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from golden.tables.instruction_set import FAMILIES
+from golden.tables.instruction_set import CORE_FAMILIES
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
@@ -150,7 +150,7 @@ def _random(seen: Seen, preset: str, seed: int, jobs: int, limit: int) -> Seen:
 
 def _types_in(holes: Sequence[str]) -> list[str]:
     """The types of multiplicands that the holes name."""
-    types = dict.fromkeys(name for family in FAMILIES for name in family.multiplicands)
+    types = dict.fromkeys(name for family in CORE_FAMILIES for name in family.multiplicands)
     return [name for name in types if any(re.search(rf"\b{name}\b", hole) for hole in holes)]
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.decode import decode
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import FAMILIES, MmaInstruction, Use
+from golden.tables.instruction_set import CORE_FAMILIES, MmaInstruction, Use
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import multiplies_of
 
@@ -96,7 +96,7 @@ def _not_of_type(type: str, name: str) -> str | None:
 
 
 def _no_operand(use: str, type: str, name: str) -> str | None:
-    multiplicands = {item for family in FAMILIES for item in family.multiplicands}
+    multiplicands = {item for family in CORE_FAMILIES for item in family.multiplicands}
     if (type in multiplicands) != (use != "c") and type not in ("f16", "f64"):
         return f"no operand {use} has this type"
     return _not_of_type(type, name)

@@ -8,7 +8,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 
 from golden.tables.instruction_set import (
-    FAMILIES,
+    CORE_FAMILIES,
     LAYOUTS,
     ROUNDINGS,
     Family,
@@ -99,7 +99,7 @@ def _multiplies(family: Family) -> Iterator[MmaInstruction]:
 
 def multiplies_of(config: CoreConfig | None = None) -> tuple[MmaInstruction, ...]:
     """Every legal multiply of a core; None for all of the tables."""
-    families = FAMILIES if config is None else config.families
+    families = CORE_FAMILIES if config is None else config.families
     return tuple(instruction for family in families for instruction in _multiplies(family))
 
 

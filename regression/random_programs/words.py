@@ -8,7 +8,7 @@ from amaranth.lib import data
 from numpy.random import Generator
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import FAMILIES, SHAPES, SPACES, USES
+from golden.tables.instruction_set import CORE_FAMILIES, SHAPES, SPACES, USES
 from hdl.command import COMMAND_WORDS, MemoryCommand, MmaCommand, Opcode, shape_code, type_code
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
@@ -149,7 +149,7 @@ def _multiply_fields(config: CoreConfig, way: str) -> Iterator[dict[str, int]]:
     elif way == "family that the core has not":
         yield from (_multiply_values(key) for key in sorted(everywhere - legal, key=str))
     else:
-        for family in FAMILIES:
+        for family in CORE_FAMILIES:
             names = (*family.multiplicands, "f32", "s32", "f16")
             for shape in family.shapes:
                 for key in ((shape, a, b, c, d) for a in names for b in names for c in names for d in names):

@@ -23,7 +23,7 @@ SQUARE = Shape(16, 16, 16)
     [
         ({"dot_product": DotProductConfig()}, "Formats of a serial core must be among b1, i4, i8, not f16"),
         ({"dot_product_units": 2}, "Dot product units of a serial core must be 1, not 2"),
-        ({"f64_units": 1}, "Double units of a serial core must be 0, not 1"),
+        ({"f64_units": 1}, "F64 units of a serial core must be 0, not 1"),
         ({"data_bits": 64}, "Data bits of a serial core must be 32, not 64"),
         ({"data_bits": 16}, "Data bits must be a power of two from 32 to 512, not 16"),
         ({"outstanding_reads": 2}, "Outstanding reads of a serial core must be 1, not 2"),

@@ -17,8 +17,9 @@ PARTS = ("a", "b", "c", "d", "kind")
 
 def group_of(file: Path, name: str) -> str:
     """Which compact file a NAME goes to."""
-    if "window" in file.stem:
-        return "window"
+    for group in ("window", "wgmma"):
+        if group in file.stem:
+            return group
     if name.startswith("mma_"):
         return "mma"
     if "float16" in file.stem:
@@ -48,7 +49,9 @@ def compact_captures(source: Path, target: Path) -> None:
     """Write one compact file a group; keys keep the stem of the file they came from."""
     groups: dict[str, dict[str, np.ndarray]] = {}
     seen: dict[str, set[int]] = {}
-    for file in sorted(source.glob("*.npz")):
+    for file in sorted(source.glob("public_*.npz")):
+        if "sparse" in file.stem:
+            continue
         with np.load(file) as loaded:
             for name in sorted({key.rsplit("/", 1)[0] for key in loaded.files}):
                 arrays = {part: loaded[f"{name}/{part}"] for part in PARTS if f"{name}/{part}" in loaded}
@@ -76,6 +79,30 @@ def compact_layouts(source: Path, target: Path) -> None:
     np.savez_compressed(target / "layouts.npz", **members)
 
 
+def compact_scalars(source: Path, target: Path) -> None:
+    """Write `scalar.npz`: the forms of scalar instructions with their operands and results, all of them."""
+    forms = json.loads((source / "scalar.json").read_text())
+    with np.load(source / "scalar.npz") as loaded:
+        members = {name: loaded[name] for name in loaded.files if name.startswith("pool/")}
+        members["results"] = loaded["results"][[form["row"] for form in forms]]
+    for name in ("text", "pool"):
+        members[name] = np.array([form[name] for form in forms])
+    members["result_bits"] = np.array(
+        [1 if form["result"] == "p" else form["result"] for form in forms], np.uint8
+    )
+    members["operand_bits"] = np.array(
+        [form["operands"] + [0] * (4 - len(form["operands"])) for form in forms], np.uint8
+    )
+    np.savez_compressed(target / "scalar.npz", **members)
+
+
+def compact_moves(source: Path, target: Path) -> None:
+    """Write `matrix_moves.npz`: per instruction the source of each place."""
+    moves = json.loads((source / "matrix_moves.json").read_text())
+    members = {name: np.array(places, np.uint16) for name, places in moves.items()}
+    np.savez_compressed(target / "matrix_moves.npz", **members)
+
+
 def main() -> None:
     """Read the folder from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -84,6 +111,8 @@ def main() -> None:
     target = Path(__file__).parent
     compact_captures(source, target)
     compact_layouts(source, target)
+    compact_scalars(source, target)
+    compact_moves(source, target)
 
 
 if __name__ == "__main__":

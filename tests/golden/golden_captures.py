@@ -11,14 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.instruction_set import MmaInstruction, Shape
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import MmaInstruction, Mnemonic, Shape
 
 REPOSITORY = Path(__file__).parents[2]
 COMPACT = REPOSITORY / "tests" / "data"
 VARIABLE = "OPENWMMA_CAPTURES"
 
-FAMILIES = ("float16", "rest", "window")
-"""Beginnings of the names of the files that hold wmma."""
+TABLES = ("layouts", "matrix_moves")
+"""Files beside the captures that hold no multiplies."""
+
+FAMILIES = ("float16", "rest", "window", "mma_sync", "wgmma")
+"""Beginnings of the names of the files that hold dense multiplies."""
 
 WINDOW_NAMES = {
     "bf16": "m16n16k16_f32_bf16_f32",
@@ -55,7 +59,7 @@ def captured_files() -> list[Path]:
     folder = full_folder()
     if folder is not None:
         return sorted(path for family in FAMILIES for path in folder.glob(f"public_{family}*.npz"))
-    return sorted(path for path in COMPACT.glob("*.npz") if path.stem != "layouts")
+    return sorted(path for path in COMPACT.glob("*.npz") if path.stem not in TABLES)
 
 
 @dataclass(frozen=True)
@@ -97,29 +101,38 @@ def captures() -> Iterator[Capture]:
 
 
 def instruction_of(name: str) -> MmaInstruction:
-    """The wmma.mma that made a NAME.
+    """The multiply that made a NAME.
 
     Names ending in ``_satfinite_legacy`` were assembled with the old modifier, which the chip does not
     honour: no result is clamped, so they are taken as the instruction without it.
     """
     name = WINDOW_NAMES.get(name, name)
-    match = re.fullmatch(r"m(\d+)n(\d+)k(\d+)_([a-z0-9]+)_([a-z0-9]+)_([a-z0-9]+)(_.*)?", name)
+    match = re.fullmatch(
+        r"(?:(mma_)?m(\d+)n(\d+)k(\d+)_)?([a-z0-9]+(?:_[a-z]+\d+[a-z0-9]*)*)((?:_[a-z]+)*)", name
+    )
     assert match, name
-    modifiers = (match[7] or "").split("_")[1:]
+    types, modifiers = match[5].split("_"), match[6].split("_")[1:]
     legacy = "legacy" in modifiers
     rounding = [item for item in modifiers if item in ("rn", "rz", "rm", "rp")]
     operation = [item for item in modifiers if item in ("xor", "and")]
-    known = {*rounding, *operation, "satfinite", "legacy", "popc"}
-    assert set(modifiers) <= known, name
+    assert set(modifiers) <= {*rounding, *operation, "satfinite", "sat", "legacy", "popc"}, name
+    mnemonic: Mnemonic
+    if match[2] is None:
+        mnemonic, shape = "wgmma", Shape(64, 8, 256 // max(8, FORMATS[types[1]].bits))
+        d_type, a_type, b_type, c_type = (*types, types[0])
+    else:
+        mnemonic, shape = "mma" if match[1] else "wmma", Shape(int(match[2]), int(match[3]), int(match[4]))
+        d_type, a_type, b_type, c_type = types if len(types) == 4 else (*types[:2], *types[1:])
     return MmaInstruction(
-        shape=Shape(int(match[1]), int(match[2]), int(match[3])),
+        mnemonic=mnemonic,
+        shape=shape,
         a_layout="row",
         b_layout="col",
-        a_type=match[5],
-        b_type=match[5],
-        c_type=match[6],
-        d_type=match[4],
-        saturate="satfinite" in modifiers and not legacy,
+        a_type=a_type,
+        b_type=b_type,
+        c_type=c_type,
+        d_type=d_type,
+        saturate=bool({"satfinite", "sat"} & set(modifiers)) and not legacy,
         rounding=rounding[0] if rounding else None,
         operation=operation[0] if operation else None,
     )

@@ -11,12 +11,12 @@ def exponent_fields(random, format, kind, shape, addend):
     top = (1 << format.exponent_bits) - 1
     half = format.bias // 2
     if kind == "near one":
-        centre, spread = format.bias, {5: 6, 8: 14, 11: 60}[format.exponent_bits]
+        centre, spread = format.bias, {4: 5, 5: 6, 8: 14, 11: 60}[format.exponent_bits]
     elif kind == "products near the bottom":
-        spread = {5: 4, 8: 10, 11: 30}[format.exponent_bits]
+        spread = {4: 3, 5: 4, 8: 10, 11: 30}[format.exponent_bits]
         centre = spread if addend else half + 1
     elif kind == "products near the top":
-        spread = {5: 3, 8: 4, 11: 20}[format.exponent_bits]
+        spread = {4: 2, 5: 3, 8: 4, 11: 20}[format.exponent_bits]
         centre = top - 1 - spread if addend else format.bias + half - 2
     elif kind == "subnormal":
         return random.integers(0, 3, shape)

@@ -169,7 +169,7 @@ GENERATIONS = {
     "ampere": Generation(24, 8, 4, -132, -20),
     "ada": Generation(24, 8, 4, -132, -20),
     "hopper": Generation(25, 16, 4, -133, -21),
-    "blackwell": Generation(25, 16, 8, -133, -21),
+    "blackwell": Generation(25, 16, 4, -133, -21),
 }
 
 

@@ -13,7 +13,7 @@ from golden.arithmetic.decode import ZERO_EXPONENT, decode
 from golden.arithmetic.fdpa import convert
 from golden.arithmetic.fma64 import fma64
 from golden.arithmetic.round_pack import bit_length, round_pack
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
 
 WMMA = "wmma.mma.sync.aligned.row.col"

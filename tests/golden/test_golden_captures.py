@@ -5,26 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from golden_captures import COMPACT, Capture, captured_files, captures, full_folder, instruction_of
+from golden_captures import COMPACT, TABLES, Capture, captured_files, captures, full_folder, instruction_of
 
 import golden
 from golden.arithmetic.decode import decode
-from golden.arithmetic.fdpa import dot_product
-from golden.arithmetic.fma64 import matrix_multiply64
-from golden.arithmetic.integer import bit_dot_product, integer_dot_product
 from golden.arithmetic.round_pack import round_pack
 from golden.fragments import collect
-from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import SHAPES, MmaInstruction, Shape
-from golden.tables.layouts import LANES, fragment
-from golden.tables.profiles import HOPPER
+from golden.tables.formats import float_format
 
 ALL = list(captures())
 NARROWED_BY_TRUNCATION = "f16_f16_f32_satfinite_legacy"
 MATRICES = [capture for capture in ALL if not capture.is_raw and NARROWED_BY_TRUNCATION not in capture.name]
 LEGACY = [capture for capture in ALL if NARROWED_BY_TRUNCATION in capture.name]
-EIGHT_BIT_FLOATS = ("e4m3", "e5m2")
-RAW = [capture for capture in ALL if capture.is_raw and not any(f in capture.name for f in EIGHT_BIT_FLOATS)]
+RAW = [capture for capture in ALL if capture.is_raw]
 
 KINDS = {"float": 13, "integer": 3}
 
@@ -64,88 +57,30 @@ def test_old_satfinite_truncates_on_the_way_to_f16(capture):
     assert_same(found, arrays["d"], capture)
 
 
-def raw_matrix(registers, use, element, shape):
-    """Registers of mma.sync, (tiles, lanes, registers), as matrices.
-
-    Shapes that wmma does not have follow the same rule, with as many registers as were captured.
-    """
+def matrix_of(registers, use, element, shape):
+    """Registers of mma.sync, (tiles, lanes, registers), as matrices."""
     if registers.dtype == np.uint64:
         registers = np.ascontiguousarray(registers).view("<u4")
-    if shape in SHAPES:
-        return collect(registers.transpose(0, 2, 1).astype(np.uint32), use, element, shape)
-    layout = replace(fragment(use, element, shape), registers=registers.shape[2])
-    bits = layout.element_bits
-    format = FORMATS[element]
-    if bits == 64:
-        values = np.ascontiguousarray(registers).view("<u8")
-    elif bits >= 8:
-        kind = "i" if getattr(format, "signed", False) else "u"
-        values = np.ascontiguousarray(registers, "<u4").view(f"<{kind}{bits // 8}")
-    else:
-        fields = registers[..., None] >> np.arange(0, 32, bits, dtype=np.uint32) & (2**bits - 1)
-        values = fields.reshape(*registers.shape[:2], -1).astype(np.int64)
-        values -= (values > format.maximum) * 2**bits
-    matrix = np.empty((len(registers), *shape.extent(use)), values.dtype)
-    for lane in range(LANES):
-        for i in range(layout.elements):
-            matrix[(slice(None), *layout.position(lane, i))] = values[:, lane, i]
-    return matrix
+    return collect(registers.transpose(0, 2, 1).astype(np.uint32), use, element, shape)
 
 
 @pytest.mark.parametrize("capture", RAW, ids=str)
-def test_raw_registers_equal_the_chip(capture):
-    """mma.sync: `mma.m8n8k16` by `golden.mma`, the shapes we do not offer by the arithmetic beneath it."""
-    match = re.fullmatch(
-        r"mma_m(\d+)n(\d+)k(\d+)_([a-z0-9]+)_([a-z0-9]+)_([a-z0-9]+)_([a-z0-9]+)(_.*)?", capture.name
-    )
-    assert match
-    shape = Shape(int(match[1]), int(match[2]), int(match[3]))
-    d_type, a_type, b_type, c_type = match[4], match[5], match[6], match[7]
-    modifiers = (match[8] or "").split("_")[1:]
+def test_multiply_of_registers_equals_the_chip(capture):
+    """mma.sync; this checks the layouts of its fragments as well."""
+    instruction = instruction_of(capture.name)
     arrays = capture.arrays()
+    types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
     a, b, c, d = (
-        raw_matrix(arrays[use], use, element, shape)
-        for use, element in (("a", a_type), ("b", b_type), ("c", c_type), ("d", d_type))
+        matrix_of(arrays[use], use, element, instruction.shape)
+        for use, element in zip("abcd", types, strict=True)
     )
-    a_format = FORMATS[a_type]
-    saturate = "satfinite" in modifiers
-    if shape == Shape(8, 8, 16):
-        instruction = MmaInstruction(
-            mnemonic="mma",
-            shape=shape,
-            a_layout="row",
-            b_layout="col",
-            a_type=a_type,
-            b_type=b_type,
-            c_type=c_type,
-            d_type=d_type,
-            saturate=saturate,
-        )
-        found = golden.mma(instruction, a, b, c)
-    elif a_type == "b1":
-        found = bit_dot_product(a, b, c, "and" if "and" in modifiers else "xor")
-    elif not isinstance(a_format, FloatFormat):
-        found = integer_dot_product(a, b, c, saturate)
-    else:
-        k_first = (a.transpose(2, 1, 0), b.transpose(1, 2, 0), c.transpose(1, 2, 0))
-        if a_type == "f64":
-            found = matrix_multiply64(*k_first, *(modifiers or ["rn"]))
-        else:
-            found = dot_product(
-                *k_first,
-                multiplicand=a_format,
-                c_format=float_format(c_type),
-                d_format=float_format(d_type),
-                profile=replace(HOPPER, tf32_block=shape.k),
-            )
-        found = found.transpose(2, 0, 1)
-    assert_same(found, d, capture)
+    assert_same(golden.mma(instruction, a, b, c), d, capture)
 
 
 def test_compact_copy_holds_every_name_and_kind():
     """The compact copy is not a selection of what passes: it has all NAMEs, and all kinds of each."""
     kinds = {}
-    for file in sorted(path for path in COMPACT.glob("*.npz") if path.stem != "layouts"):
+    for file in sorted(path for path in COMPACT.glob("*.npz") if path.stem not in TABLES):
         with np.load(file) as loaded:
             for key in loaded.files:
                 prefix, part = key.rsplit("/", 1)
@@ -159,8 +94,8 @@ def test_compact_copy_holds_every_name_and_kind():
             family = "integer" if "s32" in name else "float"
             assert found == set(range(KINDS[family])), name
     names = {name for name in kinds if "/" not in name}
-    assert len([name for name in names if name.startswith("mma_")]) == 42
-    assert len([name for name in names if "f16" in name.split("_") and not name.startswith("mma_")]) == 36
+    assert len([name for name in names if name.startswith("mma_")]) == 97
+    assert len([name for name in names if re.match(r"m\d.*_f16_", name)]) == 36
     if full_folder() is not None:
         full: dict[str, set[int]] = {}
         for capture in ALL:

@@ -6,7 +6,8 @@ from golden_captures import COMPACT
 from hypothesis import given, strategies
 from rational_model import FINITE, LAYOUTS, put_together, take_apart
 
-from golden.arithmetic.element import OPERAND_COUNTS, compute
+from golden.arithmetic.element import compute
+from golden.tables.elements import OPERAND_COUNTS
 
 with np.load(COMPACT / "elements" / "h200.npz") as _loaded:
     CAPTURES = {name: _loaded[name] for name in _loaded.files}

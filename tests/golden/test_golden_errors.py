@@ -99,7 +99,7 @@ def test_refused_profile():
 
 
 def test_refused_instruction():
-    allowed = "allowed: wmma.mma or mma, as PTX text without operands or parsed"
+    allowed = "allowed: a multiply, as PTX text without operands or parsed"
     load = LoadInstruction(use="a", layout="row", shape=Shape(16, 16, 16), type="f16")
     refused(f"instruction: got {load!r}; {allowed}", golden.mma, load, **operands(F16))
     text = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
@@ -112,13 +112,19 @@ def test_refused_instruction():
     ("arguments", "message"),
     [
         (("e", "f16", "m16n16k16"), "use: got 'e'; allowed: a, b, c, d"),
-        (("a", "f8", "m16n16k16"), "type: got 'f8'; allowed: f16, bf16, tf32, f64, s8, u8, s4, u4, b1 for a"),
+        (
+            ("a", "f8", "m16n16k16"),
+            "type: got 'f8'; allowed: f16, bf16, tf32, f64, s8, u8, s4, u4, b1, e4m3, e5m2 for a",
+        ),
         (("c", "bf16", "m16n16k16"), "type: got 'bf16'; allowed: f16, f32, f64, s32 for c"),
         (
             ("a", "f16", "m16n16k8"),
-            "shape: got 'm16n16k8'; allowed: m16n16k16, m8n32k16, m32n8k16 for a of f16",
+            "shape: got 'm16n16k8'; allowed: m16n16k16, m8n32k16, m32n8k16, m16n8k8, m16n8k16 for a of f16",
         ),
-        (("b", "s4", Shape(8, 8, 4)), "shape: got 'm8n8k4'; allowed: m8n8k32 for b of s4"),
+        (
+            ("b", "s4", Shape(8, 8, 4)),
+            "shape: got 'm8n8k4'; allowed: m8n8k32, m16n8k32, m16n8k64 for b of s4",
+        ),
     ],
 )
 def test_refused_fragments(arguments, message):
@@ -152,10 +158,11 @@ def test_refused_registers():
 
 def test_refused_rows():
     row = zeros(16, "u2")
-    refused("a_row: got shape (8,); allowed: shape (..., 16)", golden.explain, F16, zeros(8, "u2"), row, 0)
+    refused("a_row: got shape (8,); allowed: shape (16,)", golden.explain, F16, zeros(8, "u2"), row, 0)
     refused(
         "b_column: got shape (2, 16); allowed: shape (16,)", golden.explain, F16, row, zeros((2, 16), "u2"), 0
     )
-    refused("c: got the value 4294967296; allowed: uint32", golden.explain, F16, row, row, 2**32)
-    refused("c: got the value -1; allowed: uint32", golden.explain, F16, row, row, -1)
+    bits = "raw bit patterns of f32 from 0 to 4294967295, or floating-point values"
+    refused(f"c: got the value 4294967296; allowed: {bits}", golden.explain, F16, row, row, 2**32)
+    refused(f"c: got the value -1; allowed: {bits}", golden.explain, F16, row, row, -1)
     refused("c: got shape (1,); allowed: shape ()", golden.explain, F16, row, row, zeros(1, "u4"))

@@ -1,11 +1,13 @@
 """What distinguishes the generations, each constant shown by one directed case."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import golden
-from golden.multiply import resolve_instruction
-from golden.tables.profiles import EXACT_PROFILES, PROFILES
+from golden.resolve import resolve_instruction
+from golden.tables.profiles import EXACT_PROFILES, HOPPER, PROFILES
 
 WMMA = "wmma.mma.sync.aligned.row.col"
 F16_F32 = f"{WMMA}.m16n16k16.f32.f32"
@@ -86,19 +88,20 @@ def test_hopper_and_blackwell_add_sixteen_products_at_once(encode, instruction):
     assert found(instruction, encode, products, 0) == by_name(hopper=one, blackwell=one, others=0)
 
 
-def test_blackwell_adds_eight_products_of_tf32_at_once():
+def test_every_generation_adds_four_products_of_tf32_at_once():
+    """2**24 + 1 is truncated to f32 before the fifth product takes 2**24 away; blocks of 8 would keep it."""
     products = {0: (2**12, 2**11), 1: (2**12, 2**11), 2: (1, 1), 4: (-(2**12), 2**12)}
-    having = {
-        name: f32(1.0) if name == "blackwell" else 0 for name in ("ampere", "ada", "hopper", "blackwell")
-    }
-    assert {name: one_element(TF32, f32, products, 0, name) for name in having} == having
+    having = ("ampere", "ada", "hopper", "blackwell")
+    assert {name: one_element(TF32, f32, products, 0, name) for name in having} == dict.fromkeys(having, 0)
+    eight = replace(HOPPER, tf32_block=8)
+    assert one_element(TF32, f32, products, 0, eight) == f32(1.0)
 
 
 @pytest.mark.parametrize("generation", ["volta", "turing"])
 def test_volta_and_turing_have_no_tf32(generation):
     message = (
-        f"^profile: got {generation}, which has no tf32; allowed: hopper, blackwell, ada, ampere, "
-        f"{', '.join(EXACT_PROFILES)}$"
+        f"^profile: got {generation}, which has no tf32 in wmma.mma; "
+        f"allowed: hopper, blackwell, ada, ampere, {', '.join(EXACT_PROFILES)}$"
     )
     with pytest.raises(golden.InvalidArgument, match=message):
         one_element(TF32, f32, {}, 0, generation)

@@ -9,7 +9,7 @@ from random_operands import random_operands
 
 import golden
 from golden.arithmetic.fma64 import fma64
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 
 RESULTS = 100_000
 FEWER = 10_000
@@ -90,7 +90,8 @@ def test_other_generations(name, generation):
         instruction = resolve_instruction(f"{WMMA}.{name}")
         operands = random_operands(np.random.default_rng(0), instruction, 1)
         with pytest.raises(
-            golden.InvalidArgument, match=rf"^profile: got {generation}, which has no tf32; allowed: "
+            golden.InvalidArgument,
+            match=rf"^profile: got {generation}, which has no tf32 in wmma.mma; allowed: ",
         ):
             golden.mma(instruction, *operands, profile=generation)
         return

@@ -11,12 +11,12 @@ import golden
 from golden.fragments import collect, distribute
 from golden.machine import Counters, Machine
 from golden.memory import Memory
-from golden.multiply import resolve_instruction
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import (
-    FAMILIES,
+    CORE_FAMILIES,
     LAYOUTS,
     IllegalInstruction,
     LoadInstruction,
@@ -34,7 +34,7 @@ BASE = 0x4000
 
 def loads():
     seen = []
-    for family in FAMILIES:
+    for family in CORE_FAMILIES:
         for shape in family.shapes:
             for use, types in (
                 ("a", family.multiplicands),

@@ -9,7 +9,7 @@ from golden.memory import Memory
 from golden.tables.commands import Load, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
-    FAMILIES,
+    CORE_FAMILIES,
     LAYOUTS,
     ROUNDINGS,
     LoadInstruction,
@@ -19,8 +19,8 @@ from golden.tables.instruction_set import (
 from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from hdl.memory.fragment_geometry import legal_fragments
-from sim.machine import RtlMachine
 from sim.machines import golden_machine
+from sim.rtl_machine import RtlMachine
 
 BASE, SIZE = 0x10000, 1 << 16
 SPACES = ("global", "shared", "generic to global", "generic to shared")
@@ -39,7 +39,7 @@ def modifiers(family):
 
 def multiplies():
     """Every legal multiply."""
-    for family in FAMILIES:
+    for family in CORE_FAMILIES:
         layouts = [("row", "col")] if family.fixed_layout else list(product(LAYOUTS, repeat=2))
         pairs = [(one, other) for one, other in product(family.multiplicands, repeat=2)]
         for shape, (a_layout, b_layout), (a, b), c, d, modifier in product(

@@ -41,6 +41,10 @@ class F64Collect(wiring.Component):
     write : Out(register_write_signature(config))
     done : Out(1)
         High for one cycle after the last write of a tile.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

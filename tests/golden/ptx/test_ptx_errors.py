@@ -208,7 +208,7 @@ def test_scalar_statements(statement, message):
         ),
         (
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {}, {}, {}, {};".replace("{}", "{%r0}"),
-            "k.ptx:7:1: unknown qualifier .m16n8k16 after mma.sync.aligned; allowed here: .m8n8k16",
+            "k.ptx:7:51: fragment d of .f32 in .m16n8k16 has 4 registers, not 1",
         ),
         (
             "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%a0, %a1, %a2}, [0];",

@@ -33,6 +33,7 @@ def legal(kind, choices):
 
 
 MEMORY_CHOICES = {"layout": LAYOUTS, "shape": SHAPES, "type": FORMATS, "space": SPACES}
+MIXED = {name: pair for pair in (("s8", "u8"), ("s4", "u4"), ("e4m3", "e5m2")) for name in pair}
 LOADS = legal(LoadInstruction, {"use": ("a", "b", "c"), **MEMORY_CHOICES})
 STORES = legal(StoreInstruction, MEMORY_CHOICES)
 MULTIPLIES = [
@@ -43,7 +44,7 @@ MULTIPLIES = [
         {
             "mnemonic": (mnemonic,),
             "a_type": (a_type,),
-            "b_type": ("s8", "u8") if mnemonic == "mma" else (a_type,),
+            "b_type": MIXED.get(a_type, (a_type,)) if mnemonic == "mma" else (a_type,),
             "shape": SHAPES,
             "a_layout": LAYOUTS,
             "b_layout": LAYOUTS,
@@ -68,8 +69,11 @@ def test_the_instructions_tried_here_are_all_of_the_specification():
     )
     assert len(STORES) == 3 * 2 * sum(accumulators.values())
     f16, bf16, tf32, f64 = 3 * 4 * 4 * 2, 3 * 4 * 2, 4 * 2, 4 * 5
-    integer, sub_byte, single_bit, raw = 3 * 4 * 2 * 2, 2 * 2, 2, 4 * 2
-    assert len(MULTIPLIES) == f16 + bf16 + tf32 + f64 + integer + sub_byte + single_bit + raw
+    integer, sub_byte, single_bit = 3 * 4 * 2 * 2, 2 * 2, 2
+    wmma = f16 + bf16 + tf32 + f64 + integer + sub_byte + single_bit
+    # mma: f16 with two accumulators, bf16, tf32, f64 with five roundings, integers of four pairs
+    mma = 2 * 2 + 2 + 2 + 4 * 5 + 2 * 3 * 4 * 2 + 3 * 2 + 2 * 4 * 2
+    assert len(MULTIPLIES) == wmma + mma
 
 
 @given(strategies.sampled_from(INSTRUCTIONS))
@@ -185,7 +189,8 @@ def test_spellings_of_multiplies(text, instruction):
         (
             "wmma.load.a.sync.aligned.row.m16n16k16.f17",
             "unknown qualifier .f17 after wmma.load.a.sync.aligned.row.m16n16k16; allowed here: .global, "
-            ".shared, .shared::cta, .f16, .bf16, .tf32, .f32, .f64, .s8, .u8, .s4, .u4, .b1, .s32",
+            ".shared, .shared::cta, .f16, .bf16, .tf32, .f32, .f64, .s8, .u8, .s4, .u4, .b1, .s32, .e4m3, "
+            ".e5m2",
         ),
         (
             "wmma.load.a.sync.sync",
@@ -210,7 +215,7 @@ def test_spellings_of_multiplies(text, instruction):
         (
             "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16.f16.f32",
             "qualifier .f16 out of place after wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16; "
-            "allowed here: .satfinite",
+            "allowed here: .rn, .rz, .rm, .rp, .satfinite",
         ),
         (
             "wmma.mma.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
@@ -218,7 +223,8 @@ def test_spellings_of_multiplies(text, instruction):
         ),
         (
             "mma.sync.aligned.row.col.m8n8k16.s32.s8.s8.s32",
-            "qualifier .row out of place after mma.sync.aligned; allowed here: .m8n8k16",
+            "qualifier .row out of place after mma.sync.aligned; allowed here: .m8n8k16, .m16n8k8, "
+            ".m16n8k16, .m16n8k4, .m8n8k4, .m16n8k32, .m8n8k32, .m16n8k64, .m8n8k128, .m16n8k128, .m16n8k256",
         ),
         ("wmma", "missing qualifier after wmma; allowed here: .load, .mma, .store"),
     ],
@@ -277,8 +283,8 @@ def test_malformed_instructions(text, message):
             "col",
             "illegal qualifier .col for mma.m8n8k16 of .s8; allowed: .row",
         ),
-        ("ldmatrix.sync", "ldmatrix", "unknown instruction 'ldmatrix'; allowed: wmma, mma"),
-        ("", "", "unknown instruction ''; allowed: wmma, mma"),
+        ("ldmatrix.sync", "ldmatrix", "unknown instruction 'ldmatrix'; allowed: wmma, mma, wgmma"),
+        ("", "", "unknown instruction ''; allowed: wmma, mma, wgmma"),
         (
             "wmma.load.a.sync.aligned.row.m16n16k16.f16 {x}, [p]",
             "wmma.load.a.sync.aligned.row.m16n16k16.f16 {x}, [p]",

@@ -1,0 +1,145 @@
+"""Operands of one result as a caller gives them: raw bits or values, in lists, tuples or arrays."""
+
+import math
+import struct
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, Protocol
+
+from golden.explanation.steps import convert, decoded
+from golden.invalid_argument import InvalidArgument
+from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
+
+__all__ = ["Array", "Elements", "checked_elements"]
+
+F64 = float_format("f64")
+
+
+class Array(Protocol):
+    """What numpy's arrays and scalars have, and other arrays too."""
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers, or one number."""
+
+
+Elements = Sequence[Any] | Array
+
+
+def checked_elements(
+    argument: str, given: object, type: str, length: int | None
+) -> tuple[list[int], list[str]]:
+    """Check an operand and make raw bit patterns or integers of it.
+
+    Of a floating-point format, integers are raw bit patterns and floating-point numbers are values, which are
+    rounded to nearest even; an operand holds either the one or the other. Overflow gives an infinity, NaN the
+    format's canonical NaN (of f64 the same NaN). Of an integer format, integers are values. A truth value is
+    a single bit, and nothing else.
+
+    Parameters
+    ----------
+    argument : str
+        Name for messages.
+    given : list, tuple, array or number
+    type : str
+        Key of `golden.tables.formats.FORMATS`.
+    length : int or None
+        Number of elements; None for a single one.
+
+    Returns
+    -------
+    elements : list of int
+    notes : list of str
+        One for each value that the format does not hold exactly.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    format = FORMATS[type]
+    given = _plain(given)
+    extent = () if length is None else (length,)
+    shape = _shape(given)
+    if shape != extent:
+        wanted = f"({length},)" if extent else "()"
+        raise InvalidArgument(argument, f"shape {shape}", f"shape {wanted}")
+    numbers: list[Any] = [_plain(item) for item in given] if isinstance(given, list | tuple) else [given]
+    names = [argument] if length is None else [f"{argument}[{index}]" for index in range(len(numbers))]
+    for name, number in zip(names, numbers, strict=True):
+        _check(name, number, format)
+    if not isinstance(format, FloatFormat):
+        return [int(number) for number in numbers], []
+    raw = [isinstance(number, Integral) for number in numbers]
+    if any(raw) and not all(raw):
+        at = raw.index(True)
+        raise InvalidArgument(
+            names[at],
+            f"the integer {numbers[at]} beside floating-point values",
+            "only raw bit patterns (integers), or only values (floating-point numbers)",
+        )
+    if any(raw):
+        return [int(number) for number in numbers], []
+    rounded = [_rounded(name, float(number), format) for name, number in zip(names, numbers, strict=True)]
+    return [bits for bits, _ in rounded], [note for _, note in rounded if note is not None]
+
+
+def _plain(given: object) -> Any:
+    """Without numpy: the lists or the number that an array or one of its scalars stands for."""
+    return given.tolist() if hasattr(given, "tolist") else given
+
+
+def _shape(given: object) -> tuple[int, ...]:
+    """Lengths of nested lists, along their first elements."""
+    given = _plain(given)
+    if not isinstance(given, list | tuple):
+        return ()
+    return (len(given), *(_shape(given[0]) if given else ()))
+
+
+def _check(name: str, number: object, format: Format) -> None:
+    """Refuse what is no element of the format."""
+    if isinstance(format, FloatFormat):
+        least, greatest = 0, (1 << format.bits) - 1
+        allowed = f"raw bit patterns of {format.name} from 0 to {greatest}, or floating-point values"
+    else:
+        least, greatest = format.minimum, format.maximum
+        allowed = f"integers from {least} to {greatest} (values of {format.name})"
+    if isinstance(number, bool):
+        if format.name != "b1":
+            raise InvalidArgument(name, f"the truth value {number}", allowed)
+    elif isinstance(number, Integral):
+        if not least <= int(number) <= greatest:
+            raise InvalidArgument(name, f"the value {number}", allowed)
+    elif not isinstance(number, Real):
+        raise InvalidArgument(name, f"{number!r} of type {number.__class__.__name__}", allowed)
+    elif not isinstance(format, FloatFormat):
+        raise InvalidArgument(name, f"the floating-point value {number}", allowed)
+    elif not _is_f64(number):
+        raise InvalidArgument(name, f"the value {number!r}, which f64 does not hold exactly", allowed)
+
+
+def _is_f64(number: Real) -> bool:
+    """Whether a value can be rounded to a format in one step, from f64."""
+    try:
+        value = float(number)
+    except OverflowError:
+        return False
+    return math.isnan(value) or value == number
+
+
+def _rounded(name: str, value: float, format: FloatFormat) -> tuple[int, str | None]:
+    """The bit pattern nearest to a value, and what to say if it is another value."""
+    number = decoded(name, int.from_bytes(struct.pack("<d", value), "little"), F64)
+    if format == F64:
+        return number.bits, None
+    bits = convert(number, format).result
+    held = _as_float(bits, format)
+    if math.isnan(value) or held == value:
+        return bits, None
+    return bits, f"{name}: {value!r} is rounded to {held!r}, {format.name} {bits:#x}"
+
+
+def _as_float(bits: int, format: FloatFormat) -> float:
+    """The value of a bit pattern of a format that is narrower than f64."""
+    widened = convert(decoded("", bits, format), F64).result
+    value: float = struct.unpack("<d", widened.to_bytes(8, "little"))[0]
+    return value

@@ -1,0 +1,39 @@
+"""Names of a package that load their modules on first use."""
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+
+__all__ = ["loaded_on_first_use"]
+
+
+def loaded_on_first_use(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Make a package's ``__getattr__`` and ``__dir__`` (PEP 562).
+
+    Parameters
+    ----------
+    package : str
+        Its full name.
+    homes : mapping of str to str
+        For each public name the full name of the module that defines it.
+
+    Returns
+    -------
+    getattr, dir : callable
+        ``__getattr__`` imports the module of a name and keeps the object in the package, so that it is called
+        once for each name. It raises `AttributeError` for other names.
+    """
+
+    def load(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found: object = getattr(import_module(homes[name]), name)
+        setattr(sys.modules[package], name, found)
+        return found
+
+    def names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *homes})
+
+    return load, names

@@ -1,0 +1,23 @@
+"""The error of an argument that cannot be used."""
+
+__all__ = ["InvalidArgument"]
+
+
+class InvalidArgument(ValueError):
+    """An argument that cannot be used.
+
+    Parameters
+    ----------
+    argument : str
+        Its name.
+    given : str
+        What came.
+    allowed : str
+        What is allowed.
+    """
+
+    def __init__(self, argument: str, given: str, allowed: str) -> None:
+        self.argument = argument
+        self.given = given
+        self.allowed = allowed
+        super().__init__(f"{argument}: got {given}; allowed: {allowed}")

@@ -1,0 +1,64 @@
+"""The instruction and the profile that a caller names, as objects."""
+
+from golden.invalid_argument import InvalidArgument
+from golden.ptx.mnemonic import parse_instruction
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import OPCODES, MmaInstruction
+from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
+
+__all__ = ["resolve_instruction", "resolve_profile"]
+
+
+def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
+    """The multiply that `instruction` is or spells.
+
+    Raises
+    ------
+    InvalidArgument
+        For another kind of instruction, or another type.
+    """
+    parsed: object = instruction
+    if isinstance(instruction, str):
+        parsed = parse_instruction(instruction)
+    if not isinstance(parsed, MmaInstruction):
+        raise InvalidArgument(
+            "instruction",
+            repr(instruction),
+            "a multiply, as PTX text without operands or parsed",
+        )
+    return parsed
+
+
+def resolve_profile(
+    profile: str | Profile | ExactProfile, instruction: MmaInstruction
+) -> Profile | ExactProfile:
+    """The profile of that name.
+
+    Raises
+    ------
+    InvalidArgument
+        For an unknown name, or a generation without the instruction's multiplicands.
+    """
+    if isinstance(profile, str):
+        found = PROFILES.get(profile) or EXACT_PROFILES.get(profile)
+        if found is None:
+            names = ", ".join((*PROFILES, *EXACT_PROFILES))
+            raise InvalidArgument("profile", repr(profile), names)
+        profile = found
+    if not isinstance(profile, Profile | ExactProfile):
+        raise InvalidArgument("profile", repr(profile), "a name, a Profile or an ExactProfile")
+    multiplicand = FORMATS[instruction.a_type]
+    mnemonic = instruction.mnemonic
+    if (
+        isinstance(profile, Profile)
+        and isinstance(multiplicand, FloatFormat)
+        and multiplicand.bits < 64
+        and not profile.executes(multiplicand, mnemonic)
+    ):
+        having = [p.name for p in PROFILES.values() if p.executes(multiplicand, mnemonic)]
+        raise InvalidArgument(
+            "profile",
+            f"{profile.name}, which has no {multiplicand.name} in {OPCODES[mnemonic]}",
+            ", ".join((*having, *EXACT_PROFILES)),
+        )
+    return profile

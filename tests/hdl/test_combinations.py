@@ -1,0 +1,127 @@
+"""Every combination of formats and profile is a core that elaborates and lints, or is refused."""
+
+import subprocess
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from amaranth.hdl import Fragment
+
+from golden.tables.profiles import PROFILES, Profile
+from hdl.config import CoreConfig, DotProductConfig
+from hdl.core import Core
+from hdl.dot_product.unit import DotProductUnit
+from hdl.verilog.core_verilog import TOP, generate
+from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
+
+FORMATS = ("f16", "bf16", "tf32", "i8", "i4", "b1")
+SETS = [frozenset(some) for count in range(1, len(FORMATS) + 1) for some in combinations(FORMATS, count)]
+ABSENT = {
+    "volta": frozenset({"bf16", "tf32"}),
+    "turing": frozenset({"tf32"}),
+    "ampere": frozenset[str](),
+    "ada": frozenset[str](),
+    "hopper": frozenset[str](),
+    "blackwell": frozenset[str](),
+}
+"""Formats that a profile has not."""
+
+DIFFERENT = ("volta", "turing", "ampere", "hopper")
+"""One profile of each kind: the others have the same constants."""
+
+
+def config(formats: frozenset[str], profile: str, **core: int) -> CoreConfig:
+    dot_product = DotProductConfig(formats=formats, profile=PROFILES[profile])
+    return CoreConfig(dot_product=dot_product, **core)
+
+
+def name(formats: frozenset[str]) -> str:
+    return "-".join(sorted(formats))
+
+
+def sets_of(profile: str) -> list[frozenset[str]]:
+    return [formats for formats in SETS if not formats & ABSENT[profile]]
+
+
+def lint(core: CoreConfig, folder: Path) -> str:
+    """What Verilator has to say about a core."""
+    text, _ = generate(core)
+    (folder / "core.v").write_text(text)
+    command = [str(VERILATOR_ROOT / "bin" / "verilator"), "--lint-only", "--quiet", "--top-module", TOP]
+    result = subprocess.run(
+        [*command, *(f"-Wno-{warning}" for warning in WAIVED), "core.v"],
+        cwd=folder,
+        env=verilator_environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return f"{result.stderr}status {result.returncode}"
+
+
+def test_the_combinations_are_all_there() -> None:
+    assert len(SETS) == len(set(SETS)) == 63
+    assert set(ABSENT) == set(PROFILES)
+    assert [len(sets_of(profile)) for profile in DIFFERENT] == [15, 31, 63, 63]
+
+
+def test_other_profiles_have_the_same_constants() -> None:
+    def constants(profile: Profile) -> Profile:
+        return replace(profile, name="")
+
+    different = {constants(PROFILES[profile]) for profile in DIFFERENT}
+    assert different == {constants(profile) for profile in PROFILES.values()}
+    assert len(different) == len(DIFFERENT)
+
+
+@pytest.mark.parametrize("profile", ABSENT)
+def test_absent_formats_are_refused(profile: str) -> None:
+    for formats in SETS:
+        if formats & ABSENT[profile]:
+            with pytest.raises(ValueError, match=r"^(bf16 and tf32 need|Products of tf32)"):
+                config(formats, profile)
+
+
+def elaborate_units(profile: str, sets: list[frozenset[str]]) -> None:
+    for formats in sets:
+        Fragment.get(DotProductUnit(config(formats, profile).dot_product), None)
+
+
+@pytest.mark.parametrize("profile", ["volta", "hopper"])
+def test_every_unit_elaborates(profile: str) -> None:
+    elaborate_units(profile, sets_of(profile))
+
+
+@pytest.mark.parametrize("profile", ["turing", "ampere"])
+def test_unit_elaborates_with_one_format_and_with_all(profile: str) -> None:
+    sets = sets_of(profile)
+    elaborate_units(profile, [*(formats for formats in sets if len(formats) == 1), sets[-1]])
+
+
+@pytest.mark.parametrize("profile", ["volta", "hopper"])
+def test_core_elaborates_with_one_format_and_with_all(profile: str) -> None:
+    sets = sets_of(profile)
+    for formats in [*(formats for formats in sets if len(formats) == 1), sets[-1]]:
+        Fragment.get(Core(config(formats, profile, f64_units=len(formats) % 2)), None)
+
+
+@pytest.mark.parametrize(
+    ("profile", "formats"),
+    [("volta", frozenset({"f16"})), *((profile, sets_of(profile)[-1]) for profile in ("turing", "ampere"))],
+    ids=lambda value: value if isinstance(value, str) else name(value),
+)
+def test_core_lints(profile: str, formats: frozenset[str], tmp_path: Path) -> None:
+    """The presets are linted by `test_verilog_tools`, all with profile hopper."""
+    assert lint(config(formats, profile), tmp_path) == "status 0"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("f64_units", [0, 1])
+@pytest.mark.parametrize(
+    ("profile", "formats"),
+    [(profile, formats) for profile in DIFFERENT for formats in sets_of(profile)],
+    ids=lambda value: value if isinstance(value, str) else name(value),
+)
+def test_every_core_lints(profile: str, formats: frozenset[str], f64_units: int, tmp_path: Path) -> None:
+    assert lint(config(formats, profile, f64_units=f64_units), tmp_path) == "status 0"
