@@ -136,7 +136,7 @@ class Module:
                     raise self._source.error(
                         piece.location, f"{piece.symbol} is no variable and no function of this module"
                     )
-            data = (value & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
+            data = (value >> piece.shift & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
             allocation.bytes[piece.offset : piece.offset + piece.size] = np.frombuffer(data, dtype=np.uint8)
 
     def _body(self, function: Function) -> Body:

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
-from golden.simt.errors import SimtError
 from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
 
 __all__ = ["run_parallel"]
@@ -216,7 +215,8 @@ def _work(kernel: CompiledKernel, launch: LaunchState, indices: list[Index], sen
                 sender.send(None)
                 return
             sender.send("block")
-    except SimtError:
+        launch.engine.finish()
+    except Exception:  # noqa: BLE001  whatever it is, it comes again in the one process that then runs the grid
         sender.send(None)
         return
     result = _Outcome(
