@@ -71,11 +71,10 @@ class SpinDetector:
             self._seen_changes = self._block.launch.changed
         self.parked[target] = threads
 
-    def wake(self, groups: dict[int, Threads]) -> None:
+    def wake(self) -> None:
         """Give back the threads that wait, if memory has changed since the first of them began to."""
         if not self.parked or self._block.launch.changed == self._seen_changes:
             return
         for target, threads in self.parked.items():
             self._block.resume(target, threads)
         self.parked.clear()
-        del groups
