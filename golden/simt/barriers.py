@@ -1,5 +1,6 @@
 """The barriers of a block: who has arrived, and who goes on when."""
 
+import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +42,7 @@ class Barriers:
     """
 
     def __init__(self, block: Any) -> None:
-        self._block = block
+        self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
         self._open: dict[int, _Barrier] = {}
         self._warps: list[tuple[Threads, int, NDArray[np.uint32]]] = []
 
