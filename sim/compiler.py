@@ -54,7 +54,8 @@ class Compiler:
         if self.is_clang:
             header = {"CFG_CXXFLAGS_PCH_I": "-include-pch", "CFG_GCH_IF_CLANG": ".gch"}
         command = shlex.join(self.command)
-        return {"CXX": command, "LINK": command, "USER_LDLIBS": " ".join(self.libraries), **header}
+        libraries = {"USER_LDLIBS": " ".join(self.libraries)} if self.libraries else {}
+        return {"CXX": command, "LINK": command, **libraries, **header}
 
 
 def compiler() -> Compiler:

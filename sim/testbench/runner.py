@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shlex
 import shutil
 import subprocess
 import tempfile
@@ -327,7 +326,8 @@ def _make_variables() -> dict[str, str]:
 @contextmanager
 def tool_environment() -> Iterator[None]:
     """The process environment of Verilator, make and the simulation."""
-    flags = " ".join(f"{name}={shlex.quote(value)}" for name, value in _make_variables().items())
+    assignments = (f"{name}={value}" for name, value in _make_variables().items())
+    flags = " ".join(assignment.replace(" ", "\\ ") for assignment in assignments)
     with mock.patch.dict(os.environ, {**verilator_environment(), "MAKEFLAGS": flags}):
         os.environ.pop("PYTEST_CURRENT_TEST", None)  # with it cocotb's runner judges the results by itself
         yield
