@@ -1,8 +1,7 @@
 """Whole kernels on the golden model: every byte of memory as an H200 left it."""
 
 import pytest
-
-from tests.simt.captured import cases, module, prepare
+from captured import cases, module, prepare
 
 
 @pytest.mark.parametrize("name", cases())
