@@ -279,6 +279,25 @@ class Kernel:
             bound.release()
         return result
 
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchResult]:
+        """``kernel[grid, block](a, b)`` or ``kernel[grid, block, shared](a, b)``: `launch` as numba spells it.
+
+        Raises
+        ------
+        LaunchError
+            For anything but a grid, a block and perhaps bytes of shared memory.
+        """
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
+            raise LaunchError(
+                f"expected kernel[grid, block] or kernel[grid, block, shared], not {configuration!r}"
+            )
+        grid, block, *shared = configuration
+
+        def launch(*arguments: Any, **options: Any) -> LaunchResult:
+            return self.launch(grid, block, arguments, *shared, **options)
+
+        return launch
+
     def __repr__(self) -> str:
         return f"<kernel {self.signature}>"
 

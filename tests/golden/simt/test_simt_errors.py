@@ -103,6 +103,14 @@ def test_arrays_are_updated_in_place():
     fault(lambda: one.launch(1, 32, [array]), "read-only", error=LaunchError)
 
 
+def test_launches_as_numba_spells_them():
+    one = load_a("mov.u32 %r1, %dynamic_smem_size; st.global.u32 [%rd0], %r1; ret;")
+    array = np.zeros(1, np.uint32)
+    assert one[(2, 2), 32, 48](array, limit=1000).blocks == 4
+    assert array[0] == 48
+    fault(lambda: one[1](array), "expected kernel[grid, block]", error=LaunchError)
+
+
 def test_names_of_kernels():
     module = Module(
         f"{HEADER}.entry _Z4gemmPfi(.param .u64 a) {{ ret; }} .entry other() {{ ret; }}", "two.ptx"
