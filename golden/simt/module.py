@@ -288,9 +288,8 @@ class Kernel:
             For anything but a grid, a block and perhaps bytes of shared memory.
         """
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
-            raise LaunchError(
-                f"expected kernel[grid, block] or kernel[grid, block, shared], not {configuration!r}"
-            )
+            problem = f"not {configuration!r}"
+            raise LaunchError(f"expected kernel[grid, block] or kernel[grid, block, shared], {problem}")
         grid, block, *shared = configuration
 
         def launch(*arguments: Any, **options: Any) -> LaunchResult:
