@@ -280,7 +280,7 @@ class Kernel:
         return result
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchResult]:
-        """``kernel[grid, block](a, b)`` or ``kernel[grid, block, shared](a, b)``: `launch` as numba spells it.
+        """``kernel[grid, block](a, b)``, or with bytes of shared memory third: `launch` as numba spells it.
 
         Raises
         ------
