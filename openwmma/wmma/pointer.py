@@ -135,10 +135,11 @@ def _stride_of(function: str, view: NDArray[Any], instruction: LoadInstruction |
     kind, other = ("row", "column") if by_rows else ("column", "row")
     if line != size:
         transposed = (view.strides[0] if by_rows else view.strides[1]) == size
-        advice = f"; this view has contiguous {other}s: use {other[:3]}_major" if transposed else ""
+        prefix = "" if instruction.use in "ab" else "mem_"
+        advice = f"; this view has contiguous {other}s: {prefix}{other[:3]}_major" if transposed else ""
         raise Misuse(
             f"{function}: got a view whose {kind}s are not contiguous, strides {view.strides}",
-            f"in {kind[:3]}_major the elements of a {kind} lie one after the other{advice}",
+            f"in {prefix}{kind[:3]}_major the elements of a {kind} lie one after the other{advice}",
         )
     if step < 0 or step % size:
         raise Misuse(
