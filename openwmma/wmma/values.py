@@ -37,12 +37,13 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
     """
     format_ = FORMATS[element.table]
     if isinstance(format_, FloatFormat):
-        if not isinstance(value, (numbers.Real, np.generic)):
+        is_bfloat16 = getattr(value, "dtype", None) == "bfloat16" and np.ndim(value) == 0
+        if not isinstance(value, numbers.Real) and not is_bfloat16:
             raise Misuse(f"{function}: got {value!r}", f"a value of {element} is a number")
         try:
             number = float(value)
         except OverflowError:
-            number = math.copysign(math.inf, operator.index(value))  # type: ignore[arg-type]
+            number = math.inf if value > 0 else -math.inf
         return _bfloat16(number) if element.table == "bf16" else float_bits(number, format_.bits)
     try:
         integer = operator.index(value)  # type: ignore[arg-type]
