@@ -60,7 +60,7 @@ class RegisterFile:
     """
 
     def __init__(self, machine: Machine, registers: int) -> None:
-        self._machine = machine
+        self._machine: Machine | None = machine
         self._registers = registers
         self._resident: WeakSet[Contents] = WeakSet()
         self._clock = 0
@@ -99,7 +99,7 @@ class RegisterFile:
             if contents in read:
                 assert contents.first is not None
                 assert contents.words is not None
-                self._machine.write_registers(contents.first, contents.words)
+                self._open_machine().write_registers(contents.first, contents.words)
         for contents in written:
             contents.words = None
 
@@ -114,7 +114,7 @@ class RegisterFile:
         """Read all registers, so that the host knows what every fragment holds."""
         stale = [contents for contents in self._resident if contents.words is None]
         if stale:
-            registers = self._machine.read_registers()
+            registers = self._open_machine().read_registers()
             for contents in stale:
                 assert contents.first is not None
                 contents.words = registers[contents.first : contents.first + contents.count]
@@ -123,6 +123,17 @@ class RegisterFile:
         """Set what a fragment holds; the machine gets it when it is used next."""
         self._release(contents)
         contents.words = words
+
+    def detach(self) -> None:
+        """Forget the machine, which is about to be closed."""
+        self._machine = None
+
+    def _open_machine(self) -> Machine:
+        if self._machine is None:
+            raise Misuse(
+                "the registers of a warp that ended with an error", "they can be read while it is open"
+            )
+        return self._machine
 
     def _make_room(self, contents: Contents, pinned: Sequence[Contents]) -> bool:
         """Place a fragment at a multiple of its size where the last use is the longest ago."""

@@ -3,6 +3,7 @@
 import math
 import numbers
 import operator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +38,14 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
     """
     format_ = FORMATS[element.table]
     if isinstance(format_, FloatFormat):
-        is_bfloat16 = getattr(value, "dtype", None) == "bfloat16" and np.ndim(value) == 0
+        is_bfloat16 = isinstance(value, np.generic) and value.dtype.name == "bfloat16"
         if not isinstance(value, numbers.Real) and not is_bfloat16:
             raise Misuse(f"{function}: got {value!r}", f"a value of {element} is a number")
+        real: Any = value
         try:
-            number = float(value)
+            number = float(real)
         except OverflowError:
-            number = math.inf if value > 0 else -math.inf
+            number = math.inf if real > 0 else -math.inf
         return _bfloat16(number) if element.table == "bf16" else float_bits(number, format_.bits)
     try:
         integer = operator.index(value)  # type: ignore[arg-type]

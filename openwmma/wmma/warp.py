@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from contextvars import ContextVar, Token
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Protocol, Self, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -28,6 +28,9 @@ _LARGE_MEMORY: Final = 1 << 26
 """Bytes of memory elsewhere; the system gives only the pages that are used."""
 
 _PAGE: Final = 4096
+
+
+_Part = TypeVar("_Part")
 
 
 class _Written(Protocol):
@@ -108,6 +111,9 @@ class warp:  # noqa: N801
         self._stack = ExitStack()
         self._token: Token[warp | None] | None = None
         self._machine: Machine | None = None
+        self._config: CoreConfig | None = None
+        self._registers: RegisterFile | None = None
+        self._memory: DeviceMemory | None = None
         self._counters = Counters()
         self._written: WeakSet[_Written] = WeakSet()
         self.program: Final = Program()
@@ -121,8 +127,8 @@ class warp:  # noqa: N801
             self._machine = source.open(size)
             stack.callback(self._machine.close)
             self._config = source.config
-            self.registers = RegisterFile(self._machine, source.config.registers)
-            self.memory = DeviceMemory(self._machine.memory, BASE, size)
+            self._registers = RegisterFile(self._machine, source.config.registers)
+            self._memory = DeviceMemory(self._machine.memory, BASE, size)
             self._stack = stack.pop_all()
         self._token = _CURRENT.set(self)
         return self
@@ -140,6 +146,7 @@ class warp:  # noqa: N801
             for fragment in self._written:
                 fragment.freeze()
             self._counters = self.machine.counters
+            self.registers.detach()
             self._machine = None
 
     @property
@@ -151,9 +158,7 @@ class warp:  # noqa: N801
         Misuse
             Before its beginning and after its end.
         """
-        if self._machine is None:
-            raise Misuse("warp: it is not open", "use it inside `with wmma.warp(...)`")
-        return self._machine
+        return _begun(self._machine)
 
     @property
     def is_open(self) -> bool:
@@ -162,13 +167,23 @@ class warp:  # noqa: N801
 
     @property
     def config(self) -> CoreConfig:
-        """The configuration of the core."""
-        return self._config
+        """The configuration of the core; from the beginning on, as `registers` and `memory`."""
+        return _begun(self._config)
 
     @property
     def preset(self) -> str:
         """What the configuration is called in messages."""
         return next((name for name, config in PRESETS.items() if config == self._config), "of this board")
+
+    @property
+    def registers(self) -> RegisterFile:
+        """Where the fragments are."""
+        return _begun(self._registers)
+
+    @property
+    def memory(self) -> DeviceMemory:
+        """Where the arrays are."""
+        return _begun(self._memory)
 
     @property
     def counters(self) -> Counters:
@@ -211,6 +226,19 @@ class warp:  # noqa: N801
             self.flush()
         arrays = {array.name: array.initial.copy() for array in self.memory.arrays}
         return arrays | {name: tile.copy() for name, tile in self.program.tiles.items()}
+
+
+def _begun(part: _Part | None) -> _Part:
+    """What a warp has from its beginning on.
+
+    Raises
+    ------
+    Misuse
+        Before the beginning.
+    """
+    if part is None:
+        raise Misuse("warp: it is not open", "use it inside `with wmma.warp(...)`")
+    return part
 
 
 _CURRENT: Final = ContextVar[warp | None]("openwmma.wmma.warp", default=None)
