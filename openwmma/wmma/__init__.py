@@ -18,11 +18,11 @@ from openwmma.wmma.element_types import (
     experimental,
     precision,
 )
-from openwmma.wmma.fragment import fragment
+from openwmma.wmma.fragments import fragment
 from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.operations import bmma_sync, fill_fragment, load_matrix_sync, mma_sync, store_matrix_sync
 from openwmma.wmma.values import float_to_tf32
-from openwmma.wmma.warp import warp
+from openwmma.wmma.warps import warp
 
 __all__ = [
     "ElementType",

@@ -23,11 +23,11 @@ from openwmma.wmma.element_types import (
     FragmentUse,
     MemoryLayout,
 )
-from openwmma.wmma.fragment import WMMA_FAMILIES, fragment
+from openwmma.wmma.fragments import WMMA_FAMILIES, fragment
 from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.pointer import point_to
 from openwmma.wmma.values import pattern_of
-from openwmma.wmma.warp import current_warp
+from openwmma.wmma.warps import current_warp
 
 __all__ = ["bmma_sync", "fill_fragment", "load_matrix_sync", "mma_sync", "store_matrix_sync"]
 

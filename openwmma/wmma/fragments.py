@@ -22,7 +22,7 @@ from openwmma.wmma.element_types import (
 )
 from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.register_file import Contents
-from openwmma.wmma.warp import current_warp
+from openwmma.wmma.warps import current_warp
 
 __all__ = ["WMMA_FAMILIES", "fragment"]
 
