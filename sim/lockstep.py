@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from golden.machine import Counters, Machine, Storage, Work
 from golden.tables.commands import Command, Elementwise, Store
 from golden.tables.faults import Fault
+from golden.tables.profiles import Profile
 from sim.mismatch import Mismatch, register_difference
 from sim.storage_pair import StoragePair
 
@@ -29,10 +30,16 @@ class LockstepMachine:
     Raises
     ------
     ValueError
-        For memories that differ in base or size, and for shared memory on one machine alone.
+        For different numerics profiles, for memories that differ in base or size, and for shared memory on
+        one machine alone.
     """
 
     def __init__(self, golden: Machine, rtl: Machine) -> None:
+        if golden.profile != rtl.profile:
+            raise ValueError(
+                "machines in lockstep must have the same numerics profile, "
+                f"not {golden.profile.name}, {rtl.profile.name}"
+            )
         self._memory = StoragePair(golden.memory, rtl.memory, "memory")
         window = _extent(golden.shared)
         if window != _extent(rtl.shared):
@@ -66,6 +73,11 @@ class LockstepMachine:
     def shared(self) -> StoragePair | None:
         """The golden machine's shared memory; what is written into it is written into the RTL's as well."""
         return self._shared
+
+    @property
+    def profile(self) -> Profile:
+        """Constants of the arithmetic of both."""
+        return self._golden.profile
 
     @property
     def counters(self) -> Counters:

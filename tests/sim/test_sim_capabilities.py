@@ -26,6 +26,8 @@ LARGE = CoreConfig(
     shared_base=0x1234_5678_9000,
 )
 
+PROFILE_CODES = ["other", "hopper", "blackwell", "ada", "ampere", "turing", "volta"]
+
 
 def words_of(config):
     """The registers, written out by hand: the tables of the register map, not the software under test."""
@@ -42,6 +44,7 @@ def words_of(config):
         "SHARED_SIZE": config.shared_bytes,
         "SHARED_BASE": config.shared_base % (1 << 32),
         "SHARED_BASE_HIGH": config.shared_base // (1 << 32),
+        "PROFILE": PROFILE_CODES.index(config.dot_product.profile.name),
     }
     return {REGISTERS[name]: value for name, value in words.items()}
 
@@ -89,6 +92,8 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
             0b11110001,
             "the core has formats b1 bit 7 f16 f64 i4, but the configuration says b1 f16 f64 i4",
         ),
+        ("PROFILE", 4, "the core has profile ampere, but the configuration says hopper"),
+        ("PROFILE", 9, "the core has profile code 9, but the configuration says hopper"),
         ("CONFIGURATION", 0xFF400080, "the core has registers 128, but the configuration says 256"),
         ("CONFIGURATION", 0xFF200100, "the core has dot product units 32, but the configuration says 64"),
         ("CONFIGURATION", 0x0F400100, "the core has queue depth 16, but the configuration says 256"),
@@ -113,8 +118,8 @@ def test_every_difference_is_named(register, value, message):
 
 
 def test_nothing_is_read_beyond_the_version_of_an_unknown_core():
-    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x300}
-    with pytest.raises(CapabilityError, match="version 0x300"):
+    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x400}
+    with pytest.raises(CapabilityError, match="version 0x400"):
         Capabilities.read(reader(words))
 
 
