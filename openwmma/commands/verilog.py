@@ -28,7 +28,8 @@ def verilog(
 
     writes four files, each whole or not at all:
 
-    - `core.v`: the module `openwmma_core` and those inside it; the same preset and profile always give the same bytes
+    - `core.v`: the module `openwmma_core` and those inside it; the same preset and profile always give the
+      same bytes
     - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
     - `core.rdl`: the host's registers and their fields in SystemRDL, for register tools
     - `core_example.v`: the core with a memory of its own, to compile beside it and to begin from
