@@ -65,16 +65,17 @@ def parse_scalar(option: str, text: str, type: str) -> tuple[int, list[str]]:
 def _element(name: str, word: str, type: str) -> tuple[int, str]:
     """One element and a note, which is empty unless the value was rounded."""
     format = FORMATS[type]
+    is_raw = word.lower().startswith("0x")
     number: int | float
     try:
-        if word.lower().startswith("0x"):
-            return _raw(name, word, type), ""
-        number = float(word) if isinstance(format, FloatFormat) else int(word)
+        number = int(word, 16) if is_raw else float(word) if isinstance(format, FloatFormat) else int(word)
     except ValueError:
         decimal = "a decimal number, inf, nan" if isinstance(format, FloatFormat) else "an integer"
         raise UsageError(
             f"{name} {word}: expected {decimal} or raw bits in hexadecimal (0x...) of {type}"
         ) from None
+    if is_raw:
+        return _raw(name, int(number), type), ""
     if isinstance(number, float) and math.isinf(number) and "inf" not in word.lower():
         raise UsageError(f"{name} {word}: expected a value that f64 can hold, or inf")
     try:
@@ -84,12 +85,11 @@ def _element(name: str, word: str, type: str) -> tuple[int, str]:
     return bits, notes[0] if notes else ""
 
 
-def _raw(name: str, word: str, type: str) -> int:
+def _raw(name: str, bits: int, type: str) -> int:
     """A raw bit pattern; of an integer format the value that it stands for."""
     format = FORMATS[type]
-    bits = int(word, 16)
     if bits >> format.bits:
-        raise UsageError(f"{name} {word}: expected at most {format.bits} bits, those of {type}")
+        raise UsageError(f"{name} {bits:#x}: expected at most {format.bits} bits, those of {type}")
     if isinstance(format, FloatFormat) or not format.signed:
         return bits
     return bits - (bits >> format.bits - 1 << format.bits)

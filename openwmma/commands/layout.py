@@ -38,8 +38,7 @@ def layout(
 
         openwmma layout c f32 m16n16k16
 
-    `T21 r1` is lane 21, register 1 of the fragment. Lanes of one colour are a quad, four lanes that hold one
-    row (of B one column) of a block of eight.
+    `T21 r1` is lane 21, register 1 of the fragment. Lanes of one colour are a quad, four neighbouring lanes.
     """
     if svg is not None:
         require_folder("--svg", svg)

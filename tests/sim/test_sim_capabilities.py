@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
+from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.control.host import IDENTITY, REGISTERS, VERSION
 from sim import rtl_machine as machine_module
@@ -65,6 +66,26 @@ def test_the_registers_of_a_configuration_are_read_as_that_configuration(config)
 @pytest.mark.parametrize("config", [*PRESETS.values(), LARGE], ids=[*PRESETS, "extremes"])
 def test_a_core_tells_its_configuration(config):
     assert Capabilities.read(reader(words_of(config))).configuration() == config
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_core_tells_its_profile(name):
+    config = CoreConfig(dot_product=DotProductConfig(profile=PROFILES[name]))
+    found = Capabilities.read(reader(words_of(config)))
+    assert (found.profile, found.configuration()) == (name, config)
+    found.require(Capabilities.of(config))
+
+
+def test_a_profile_of_its_own_has_no_name():
+    config = CoreConfig(dot_product=DotProductConfig(profile=replace(PROFILES["hopper"], fraction_bits=24)))
+    words = {**words_of(config), REGISTERS["PROFILE"]: 0}
+    found = Capabilities.read(reader(words))
+    assert found == Capabilities.of(config)
+    with pytest.raises(CapabilityError) as error:
+        found.configuration()
+    assert str(error.value) == (
+        "the core has profile other; this software knows hopper, blackwell, ada, ampere, turing, volta"
+    )
 
 
 @pytest.mark.parametrize(
