@@ -332,6 +332,10 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
 
     # Faults
 
+    def place(self, index: int) -> str:
+        """File, line and text of an instruction."""
+        return str(self.kernel.source_line(index))
+
     def coordinates(self, thread: int) -> tuple[int, int, int]:
         """The index of a thread in its block."""
         x, y, _ = self.geometry.block
