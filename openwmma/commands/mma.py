@@ -12,7 +12,7 @@ from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from openwmma.arguments import load_array
-from openwmma.options import Baud, On, Port, RunPreset, Waves, require_folder
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Waves, require_folder
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 
@@ -32,6 +32,7 @@ def mma(
     ],
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
+    profile: RunProfile = None,
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
@@ -45,7 +46,7 @@ def mma(
     Floating point comes and goes as raw bit patterns in unsigned integers (f16: uint16, f32: uint32); float16
     and float32 arrays are taken as well. Leading axes are the batch.
     """
-    target = Target(on=on, preset=preset, waves=waves, port=port, baud=baud)
+    target = Target(on=on, preset=preset, profile=profile, waves=waves, port=port, baud=baud)
     parsed = resolve_instruction(instruction)
     operands = [
         _raw_bits(load_array(name, path), type_)

@@ -10,7 +10,7 @@ import typer
 from golden.programs.kernel_run import run_program
 from golden.ptx.program import parse_module
 from openwmma.arguments import parse_argument, parse_output
-from openwmma.options import Baud, On, Port, RunPreset, Waves
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Waves
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
@@ -41,6 +41,7 @@ def run(
     ] = None,
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
+    profile: RunProfile = None,
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
@@ -54,7 +55,7 @@ def run(
 
     Arrays go into memory as they are: float16 for f16, float32 for f32, or raw bits in unsigned integers.
     """
-    target = Target(on=on, preset=preset, waves=waves, port=port, baud=baud)
+    target = Target(on=on, preset=preset, profile=profile, waves=waves, port=port, baud=baud)
     if not file.is_file():
         raise UsageError(f"expected a PTX module, but there is no file {file}")
     try:
