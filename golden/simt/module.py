@@ -13,11 +13,12 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
-from golden.simt.grid import LaunchResult, LaunchState, run_grid
+from golden.simt.grid import LaunchResult, LaunchState
 from golden.simt.inlining import flatten
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.module_parser import parse_module_syntax
 from golden.simt.names import matches, readable
+from golden.simt.parallel import run_parallel
 from golden.simt.syntax import Body, Function, Piece, Storage
 
 __all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module"]
@@ -202,6 +203,7 @@ class Kernel:
         check: bool = False,
         races: bool = False,
         limit: int = LIMIT,
+        jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
     ) -> LaunchResult:
         """Run the kernel on a grid.
@@ -222,6 +224,8 @@ class Kernel:
             Whether to look for data races on shared memory too.
         limit : int
             Most warp instructions; more is an error.
+        jobs : int
+            Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
         on_block : callable or None
             Called after each block with the number of those that have ended, and of all.
 
@@ -236,6 +240,8 @@ class Kernel:
         extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
         _require_threads(compiled, extents[1])
         _require_shared(compiled, shared)
+        if jobs < 1:
+            raise LaunchError(f"there must be at least 1 job, not {jobs}")
         if limit < 1:
             raise LaunchError(f"the limit must be at least 1 instruction, not {limit}")
         engine = GoldenEngine() if engine is None else engine
@@ -256,7 +262,7 @@ class Kernel:
                 check=check,
                 races=races,
             )
-            result = run_grid(compiled, state, on_block)
+            result = run_parallel(compiled, state, jobs, on_block)
             bound.collect()
         finally:
             bound.release()
