@@ -14,7 +14,7 @@ from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
 from openwmma.commands.verilog import verilog
-from openwmma.usage import MISUSE, exit_code
+from openwmma.usage import INTERRUPTED, MISUSE, exit_code
 
 __all__ = ["app", "main"]
 
@@ -39,12 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when all went well, 1 for a difference or a fault, 2 for bad usage.
+        0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         with _warnings_in_one_line():
             outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted", INTERRUPTED)
     except TyperException as error:
         return _complain(error.format_message(), MISUSE)
     except Exception as error:

@@ -9,7 +9,17 @@ from hdl.config import PRESETS, CoreConfig
 from openwmma.target import DEFAULT_PRESET, MachineKind
 from openwmma.usage import UsageError
 
-__all__ = ["Baud", "On", "Port", "Preset", "RunPreset", "Waves", "preset_config", "require_folder"]
+__all__ = [
+    "Baud",
+    "On",
+    "Port",
+    "Preset",
+    "RunPreset",
+    "Settings",
+    "Waves",
+    "preset_config",
+    "require_folder",
+]
 
 On = Annotated[
     MachineKind,
@@ -37,6 +47,14 @@ Port = Annotated[
     ),
 ]
 Baud = Annotated[int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A field of the preset to replace on a simulated machine, as in shared_bytes=98304.",
+    ),
+]
 Waves = Annotated[
     Path | None, typer.Option("--waves", metavar="FILE.fst", help="Write a waveform of the simulated core.")
 ]

@@ -1,8 +1,8 @@
 """What the options of the command line say about the machine, and the machine that they mean."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -12,6 +12,7 @@ from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
+from openwmma.core_settings import adjusted_config
 from openwmma.usage import UsageError
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, golden_machine, open_machine
@@ -66,6 +67,9 @@ class Target:
     port : str or None
         Serial port of a board. In lockstep the board takes the place of the simulated core.
     baud : int
+    settings : mapping of str to value
+        Fields of the preset that are replaced, as `openwmma.core_settings.adjusted_config` takes them; of
+        simulated machines only.
 
     Raises
     ------
@@ -78,6 +82,7 @@ class Target:
     waves: Path | None = None
     port: str | None = None
     baud: int = DEFAULT_BAUD
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.preset is not None and self.preset not in PRESETS:
@@ -86,6 +91,10 @@ class Target:
             raise UsageError("--on board: expected --port with the board's serial port, as in /dev/ttyUSB0")
         if self.port is not None and self.on not in (MachineKind.BOARD, MachineKind.LOCKSTEP):
             raise UsageError(f"--port: expected --on board or --on lockstep, not --on {self.on.value}")
+        if self.settings and self.port is not None:
+            raise UsageError("--set: expected a simulated core, not one on a board")
+        if self.settings:
+            self.config  # noqa: B018  raises for settings that do not fit
         if self.waves is None:
             return
         if self.on is MachineKind.GOLDEN:
@@ -99,6 +108,11 @@ class Target:
                 f"--waves {self.waves}: expected a file in a folder that exists, not in {self.waves.parent}"
             )
 
+    @property
+    def config(self) -> CoreConfig:
+        """Of a simulated core."""
+        return adjusted_config(self.preset or DEFAULT_PRESET, self.settings)
+
     @contextmanager
     def prepared(self) -> Iterator[MachineSource]:
         """Find the board, where it is one, and give its port back in the end.
@@ -110,7 +124,7 @@ class Target:
         sim.capabilities.CapabilityError
             When the board's core is not of the preset that was named.
         """
-        config = PRESETS[self.preset or DEFAULT_PRESET]
+        config = self.config
         if self.port is None:
             yield MachineSource(
                 config=config,

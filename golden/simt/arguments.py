@@ -49,6 +49,11 @@ class BoundArguments:
         self._arrays.append((array, allocation, allocation.bytes.tobytes()))
         return allocation.address
 
+    @property
+    def placed(self) -> tuple[tuple[NDArray[Any], Allocation, bytes], ...]:
+        """The arrays in device memory, each with its memory and what that held at first."""
+        return tuple(self._arrays)
+
     def collect(self) -> None:
         """Copy the arrays back, each if it has changed.
 

@@ -12,7 +12,8 @@ from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from openwmma.arguments import load_array
-from openwmma.options import Baud, On, Port, RunPreset, Waves, require_folder
+from openwmma.core_settings import parse_settings
+from openwmma.options import Baud, On, Port, RunPreset, Settings, Waves, require_folder
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 
@@ -32,6 +33,7 @@ def mma(
     ],
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
+    settings: Settings = None,
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
@@ -45,7 +47,9 @@ def mma(
     Floating point comes and goes as raw bit patterns in unsigned integers (f16: uint16, f32: uint32); float16
     and float32 arrays are taken as well. Leading axes are the batch.
     """
-    target = Target(on=on, preset=preset, waves=waves, port=port, baud=baud)
+    target = Target(
+        on=on, preset=preset, waves=waves, port=port, baud=baud, settings=parse_settings(settings or [])
+    )
     parsed = resolve_instruction(instruction)
     operands = [
         _raw_bits(load_array(name, path), type_)
