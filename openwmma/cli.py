@@ -45,8 +45,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with _warnings_in_one_line():
             outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted", INTERRUPTED)
     except TyperException as error:
         return _complain(error.format_message(), MISUSE)
     except Exception as error:
@@ -55,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         return _complain(text, code)
+    if outcome == INTERRUPTED:
+        return _complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
 
 

@@ -79,6 +79,12 @@ def run(
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = LIMIT,
+    compiler_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--compiler-option", metavar="OPTION", help="For the compiler of a .cu, as in -arch=sm_80."
+        ),
+    ] = None,
     settings: Settings = None,
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
@@ -125,6 +131,7 @@ def run(
             args=arg or [],
             outs=out or [],
             save=save,
+            compiler_options=compiler_option or [],
         )
     _require_launch(shared=shared != 0, save=save is not None, jobs=jobs != 1, check=bool(check))
     try:

@@ -75,6 +75,7 @@ def launch_file(
     args: Sequence[str],
     outs: Sequence[str],
     save: Path | None,
+    compiler_options: Sequence[str] = (),
 ) -> int:
     """Launch a kernel of a file; the exit code.
 
@@ -86,7 +87,7 @@ def launch_file(
     extents = parse_extent("--grid", grid or "1"), parse_extent("--block", block or "32")
     keywords = options.keywords()
     try:
-        module = Module(file)
+        module = Module(file, compile_options=compiler_options)
     except UnicodeDecodeError:
         raise UsageError(f"expected PTX or CUDA C++, but {file} is not text") from None
     kernel = module.kernel(entry)
