@@ -42,7 +42,7 @@ def compile_file(path: Path, options: Sequence[str] = ()) -> str:
         For a file that cannot be read.
     CompilerError
     """
-    return compile_cuda(path.read_text(), str(path), ("-I", str(path.resolve().parent), *options))
+    return _compile(path.read_text(), str(path), ("-I", str(path.resolve().parent), *options), path)
 
 
 def compile_cuda(text: str, name: str = "kernel.cu", options: Sequence[str] = ()) -> str:
@@ -64,6 +64,14 @@ def compile_cuda(text: str, name: str = "kernel.cu", options: Sequence[str] = ()
     ------
     CompilerError
     """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / Path(name).name
+        path.write_text(text)
+        return _compile(text, name, options, path)
+
+
+def _compile(text: str, name: str, options: Sequence[str], path: Path) -> str:
+    """Compile text, which is that of the file `path`; the messages of nvcc have that name."""
     given = list(options)
     if not any(option.startswith(("-arch", "--gpu-architecture")) for option in given):
         given.append(f"-arch={ARCHITECTURE}")
@@ -76,7 +84,7 @@ def compile_cuda(text: str, name: str = "kernel.cu", options: Sequence[str] = ()
         )
     nvcc = shutil.which("nvcc")
     if nvcc is not None:
-        return _compile_with_nvcc(nvcc, text, name, given)
+        return _compile_with_nvcc(nvcc, path, given)
     raise CompilerError(
         f"{name}: there is no compiler for CUDA C++; install one with: pip install 'openwmma[cuda]', "
         "or put nvcc on the path"
@@ -155,10 +163,9 @@ def _loaded(path: Path) -> ctypes.CDLL:
         raise CompilerError(f"NVRTC cannot be loaded: {error}") from None
 
 
-def _compile_with_nvcc(nvcc: str, text: str, name: str, options: Sequence[str]) -> str:
+def _compile_with_nvcc(nvcc: str, source: Path, options: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / Path(name).name, Path(folder) / "kernel.ptx"
-        source.write_text(text)
+        target = Path(folder) / "kernel.ptx"
         done = subprocess.run(
             [nvcc, "-ptx", *options, "-o", str(target), str(source)],
             capture_output=True,

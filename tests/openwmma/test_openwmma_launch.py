@@ -4,6 +4,7 @@ import ctypes
 import os
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -293,3 +294,45 @@ def test_faults_name_the_place():
         openwmma.Module(SCALE).kernel().launch(1, 32, [x, 1.0, 8])
     with pytest.raises(openwmma.KernelFault, match="more than 3 warp instructions"):
         openwmma.Module(SCALE).kernel().launch(1, 32, [x, 1.0, 4], limit=3)
+
+
+class Wrapped:
+    """An array behind one protocol alone."""
+
+    def __init__(self, array, *, copies=False):
+        self.array = array
+        self.copies = copies
+
+
+class WithArray(Wrapped):
+    def __array__(self, dtype=None, copy=None):
+        return self.array.copy() if self.copies else self.array
+
+
+class WithDlpack(Wrapped):
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+@pytest.mark.parametrize("wrapper", [WithArray, WithDlpack])
+def test_other_objects_are_updated_in_place(wrapper):
+    x = wrapper(np.ones(8, np.float32))
+    openwmma.Module(SCALE).kernel()[1, 32](x, 3.0, 8)
+    assert (x.array == 3).all()
+    assert np.array_equal(openwmma.device(x).numpy(), x.array)
+
+
+def test_an_object_that_gives_copies_cannot_be_written():
+    x = WithArray(np.ones(8, np.float32), copies=True)
+    with pytest.raises(openwmma.LaunchError, match="x: the kernel writes to an array that is read-only"):
+        openwmma.Module(SCALE).kernel()[1, 32](x, 3.0, 8)
+
+
+def test_bfloat16_arrays(gemm):
+    (a, b, c, d), expected = bf16_operands()
+    a, b = (array.view(np.uint16).view(ml_dtypes.bfloat16) for array in (a, b))
+    gemm.launch((3, 2, 1), (32, 2, 1), [a, b, c, d, 48, 96])
+    assert np.array_equal(d.view(np.uint8), expected.view(np.uint8))

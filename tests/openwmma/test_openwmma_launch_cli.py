@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from test_openwmma_launch import SCALE, STATIC
@@ -100,8 +101,7 @@ def test_outputs_without_arguments_and_of_variables():
     assert np.load("m.npy").tolist() == [6, 0, 0, 0]
 
 
-def test_bfloat16_files(tmp_path):
-    ml_dtypes = pytest.importorskip("ml_dtypes")
+def test_bfloat16_files():
     raw = np.load("a.npy").view(np.uint16)
     np.save("a.npy", raw.view(ml_dtypes.bfloat16))
     assert np.load("a.npy").dtype.kind == "V"
