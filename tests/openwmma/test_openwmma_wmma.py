@@ -272,6 +272,20 @@ def test_bfloat16_keeps_the_dtype_of_its_array():
         assert held.x.dtype == held.matrix().dtype == np.uint16
 
 
+@pytest.mark.parametrize("element", ["s4", "u4", "b1"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.int64])
+def test_packed_elements_lie_in_integers_of_any_size(element, dtype):
+    shape = next(family.shapes[0] for family in FAMILIES if element in family.multiplicands)
+    matrix = np.random.default_rng(13).integers(
+        -8 if element == "s4" else 0, 1 + (element != "b1") * 7, shape.extent("b")
+    )
+    packed = np.ascontiguousarray(in_memory(matrix, element, "col").T)
+    with wmma.warp():
+        held = wmma.fragment(wmma.matrix_b, *shape, TYPES[element], wmma.col_major)
+        wmma.load_matrix_sync(held, packed.view(dtype).T)
+        np.testing.assert_array_equal(held.matrix(), matrix)
+
+
 def test_float_to_tf32_rounds_to_nearest_ties_away():
     bits = [0x3F800FFF, 0x3F801000, 0xBF801000, 0x3F801001, 0x7F7FFFFF, 0xFF800000, 0x7F800001, 0xFFC00000]
     found = getattr(wmma, "__float_to_tf32")(np.array(bits, np.uint32).view(np.float32))
