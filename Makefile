@@ -14,6 +14,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+REGISTERS := build/docs/registers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # setuptools, the build backend, is pinned like everything else: hence no isolated build environment.
 INSTALL := $(PIP) install --quiet --constraint requirements.lock
@@ -87,8 +88,14 @@ fpga: $(STAMP) ## bitstreams with their reports for iCEBreaker and ULX3S, and th
 	$(BIN)/openwmma build --board arty
 
 .PHONY: docs
-docs: $(DOCS_STAMP) ## the pages of docs/ and the reference of every module, into build/docs
+docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header and IP-XACT, into build/docs
 	$(BIN)/python -m sphinx --quiet -W --keep-going docs build/docs
+	mkdir -p $(REGISTERS)
+	$(BIN)/python -c "from hdl.config import PRESETS; from hdl.verilog.systemrdl import systemrdl; \
+	    print(systemrdl(PRESETS['standard']), end='')" > $(REGISTERS)/openwmma_core.rdl
+	$(BIN)/peakrdl html $(REGISTERS)/openwmma_core.rdl -o $(REGISTERS)/html
+	$(BIN)/peakrdl c-header $(REGISTERS)/openwmma_core.rdl -o $(REGISTERS)/openwmma_core.h
+	$(BIN)/peakrdl ip-xact $(REGISTERS)/openwmma_core.rdl -o $(REGISTERS)/openwmma_core.xml
 	@echo "build/docs/index.html"
 
 .PHONY: lock

@@ -6,6 +6,7 @@ import sys
 BENCHMARKS = (
     "bench.golden",
     "bench.approximate",
+    "bench.scalar",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

@@ -95,8 +95,8 @@ class Machine(Protocol):
     def counters(self) -> Counters:
         """What has been done so far."""
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """All registers, shape (registers, 32 lanes)."""
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """Consecutive registers, all from `first` on unless `count` is given; shape (count, 32 lanes)."""
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers; `values` has shape (count, 32 lanes)."""

@@ -94,9 +94,9 @@ class GoldenMachine:
         """Commands executed; the golden machine has no cycles and no bus."""
         return Counters(instructions=self._executed)
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """A copy of all registers, shape (registers, 32 lanes)."""
-        return self._registers.copy()
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """A copy of consecutive registers, all from `first` on unless `count` is given."""
+        return self._registers[first : None if count is None else first + count].copy()
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers; `values` has shape (count, 32 lanes).

@@ -95,10 +95,10 @@ class HostedMachine(ABC):
         before = asdict(self._before)
         return Counters(**{name: now - before[name] for name, now in asdict(self._read_counters()).items()})
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """All registers, shape (registers, 32 lanes), read through the host interface."""
-        count = self._config.registers
-        return self._read_host(host_map.register_address(0), count * LANES).reshape(count, LANES)
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
+        wanted = self._config.registers - first if count is None else count
+        return self._read_host(host_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers through the host interface; `values` has shape (count, 32 lanes).
@@ -113,7 +113,7 @@ class HostedMachine(ABC):
         if first < 0 or first + len(values) > self._config.registers:
             last = first + len(values) - 1
             raise ValueError(f"registers {first} to {last} must be among 0 to {self._config.registers - 1}")
-        self._write_host(host_map.register_address(first), values)
+        self._write_host(host_map.lane_address(first), values)
 
     def execute(self, work: Work) -> None:
         """Execute one command in serial mode, to its end, or the host's work on the registers.

@@ -72,9 +72,9 @@ class LockstepMachine:
         """The counters of the RTL."""
         return self._rtl.counters
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """All registers of the golden machine, which are those of both; shape (registers, 32 lanes)."""
-        return self._golden.read_registers()
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """Consecutive registers of the golden machine, which are those of both."""
+        return self._golden.read_registers(first, count)
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers of both; `values` has shape (count, 32 lanes)."""

@@ -336,6 +336,9 @@ def test_board_memory(simulate: Simulate) -> None:
         ({"clock_hz": 0}, "Clock and baud must be positive, not 0 and 1000000"),
         ({"clock_hz": 3_000_000}, "Clocks of a bit must be from 4 to 65535, not 3"),
         ({"clock_hz": 4_400_000}, "Baud must be within 2% of 4400000 Hz by a whole number; 1000000 is not"),
+        ({"access_cycles": 63}, "Access cycles must be from 64 to 65536, not 63"),
+        ({"access_cycles": 65_537}, "Access cycles must be from 64 to 65536, not 65537"),
+        ({"clock_hz": 40_000, "baud": 10_000, "access_cycles": 4001}, "from 64 to 4000, not 4001"),
         ({"gap_microseconds": 39}, "Gap must be at least 40 bits, 40 us, not 39"),
     ],
 )

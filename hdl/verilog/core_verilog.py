@@ -4,8 +4,15 @@ from typing import Any, Final
 
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS, CoreConfig
-from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
-from hdl.control.host.map import COUNTERS, constants
+from hdl.control.host.register_map import (
+    COUNTERS,
+    IDENTITY,
+    REGISTERS,
+    SHARED_WINDOW,
+    VERSION,
+    WINDOW,
+    constants,
+)
 from hdl.core import Core
 from hdl.memory.axi import HOST_ADDRESS_BITS
 from hdl.verilog.top import Port, Top
@@ -59,8 +66,8 @@ def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
     dict
         Only what JSON can hold. ``preset`` is the name of the configuration, or None; ``presets`` has the
         parameters of all, for those who choose. Of the host's registers there are the byte addresses
-        (`hdl.control.host.map` says what each means), which of them are 64-bit counters, and what those
-        that describe the core will read.
+        (`hdl.control.host.register_map` says what each means), which of them are 64-bit counters, and what
+        the constant ones read.
     """
     return {
         "top": TOP,

@@ -24,10 +24,11 @@ def verilog(
 
         openwmma verilog --preset small -o core.v
 
-    writes three files, each whole or not at all:
+    writes four files, each whole or not at all:
 
     - `core.v`: the module `openwmma_core` and those inside it; the same preset always gives the same bytes
     - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
+    - `core.rdl`: the host's registers and their fields in SystemRDL, for register tools
     - `core_example.v`: the core with a memory of its own, to compile beside it and to begin from
 
     The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
@@ -40,7 +41,7 @@ def verilog(
     written = write_verilog(config, output)
     Console().print(
         f"{written.core}: {written.lines:,} lines; ports and registers in {written.description}; "
-        f"an example in {written.example}",
+        f"SystemRDL in {written.rdl}; an example in {written.example}",
         highlight=False,
         soft_wrap=True,
     )

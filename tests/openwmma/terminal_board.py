@@ -17,6 +17,7 @@ from sim.build import build_core
 from sim.simulation import BusTiming, HostRefusal, Simulation
 
 CLOCK_HZ = 50_000_000
+ACCESS_CYCLES = 16_384
 
 
 class TerminalBoard:
@@ -34,6 +35,8 @@ class TerminalBoard:
     simulation : Simulation
     corrupts : dict of int to int
         What is flipped in words of memory that are read, by their address.
+    unanswered : set of int
+        Addresses of requests that end with a timeout at their first word.
     """
 
     def __init__(self, config: CoreConfig, memory_bytes: int) -> None:
@@ -41,6 +44,7 @@ class TerminalBoard:
         self.memory.data[:] = np.random.default_rng(1).integers(0, 256, memory_bytes, dtype=np.uint8)
         self.simulation = Simulation(build_core(config), self.memory, timing=BusTiming())
         self.corrupts: dict[int, int] = {}
+        self.unanswered: set[int] = set()
 
     def answer(self, request: bytes) -> bytes:
         """The answer to the content of a request, checksum included."""
@@ -52,13 +56,17 @@ class TerminalBoard:
             status = Status.DONE
         except (HostRefusal, IndexError):
             payload, status = bytes(4), Status.REFUSED
+        if address in self.unanswered:
+            payload, status = bytes(4), Status.TIMED_OUT
         content = bytes([sequence, status.value, len(payload) // 4]) + payload
         return b"\x5a" + content + checksum(content)
 
     def _execute(self, kind: Kind, address: int, words: int, values: np.ndarray) -> np.ndarray:
         match kind:
             case Kind.IDENTIFY:
-                return np.array([IDENTITY, PROTOCOL, PAGE_BYTES, self.memory.size, CLOCK_HZ, 0])
+                return np.array(
+                    [IDENTITY, PROTOCOL, PAGE_BYTES, self.memory.size, CLOCK_HZ, 0, ACCESS_CYCLES]
+                )
             case Kind.READ_HOST:
                 return self.simulation.read(address, words)
             case Kind.WRITE_HOST:

@@ -13,6 +13,7 @@ from terminal_board import TerminalBoard, open_terminal
 import golden
 from boards.host import link
 from hdl.config import PAGE_BYTES, PRESETS
+from hdl.control.host import REGISTERS
 from openwmma.cli import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -176,6 +177,16 @@ def test_a_port_that_another_program_has(board, capsys):
         assert capsys.readouterr().err == (
             f"openwmma: cannot open the serial port {port}: another program has it open\n"
         )
+
+
+@pytest.mark.parametrize(("name", "access"), [("FORMATS", "read host"), ("CONTROL", "write host")])
+def test_a_core_that_does_not_answer(board, capsys, name, access):
+    board.unanswered = {REGISTERS[name]}
+    assert run_on(board, gemm("--out", "D=d.npy:f32:32x32", "--on", "board")) == 1
+    assert capsys.readouterr().err == (
+        f"openwmma: nothing answered the board's try to {access} at {REGISTERS[name]:#x} within 16384 cycles "
+        "of its clock (328 us); reset the board\n"
+    )
 
 
 def test_a_board_that_does_not_answer(board, capsys):

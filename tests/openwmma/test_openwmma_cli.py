@@ -110,15 +110,18 @@ def test_an_argument_that_is_an_output_too_is_read_and_written():
     assert (d[:32] != 1).any()
 
 
-def test_verilog_writes_three_files(capsys):
+def test_verilog_writes_four_files(capsys):
     assert main(["verilog", "--preset", "tiny", "-o", "core.v"]) == 0
     description = json.loads(Path("core.json").read_text())
     assert (description["top"], description["preset"]) == ("openwmma_core", "tiny")
     assert "module openwmma_core(" in Path("core.v").read_text()
+    assert "addrmap openwmma_core {" in Path("core.rdl").read_text()
     assert "openwmma_core core (" in Path("core_example.v").read_text()
     printed = capsys.readouterr().out
     assert printed.startswith("core.v: ")
-    assert printed.endswith(" lines; ports and registers in core.json; an example in core_example.v\n")
+    assert printed.endswith(
+        " lines; ports and registers in core.json; SystemRDL in core.rdl; an example in core_example.v\n"
+    )
 
 
 def test_presets_are_listed(capsys):

@@ -26,8 +26,8 @@ class WrongMachine:
     def counters(self):
         return Counters(instructions=self._machine.counters.instructions)
 
-    def read_registers(self):
-        return self._machine.read_registers()
+    def read_registers(self, first=0, count=None):
+        return self._machine.read_registers(first, count)
 
     def write_registers(self, first, values):
         self._machine.write_registers(first, values)

@@ -17,7 +17,7 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from hdl.command import encode
 from hdl.config import PRESETS
-from sim.host_map import register_address
+from sim.host_map import lane_address
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
 from sim.simulation import BusTiming, HostRefusal
@@ -178,7 +178,7 @@ def test_the_host_is_refused_what_does_not_exist(rtl):
 @pytest.mark.parametrize("kind", [int, np.int32, np.int64, np.uint32, np.uint64])
 def test_an_address_may_be_any_integer(rtl, kind):
     values = np.arange(5, 69, dtype=np.uint32)
-    address = kind(register_address(3))
+    address = kind(lane_address(3))
     rtl.simulation.write(address, values)
     np.testing.assert_array_equal(rtl.simulation.read(address, kind(64)), values)
     np.testing.assert_array_equal(rtl.read_registers()[3:5].reshape(-1), values)

@@ -118,7 +118,13 @@ class PortLink:
 
     def identify(self) -> BoardIdentity:
         """What a board would say."""
-        return BoardIdentity(memory_base=BASE, memory_bytes=SIZE, clock_hz=CONFIG.clock_hz, dropped=0)
+        return BoardIdentity(
+            memory_base=BASE,
+            memory_bytes=SIZE,
+            clock_hz=CONFIG.clock_hz,
+            dropped=0,
+            access_cycles=CONFIG.access_cycles,
+        )
 
     def read_host(self, address: int, count: int) -> NDArray[np.uint32]:
         """Successive words of the host interface."""

@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
-from hdl.control.host.map import SHARED_WINDOW, WINDOW
-from hdl.control.host.registers import MAP_ADDRESS_BITS, HostRegisters, core_members
+from hdl.control.host.register_map import MAP_ADDRESS_BITS, SHARED_WINDOW, WINDOW
+from hdl.control.host.registers import HostRegisters, core_members
 from hdl.memory.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
 from hdl.memory.shared_memory import WORD_READ_LATENCY, shared_word_signature
 from hdl.registers.register_ports import (
