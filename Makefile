@@ -1,4 +1,4 @@
-# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler,
+# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler (CXX),
 # make and perl; everything else comes from PyPI into .venv, in the versions of requirements.lock.
 
 SHELL := /bin/sh
@@ -7,6 +7,8 @@ SHELL := /bin/sh
 
 PYTHON ?= python3
 JOBS ?= 2
+# Each job begins with a part of its own, so that tests of one file share what they build.
+PARALLEL := -n $(JOBS) --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,6 +16,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+CUDA_STAMP := $(VENV)/.installed-cuda
 REGISTERS := build/docs/registers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # setuptools, the build backend, is pinned like everything else: hence no isolated build environment.
@@ -34,21 +37,32 @@ demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden m
 
 .PHONY: test
 test: $(STAMP) ## every test but those marked long
-	$(BIN)/python -m pytest -n $(JOBS) -m "not long and not icarus"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda"
 
 .PHONY: test-long
 test-long: $(STAMP) ## every test but those of Icarus Verilog
-	$(BIN)/python -m pytest -n $(JOBS) -m "not icarus"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda"
+
+.PHONY: test-cuda
+test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
+	$(BIN)/python -m pytest $(PARALLEL) -m cuda
 
 .PHONY: test-icarus
 test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
 	@.ci/prerequisites --icarus $(PYTHON)
-	$(BIN)/python -m pytest -n $(JOBS) -m "icarus and not long"
+	$(BIN)/python -m pytest $(PARALLEL) -m "icarus and not long"
 
 .PHONY: test-icarus-long
 test-icarus-long: $(STAMP) ## the same with every preset
 	@.ci/prerequisites --icarus $(PYTHON)
-	$(BIN)/python -m pytest -n $(JOBS) -m icarus
+	$(BIN)/python -m pytest $(PARALLEL) -m icarus
+
+.PHONY: test-clang
+test-clang: $(STAMP) ## the demo, a testbench and the bulk driver built with clang++, which must be installed
+	@.ci/prerequisites --clang $(PYTHON)
+	CXX=clang++ $(BIN)/python -m openwmma.demo
+	CXX=clang++ $(BIN)/python -m pytest cocotb_tests/memory/test_burst_generator.py \
+	    cocotb_tests/fma64/test_fma64_bulk.py -k "test_burst_generator or test_one_result_per_cycle"
 
 .PHONY: functional-coverage
 functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
@@ -64,7 +78,7 @@ mutation: $(STAMP) ## faults put into the hardware one by one: do the tests noti
 
 .PHONY: formal
 formal: $(STAMP) ## every proof: what holds of the units for all inputs
-	$(BIN)/python -m pytest -n $(JOBS) -m formal --durations=0 formal
+	$(BIN)/python -m pytest $(PARALLEL) -m formal --durations=0 formal
 
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
@@ -103,7 +117,7 @@ lock: prerequisites ## requirements.lock anew, with the newest versions pyprojec
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --upgrade "setuptools>=77,<90"
-	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs]"
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs,cuda]"
 	{ echo "# Exact versions of everything that openwmma installs. Written by: make lock"; \
 	  build/lock/bin/python -m pip freeze --all --exclude openwmma --exclude pip; } > requirements.lock
 	rm -rf build/lock
@@ -122,6 +136,10 @@ $(STAMP): pyproject.toml requirements.lock | prerequisites
 	@$(PYTHON) -m venv $(VENV)
 	@$(INSTALL) setuptools
 	@$(INSTALL) --no-build-isolation --editable ".[test,fpga]"
+	@touch $@
+
+$(CUDA_STAMP): $(STAMP)
+	@$(INSTALL) --no-build-isolation --editable ".[cuda]"
 	@touch $@
 
 $(DOCS_STAMP): $(STAMP)

@@ -5,14 +5,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from golden.ptx.source import Source, SourceLine
-from golden.ptx.syntax import Address, Symbol, Vector
+from golden.ptx.syntax import Address, SpecialRegister, Symbol, Vector
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.decoding import LOCAL_PARAMETERS, Context
 from golden.simt.flow import build_blocks
 from golden.simt.inlining import FlatBody
 from golden.simt.liveness import remove_unused
 from golden.simt.names import readable
-from golden.simt.syntax import Arguments, Function, Storage
+from golden.simt.special_registers import SPECIAL
+from golden.simt.syntax import Arguments, Function, Instruction, Storage
 
 __all__ = ["CompiledKernel"]
 
@@ -49,6 +50,8 @@ class CompiledKernel:
     widths : list of int
     matrix : tuple of (int, Instruction)
         The matrix instructions with their numbers.
+    reads_clock : bool
+        Whether it uses a predefined register that changes with time.
     unused_loads : tuple of SourceLine
         Loads that were removed because nobody uses their results.
 
@@ -100,6 +103,7 @@ class CompiledKernel:
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
         self.slots = context.slots
         self.widths = context.widths
+        self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
         self.codes: tuple[list[BlockCode | None], list[BlockCode | None]] = (
             [None] * len(self.blocks),
             [None] * len(self.blocks),
@@ -140,6 +144,13 @@ class CompiledKernel:
         address = self.local_bytes
         self.local_bytes += storage.size or 0
         return address + (LOCAL_PARAMETERS if storage.space == "param" else 0)
+
+
+def _reads_clock(instruction: Instruction) -> bool:
+    return any(
+        isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies
+        for operand in instruction.operands
+    )
 
 
 def _told(storage: Storage) -> str:

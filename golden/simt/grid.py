@@ -15,7 +15,7 @@ from golden.simt.errors import Deadlock
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.special_registers import Geometry
 
-__all__ = ["LaunchResult", "LaunchState", "run_grid"]
+__all__ = ["LaunchResult", "LaunchState", "block_indices", "geometry_of", "run_grid"]
 
 _TOLD: int = 4
 """Blocks whose lines a message about a deadlock gives."""
@@ -81,6 +81,19 @@ class LaunchState:
     check: bool = False
     races: bool = False
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+    def result(self, kernel: CompiledKernel, blocks: int) -> "LaunchResult":
+        """What the launch did, after its end."""
+        return LaunchResult(
+            blocks=blocks,
+            warp_instructions=self.warp_instructions,
+            thread_instructions=self.thread_instructions,
+            matrix_instructions=self.matrix_instructions,
+            seconds=time.perf_counter() - self.started,
+            notes=tuple(f"removed, as nobody uses what it loads: {line}" for line in kernel.unused_loads),
+            reports=tuple(self.reports.values()),
+        )
 
 
 @dataclass
@@ -106,7 +119,6 @@ def run_grid(
     ------
     KernelFault
     """
-    started = time.perf_counter()
     total = int(np.prod(launch.grid, dtype=np.int64))
     done = 0
     waiting: list[_Waiting] = []
@@ -119,8 +131,8 @@ def run_grid(
         if on_block is not None:
             on_block(done, total)
 
-    for index in _indices(launch.grid):
-        run = kind(kernel, launch, _geometry(kernel, launch, index))
+    for index in block_indices(launch.grid):
+        run = kind(kernel, launch, geometry_of(kernel, launch, index))
         outcome = run.run()
         if outcome == "done":
             finished()
@@ -142,24 +154,18 @@ def run_grid(
         waiting = left  # in the other direction next time: chains of blocks may run either way
         if not progress:
             raise _deadlock(kernel, waiting)
-    return LaunchResult(
-        blocks=total,
-        warp_instructions=launch.warp_instructions,
-        thread_instructions=launch.thread_instructions,
-        matrix_instructions=launch.matrix_instructions,
-        seconds=time.perf_counter() - started,
-        notes=tuple(f"removed, as nobody uses what it loads: {line}" for line in kernel.unused_loads),
-        reports=tuple(launch.reports.values()),
-    )
+    return launch.result(kernel, total)
 
 
-def _indices(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
+def block_indices(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
+    """The indices of the blocks of a grid, in the order in which they start."""
     x, y, z = grid
     for k, j, i in itertools.product(range(z), range(y), range(x)):
         yield i, j, k
 
 
-def _geometry(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:
+def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:
+    """Where a block stands."""
     base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
     return Geometry(
         grid=launch.grid,
@@ -174,6 +180,7 @@ def _deadlock(kernel: CompiledKernel, waiting: list[_Waiting]) -> Deadlock:
     waiting = sorted(waiting, key=lambda item: item.run.geometry.index[::-1])
     told = [f"block {item.run.geometry.index} at {item.run.whereabouts()}" for item in waiting[:_TOLD]]
     more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
+    who = "a block waits" if len(waiting) == 1 else f"{len(waiting)} blocks wait"
     return Deadlock(
-        f"{len(waiting)} blocks wait for each other: {'; '.join(told)}{more}", kernel=kernel.readable
+        f"{who} for memory that nothing is left to change: {'; '.join(told)}{more}", kernel=kernel.readable
     )

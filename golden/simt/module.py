@@ -5,7 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import PtxError, Source
+from golden.simt.address_map import FUNCTIONS
 from golden.simt.arguments import bind
 from golden.simt.body import parse_body
 from golden.simt.buffers import DEVICE, DeviceBuffer
@@ -13,11 +15,12 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
-from golden.simt.grid import LaunchResult, LaunchState, run_grid
+from golden.simt.grid import LaunchResult, LaunchState
 from golden.simt.inlining import flatten
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.module_parser import parse_module_syntax
 from golden.simt.names import matches, readable
+from golden.simt.parallel import run_parallel
 from golden.simt.syntax import Body, Function, Piece, Storage
 
 __all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module"]
@@ -58,6 +61,7 @@ class Module:
         self._bodies: dict[str, Body] = {}
         self._kernels: dict[str, Kernel] = {}
         self._buffers: dict[str, DeviceBuffer] = {}
+        self._function_addresses = {name: FUNCTIONS + 16 * i for i, name in enumerate(self._syntax.functions)}
         self._allocations: dict[str, Allocation] = {}
         for key, variable in self._syntax.variables.items():
             storage = variable.storage
@@ -71,6 +75,11 @@ class Module:
     def entries(self) -> tuple[str, ...]:
         """The names of the kernels, as mangled."""
         return tuple(item.name for item in self._syntax.functions.values() if item.kind == "entry")
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables in ``.global`` and ``.const``, as mangled."""
+        return tuple(self._allocations)
 
     def kernel(self, name: str | None = None) -> "Kernel":
         """A kernel by name.
@@ -102,7 +111,8 @@ class Module:
 
     def __getitem__(self, name: str) -> DeviceBuffer:
         """The buffer over a ``.global`` or ``.const`` variable."""
-        found = [key for key in self._allocations if key == name or matches(key, name)]
+        found = [key for key in self._allocations if key == name]
+        found = found or [key for key in self._allocations if matches(key, name)]
         if len(found) != 1:
             names = ", ".join(readable(key) for key in self._allocations) or "none"
             raise KeyError(f"no variable {name} in .global or .const; variables: {names}")
@@ -124,13 +134,15 @@ class Module:
             value = piece.value
             if piece.symbol is not None:
                 other = self._allocations.get(piece.symbol)
-                if other is None:
+                if other is not None:
+                    value += other.address
+                elif piece.symbol in self._function_addresses:
+                    value += self._function_addresses[piece.symbol]
+                else:
                     raise self._source.error(
-                        piece.location,
-                        f"{piece.symbol} is not a variable in .global or .const of this module",
+                        piece.location, f"{piece.symbol} is no variable and no function of this module"
                     )
-                value += other.address
-            data = (value & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
+            data = (value >> piece.shift & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
             allocation.bytes[piece.offset : piece.offset + piece.size] = np.frombuffer(data, dtype=np.uint8)
 
     def _body(self, function: Function) -> Body:
@@ -148,6 +160,9 @@ class Module:
                 key: (variable.storage, self._allocations[key].address if key in self._allocations else None)
                 for key, variable in self._syntax.variables.items()
             }
+            for name, address in self._function_addresses.items():
+                location = self._syntax.functions[name].location
+                variables[name] = (Storage(name, name, "function", TYPES["b8"], 0, 1, location), address)
             for key, storage in flat.storage.items():
                 if storage.space in ("global", "const") and storage.size is not None:
                     if key not in self._allocations:
@@ -202,6 +217,7 @@ class Kernel:
         check: bool = False,
         races: bool = False,
         limit: int = LIMIT,
+        jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
     ) -> LaunchResult:
         """Run the kernel on a grid.
@@ -222,6 +238,8 @@ class Kernel:
             Whether to look for data races on shared memory too.
         limit : int
             Most warp instructions; more is an error.
+        jobs : int
+            Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
         on_block : callable or None
             Called after each block with the number of those that have ended, and of all.
 
@@ -231,11 +249,15 @@ class Kernel:
             For a grid, a block, shared memory or arguments that do not fit.
         KernelFault
             For what the kernel does wrong.
+        golden.machine.Difference
+            From an engine that checks itself.
         """
         compiled = self._compiled
         extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
         _require_threads(compiled, extents[1])
         _require_shared(compiled, shared)
+        if jobs < 1:
+            raise LaunchError(f"there must be at least 1 job, not {jobs}")
         if limit < 1:
             raise LaunchError(f"the limit must be at least 1 instruction, not {limit}")
         engine = GoldenEngine() if engine is None else engine
@@ -256,7 +278,8 @@ class Kernel:
                 check=check,
                 races=races,
             )
-            result = run_grid(compiled, state, on_block)
+            result = run_parallel(compiled, state, jobs, on_block)
+            engine.finish()
             bound.collect()
         finally:
             bound.release()

@@ -16,7 +16,7 @@ from openwmma.cli import main
 from sim.build import core_description, core_verilog
 from sim.files import write_files
 
-SMALL = PRESETS["small"]
+SMALL, TINY = PRESETS["small"], PRESETS["tiny"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -38,7 +38,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
             "openwmma",
             "verilog",
             "--preset",
-            "small",
+            "tiny",
             "-o",
             str(folder / "core.v"),
         ]
@@ -48,8 +48,8 @@ def test_two_processes_write_the_same_bytes(tmp_path):
         assert [path.name for path in files] == ["core.json", "core.rdl", "core.v", "core_example.v"]
         written.append([path.read_bytes() for path in files])
     assert written[0] == written[1]
-    assert written[0][2].decode() == core_verilog(SMALL)
-    assert written[0][1].decode() == systemrdl(SMALL)
+    assert written[0][2].decode() == core_verilog(TINY)
+    assert written[0][1].decode() == systemrdl(TINY)
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "standard"])
