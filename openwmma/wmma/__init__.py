@@ -43,6 +43,7 @@ __all__ = [
     "fragment",
     "half",
     "int32",
+    "layout_t",
     "load_matrix_sync",
     "matrix_a",
     "matrix_b",
@@ -63,6 +64,7 @@ accumulator: Final = FragmentUse.ACCUMULATOR
 
 row_major: Final = Layout.ROW_MAJOR
 col_major: Final = Layout.COL_MAJOR
+layout_t: Final = MemoryLayout
 mem_row_major: Final = MemoryLayout.MEM_ROW_MAJOR
 mem_col_major: Final = MemoryLayout.MEM_COL_MAJOR
 

@@ -106,7 +106,7 @@ def _type(cuda: str, table: str, storage: str, *arrays: str) -> ElementType:
     return ElementType(cuda=cuda, table=table, storage=np.dtype(storage), arrays=arrays)
 
 
-_PACKED: Final = ("uint8", "int8", "uint16", "int16", "uint32", "int32")
+_PACKED: Final = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64")
 
 ELEMENT_TYPES: Final = MappingProxyType(
     {

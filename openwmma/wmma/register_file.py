@@ -1,8 +1,9 @@
 """Where the fragments of a warp are: in registers of the machine, or spilled to the host.
 
-A fragment takes consecutive registers. When none are free, the fragments that were used least recently are
-read back and kept on the host until they are used again. Every multiply of the core fits into 32 registers,
-the smallest register file.
+A fragment takes 1, 2, 4 or 8 consecutive registers, and begins at a multiple of that number. When none are
+free, the fragments that were used least recently are read back and kept on the host until they are used
+again. A multiply has four fragments, and the smallest register file has four times eight registers: there is
+always a place for them all.
 """
 
 from collections.abc import Sequence
@@ -75,27 +76,13 @@ class RegisterFile:
             With what they hold.
         written : sequence of Contents
             About to be overwritten by a command. What the host knows of them is dropped.
-
-        Raises
-        ------
-        Misuse
-            They need more registers than there are.
         """
         self._clock += 1
         needed = list(dict.fromkeys((*read, *written)))
         for contents in needed:
             contents.last_used = self._clock
-        total = sum(contents.count for contents in needed)
-        if total > self._registers:
-            raise Misuse(
-                f"fragments of {total} registers per lane in one operation",
-                f"the machine has {self._registers} registers per lane",
-            )
-        absent = sorted((item for item in needed if item.first is None), key=lambda item: -item.count)
-        if not all(self._make_room(contents, needed) for contents in absent):
-            self._rearrange(needed)
-            absent = needed
-        for contents in absent:
+        for contents in [item for item in needed if item.first is None]:
+            self._make_room(contents, needed)
             if contents in read:
                 assert contents.first is not None
                 assert contents.words is not None
@@ -135,7 +122,7 @@ class RegisterFile:
             )
         return self._machine
 
-    def _make_room(self, contents: Contents, pinned: Sequence[Contents]) -> bool:
+    def _make_room(self, contents: Contents, pinned: Sequence[Contents]) -> None:
         """Place a fragment at a multiple of its size where the last use is the longest ago."""
         best: tuple[int, int] | None = None
         for first in range(0, self._registers - contents.count + 1, contents.count):
@@ -145,30 +132,16 @@ class RegisterFile:
             last_used = max((item.last_used for item in there), default=-1)
             if best is None or last_used < best[0]:
                 best = last_used, first
-        if best is None:
-            return False
+        assert best is not None, "four fragments fit into any register file"
         for item in [item for item in self._resident if item.overlaps(best[1], contents.count)]:
             self._spill(item)
-        self._enter(contents, best[1])
-        return True
-
-    def _rearrange(self, needed: Sequence[Contents]) -> None:
-        """Spill everything, and place fragments next to each other."""
-        for item in list(self._resident):
-            self._spill(item)
-        first = 0
-        for contents in sorted(needed, key=lambda item: -item.count):
-            self._enter(contents, first)
-            first += contents.count
+        contents.first = best[1]
+        self._resident.add(contents)
 
     def _spill(self, contents: Contents) -> None:
         self.fetch(contents)
         self._release(contents)
         self.spills += 1
-
-    def _enter(self, contents: Contents, first: int) -> None:
-        contents.first = first
-        self._resident.add(contents)
 
     def _release(self, contents: Contents) -> None:
         contents.first = None

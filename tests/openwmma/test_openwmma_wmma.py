@@ -104,6 +104,16 @@ def test_more_fragments_than_registers_on_tiny_in_lockstep():
     require_same_memory(warp)
 
 
+def test_what_was_used_least_recently_is_spilled():
+    with wmma.warp(preset="tiny") as warp:
+        held = [wmma.fragment(wmma.accumulator, 16, 16, 16, float) for _ in range(5)]
+        for index in (0, 1, 2, 3, 0, 2, 4):
+            wmma.fill_fragment(held[index], index)
+        assert [item.contents.first is None for item in held] == [False, True, False, False, False]
+        assert warp.spills == 1
+        assert [int(item.matrix()[0, 0]) for item in held] == [0, 1, 2, 3, 4]
+
+
 def test_fragments_of_several_sizes_share_a_small_register_file():
     """f16 accumulators take four registers, everything else eight: places must be made next to each other."""
     random = np.random.default_rng(6)
@@ -156,8 +166,9 @@ def test_elements_are_those_of_the_layout(family, shape, element):
     random = np.random.default_rng(9)
     instruction = next(instructions(family, shape, element))
     matrices = dict(zip("abc", operands(instruction, random), strict=True))
-    with wmma.warp():
-        for held, use in zip(fragments(instruction)[1:], "abc", strict=True):
+    with wmma.warp() as warp:
+        result, *loaded = fragments(instruction)
+        for held, use in zip(loaded, "abc", strict=True):
             type_, matrix = held.T.table, matrices[use]
             layout = getattr(instruction, f"{use}_layout", "row")
             view = in_memory(matrix, type_, layout)
@@ -173,6 +184,15 @@ def test_elements_are_those_of_the_layout(family, shape, element):
                 registers = openwmma.distribute(matrix, use, type_, shape)
                 np.testing.assert_array_equal(held.x.view(np.uint32), registers.T)
                 assert held.num_storage_elements == fragment_layout(use, type_, shape).registers
+            held.x = held.x.copy()
+        (wmma.bmma_sync if family.operations else wmma.mma_sync)(result, *loaded)
+        stored = in_memory(np.zeros_like(raw(result.matrix(), instruction.d_type)), instruction.d_type, "row")
+        wmma.store_matrix_sync(stored, result, wmma.mem_row_major)
+    assert len(warp.program.tiles) == 3
+    np.testing.assert_array_equal(
+        raw(stored, instruction.d_type), golden.mma(instruction, *matrices.values())
+    )
+    require_same_memory(warp)
 
 
 def test_writes_into_x_reach_the_next_use():
@@ -270,6 +290,20 @@ def test_bfloat16_keeps_the_dtype_of_its_array():
         np.testing.assert_array_equal(held.matrix().astype(float), 2 * values)
         wmma.load_matrix_sync(held, values.astype(ml_dtypes.bfloat16).view(np.uint16))
         assert held.x.dtype == held.matrix().dtype == np.uint16
+
+
+@pytest.mark.parametrize("element", ["s4", "u4", "b1"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint32, np.int64])
+def test_packed_elements_lie_in_integers_of_any_size(element, dtype):
+    shape = next(family.shapes[0] for family in FAMILIES if element in family.multiplicands)
+    matrix = np.random.default_rng(13).integers(
+        -8 if element == "s4" else 0, 1 + (element != "b1") * 7, shape.extent("b")
+    )
+    packed = np.ascontiguousarray(in_memory(matrix, element, "col").T)
+    with wmma.warp():
+        held = wmma.fragment(wmma.matrix_b, *shape, TYPES[element], wmma.col_major)
+        wmma.load_matrix_sync(held, packed.view(dtype).T)
+        np.testing.assert_array_equal(held.matrix(), matrix)
 
 
 def test_float_to_tf32_rounds_to_nearest_ties_away():
