@@ -1,7 +1,7 @@
 """The one interface that programs, tests and pictures meet at."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -58,6 +58,14 @@ class Counters:
     stall_memory: int = 0
     stall_unit: int = 0
     stall_empty: int = 0
+
+    def __add__(self, other: "Counters") -> "Counters":
+        """What two machines have done together."""
+        return Counters(**{x.name: getattr(self, x.name) + getattr(other, x.name) for x in fields(self)})
+
+    def __sub__(self, other: "Counters") -> "Counters":
+        """What a machine has done since it had done `other`."""
+        return Counters(**{x.name: getattr(self, x.name) - getattr(other, x.name) for x in fields(self)})
 
 
 class Storage(Protocol):

@@ -18,7 +18,7 @@ def require_profile(name: str) -> None:
         raise UsageError(f"--profile {name}: expected one of {', '.join(PROFILES)}")
 
 
-def with_profile(config: CoreConfig, preset: str, profile: str | None) -> CoreConfig:
+def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
     """A configuration with the arithmetic of a generation.
 
     Parameters
@@ -26,23 +26,22 @@ def with_profile(config: CoreConfig, preset: str, profile: str | None) -> CoreCo
     config : CoreConfig
     preset : str
         Name of its preset, for messages.
-    profile : str or None
-        Of `golden.tables.profiles.PROFILES`; None for `DEFAULT_PROFILE`.
+    profile : str
+        Of `golden.tables.profiles.PROFILES`.
 
     Raises
     ------
     UsageError
         For an unknown name, and for a profile that lacks a format of the configuration.
     """
-    name = profile or DEFAULT_PROFILE
-    require_profile(name)
-    absent = [format for format in sorted(config.dot_product.formats) if not _computes(name, format)]
+    require_profile(profile)
+    absent = [format for format in sorted(config.dot_product.formats) if not _computes(profile, format)]
     if absent:
         raise UsageError(
-            f"--profile {name}: preset {preset} has {' and '.join(absent)}, which profile {name} lacks; "
-            "expected another profile or another preset"
+            f"--profile {profile}: preset {preset} has {' and '.join(absent)}, "
+            f"which profile {profile} lacks; expected another profile or another preset"
         )
-    return replace(config, dot_product=replace(config.dot_product, profile=PROFILES[name]))
+    return replace(config, dot_product=replace(config.dot_product, profile=PROFILES[profile]))
 
 
 def _computes(profile: str, format: str) -> bool:

@@ -19,6 +19,7 @@ __all__ = [
     "Profile",
     "RunPreset",
     "RunProfile",
+    "Settings",
     "Waves",
     "preset_config",
     "require_folder",
@@ -56,6 +57,14 @@ Port = Annotated[
     ),
 ]
 Baud = Annotated[int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A field of the preset to replace on a simulated machine, as in shared_bytes=98304.",
+    ),
+]
 Waves = Annotated[
     Path | None, typer.Option("--waves", metavar="FILE.fst", help="Write a waveform of the simulated core.")
 ]

@@ -1,8 +1,8 @@
 """What the options of the command line say about the machine, and the machine that they mean."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -13,6 +13,7 @@ from golden.memory import Memory
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
 from openwmma.core_profile import require_profile, with_profile
+from openwmma.core_settings import adjusted_config
 from openwmma.usage import UsageError
 from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
@@ -70,6 +71,9 @@ class Target:
     port : str or None
         Serial port of a board. In lockstep the board takes the place of the simulated core.
     baud : int
+    settings : mapping of str to value
+        Fields of the preset that are replaced, as `openwmma.core_settings.adjusted_config` takes them; of
+        simulated machines only.
 
     Raises
     ------
@@ -83,6 +87,7 @@ class Target:
     waves: Path | None = None
     port: str | None = None
     baud: int = DEFAULT_BAUD
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.preset is not None and self.preset not in PRESETS:
@@ -95,6 +100,10 @@ class Target:
             raise UsageError("--on board: expected --port with the board's serial port, as in /dev/ttyUSB0")
         if self.port is not None and self.on not in (MachineKind.BOARD, MachineKind.LOCKSTEP):
             raise UsageError(f"--port: expected --on board or --on lockstep, not --on {self.on.value}")
+        if self.settings and self.port is not None:
+            raise UsageError("--set: expected a simulated core, not one on a board")
+        if self.settings:
+            self.config  # noqa: B018  raises for settings that do not fit
         if self.waves is None:
             return
         if self.on is MachineKind.GOLDEN:
@@ -112,7 +121,8 @@ class Target:
     def config(self) -> CoreConfig:
         """Of a golden or simulated core, and of a board's where the preset is named."""
         preset = self.preset or DEFAULT_PRESET
-        return with_profile(PRESETS[preset], preset, self.profile)
+        config = adjusted_config(preset, self.settings)
+        return config if self.profile is None else with_profile(config, preset, self.profile)
 
     @contextmanager
     def prepared(self) -> Iterator[MachineSource]:

@@ -1,10 +1,13 @@
 """What threads do together: barriers, exchanges between lanes, atomics, copies, waiting, and the checker."""
 
+import gc
+
 import numpy as np
 import pytest
 from short_kernels import kernel, run
 
 from golden.simt import KernelFault, device, empty
+from golden.simt.block import BlockRun
 
 ALL = list(range(32))
 
@@ -208,3 +211,14 @@ def test_contended_atomics_are_those_of_one_thread_after_the_other(operation):
         found.append(expected[cell])
         expected[cell] = functions[operation.partition(".")[0]](expected[cell], value) % (1 << bits)
     assert (old.tolist(), after.tolist()) == (found, expected)
+
+
+def test_blocks_are_freed_when_they_have_ended():
+    gc.disable()
+    try:
+        before = sum(issubclass(type(item), BlockRun) for item in gc.get_objects())
+        kernel("bar.sync 0; st.global.u32 [%rd1], %r0;").launch(20, 64, [np.zeros(64, np.uint32)], check=True)
+        after = sum(issubclass(type(item), BlockRun) for item in gc.get_objects())
+    finally:
+        gc.enable()
+    assert after - before <= 0
