@@ -76,7 +76,7 @@ def _ruler(ruler: Ruler, y: float) -> tuple[list[svg.Element], float]:
     if ruler.bottom < ruler.unit:
         x = left + (ruler.top - ruler.unit + 1) * _CELL
         bottom = y + len(ruler.rows) * LINE + 4
-        elements.append(svg.Line(x1=x, y1=y - LINE + 4, x2=x, y2=bottom, stroke="#222", stroke_width=2))
+        elements.append(svg.Line(x1=x, y1=y + 4, x2=x, y2=bottom, stroke="#222", stroke_width=2))
     texts = [len(f"{row.kept} kept, {row.cut} cut (lost {row.lost})") if row.cut else 0 for row in ruler.rows]
     return elements, right + 2 * _CELL + max(texts) * _CHARACTER
 

@@ -29,6 +29,7 @@ INSTRUCTIONS = [
     S8,
     "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
 ]
+PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
 SVG = "{http://www.w3.org/2000/svg}"
 LOST_ON_AMPERE = [
     "--a",
@@ -309,3 +310,12 @@ def test_help_has_an_example(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "140")
     assert main(["explain", "--help"]) == 0
     assert "--a 1 --b 1 --c 2048" in capsys.readouterr().out
+
+
+def test_the_page_shows_what_is_printed(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    blocks = re.findall(r"```text\n\$ openwmma (.*)\n((?:.*\n)*?)```", PAGE.read_text())
+    assert [command.split()[0] for command, _ in blocks] == ["explain", "explain", "layout"]
+    for command, shown in blocks:
+        assert main(command.split()) == 0
+        assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
