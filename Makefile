@@ -1,4 +1,4 @@
-# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler,
+# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler (CXX),
 # make and perl; everything else comes from PyPI into .venv, in the versions of requirements.lock.
 
 SHELL := /bin/sh
@@ -7,6 +7,8 @@ SHELL := /bin/sh
 
 PYTHON ?= python3
 JOBS ?= 2
+# Each job begins with a part of its own, so that tests of one file share what they build.
+PARALLEL := -n $(JOBS) --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -35,25 +37,32 @@ demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden m
 
 .PHONY: test
 test: $(STAMP) ## every test but those marked long
-	$(BIN)/python -m pytest -n $(JOBS) -m "not long and not icarus and not cuda"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda"
 
 .PHONY: test-long
 test-long: $(STAMP) ## every test but those of Icarus Verilog
-	$(BIN)/python -m pytest -n $(JOBS) -m "not icarus and not cuda"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda"
 
 .PHONY: test-cuda
 test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
-	$(BIN)/python -m pytest -n $(JOBS) -m cuda
+	$(BIN)/python -m pytest $(PARALLEL) -m cuda
 
 .PHONY: test-icarus
 test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
 	@.ci/prerequisites --icarus $(PYTHON)
-	$(BIN)/python -m pytest -n $(JOBS) -m "icarus and not long"
+	$(BIN)/python -m pytest $(PARALLEL) -m "icarus and not long"
 
 .PHONY: test-icarus-long
 test-icarus-long: $(STAMP) ## the same with every preset
 	@.ci/prerequisites --icarus $(PYTHON)
-	$(BIN)/python -m pytest -n $(JOBS) -m icarus
+	$(BIN)/python -m pytest $(PARALLEL) -m icarus
+
+.PHONY: test-clang
+test-clang: $(STAMP) ## the demo, a testbench and the bulk driver built with clang++, which must be installed
+	@.ci/prerequisites --clang $(PYTHON)
+	CXX=clang++ $(BIN)/python -m openwmma.demo
+	CXX=clang++ $(BIN)/python -m pytest cocotb_tests/memory/test_burst_generator.py \
+	    cocotb_tests/fma64/test_fma64_bulk.py -k "test_burst_generator or test_one_result_per_cycle"
 
 .PHONY: functional-coverage
 functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
@@ -69,7 +78,7 @@ mutation: $(STAMP) ## faults put into the hardware one by one: do the tests noti
 
 .PHONY: formal
 formal: $(STAMP) ## every proof: what holds of the units for all inputs
-	$(BIN)/python -m pytest -n $(JOBS) -m formal --durations=0 formal
+	$(BIN)/python -m pytest $(PARALLEL) -m formal --durations=0 formal
 
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error

@@ -7,6 +7,7 @@ BENCHMARKS = (
     "bench.golden",
     "bench.approximate",
     "bench.scalar",
+    "bench.kernels",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

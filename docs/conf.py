@@ -21,7 +21,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
-napoleon_custom_sections = [("Members", "params_style")]
+napoleon_custom_sections = [("Members", "params_style"), "Testbench"]
 exclude_patterns = [
     "generated/*/modules.rst",
     *(

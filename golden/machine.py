@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.tables.commands import Command, Elementwise
+from golden.tables.profiles import Profile
 
 __all__ = ["Counters", "Difference", "Machine", "Storage", "Work"]
 
@@ -98,6 +99,10 @@ class Machine(Protocol):
     @property
     def shared(self) -> Storage | None:
         """Shared memory, by generic addresses; None where there is none."""
+
+    @property
+    def profile(self) -> Profile:
+        """Constants of the arithmetic."""
 
     @property
     def counters(self) -> Counters:

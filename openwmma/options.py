@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
+from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig
+from openwmma.core_profile import DEFAULT_PROFILE
 from openwmma.target import DEFAULT_PRESET, MachineKind
 from openwmma.usage import UsageError
 
@@ -14,7 +16,9 @@ __all__ = [
     "On",
     "Port",
     "Preset",
+    "Profile",
     "RunPreset",
+    "RunProfile",
     "Settings",
     "Waves",
     "preset_config",
@@ -37,6 +41,12 @@ RunPreset = Annotated[
         help=f"Configuration of the core, {DEFAULT_PRESET} by default; see `openwmma presets`. "
         "A board knows its own.",
     ),
+]
+_PROFILE = f"Numerics of a generation: {', '.join(PROFILES)}."
+Profile = Annotated[str, typer.Option("--profile", help=_PROFILE)]
+RunProfile = Annotated[
+    str | None,
+    typer.Option("--profile", help=f"{_PROFILE} {DEFAULT_PROFILE} by default; a board knows its own."),
 ]
 Port = Annotated[
     str | None,

@@ -23,7 +23,7 @@ class Backend(StrEnum):
 
 
 def open_machine(
-    backend: Backend, config: CoreConfig, memory_size: int, *, waves: Path | None = None
+    backend: Backend, config: CoreConfig, memory_size: int, *, waves: Path | None = None, interval: int = 1
 ) -> Machine:
     """Make a machine of a configuration.
 
@@ -39,6 +39,8 @@ def open_machine(
         Bytes of global memory, from `golden.programs.buffers.BASE` on.
     waves : Path or None
         Where the simulated core writes its waveform.
+    interval : int
+        Of a machine in lockstep: commands from one comparison of all registers to the next.
 
     Raises
     ------
@@ -53,7 +55,7 @@ def open_machine(
     return (
         rtl
         if backend is Backend.RTL
-        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl)
+        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl, interval=interval)
     )
 
 

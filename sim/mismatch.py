@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from golden.machine import Difference
 from golden.programs.values import describe, describe_command
-from golden.tables.commands import Command, Load, Mma, Store
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout, fragment
 
-__all__ = ["Mismatch", "memory_difference", "register_difference"]
+__all__ = ["Mismatch", "memory_difference", "register_difference", "written_registers"]
 
 
 class Mismatch(Difference):
@@ -60,6 +60,18 @@ def _destination(command: Command) -> _Destination | None:
             return _Destination("d", d, fragment("d", instruction.d_type, instruction.shape))
         case _:
             return None
+
+
+def written_registers(command: Command) -> tuple[int, int]:
+    """The first register that a command writes, and how many it writes."""
+    match command:
+        case Fill():
+            return command.register, command.count
+        case Move():
+            return command.destination, command.count
+        case _:
+            destination = _destination(command)
+            return (destination.first, destination.layout.registers) if destination else (0, 0)
 
 
 def register_difference(command: Command, golden: NDArray[np.uint32], rtl: NDArray[np.uint32]) -> str | None:

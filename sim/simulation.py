@@ -155,7 +155,8 @@ class Simulation:
     @property
     def waits(self) -> BusWaits:
         """How often memory, core and host waited for each other so far."""
-        waits = self._library.openwmma_waits(self._handle())
+        waits = _Waits()
+        self._library.openwmma_waits(self._handle(), ctypes.byref(waits))
         return BusWaits(**{field.name: getattr(waits, field.name) for field in fields(BusWaits)})
 
     def read(self, address: int, count: int = 1) -> NDArray[np.uint32]:
@@ -280,7 +281,7 @@ def _load(path: Path) -> ctypes.CDLL:
         "openwmma_create": (pointer, (pointer, u64, ctypes.c_char_p)),
         "openwmma_destroy": (None, (pointer,)),
         "openwmma_cycles": (u64, (pointer,)),
-        "openwmma_waits": (_Waits, (pointer,)),
+        "openwmma_waits": (None, (pointer, pointer)),
         "openwmma_set_slave_error": (None, (pointer, u64, u64)),
         "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),
         "openwmma_write": (ctypes.c_int, (pointer, pointer, pointer, u32)),

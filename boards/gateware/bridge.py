@@ -62,6 +62,8 @@ class Bridge(wiring.Component):
     Parameters
     ----------
     config : BoardConfig
+    drops_from : int
+        What the count of lost frames starts with after reset; a testbench starts it near its limit.
 
     Members
     -------
@@ -80,10 +82,15 @@ class Bridge(wiring.Component):
     host : Out(Axi4LiteSignature())
     memory : Out(stream of WordRequest)
     memory_answer : In(stream of WordAnswer)
+
+    Testbench
+    ---------
+    cocotb_tests/boards/test_bridge.py, through `UartBridge`.
     """
 
-    def __init__(self, config: BoardConfig) -> None:
+    def __init__(self, config: BoardConfig, *, drops_from: int = 0) -> None:
         self._config = config
+        self._drops_from = drops_from
         super().__init__(
             {
                 "request": In(stream.Signature(Request)),
@@ -114,7 +121,7 @@ class Bridge(wiring.Component):
         left = Signal.like(request.words)
         command_word = Signal(range(COMMAND_WORDS))
         value = Signal(WORD_BITS)
-        drops = Signal(WORD_BITS)
+        drops = Signal(WORD_BITS, init=self._drops_from)
         address_sent, data_sent = Signal(), Signal()
         m.d.sync += drops.eq(drops + self.dropped)
 

@@ -31,6 +31,10 @@ class SerialCore(wiring.Component):
     host : In(Axi4LiteSignature())
     memory : Out(memory_signature(config))
     irq : Out(1)
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_core.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:

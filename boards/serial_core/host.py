@@ -64,6 +64,10 @@ class SerialHost(wiring.Component):
     cause : In(4)
     progress : In(9)
     irq : Out(1)
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_host.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:

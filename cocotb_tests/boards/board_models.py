@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final
 
 import cocotb
@@ -11,9 +12,9 @@ from amaranth.lib.wiring import In
 from cocotb.triggers import Event, FallingEdge, First, RisingEdge
 
 from boards.gateware.board_memory import WordRequest
-from cocotb_tests.runner import Design
-from cocotb_tests.unit import TOP
 from hdl.verilog.top import Top
+from sim.testbench.design import Design
+from sim.testbench.unit import TOP
 
 __all__ = ["HostModel", "MemoryModel", "plain_design"]
 
@@ -26,7 +27,7 @@ def plain_design(name: str, component: wiring.Component) -> Design:
     for path, member, signal in component.signature.flatten(component):
         make = top.input if member.flow == In else top.output
         make("_".join(map(str, path)), Value.cast(signal))
-    return Design(name=name, verilog=top.convert(TOP), top=TOP)
+    return Design(name=name, top=TOP, write=partial(top.convert, TOP))
 
 
 class _Channel:

@@ -2,6 +2,7 @@
 
 import logging
 import random
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -16,11 +17,11 @@ from boards.gateware.board_config import BoardConfig
 from boards.gateware.board_memory import BoardMemory, WordRequest
 from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import Design
 from cocotb_tests.streams import StreamSink, StreamSource, pause_channels, pauses, reset, start
-from cocotb_tests.unit import TOP
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.verilog.top import Top
+from sim.testbench.design import Design
+from sim.testbench.unit import TOP
 
 CONFIG = BoardConfig(
     core=CoreConfig(),
@@ -63,7 +64,7 @@ def slave_design(name: str) -> Design:
     top.output("answer_payload", Value.cast(memory.answer.payload))
     top.output("answer_valid", memory.answer.valid)
     top.input("answer_ready", memory.answer.ready)
-    return Design(name=name, verilog=top.convert(TOP), top=TOP)
+    return Design(name=name, top=TOP, write=partial(top.convert, TOP))
 
 
 class Bench:

@@ -81,22 +81,43 @@ class AtomicAccess(MemoryAccess):
     def _atomic(
         self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Sequence[NDArray[Any]]
     ) -> NDArray[Any]:
-        """One atomic by each thread, in their order: in rounds in which no cell occurs twice."""
+        """One atomic by each thread, in their order; the old values."""
+        if operation is np.add and cells.size:
+            return self._add(view, cells, sources[0])
         old = np.empty(cells.size, dtype=view.dtype)
         left = np.arange(cells.size)
         while left.size:
-            first = np.sort(np.unique(cells[left], return_index=True)[1])
-            now = left if first.size == left.size else left[first]
-            where = cells[now]
+            # Until a cell changes, all its threads find what is in it: one round does for all of them, and
+            # for the first that changes it.
+            where = cells[left]
             before = view[where]
-            after = operation(before, *(source[now] for source in sources))
-            if not np.array_equal(before, after):
-                self.launch.changed += 1
-                view[where] = after
-            old[now] = before
-            if now is left:
+            after = operation(before, *(source[left] for source in sources))
+            old[left] = before
+            changing = np.flatnonzero(before != after)
+            if not changing.size:
                 break
-            keep = np.ones(left.size, dtype=np.bool_)
-            keep[first] = False
-            left = left[keep]
+            self.launch.changed += 1
+            changed, first = np.unique(where[changing], return_index=True)
+            first = changing[first]
+            view[changed] = after[first]
+            place = np.minimum(np.searchsorted(changed, where), changed.size - 1)
+            left = left[(changed[place] == where) & (np.arange(left.size) > first[place])]
+        return old
+
+    def _add(self, view: NDArray[Any], cells: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+        """Sums of integers: what a thread finds is what was there and the values of the threads before it."""
+        values = np.broadcast_to(values, cells.shape)
+        if values.any():
+            self.launch.changed += 1
+        order = np.argsort(cells, kind="stable")
+        sorted_cells = cells[order]
+        ends = np.cumsum(values[order], dtype=view.dtype)
+        before = ends - values[order]
+        starts = np.flatnonzero(np.diff(sorted_cells, prepend=-1))
+        group = np.cumsum(np.diff(sorted_cells, prepend=-1) != 0) - 1
+        found = view[sorted_cells] + before - before[starts][group]
+        lasts = np.append(starts[1:], cells.size) - 1
+        view[sorted_cells[lasts]] = found[lasts] + values[order][lasts]
+        old = np.empty(cells.size, dtype=view.dtype)
+        old[order] = found
         return old

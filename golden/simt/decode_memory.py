@@ -121,6 +121,8 @@ def _require_inside(context: Context, address: Address, width: int) -> None:
 
 def _space(context: Context, instruction: Instruction, found: dict[str, str], address: Address) -> str:
     """The state space of an access; that of the variable it names, if it names one and no space."""
+    if isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "function":
+        raise context.error(address.location, f"{address.base.name} is a function, not a variable")
     if "space" in found:
         space = _SPACES[found["space"]]
         if isinstance(address.base, Symbol):

@@ -137,6 +137,9 @@ class GoldenEngine:
         """What ``movmatrix`` gives."""
         return movmatrix(registers)
 
+    def finish(self) -> None:
+        """Nothing is left to do."""
+
 
 class _Access(NamedTuple):
     """Where the elements of a fragment lie in memory, for each register and lane."""

@@ -169,6 +169,10 @@ class MachineEngine:
         """What ``movmatrix`` gives."""
         return self._host.transpose(registers)
 
+    def finish(self) -> None:
+        """Have the machine end its work."""
+        self._machine.finish()
+
     def _scratch(self, space: Space) -> tuple[Storage, int, Space]:
         """The memory through which fragments go, an address in it, and the state space to name."""
         shared = self._machine.shared

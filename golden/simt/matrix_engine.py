@@ -111,3 +111,11 @@ class MatrixEngine(Protocol):
 
     def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """What ``movmatrix`` gives; both of shape (warps, 32)."""
+
+    def finish(self) -> None:
+        """End the work of a kernel: what checks itself compares what it has not compared yet.
+
+        Raises
+        ------
+        golden.machine.Difference
+        """

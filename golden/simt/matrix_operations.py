@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.machine import Difference
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
@@ -124,11 +125,18 @@ class MatrixOperations(MemoryAccess):
         """Count matrix multiplies."""
         raise NotImplementedError
 
+    def place(self, index: int) -> str:
+        """File, line and text of an instruction."""
+        raise NotImplementedError
+
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:
         """Report a fault of the machine as one of the kernel."""
         try:
             yield
+        except Difference as difference:
+            difference.origin = self.place(index)
+            raise
         except Fault as fault:
             self.fault(index, threads, f"the machine refused the instruction: {fault}")
 

@@ -5,7 +5,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import PtxError, Source
+from golden.simt.address_map import FUNCTIONS
 from golden.simt.arguments import bind
 from golden.simt.body import parse_body
 from golden.simt.buffers import DEVICE, DeviceBuffer
@@ -59,6 +61,7 @@ class Module:
         self._bodies: dict[str, Body] = {}
         self._kernels: dict[str, Kernel] = {}
         self._buffers: dict[str, DeviceBuffer] = {}
+        self._function_addresses = {name: FUNCTIONS + 16 * i for i, name in enumerate(self._syntax.functions)}
         self._allocations: dict[str, Allocation] = {}
         for key, variable in self._syntax.variables.items():
             storage = variable.storage
@@ -131,13 +134,15 @@ class Module:
             value = piece.value
             if piece.symbol is not None:
                 other = self._allocations.get(piece.symbol)
-                if other is None:
+                if other is not None:
+                    value += other.address
+                elif piece.symbol in self._function_addresses:
+                    value += self._function_addresses[piece.symbol]
+                else:
                     raise self._source.error(
-                        piece.location,
-                        f"{piece.symbol} is not a variable in .global or .const of this module",
+                        piece.location, f"{piece.symbol} is no variable and no function of this module"
                     )
-                value += other.address
-            data = (value & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
+            data = (value >> piece.shift & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
             allocation.bytes[piece.offset : piece.offset + piece.size] = np.frombuffer(data, dtype=np.uint8)
 
     def _body(self, function: Function) -> Body:
@@ -155,6 +160,9 @@ class Module:
                 key: (variable.storage, self._allocations[key].address if key in self._allocations else None)
                 for key, variable in self._syntax.variables.items()
             }
+            for name, address in self._function_addresses.items():
+                location = self._syntax.functions[name].location
+                variables[name] = (Storage(name, name, "function", TYPES["b8"], 0, 1, location), address)
             for key, storage in flat.storage.items():
                 if storage.space in ("global", "const") and storage.size is not None:
                     if key not in self._allocations:
@@ -241,6 +249,8 @@ class Kernel:
             For a grid, a block, shared memory or arguments that do not fit.
         KernelFault
             For what the kernel does wrong.
+        golden.machine.Difference
+            From an engine that checks itself.
         """
         compiled = self._compiled
         extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
@@ -269,6 +279,7 @@ class Kernel:
                 races=races,
             )
             result = run_parallel(compiled, state, jobs, on_block)
+            engine.finish()
             bound.collect()
         finally:
             bound.release()

@@ -220,6 +220,7 @@ def _work(kernel: CompiledKernel, launch: LaunchState, indices: list[Index], sen
                 sender.send(None)
                 return
             sender.send("block")
+        launch.engine.finish()
     except Exception:  # noqa: BLE001  raised again by the one process that then runs the grid
         sender.send(None)
         return

@@ -15,6 +15,7 @@ from hdl.control.host.register_map import (
 )
 from hdl.core import Core
 from hdl.memory.axi import HOST_ADDRESS_BITS
+from hdl.verilog.modules import Conversion, convert
 from hdl.verilog.top import Port, Top
 
 __all__ = ["TOP", "core_top", "describe", "generate"]
@@ -23,12 +24,14 @@ TOP: Final = "openwmma_core"
 """Name of the top module."""
 
 
-def generate(config: CoreConfig) -> tuple[str, dict[str, Any]]:
+def generate(config: CoreConfig, conversion: Conversion = convert) -> tuple[str, dict[str, Any]]:
     """Generate the core's Verilog.
 
     Parameters
     ----------
     config : CoreConfig
+    conversion : Conversion
+        As for `Top.convert`.
 
     Returns
     -------
@@ -38,7 +41,7 @@ def generate(config: CoreConfig) -> tuple[str, dict[str, Any]]:
         Ports, parameters and register map, for `json.dump`.
     """
     top = core_top(config)
-    text = _header(config) + top.convert(TOP)
+    text = _header(config) + top.convert(TOP, conversion)
     return text, describe(config, top.ports)
 
 

@@ -11,7 +11,7 @@ from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
-from openwmma.options import Baud, On, Port, RunPreset, Settings, Waves, require_folder
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves, require_folder
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 
@@ -31,6 +31,7 @@ def mma(
     ],
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
+    profile: RunProfile = None,
     settings: Settings = None,
     waves: Waves = None,
     port: Port = None,
@@ -46,7 +47,13 @@ def mma(
     integers (f16 and bf16: uint16, f32: uint32). D has values if A, B and C have. Leading axes are the batch.
     """
     target = Target(
-        on=on, preset=preset, waves=waves, port=port, baud=baud, settings=parse_settings(settings or [])
+        on=on,
+        preset=preset,
+        profile=profile,
+        waves=waves,
+        port=port,
+        baud=baud,
+        settings=parse_settings(settings or []),
     )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]

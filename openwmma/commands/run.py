@@ -19,7 +19,7 @@ from openwmma.arguments import parse_argument, parse_output
 from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat_file
 from openwmma.core_settings import parse_settings
 from openwmma.cuda_source import is_cuda
-from openwmma.options import Baud, On, Port, RunPreset, Settings, Waves
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
@@ -88,6 +88,7 @@ def run(
     settings: Settings = None,
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
+    profile: RunProfile = None,
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
@@ -107,7 +108,13 @@ def run(
             --arg 64 --out 2=d.npy --jobs 0
     """
     target = Target(
-        on=on, preset=preset, waves=waves, port=port, baud=baud, settings=parse_settings(settings or [])
+        on=on,
+        preset=preset,
+        profile=profile,
+        waves=waves,
+        port=port,
+        baud=baud,
+        settings=parse_settings(settings or []),
     )
     options = LaunchOptions(target=target, jobs=jobs, checks=check or [], limit=limit)
     if launch is not None:

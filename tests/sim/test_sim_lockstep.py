@@ -8,6 +8,7 @@ from golden.memory import Memory
 from golden.tables.commands import Move
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
+from golden.tables.profiles import PROFILES
 from golden.warp import GoldenMachine
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch
@@ -182,6 +183,16 @@ def test_what_the_caller_writes_reaches_both():
     assert (machine.rtl.read_registers()[60:] == 5).all()
 
 
+def test_profiles_must_match():
+    golden, rtl = (
+        GoldenMachine(memory=Memory(4096), profile=PROFILES[name]) for name in ("hopper", "ampere")
+    )
+    with pytest.raises(
+        ValueError, match=r"^machines in lockstep must have the same numerics profile, not hopper, ampere$"
+    ):
+        LockstepMachine(golden, rtl)
+
+
 def test_memories_must_match_and_be_two():
     memory = Memory(4096)
     with pytest.raises(
@@ -191,3 +202,27 @@ def test_memories_must_match_and_be_two():
         LockstepMachine(GoldenMachine(memory=memory), GoldenMachine(memory=Memory(8192)))
     with pytest.raises(ValueError, match=r"^machines in lockstep must not share one memory$"):
         LockstepMachine(GoldenMachine(memory=memory), GoldenMachine(memory=memory))
+
+
+def test_registers_between_full_comparisons():
+    commands = (fill(0, 16, 1), fill(16, 8, 2), Move(24, 16, 8), Move(32, 16, 8))
+
+    def machine(interval, **errors):
+        return LockstepMachine(golden_machine(), Erring(golden_machine(), **errors), interval=interval)
+
+    written = machine(3, after=1, registers={(17, 5): 1})
+    written.execute(commands[0])
+    with pytest.raises(Mismatch, match="lane 5, register 17"):
+        written.execute(commands[1])
+    elsewhere = machine(3, after=1, registers={(40, 6): 1})
+    elsewhere.execute(commands[0])
+    elsewhere.execute(commands[1])
+    with pytest.raises(Mismatch, match="lane 6, register 40"):
+        elsewhere.execute(commands[2])
+    last = machine(100, after=3, registers={(41, 7): 1})
+    for command in commands:
+        last.execute(command)
+    with pytest.raises(Mismatch, match="lane 7, register 41, which no command was to write"):
+        last.finish()
+    with pytest.raises(ValueError, match="at least 1 command, not 0"):
+        machine(0, after=0)

@@ -1,8 +1,7 @@
 """The host registers: constants, status, counters, and the command queue."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS, COMMAND_WORDS
@@ -10,6 +9,7 @@ from hdl.config import CoreConfig
 from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS
 from hdl.control.host.register_views import fields_of, readable_words, word_index
 from hdl.memory.beats import CAUSE_BITS
+from hdl.stream.queue import Queue
 
 __all__ = ["STALLS", "HostRegisters", "core_members"]
 
@@ -64,6 +64,8 @@ class HostRegisters(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    count_from : int
+        What the counters count from after reset; a testbench starts them near their limit.
 
     Members
     -------
@@ -79,10 +81,15 @@ class HostRegisters(wiring.Component):
         No command is in progress, and none about to be.
     ...
         And those of `core_members`.
+
+    Testbench
+    ---------
+    cocotb_tests/control/test_host.py, through `HostInterface`.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
+        self._count_from = count_from
         super().__init__(
             {
                 "address": In(MAP_ADDRESS_BITS),
@@ -107,14 +114,14 @@ class HostRegisters(wiring.Component):
         clear = Signal()
         free = Signal(range(depth + 1))
 
-        queue = SyncFIFOBuffered(width=COMMAND_BITS, depth=depth)
+        queue = Queue(unsigned(COMMAND_BITS), depth, buffered=True)
         m.submodules.queue = ResetInserter(clear)(queue)
         fault = self.cause != 0
         m.d.comb += [
-            queue.w_data.eq(Cat(self.value, *words)),
-            queue.r_en.eq(self.commands.valid & self.commands.ready),
-            self.commands.payload.eq(queue.r_data),
-            self.commands.valid.eq(queue.r_rdy & ~clear),
+            queue.input.payload.eq(Cat(self.value, *words)),
+            queue.output.ready.eq(self.commands.valid & self.commands.ready),
+            self.commands.payload.eq(queue.output.payload),
+            self.commands.valid.eq(queue.output.valid & ~clear),
             free.eq(depth - queue.level),
             self.idle.eq(~self.busy & ((queue.level == 0) | fault)),
             self.irq.eq((enables[0] & self.idle) | (enables[1] & fault)),
@@ -135,7 +142,7 @@ class HostRegisters(wiring.Component):
                     with m.If(self.idle):
                         m.d.sync += self.serial.eq(fields_of("MODE", self.value).serial)
                 with m.Case(word_index("COMMAND")):
-                    m.d.comb += [queue.w_en.eq(1), writable.eq(queue.w_rdy)]
+                    m.d.comb += [queue.input.valid.eq(1), writable.eq(queue.input.ready)]
                 for index, word in enumerate(words, start=1):
                     with m.Case(word_index("COMMAND", index)):
                         m.d.sync += word.eq(self.value)
@@ -180,7 +187,7 @@ class HostRegisters(wiring.Component):
         )
         for name, increment in zip(COUNTERS[1:], increments, strict=True):
             happened = Signal(len(increment), name=f"{name.lower()}_now")
-            counter = Signal(64, name=name.lower())
+            counter = Signal(64, name=name.lower(), init=self._count_from)
             m.d.sync += [happened.eq(increment), counter.eq(counter + happened)]
             counters[name] = counter
         return counters

@@ -1,8 +1,7 @@
 """The f64 tile multiplier: fetches one tile, multiplies a second and writes a third at the same time."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
@@ -13,6 +12,7 @@ from hdl.multiply.f64.issue import F64Issue
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.f64.rows import F64Rows
 from hdl.registers.register_ports import quad_read_signature, register_write_signature
+from hdl.stream.queue import Queue
 
 __all__ = ["F64Multiplier"]
 
@@ -81,17 +81,15 @@ class F64Multiplier(wiring.Component):
         m.submodules.rows = rows = F64Rows(config)
         m.submodules.issue = issue = F64Issue(config)
         m.submodules.collect = collect = F64Collect(config)
-        m.submodules.results = results = SyncFIFOBuffered(width=8, depth=_TILES)
+        m.submodules.results = results = Queue(unsigned(8), _TILES, buffered=True)
         connect(m, flipped(self.request), fetch.request)
         connect(m, fetch.read, flipped(self.read))
         connect(m, collect.write, flipped(self.write))
+        connect(m, results.output, collect.d)
         m.d.comb += [
-            fetch.hold.eq(~results.w_rdy),
-            results.w_en.eq(self.request.valid & self.request.ready),
-            results.w_data.eq(self.request.payload.d),
-            collect.d.valid.eq(results.r_rdy),
-            collect.d.payload.eq(results.r_data),
-            results.r_en.eq(collect.d.ready),
+            fetch.hold.eq(~results.input.ready),
+            results.input.valid.eq(self.request.valid & self.request.ready),
+            results.input.payload.eq(self.request.payload.d),
             issue.tiles.eq(fetch.tiles),
             issue.rounding.eq(fetch.rounding),
             fetch.release.eq(issue.release),

@@ -100,6 +100,10 @@ class TileFetch(wiring.Component):
         needed any more.
     result_tile : Out(stream.Signature(ResultTile))
         A tile is on its way.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

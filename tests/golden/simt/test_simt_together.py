@@ -1,10 +1,13 @@
 """What threads do together: barriers, exchanges between lanes, atomics, copies, waiting, and the checker."""
 
+import gc
+
 import numpy as np
 import pytest
 from short_kernels import kernel, run
 
 from golden.simt import KernelFault, device, empty
+from golden.simt.block import BlockRun
 
 ALL = list(range(32))
 
@@ -174,3 +177,48 @@ def test_buffers_live_across_launches():
     assert buffer.numpy().tolist() == [t + 3 for t in ALL]
     assert buffer.nbytes == 128
     assert buffer.address % 256 == 0
+
+
+@pytest.mark.parametrize(
+    "operation", ["add.u32", "add.u64", "min.u32", "max.s32", "inc.u32", "exch.b32", "xor.b32"]
+)
+def test_contended_atomics_are_those_of_one_thread_after_the_other(operation):
+    generator = np.random.default_rng(1)
+    bits = int(operation[-2:])
+    memory = generator.integers(0, 1 << 32, 4, dtype=np.uint64).astype(f"u{bits // 8}")
+    values = generator.integers(0, 1 << 32, 96, dtype=np.uint64).astype(f"u{bits // 8}")
+    cells = generator.integers(0, 4, 96).astype(np.uint32)
+    old, wide = np.zeros_like(values), "rd" if bits == 64 else "r"
+    body = f"""
+    ld.param.u64 %rd10, [v]; ld.param.u64 %rd11, [c]; ld.param.u64 %rd12, [m]; add.u64 %rd11, %rd11, %rd1;
+    sub.u64 %rd11, %rd11, %rd0; ld.global.u32 %r1, [%rd11]; mul.wide.u32 %rd13, %r1, {bits // 8};
+    add.u64 %rd12, %rd12, %rd13; mul.wide.u32 %rd14, %r0, {bits // 8}; add.u64 %rd10, %rd10, %rd14;
+    ld.global.b{bits} %{wide}5, [%rd10]; atom.global.{operation} %{wide}6, [%rd12], %{wide}5;
+    add.u64 %rd0, %rd0, %rd14; st.global.b{bits} [%rd0], %{wide}6;"""
+    after = memory.copy()
+    one = kernel(body, parameters=".param .u64 a, .param .u64 v, .param .u64 c, .param .u64 m")
+    one.launch(1, 96, [old, values, cells, after])
+    functions = {
+        "add": lambda x, y: x + y,
+        "min": min,
+        "max": lambda x, y: max(x, y, key=lambda item: item - (item >> 31 << 32)),
+        "inc": lambda x, y: 0 if x >= y else x + 1,
+        "exch": lambda x, y: y,
+        "xor": lambda x, y: x ^ y,
+    }
+    expected, found = memory.tolist(), []
+    for cell, value in zip(cells.tolist(), values.tolist(), strict=True):
+        found.append(expected[cell])
+        expected[cell] = functions[operation.partition(".")[0]](expected[cell], value) % (1 << bits)
+    assert (old.tolist(), after.tolist()) == (found, expected)
+
+
+def test_blocks_are_freed_when_they_have_ended():
+    gc.disable()
+    try:
+        before = sum(issubclass(type(item), BlockRun) for item in gc.get_objects())
+        kernel("bar.sync 0; st.global.u32 [%rd1], %r0;").launch(20, 64, [np.zeros(64, np.uint32)], check=True)
+        after = sum(issubclass(type(item), BlockRun) for item in gc.get_objects())
+    finally:
+        gc.enable()
+    assert after - before <= 0

@@ -145,7 +145,8 @@ class Batch:
             profile=profile,
             saturate=mode.saturate,
         )
-        return result[0, 0].astype(np.uint32)
+        bits: NDArray[np.uint32] = result[0, 0].astype(np.uint32)
+        return bits
 
     def take(self, chosen: Any) -> "Batch":
         """Some of the operations."""
@@ -158,9 +159,10 @@ def _pack_elements(values: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     per_word = 32 // bits
     padded = np.zeros((len(values), 8 * per_word), dtype=np.uint64)
     padded[:, : raw.shape[1]] = raw
-    padded = padded.reshape(len(values), 8, per_word)
     shifts = (np.arange(per_word) * bits).astype(np.uint64)
-    return np.bitwise_or.reduce(padded << shifts, axis=2).astype(np.uint32)
+    words = padded.reshape(len(values), 8, per_word) << shifts
+    packed: NDArray[np.uint32] = np.bitwise_or.reduce(words, axis=2).astype(np.uint32)
+    return packed
 
 
 KINDS = ("bits", "near", "cancel", "spread", "tiny", "edge", "special", "sparse", "huge", "tie")
@@ -207,7 +209,9 @@ def _random_floats(
     whole = (0, 1 << format.exponent_bits)
     c_whole = (0, 1 << c_format.exponent_bits)
 
-    def draw(a_range: tuple[int, int], b_range: tuple[int, int], c_range: tuple[int, int]) -> Any:
+    def draw(
+        a_range: tuple[int, int], b_range: tuple[int, int], c_range: tuple[int, int]
+    ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return (
             _floats(rng, format, shape, *a_range),
             _floats(rng, format, shape, *b_range),
@@ -251,7 +255,7 @@ def _random_floats(
         # C is an f16; one product is half its last place, another lies just above or below f32's last place.
         exponent = rng.integers(-4, 8, count)
         last = rng.integers(9, 24, count)
-        c = ((exponent + c_bias) << c_format.fraction_bits) | (
+        c = (exponent + c_bias) << c_format.fraction_bits | (
             rng.integers(0, 1 << 10, count) << (c_format.fraction_bits - 10)
         )
         c |= rng.integers(0, 2, count) << (c_format.bits - 1)
@@ -265,12 +269,12 @@ def _random_floats(
         return a, b, c.astype(np.uint32)
     if kind == "cancel":
         a, b, c = draw((bias - 6, bias + 6), (bias - 6, bias + 6), (c_bias - 30, c_bias + 6))
-        half = products // 2
-        a[:, half : 2 * half] = a[:, :half]
-        b[:, half : 2 * half] = b[:, :half] ^ np.uint32(format.sign_mask)
-        last = 1 << format.ignored_bits
-        nudged = rng.random((count, half)) < 0.3
-        b[:, :half] ^= np.where(nudged, last, 0).astype(np.uint32)
+        pairs = products // 2
+        a[:, pairs : 2 * pairs] = a[:, :pairs]
+        b[:, pairs : 2 * pairs] = b[:, :pairs] ^ np.uint32(format.sign_mask)
+        ulp = 1 << format.ignored_bits
+        nudged = rng.random((count, pairs)) < 0.3
+        b[:, :pairs] ^= np.where(nudged, ulp, 0).astype(np.uint32)
         c[rng.random(count) < 0.4] &= np.uint32(c_format.sign_mask)
         order = rng.permuted(np.tile(np.arange(products), (count, 1)), axis=1)
         return np.take_along_axis(a, order, 1), np.take_along_axis(b, order, 1), c

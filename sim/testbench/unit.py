@@ -1,17 +1,19 @@
 """One hardware unit as a design: every port of the component becomes a port of the top module."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 from amaranth.hdl import Cat, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from cocotb_tests.runner import Design
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
+from hdl.verilog.modules import Conversion
 from hdl.verilog.top import Top
+from sim.testbench.design import Design
 
-__all__ = ["unit_design", "with_axi_ids"]
+__all__ = ["TOP", "unit_design", "with_axi_ids"]
 
 TOP: Final = "bench"
 _ID_OWNERS: Final = ("ar", "aw", "r", "b")
@@ -53,14 +55,20 @@ def unit_design(name: str, component: wiring.Component, config: CoreConfig | Non
         else:
             _plain(top, member_name, member, value)
     if has_memory:
-        ports = [
+        ports: list[dict[str, Any]] = [
             {"name": port_name, "width": len(port.signal), "direction": port.direction}
             for port_name, port in top.ports.items()
         ]
-        text = with_axi_ids(top.convert("unit"), "unit", ports)
+
+        def write(conversion: Conversion) -> str:
+            return with_axi_ids(top.convert("unit", conversion), "unit", ports)
+
     else:
-        text = top.convert(TOP)
-    return Design(name=name, verilog=text, top=TOP)
+
+        def write(conversion: Conversion) -> str:
+            return top.convert(TOP, conversion)
+
+    return Design(name=name, top=TOP, write=write)
 
 
 def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: str = "m_axi_") -> str:
@@ -103,15 +111,17 @@ def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: st
 
 
 def _plain(top: Top, name: str, member: wiring.Member, value: Any) -> None:
-    if member.is_port:
-        leaves = [((name,), member, Cat(value) if member.dimensions else value)]
-    else:
-        flow = wiring.Signature({name: member})
-        holder = type("Holder", (), {name: value})()
-        leaves = list(flow.flatten(holder))
-    for path, leaf, signal in leaves:
-        port = "_".join(map(str, path))
+    for port, leaf, signal in _leaves(name, member, value):
         if leaf.flow == In:
-            top.input(port, Value.cast(signal))
+            top.input(port, signal)
         else:
-            top.output(port, Value.cast(signal))
+            top.output(port, signal)
+
+
+def _leaves(name: str, member: wiring.Member, value: Any) -> Iterator[tuple[str, wiring.Member, Value]]:
+    """The ports of a member; an array of ports is one."""
+    if member.is_port:
+        yield name, member, Cat(value) if member.dimensions else Value.cast(value)
+        return
+    for field, inner in member.signature.members.items():
+        yield from _leaves(f"{name}_{field}", inner, getattr(value, field))

@@ -64,6 +64,8 @@ def test_initialisers_of_all_kinds():
     .const .align 4 .f32 half = 0f3F000000;
     .const .f64 real[2] = {0d3FF0000000000000, 2.5};
     .global .align 4 .b8 bytes[8] = {1, 2, 255, 0x10};
+    .global .b8 split[8] = {
+    0xFF(table), 0xFF00(table), 0xff0000(table), 0xFF000000(table+4), 0xFF00000000(generic(table))};
     .global .u32 grid[2][2] = {{1, 2}, {3}};
     .global .s16 negative = -2;
     .global .align 16 .u32 table[4] = {10, 20, 30, 40};
@@ -83,6 +85,10 @@ def test_initialisers_of_all_kinds():
     assert module["half"].numpy() == 0.5
     assert module["real"].numpy().tolist() == [1.0, 2.5]
     assert module["bytes"].numpy().tolist() == [1, 2, 255, 16, 0, 0, 0, 0]
+    table = module["table"].address
+    expected = [*(table + 4).to_bytes(8, "little")[:4], table >> 32 & 0xFF, 0, 0, 0]
+    expected[:3] = table.to_bytes(8, "little")[:3]
+    assert module["split"].numpy().tolist() == expected
     assert module["grid"].numpy().tolist() == [1, 2, 3, 0]
     assert module["negative"].numpy() == -2
 
@@ -236,3 +242,36 @@ def test_long_names():
     module = Module(f"{HEADER}.entry {name}() {{ ret; }}")
     assert module.kernel("x" * 2000).name == name
     assert len(module.kernel().signature) < 130
+
+
+def test_forms_of_older_ptx():
+    body = """
+    shfl.bfly.b32 %r1, %r0, 1, 31; shfl.up.b32 %r2|%p0, %r0, 1, 0; setp.lt.u32 %p1, %r0, 3;
+    vote.ballot.b32 %r3, %p1; vote.any.pred %p2, %p1; bar.sync 0; membar.cta;
+    add.u32 %r1, %r1, %r3; @!%p0 add.u32 %r1, %r1, 100; @%p2 add.u32 %r1, %r1, 1000;
+    st.global.u32 [%rd1], %r1;"""
+    assert run(body).tolist() == [(t ^ 1) + 7 + 1000 + (100 if t == 0 else 0) for t in range(32)]
+
+
+def test_qualifiers_in_every_position():
+    tail = "{%fd0, %fd1}, {%fd2}, {%fd3}, {%fd0, %fd1};"
+    fine = [
+        f"wmma.mma.sync.aligned.row.col.m8n8k4.{types} {tail}"
+        for types in ("rz.f64.f64.f64.f64", "f64.f64.f64.f64.rz", "f64.f64.f64.f64")
+    ]
+    registers = "{%r1, %r2}, {%r3}, {%r4}, {%r1, %r2};"
+    fine += [
+        f"wmma.mma.sync.aligned.row.col.m8n8k32.{types} {registers}"
+        for types in ("s32.s4.s4.s32.satfinite", "satfinite.s32.s4.s4.s32")
+    ]
+    fine += [
+        f"mma.sync.aligned.m8n8k16.row.col.{types} {registers}"
+        for types in ("s32.u8.s8.s32.satfinite", "satfinite.s32.u8.s8.s32")
+    ]
+    matrix = [kernel(text).compiled.matrix[0][1] for text in fine]
+    assert matrix[0] == matrix[1]
+    assert matrix[3] == matrix[4]
+    assert matrix[5] == matrix[6]
+    assert matrix[0].rounding == "rz"
+    with pytest.raises(PtxError, match="rz"):
+        kernel(f"wmma.mma.sync.aligned.row.col.m8n8k4.rz.f64.f64.f64.f64.rz {tail}")

@@ -1,6 +1,5 @@
 """Builds one design with Verilator or Icarus Verilog and runs the cocotb tests of a module on it."""
 
-import fcntl
 import hashlib
 import json
 import os
@@ -20,12 +19,16 @@ import cocotb_tools.runner
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import VerilatorControlFile, Verilog, get_runner
 
-from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
+from hdl.verilog.modules import Conversion
+from sim.compiler import compiler
+from sim.files import locked
+from sim.testbench.design import Design
+from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
 
 __all__ = [
     "SIMULATORS",
     "BenchFailure",
-    "Design",
+    "Coverage",
     "SimulatorMissing",
     "build",
     "iverilog",
@@ -35,7 +38,7 @@ __all__ = [
     "tool_environment",
 ]
 
-BUILD: Final = Path(__file__).parents[1] / "build" / "cocotb"
+BUILD: Final = Path(__file__).parents[2] / "build" / "cocotb"
 """Where simulations are kept, one folder a design."""
 
 SIMULATORS: Final = ("verilator", "icarus")
@@ -45,13 +48,7 @@ _PARAMETERS: Final = "OPENWMMA_BENCH_PARAMETERS"
 _LOG_TAIL: Final = 12_000
 
 # The model is compiled anew at every change and runs for seconds, so the compiler optimises little.
-# The Python package of Verilator leaves out how a compiler is told to read a precompiled header.
-_MAKE_VARIABLES: Final = {
-    "OPT_FAST": "-O1",
-    "OPT_GLOBAL": "-O1",
-    "OPT_SLOW": "-O0",
-    "CFG_CXXFLAGS_PCH_I": "-include",
-}
+_OPTIMISATION: Final = {"OPT_FAST": "-O1", "OPT_GLOBAL": "-O1", "OPT_SLOW": "-O0"}
 _VERILATOR_FLAGS: Final = ("--assert", "--no-public-flat-rw", *(f"-Wno-{name}" for name in WAIVED))
 # In Verilog with sources Verilator sees neither that a switch covers all values nor that its order counts.
 _COVERAGE_FLAGS: Final = ("--coverage-line", "--coverage-toggle", "-Wno-LATCH", "-Wno-CASEOVERLAP")
@@ -85,22 +82,18 @@ class BenchFailure(AssertionError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Design:
-    """Verilog to be simulated.
+class Coverage:
+    """Where Verilator's counts are kept, and how designs are converted so that counts have a place.
 
     Parameters
     ----------
-    name : str
-        Folder of the build; designs that differ want different names.
-    verilog : str
-        Text of all modules.
-    top : str
-        The top module; only its ports can be seen from Python.
+    folder : Path
+        Takes the counts and, under the same name, the Verilog that their lines are of.
+    conversion : Conversion
     """
 
-    name: str
-    verilog: str
-    top: str
+    folder: Path
+    conversion: Conversion
 
 
 def parameters() -> dict[str, Any]:
@@ -158,7 +151,7 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     key = folder / "key"
     digest = _digest(design.verilog, flags, waves, simulator)
-    with _locked(folder.with_suffix(".lock")):
+    with locked(folder.with_suffix(".lock")):
         if key.exists() and key.read_text() == digest:
             return folder
         shutil.rmtree(folder)
@@ -182,7 +175,7 @@ def run(
     waves: bool = False,
     cases: tuple[str, ...] = (),
     simulator: str = SIMULATORS[0],
-    coverage: Path | None = None,
+    coverage: Coverage | None = None,
 ) -> None:
     """Run every cocotb test of a module on a design, in a process of its own.
 
@@ -201,8 +194,8 @@ def run(
         Run only the cocotb tests of these names.
     simulator : str
         One of `SIMULATORS`.
-    coverage : Path or None
-        A folder for Verilator's counts and, under the same name, the Verilog that their lines are of.
+    coverage : Coverage or None
+        Keep Verilator's counts; the design is converted for them.
 
     Raises
     ------
@@ -210,6 +203,8 @@ def run(
         If one fails, or there is none.
     SimulatorMissing
     """
+    if coverage is not None:
+        design = design.converted(coverage.conversion)
     folder = build(design, waves=waves, simulator=simulator, coverage=coverage is not None)
     place = folder / module.rpartition(".")[2]
     shutil.rmtree(place, ignore_errors=True)
@@ -240,7 +235,7 @@ def run(
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: no results: {outcome}", log)
     count, failed = get_results(results)
     if coverage is not None:
-        _keep_counts(place / "coverage.dat", design, coverage)
+        _keep_counts(place / "coverage.dat", design, coverage.folder)
     if failed or outcome or count < max(1, len(cases)):
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
 
@@ -256,7 +251,11 @@ def _keep_counts(counts: Path, design: Design, folder: Path) -> None:
 
 def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[str, ...], waves: bool) -> None:
     visible = folder / "visible.vlt"
-    visible.write_text(f'`verilator_config\npublic_flat_rw -module "{design.top}" -var "*"\n')
+    settings = ["`verilator_config", f'public_flat_rw -module "{design.top}" -var "*"']
+    settings += [
+        f'no_inline -module "{name}"' for name in SHARED_MODULES if f"module {name}(" in design.verilog
+    ]
+    visible.write_text("\n".join(settings) + "\n")
     runtime = BUILD / f"runtime-{_digest('', flags, waves, 'verilator')}"
     for item in runtime.glob(_RUNTIME_OBJECTS):
         kept = Path(shutil.copyfile(item, folder / item.name))
@@ -299,7 +298,8 @@ def _digest(text: str, flags: tuple[str, ...], waves: bool, simulator: str) -> s
     else:
         tool = (
             *(version("verilator"), str(VERILATOR_ROOT), *flags),
-            *(f"{name}={value}" for name, value in _MAKE_VARIABLES.items()),
+            *(f"{name}={value}" for name, value in _make_variables().items()),
+            compiler().version,
         )
     parts = (text, simulator, version("cocotb"), str(waves), *tool)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -319,18 +319,15 @@ def _keep_runtime(folder: Path, runtime: Path) -> None:
         shutil.rmtree(part)  # another process was quicker
 
 
+def _make_variables() -> dict[str, str]:
+    return {**_OPTIMISATION, **compiler().make_variables}
+
+
 @contextmanager
 def tool_environment() -> Iterator[None]:
     """The process environment of Verilator, make and the simulation."""
-    flags = " ".join(f"{name}={value}" for name, value in _MAKE_VARIABLES.items())
+    assignments = (f"{name}={value}" for name, value in _make_variables().items())
+    flags = " ".join(assignment.replace(" ", "\\ ") for assignment in assignments)
     with mock.patch.dict(os.environ, {**verilator_environment(), "MAKEFLAGS": flags}):
         os.environ.pop("PYTEST_CURRENT_TEST", None)  # with it cocotb's runner judges the results by itself
-        yield
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Only one process at a time, so that parallel callers build once."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -13,20 +13,21 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
-from cocotb_tests.unit import TOP, unit_design
+from sim.compiler import compiler
+from sim.files import locked
+from sim.testbench.unit import TOP, unit_design
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
+from sim.verilated_runtime import runtime_archive
 
 __all__ = ["BulkUnit"]
 
 _HARNESS: Final = Path(__file__).with_suffix(".cpp")
-_BUILD: Final = Path(__file__).parents[1] / "build" / "bulk"
+_BUILD: Final = Path(__file__).parents[2] / "build" / "bulk"
 _VERILATOR_FLAGS: Final = (
     *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
     *("--x-assign", "fast", "--x-initial", "fast", *(f"-Wno-{name}" for name in WAIVED)),
 )
-# The Python package of Verilator leaves out how a compiler is told to read a precompiled header.
-_PCH: Final = ("CFG_CXXFLAGS_PCH_I=-include",)
-_COMPILER_FLAGS: Final = ("-O3", "-fPIC", "-fno-gnu-unique", "-std=c++20")
+_COMPILER_FLAGS: Final = ("-O3", "-std=c++20")
 
 
 class BulkUnit:
@@ -50,8 +51,8 @@ class BulkUnit:
     """
 
     def __init__(self, unit: wiring.Component, *, verilog: str | None = None) -> None:
-        self.operand_words = _words(unit.operands)  # type: ignore[attr-defined]
-        self.result_words = _words(unit.result)  # type: ignore[attr-defined]
+        self.operand_words = _words(unit.operands)
+        self.result_words = _words(unit.result)
         text = verilog or unit_design("bulk", unit).verilog
         sizes = (f"-DOPERAND_WORDS={self.operand_words}", f"-DRESULT_WORDS={self.result_words}")
         self._library = ctypes.CDLL(str(_build(text, sizes, "-O1" if verilog else "-O3")))
@@ -104,24 +105,36 @@ class BulkUnit:
 
 
 def _words(port: Any) -> int:
-    return -(-Shape.cast(port.payload.shape()).width // 32)
+    bits: int = Shape.cast(port.payload.shape()).width
+    return -(-bits // 32)
 
 
 def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:
+    tool = compiler()
+    flags = (*_COMPILER_FLAGS, *tool.library_flags)
     parts = (
         text,
         _HARNESS.read_text(),
         version("verilator"),
         *_VERILATOR_FLAGS,
-        *_COMPILER_FLAGS,
+        *tool.command,
+        tool.version,
+        *flags,
         *sizes,
         optimisation,
     )
     folder = _BUILD / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     library = folder / "bulk.so"
-    if library.exists():
-        return library
     folder.mkdir(parents=True, exist_ok=True)
+    with locked(library.with_suffix(".lock")):
+        if not library.exists():
+            _compile(text, library, (*flags, *sizes), optimisation)
+    return library
+
+
+def _compile(text: str, library: Path, flags: tuple[str, ...], optimisation: str) -> None:
+    tool = compiler()
+    folder = library.parent
     source = folder / f"{TOP}.v"
     source.write_text(text)
     objects = folder / f"objects-{os.getpid()}"
@@ -133,10 +146,10 @@ def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:
             str(objects),
             str(source),
             "-CFLAGS",
-            " ".join(_COMPILER_FLAGS),
+            " ".join(flags),
         ]
     )
-    archives = [f"libV{TOP}.a", "libverilated.a"]
+    model = f"libV{TOP}.a"
     _run(
         [
             "make",
@@ -146,28 +159,20 @@ def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:
             f"V{TOP}.mk",
             f"OPT_FAST={optimisation}",
             "OPT_SLOW=-O1",
-            *_PCH,
-            *archives,
+            *(f"{name}={value}" for name, value in tool.make_variables.items()),
+            model,
         ]
     )
-    unfinished = folder / f"bulk-{os.getpid()}.so"
+    shared_flags = (*_COMPILER_FLAGS, *tool.library_flags)
+    runtime = runtime_archive(objects, f"V{TOP}", shared_flags, _BUILD, _run)
+    unfinished = library.with_suffix(".part")
     _run(
         [
-            "c++",
-            *_COMPILER_FLAGS,
-            *sizes,
-            f"-I{objects}",
-            f"-isystem{VERILATOR_ROOT / 'include'}",
-            "-shared",
-            "-pthread",
-            "-o",
-            str(unfinished),
-            str(_HARNESS),
-            *(str(objects / archive) for archive in archives),
+            *(*tool.command, *flags, f"-I{objects}", f"-isystem{VERILATOR_ROOT / 'include'}"),
+            *("-o", str(unfinished), str(_HARNESS), str(objects / model), str(runtime), *tool.link_flags),
         ]
     )
     unfinished.replace(library)
-    return library
 
 
 def _run(command: list[str]) -> None:

@@ -204,12 +204,18 @@ def test_blocks_that_wait_for_each_other():
     fault(
         lambda: load_a(body).launch(2, 32, [np.zeros(2, np.uint32)]),
         *(
-            "2 blocks wait for each other",
+            "2 blocks wait for memory that nothing is left to change",
             "block (0, 0, 0) at line 14 (warps 0)",
             "block (1, 0, 0) at line 14",
         ),
         error=Deadlock,
     )
+
+
+def test_a_block_that_waits_for_nobody():
+    body = "AGAIN: ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r2, 0; @%p0 bra AGAIN; ret;"
+    array = np.zeros(1, np.uint32)
+    fault(lambda: load_a(body).launch(1, 32, [array]), "a block waits for memory", "line 10", error=Deadlock)
 
 
 def test_an_endless_kernel():
