@@ -171,7 +171,7 @@ class Kernel:
             Where a simulated core writes its waveform.
         jobs : int
             Most processes that run blocks; 0 for all cores of the machine. Memory is the same for any
-            number; see docs/kernels.md.
+            number; see docs/running-kernels.md.
         check, races : bool
             Whether to look for reads of bytes never written or still being copied, and for data races on
             shared memory too.

@@ -1,5 +1,6 @@
 """`openwmma run` with a grid: what it writes, what it refuses, and how it is interrupted."""
 
+import functools
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 import pytest
+from rich.console import Console
 from test_openwmma_launch import SCALE, STATIC
 
 from openwmma.cli import main
@@ -131,6 +133,15 @@ def test_the_memory_checker(capsys):
     capsys.readouterr()
     assert main([*run, "--block", "64", "--check", "races"]) == 1
     assert "race" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_progress_by_blocks_on_a_terminal(capsys, monkeypatch, jobs):
+    monkeypatch.setattr("openwmma.report.Console", functools.partial(Console, force_terminal=True))
+    assert main([*GEMM, "--out", "3=out.npy", "--jobs", jobs]) == 0
+    printed = capsys.readouterr().err
+    assert "6/6" in printed
+    assert "blocks" in printed
 
 
 BAD = {
