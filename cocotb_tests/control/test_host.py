@@ -106,10 +106,12 @@ async def every_address(dut: Any) -> None:
         *(4 * rng.randrange(0x40, nowhere[0] // 4) for _ in range(40)),
         *(4 * rng.randrange(nowhere[1] // 4, nowhere[2] // 4) for _ in range(40)),
         *(0x10000 << bit for bit in range(2)),
+        *(place + REGISTERS["IDENTITY"] for place in (WINDOW // 2, 2 * WINDOW)),
     ]:
-        _, response = await host.read_word(address)
+        value, response = await host.read_word(address)
         assert (response == AxiResp.OKAY) == (address in readable), f"read {address:#x}"
         assert response in (AxiResp.OKAY, AxiResp.SLVERR)
+        assert response == AxiResp.OKAY or not value, f"{value:#x} at {address:#x}"
         if address == REGISTERS["COMMAND"]:
             continue
         response = await host.write_word(address, 0)
