@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from golden.machine import Counters, Machine
+from golden.machine import Counters
 from golden.simt.checker import Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
@@ -15,6 +15,7 @@ from golden.simt.machine_engine import MachineEngine
 from golden.simt.matrix_engine import MatrixEngine
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Instruction, MmaInstruction
+from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
 from openwmma.core_settings import presets_with_shared
 from openwmma.target import DEFAULT_PRESET, MachineKind, Target
@@ -77,13 +78,11 @@ class Stage:
         None for the golden model without limits of a core.
     name : str
         For messages.
-    machine : Machine or None
     """
 
     engine: MatrixEngine
     config: CoreConfig | None
     name: str
-    machine: Machine | None = None
 
     def report(self, result: LaunchResult, before: Counters) -> KernelRun:
         """What a launch did, given what the machine had done before it."""
@@ -128,19 +127,22 @@ _CORE_FORMATS: Final = frozenset({"i8", "i4", *(name for name in FORMATS if name
 def open_stage(target: Target) -> Iterator[Stage]:
     """Make what executes matrix instructions, and give it back in the end.
 
-    On golden without preset and settings, that is the golden model with every instruction and no limits of
-    a core. With them, it has the profile, the formats and the shared memory of that core.
+    On golden without preset and settings, that is the golden model with every instruction of the profile and
+    no limits of a core. With them, it has the profile, the formats and the shared memory of that core.
 
     Parameters
     ----------
     target : Target
     """
     name = f"preset {target.preset or DEFAULT_PRESET}"
+    if target.profile is not None:
+        name += f", profile {target.profile}"
     if target.settings:
         name += f" with {', '.join(f'{key}={value}' for key, value in target.settings.items())}"
     if target.on is MachineKind.GOLDEN:
         if target.preset is None and not target.settings:
-            yield Stage(engine=GoldenEngine(), config=None, name="golden")
+            numerics = PROFILES[target.profile] if target.profile is not None else HOPPER
+            yield Stage(engine=GoldenEngine(numerics), config=None, name="golden")
         else:
             config = target.config
             yield Stage(engine=_GoldenCore(config, name), config=config, name=name)
@@ -151,7 +153,7 @@ def open_stage(target: Target) -> Iterator[Stage]:
         machine = source.open(_SCRATCH_BYTES)
         try:
             engine = MachineEngine(machine, name=name, formats=source.config.formats)
-            yield Stage(engine=engine, config=source.config, name=name, machine=machine)
+            yield Stage(engine=engine, config=source.config, name=name)
         finally:
             machine.close()
 

@@ -13,6 +13,7 @@ from openwmma.cuda_source import compile_file, is_cuda
 from openwmma.launch_files import SavedLaunch
 from openwmma.launching import KernelRun, open_stage, require_shared
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.usage import UsageError
 
 __all__ = ["Kernel", "Module", "cores"]
 
@@ -134,6 +135,7 @@ class Kernel:
         *,
         on: str | MachineKind = MachineKind.GOLDEN,
         preset: str | None = None,
+        profile: str | None = None,
         config: Mapping[str, object] = MappingProxyType({}),
         port: str | None = None,
         baud: int = DEFAULT_BAUD,
@@ -163,6 +165,8 @@ class Kernel:
         preset : str or None
             Configuration of the core, of `openwmma.PRESETS`; ``small`` by default. On golden without
             `preset` and `config`, there are no limits of a core.
+        profile : str or None
+            Numerics of a generation, of `golden.tables.profiles.PROFILES`; ``hopper`` by default.
         config : mapping of str to value
             Fields of the preset to replace, as in ``{"shared_bytes": 98304}``.
         port, baud
@@ -197,14 +201,18 @@ class Kernel:
         golden.machine.Difference
             In lockstep, when core and golden model differ.
         """
-        target = Target(
-            on=_kind(on),
-            preset=preset,
-            waves=None if waves is None else Path(waves),
-            port=port,
-            baud=baud,
-            settings=dict(config),
-        )
+        try:
+            target = Target(
+                on=_kind(on),
+                preset=preset,
+                profile=profile,
+                waves=None if waves is None else Path(waves),
+                port=port,
+                baud=baud,
+                settings=dict(config),
+            )
+        except UsageError as error:  # which has the spelling of the command line
+            raise UsageError(str(error).removeprefix("--")) from None
         jobs = cores() if jobs == 0 else jobs
         if jobs > 1 and (port is not None or waves is not None):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, and one waveform")
@@ -229,8 +237,6 @@ class Kernel:
                 jobs=jobs,
                 on_block=on_block,
             )
-            if stage.machine is not None:
-                stage.machine.finish()
             run = stage.report(result, before)
         if saved is not None:
             saved.end()

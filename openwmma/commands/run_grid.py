@@ -53,6 +53,7 @@ class LaunchOptions:
         return {
             "on": target.on,
             "preset": target.preset,
+            "profile": target.profile,
             "config": target.settings,
             "port": target.port,
             "baud": target.baud,

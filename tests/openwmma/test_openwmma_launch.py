@@ -249,7 +249,7 @@ BAD = {
     "out of range": ({"arguments": [X, 1.0, 1 << 32]}, "count is .*u32, which cannot hold 4294967296"),
     "unknown name": ({"arguments": {"y": X}}, "no parameter y"),
     "machine": ({"on": "chip"}, "on 'chip': expected one of golden, rtl, board, lockstep"),
-    "preset": ({"preset": "huge"}, "expected one of tiny, small, standard, large"),
+    "preset": ({"preset": "huge"}, "^preset huge: expected one of tiny, small, standard, large"),
     "setting": ({"config": {"speed": 1}}, "setting speed: expected one of .*shared_bytes"),
     "setting value": ({"config": {"shared_bytes": 5}}, "small with shared_bytes=5: Shared bytes must be"),
     "setting text": ({"config": {"registers": "many"}}, "setting registers: expected an integer, not many"),
@@ -336,3 +336,36 @@ def test_bfloat16_arrays(gemm):
     a, b = (array.view(np.uint16).view(ml_dtypes.bfloat16) for array in (a, b))
     gemm.launch((3, 2, 1), (32, 2, 1), [a, b, c, d, 48, 96])
     assert np.array_equal(d.view(np.uint8), expected.view(np.uint8))
+
+
+def test_the_numerics_of_a_generation():
+    text = (KERNELS / "single_warp.ptx").read_text()
+    kernel = openwmma.Module(text).kernel("wmma_ker")
+    # Products of very different sizes: what volta and hopper cut off differs. The kernel loads A by columns.
+    a = (2.0 ** RANDOM.integers(-12, 1, (16, 16))).astype(np.float16)
+    b = RANDOM.standard_normal((16, 16)).astype(np.float16)
+    zeros = np.zeros((16, 16), np.float32)
+    results = {}
+    for profile, preset in ((None, None), ("hopper", None), ("ampere", None), ("volta", "tiny")):
+        c = zeros.copy()
+        kernel.launch(1, 32, [np.ascontiguousarray(a.T), b, c], preset=preset, profile=profile)
+        expected = openwmma.mma(
+            "wmma.mma.sync.aligned.col.row.m16n16k16.f32.f32", a, b, zeros, profile=profile or "hopper"
+        )
+        assert np.array_equal(c, expected), (profile, preset)
+        results[profile] = c
+    assert not np.array_equal(results["volta"], results["hopper"])
+    assert not np.array_equal(results["ampere"], results["hopper"])
+
+
+@pytest.mark.parametrize(
+    ("profile", "message"),
+    [
+        ("turing", r"^profile turing: preset small has tf32, which profile turing lacks"),
+        ("pascal", r"^profile pascal: expected one of hopper"),
+    ],
+)
+def test_a_generation_that_does_not_fit(gemm, profile, message):
+    operands, _ = bf16_operands()
+    with pytest.raises(UsageError, match=message):
+        gemm.launch((3, 2), (32, 2), [*operands, 48, 96], profile=profile)
