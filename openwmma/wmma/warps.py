@@ -1,9 +1,10 @@
 """A warp: the machine that executes the calls of the API, its registers, its memory and its program."""
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from contextvars import ContextVar, Token
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Final, Protocol, Self, TypeVar
 from weakref import WeakSet
 
@@ -57,6 +58,10 @@ class warp:  # noqa: N801
         memory after each instruction, or a core on a board.
     preset : str or None
         Configuration of the core, in `openwmma.PRESETS`; ``small`` by default; a board knows its own.
+    profile : str or None
+        Arithmetic of the dot products, of `golden.tables.profiles.PROFILES`; ``hopper`` by default.
+    config : mapping of str to value
+        Fields of the preset that are replaced, such as ``{"registers": 128}``; not on a board.
     port : str or None
         Serial port of a board; in lockstep the board takes the place of the simulated core.
     baud : int
@@ -85,6 +90,8 @@ class warp:  # noqa: N801
         *,
         on: str = "golden",
         preset: str | None = None,
+        profile: str | None = None,
+        config: Mapping[str, object] = MappingProxyType({}),
         port: str | None = None,
         baud: int = DEFAULT_BAUD,
         waves: str | Path | None = None,
@@ -101,6 +108,8 @@ class warp:  # noqa: N801
         self._target = Target(
             on=MachineKind(on),
             preset=preset,
+            profile=profile,
+            settings=dict(config),
             waves=Path(waves) if waves is not None else None,
             port=port,
             baud=baud,
@@ -173,7 +182,9 @@ class warp:  # noqa: N801
     @property
     def preset(self) -> str:
         """What the configuration is called in messages."""
-        return next((name for name, config in PRESETS.items() if config == self._config), "of this board")
+        return next(
+            (name for name, config in PRESETS.items() if config == self._config), "of this configuration"
+        )
 
     @property
     def registers(self) -> RegisterFile:

@@ -114,6 +114,24 @@ def test_what_was_used_least_recently_is_spilled():
         assert [int(item.matrix()[0, 0]) for item in held] == [0, 1, 2, 3, 4]
 
 
+def test_a_profile_and_single_fields_of_a_preset():
+    """Volta adds four products at a time; 128 registers hold 16 fragments of eight."""
+    random = np.random.default_rng(14)
+    family = next(family for family in FAMILIES if family.name == "f16")
+    instruction = next(instructions(family, family.shapes[0], "f16"))
+    a, b = random.standard_normal((2, 16, 16)).astype(np.float16).view(np.uint16)
+    c = np.zeros((16, 16), np.uint16)
+    found = {}
+    for profile in ("volta", "hopper"):
+        with wmma.warp(preset="tiny", profile=profile, config={"registers": 128}) as warp:
+            found[profile] = raw(multiply(instruction, a, b, c), instruction.d_type)
+            for held in [wmma.fragment(wmma.accumulator, 16, 16, 16, float) for _ in range(10)]:
+                wmma.fill_fragment(held, 1.0)
+        assert warp.spills == 0
+        np.testing.assert_array_equal(found[profile], golden.mma(instruction, a, b, c, profile=profile))
+    assert (found["volta"] != found["hopper"]).any()
+
+
 def test_fragments_of_several_sizes_share_a_small_register_file():
     """f16 accumulators take four registers, everything else eight: places must be made next to each other."""
     random = np.random.default_rng(6)
