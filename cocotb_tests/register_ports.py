@@ -20,7 +20,7 @@ _NOBODYS_DATA = 0xDEAD_BEEF
 
 
 class RegisterPorts:
-    """Serves the ports ``write_...`` and ``read_...`` of a unit, whichever it has.
+    """Serves the ports ``write_...``, ``read_...`` and ``c_read_...`` of a unit, whichever it has.
 
     A read port with a ready is that for quads, any other one that for words, which is the unit's alone.
     Another user has a port in the cycles in which its generator says so. What was read is on the port in the
@@ -57,7 +57,7 @@ class RegisterPorts:
         self._quads_read = hasattr(dut, "read_ready")
         if read_pause and not self._quads_read:
             raise ValueError("the read port for words has no other user")
-        self._held: dict[str, tuple[int, ...] | None] = {"read": None, "write": None}
+        self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys(("read", "c_read", "write"))
         cocotb.start_soon(self._serve(read_pause or never(), write_pause or never()))
 
     def _place(self, address: int) -> tuple[int, slice]:
@@ -66,9 +66,10 @@ class RegisterPorts:
 
     async def _serve(self, read_pause: Iterator[bool], write_pause: Iterator[bool]) -> None:
         dut = self._dut
-        reads, writes = hasattr(dut, "read_enable"), hasattr(dut, "write_enable")
+        writes = hasattr(dut, "write_enable")
         edge = RisingEdge(dut.aclk)
-        under_way = deque([self._nobodys()] * (READ_LATENCY - 1))
+        ports = [port for port in ("read", "c_read") if hasattr(dut, f"{port}_enable")]
+        under_way = {port: deque([self._nobodys()] * (READ_LATENCY - 1)) for port in ports}
         while True:
             if self._quads_read:
                 dut.read_ready.value = not next(read_pause)
@@ -76,9 +77,9 @@ class RegisterPorts:
                 dut.write_ready.value = not next(write_pause)
             await edge
             write = self._made("write", ("address", "data", "lanes")) if writes else None
-            if reads:
-                under_way.append(self._read(write[0] if write else None))
-                dut.read_data.value = under_way.popleft()
+            for port in ports:
+                under_way[port].append(self._read(port, write[0] if write else None))
+                getattr(dut, f"{port}_data").value = under_way[port].popleft()
             if write:
                 self._write(*write)
 
@@ -86,9 +87,9 @@ class RegisterPorts:
         lanes = 4 if self._quads_read else self._lanes
         return sum(_NOBODYS_DATA << 32 * lane for lane in range(lanes))
 
-    def _read(self, written: int | None) -> int:
+    def _read(self, port: str, written: int | None) -> int:
         """What a read of this cycle gives."""
-        made = self._made("read", ("address",))
+        made = self._made(port, ("address",))
         if made is None:
             return self._nobodys()
         self.reads += 1

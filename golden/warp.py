@@ -44,6 +44,8 @@ class GoldenMachine:
     formats : iterable of str
         Multiplicand formats it has, of `MULTIPLICAND_FORMATS`. A fragment that no multiply of these formats
         uses is an illegal instruction.
+    families : iterable of Family
+        Rows of the instruction tables it executes, as far as it has their formats.
     profile : Profile
         Constants of the arithmetic.
 
@@ -61,6 +63,7 @@ class GoldenMachine:
         shared: Memory | None = None,
         address_bits: int = 32,
         formats: Iterable[str] = MULTIPLICAND_FORMATS,
+        families: Iterable[Family] = CORE_FAMILIES,
         profile: Profile = HOPPER,
     ) -> None:
         chosen = frozenset(formats)
@@ -76,7 +79,7 @@ class GoldenMachine:
         self._address_bits = address_bits
         self._profile = profile
         self._registers = np.zeros((registers, LANES), dtype=np.uint32)
-        self._families = tuple(family for family in CORE_FAMILIES if _available(family, chosen))
+        self._families = tuple(family for family in families if _available(family, chosen))
         self._executed = 0
 
     @property

@@ -35,8 +35,9 @@ class Core(wiring.Component):
 
     Commands from the host pass the queue to the sequencer, which hands them to the load engine, the store
     engine, the tile multipliers and the register mover, in order and as soon as their registers are free. The
-    units work side by side. Of the register file's ports one, from which words are read, is the tile
-    multiplier's; the others are shared: results come before loads, operands of f64 before stores.
+    units work side by side. Of the register file's ports one, from which words of multiplicands are read, is
+    the tile multiplier's; the others are shared: results come before loads, words of C before operands of
+    f64, and these before stores.
 
     Parameters
     ----------
@@ -110,7 +111,7 @@ class Core(wiring.Component):
         writers = [*multipliers, load, mover, host]
         readers = [*multipliers[1:], store, mover, host]
         share_write_port(m, registers.write, [unit.write for unit in writers])
-        share_read_port(m, registers.quad_read, [unit.read for unit in readers])
+        share_read_port(m, registers.shared_read, tile.c_read, [unit.read for unit in readers])
         m.d.comb += [
             self.irq.eq(host.irq),
             host.busy.eq(sequencer.busy),

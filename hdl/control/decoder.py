@@ -1,7 +1,5 @@
 """The decoder: from a command to what the units need, by the golden tables."""
 
-from collections.abc import Iterator
-from itertools import product
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
@@ -26,12 +24,20 @@ from hdl.control.scoreboard import Footprint, Range, Unit
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
-from hdl.memory.fragment_geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
+from hdl.memory.fragment_geometry import (
+    FragmentGeometry,
+    block_order,
+    fragment_geometry,
+    legal_fragments,
+    log2_exact,
+)
 from hdl.multiply.f64.request import F64Request
+from hdl.multiply.multiplies import legal_multiplies
+from hdl.multiply.tile.chains import passes
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["MULTIPLICANDS", "Decoded", "Decoder", "is_signed", "legal_multiplies"]
+__all__ = ["MULTIPLICANDS", "Decoded", "Decoder", "is_signed"]
 
 
 class Decoded(data.Struct):
@@ -151,10 +157,10 @@ class Decoder(wiring.Component):
     def _mma(self, m: Module, legal: Signal, in_range: Signal) -> None:
         command = MmaCommand(self.command)
         tile = self.decoded.tile
-        a_count = Signal(4)
-        b_count = Signal(4)
-        c_count = Signal(4)
-        d_count = Signal(4)
+        a_count = Signal(_COUNT_BITS)
+        b_count = Signal(_COUNT_BITS)
+        c_count = Signal(_COUNT_BITS)
+        d_count = Signal(_COUNT_BITS)
         x_is_b = Signal()
         footprint = self.decoded.footprint
         m.d.comb += [
@@ -179,7 +185,7 @@ class Decoder(wiring.Component):
         ]
         self._double(m, command)
         with m.Switch(command.multiply):
-            for instruction in legal_multiplies(self._config):
+            for instruction in _different(self._config):
                 shape = instruction.shape
                 a = fragment("a", instruction.a_type, shape)
                 b = fragment("b", instruction.b_type, shape)
@@ -198,12 +204,16 @@ class Decoder(wiring.Component):
                         d_count.eq(d.registers),
                     ]
                     if instruction.a_type == "f64":
-                        m.d.comb += self.decoded.unit.eq(Unit.F64)
+                        m.d.comb += [
+                            self.decoded.unit.eq(Unit.F64),
+                            self.decoded.f64.tile.two_blocks.eq(a.x_blocks == 2),
+                            self.decoded.f64.tile.k_blocks_log2.eq(log2_exact(a.y_blocks)),
+                        ]
                         continue
                     m.d.comb += [
                         tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
                         tile.halves.eq(x.y_blocks == 2),
-                        tile.chained.eq(_is_chained(instruction, self._config)),
+                        tile.passes.eq(passes(instruction, self._config.dot_product.profile) - 1),
                         x_is_b.eq(b.wide),
                         tile.x_order.eq(block_order(x)),
                         tile.y_order.eq(block_order(y)),
@@ -217,7 +227,7 @@ class Decoder(wiring.Component):
     def _double(self, m: Module, command: MmaCommand) -> None:
         f64 = self.decoded.f64
         m.d.comb += [
-            f64.rounding.eq(command.rounding),
+            f64.tile.rounding.eq(command.rounding),
             f64.a.eq(command.a),
             f64.b.eq(command.b),
             f64.c.eq(command.c),
@@ -248,9 +258,13 @@ class Decoder(wiring.Component):
         ]
 
 
+_COUNT_BITS = 5
+"""Of the registers of a fragment, at most 16: A of m16n8k16 in f64."""
+
 _TILE_SHAPES = {
     (2, 2): TileShape.SQUARE_16,
     (4, 1): TileShape.WIDE_32,
+    (2, 1): TileShape.WIDE_16,
     (1, 1): TileShape.SQUARE_8,
 }
 """By the blocks of eight rows of X and Y."""
@@ -273,33 +287,9 @@ def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
     return [operand.valid.eq(1), operand.first.eq(first), operand.last.eq(first + count - 1)]
 
 
-def legal_multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
-    """Every combination of shape and types once; layouts do not matter to a multiply."""
-    for family in config.families:
-        types = [
-            (a_type, b_type)
-            for a_type in family.multiplicands
-            for b_type in family.multiplicands
-            if family.mixed or a_type == b_type
-        ]
-        accumulators = [(c, d) for c in family.accumulators for d in family.accumulators]
-        for shape, (a_type, b_type), (c_type, d_type) in product(family.shapes, types, accumulators):
-            yield MmaInstruction(
-                mnemonic=family.mnemonic,
-                shape=shape,
-                a_layout="row",
-                b_layout="col",
-                a_type=a_type,
-                b_type=b_type,
-                c_type=c_type,
-                d_type=d_type,
-                operation=family.operations[0] if family.operations else None,
-            )
-
-
-def _is_chained(instruction: MmaInstruction, config: CoreConfig) -> bool:
-    block = config.dot_product.profile.tf32_block
-    return instruction.a_type == "tf32" and block is not None and block < instruction.shape.k
+def _different(config: CoreConfig) -> list[MmaInstruction]:
+    """The multiplies with different keys: a few shapes and types are those of both `wmma` and `mma`."""
+    return list({multiply_key(item): item for item in legal_multiplies(config)}.values())
 
 
 def is_signed(name: str) -> bool:

@@ -40,6 +40,8 @@ class Align(wiring.Component):
     sign : In(16)
     c_value : In(32)
         Significand with 23 fraction bits, or s32.
+    c_beyond : In(1)
+        Integers: the sign of C is not that of `c_value`.
     c_distance : In(6)
         32 and more leave nothing.
     count : In(8)
@@ -62,6 +64,7 @@ class Align(wiring.Component):
                 "distance": In(3).array(LANES),
                 "sign": In(LANES),
                 "c_value": In(32),
+                "c_beyond": In(1),
                 "c_distance": In(6),
                 "count": In(8),
                 "product": In(signed(2 * self.widths.multiplier_bits)).array(LANES),
@@ -124,6 +127,6 @@ class Align(wiring.Component):
         widened = Cat(Const(0, padding), self.c_value)
         coarse = register(m, Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
         fine = register(m, distance[:3], "c_fine")
-        negative = register(m, self.c_value[31] & integer, "c_negative")
+        negative = register(m, (self.c_value[31] ^ self.c_beyond) & integer, "c_negative")
         shifted = (coarse >> fine)[: min(32, widths.total - 1)]
         m.d.sync += self.c_term.eq(Cat(shifted, negative.replicate(widths.total - len(shifted))).as_signed())

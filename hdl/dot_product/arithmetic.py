@@ -116,6 +116,8 @@ class Arithmetic(wiring.Component):
             align.c_distance.eq(delay(m, maximum.c_distance, wait, "c_distance")),
             align.c_value.eq(delay(m, decode_c.value, self._at_align - decode_c.latency, "c_value")),
         ]
+        if self.config.formats & {"i8", "i4"}:
+            m.d.comb += align.c_beyond.eq(delay(m, self.operands.c_beyond, self._at_align, "c_beyond"))
         if "b1" in self.config.formats:
             m.submodules.popcount = popcount = Popcount()
             early = operations[1]

@@ -35,8 +35,8 @@ from golden.tables.instruction_set import (
 )
 from hdl.command import MemoryCommand, MmaCommand, Opcode, RegisterCommand, encode
 from hdl.config import DotProductConfig
-from hdl.control.decoder import legal_multiplies
 from hdl.memory.fragment_geometry import legal_fragments
+from hdl.multiply.multiplies import legal_multiplies
 from sim.machines import golden_machine
 
 WALK, PRODUCT = data.Layout.cast(WalkGeometry), data.Layout.cast(ProductGeometry)

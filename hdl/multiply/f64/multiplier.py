@@ -1,16 +1,16 @@
 """The f64 tile multiplier: fetches one tile, multiplies a second and writes a third at the same time."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
-from hdl.multiply.f64.collect import F64Collect
+from hdl.multiply.f64.collect import F64Collect, F64Destination
 from hdl.multiply.f64.fetch import F64Fetch
 from hdl.multiply.f64.issue import F64Issue
-from hdl.multiply.f64.request import F64Request
+from hdl.multiply.f64.request import F64Request, F64Tile
 from hdl.multiply.f64.rows import F64Rows
 from hdl.registers.register_ports import quad_read_signature, register_write_signature
 
@@ -21,11 +21,12 @@ _TILES = 8
 
 
 class F64Multiplier(wiring.Component):
-    """Multiplies f64 tiles of 8 x 8 elements with 4 products each.
+    """Multiplies f64 tiles of 8 x 8 elements with 4 products each, and of 16 x 8 with 4, 8 or 16.
 
-    Throughput: a tile in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or less, if
-    reads and writes are granted in time: 64 and 32 for each tile. With four units a round is 16 steps, less
-    than the latency, and a tile takes three latencies and 19 cycles.
+    Throughput: a tile of m8n8k4 in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or
+    less, if reads and writes are granted in time: 64 and 32 for each tile. With four units a round is 16
+    steps, less than the latency, and a tile takes three latencies and 19 cycles. The larger tiles take 128
+    cycles for each k with one unit, 64 with two, and 32 with four.
     Latency: fetching, issuing, the units' own, and 9 cycles; with four units 15 more, for writes left over.
     Critical path expected: that of the stages.
 
@@ -81,19 +82,30 @@ class F64Multiplier(wiring.Component):
         m.submodules.rows = rows = F64Rows(config)
         m.submodules.issue = issue = F64Issue(config)
         m.submodules.collect = collect = F64Collect(config)
-        m.submodules.results = results = SyncFIFOBuffered(width=8, depth=_TILES)
+        destination = Signal(F64Destination)
+        m.submodules.results = results = SyncFIFOBuffered(width=len(destination.as_value()), depth=_TILES)
+        m.submodules.tiles = tiles = SyncFIFOBuffered(width=F64Tile.as_shape().size, depth=_TILES)
+        taken = self.request.valid & self.request.ready
         connect(m, flipped(self.request), fetch.request)
         connect(m, fetch.read, flipped(self.read))
         connect(m, collect.write, flipped(self.write))
         m.d.comb += [
             fetch.hold.eq(~results.w_rdy),
-            results.w_en.eq(self.request.valid & self.request.ready),
-            results.w_data.eq(self.request.payload.d),
-            collect.d.valid.eq(results.r_rdy),
-            collect.d.payload.eq(results.r_data),
-            results.r_en.eq(collect.d.ready),
+            destination.d.eq(self.request.payload.d),
+            destination.two_blocks.eq(self.request.payload.tile.two_blocks),
+            results.w_en.eq(taken),
+            results.w_data.eq(destination),
+            collect.destination.valid.eq(results.r_rdy),
+            collect.destination.payload.eq(results.r_data),
+            results.r_en.eq(collect.destination.ready),
+            # A tile leaves this queue before the other one, so it has room as well.
+            tiles.w_en.eq(taken),
+            tiles.w_data.eq(self.request.payload.tile),
+            collect.tile.valid.eq(tiles.r_rdy),
+            collect.tile.payload.eq(tiles.r_data),
+            tiles.r_en.eq(collect.tile.ready),
             issue.tiles.eq(fetch.tiles),
-            issue.rounding.eq(fetch.rounding),
+            issue.oldest.eq(fetch.oldest),
             fetch.release.eq(issue.release),
             rows.write.eq(fetch.write),
             rows.buffer.eq(fetch.buffer),
