@@ -11,9 +11,22 @@ from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
+from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import Memory
 from golden.multiply import mma
-from golden.tables.commands import Command, Elementwise, Fill, Load, Mma, Move, Store
+from golden.tables.commands import (
+    MATRIX_ROW_BYTES,
+    Command,
+    Elementwise,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import CORE_FAMILIES, Family, MmaInstruction, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
@@ -38,7 +51,8 @@ class GoldenMachine:
         Global memory.
     shared : Memory or None
         Shared memory. A ``.shared`` address counts from its first byte; a generic address from its base to
-        its end means it, every other one global memory. None for a machine that has none.
+        its end means it, every other one global memory. None for a machine that has none, and no moves of
+        matrices either.
     address_bits : int
         Width of an address.
     formats : iterable of str
@@ -139,11 +153,15 @@ class GoldenMachine:
                 self._fill(command)
             case Move():
                 self._move(command)
+            case LoadMatrix() | StoreMatrix():
+                self._move_matrices(command)
+            case MoveMatrix():
+                self._transpose(command)
             case Elementwise():
                 execute_elementwise(self, command)
                 return
             case _:
-                raise InvalidArgument("command", repr(command), "Load, Store, Mma, Fill, Move or Elementwise")
+                raise InvalidArgument("command", repr(command), "a command or Elementwise")
         self._executed += 1
 
     def close(self) -> None:
@@ -218,6 +236,52 @@ class GoldenMachine:
         self._check_registers(command.source, command.count, "the source")
         for offset in range(command.count):
             self._registers[command.destination + offset] = self._registers[command.source + offset]
+
+    def _move_matrices(self, command: LoadMatrix | StoreMatrix) -> None:
+        """`ldmatrix` and `stmatrix`; every check comes before the first row, in the order of the causes."""
+        if self._shared is None:
+            self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
+        self._check_registers(command.register, command.count, "the matrices")
+        self._check_registers(command.addresses, 1, "the addresses")
+        rows = [int(address) for address in self._registers[command.addresses, : 8 * command.count]]
+        for address in rows:
+            if address % MATRIX_ROW_BYTES:
+                self._fault(
+                    Cause.MISALIGNED_ADDRESS,
+                    f"row address {address:#x} is not a multiple of {MATRIX_ROW_BYTES}",
+                )
+        for address in rows:
+            if address + MATRIX_ROW_BYTES > 1 << self._address_bits:
+                self._fault(
+                    Cause.ADDRESS_RANGE, f"row address {address:#x} exceeds {self._address_bits} address bits"
+                )
+        held = slice(command.register, command.register + command.count)
+        if isinstance(command, LoadMatrix):
+            data = np.stack([self._read_line(row, MATRIX_ROW_BYTES, command.space) for row in rows])
+            matrices = data.view("<u2").reshape(command.count, 8, 8).astype(np.uint16)
+            self._registers[held] = ldmatrix(matrices, transposed=command.transposed)
+            return
+        matrices = stmatrix(self._registers[held], transposed=command.transposed)
+        written = matrices.astype("<u2").reshape(len(rows), 8).view(np.uint8)
+        missing: int | None = None
+        for address, line in zip(rows, written, strict=True):
+            found = self._find(address, MATRIX_ROW_BYTES, command.space)
+            if found is not None:
+                memory, place = found
+                memory.write(place, line)
+            elif missing is None:
+                missing = address
+        if missing is not None:
+            self._fault(Cause.WRITE_DECODE_ERROR, f"no memory at {missing:#x}; the other rows were written")
+
+    def _transpose(self, command: MoveMatrix) -> None:
+        if self._shared is None:
+            self._fault(
+                Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory, and so no matrix moves"
+            )
+        self._check_registers(command.destination, 1, "the destination")
+        self._check_registers(command.source, 1, "the source")
+        self._registers[command.destination] = movmatrix(self._registers[command.source])
 
     def _checked_access(self, command: Load | Store) -> FragmentLayout:
         """Every check that comes before the bus, in the order of the causes."""

@@ -1,17 +1,21 @@
 """The decoder: from a command to what the units need, by the golden tables."""
 
+from itertools import product
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, MATRIX_SPACES
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS, IntegerFormat
 from golden.tables.instruction_set import SPACES, MmaInstruction
 from golden.tables.layouts import fragment
 from hdl.command import (
     COMMAND_BITS,
+    MatrixCommand,
+    MatrixMove,
     MemoryCommand,
     MmaCommand,
     Opcode,
@@ -30,7 +34,9 @@ from hdl.memory.fragment_geometry import (
     fragment_geometry,
     legal_fragments,
     log2_exact,
+    matrix_geometry,
 )
+from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.multiplies import legal_multiplies
 from hdl.multiply.tile.chains import passes
@@ -52,6 +58,8 @@ class Decoded(data.Struct):
         The registers it reads and writes.
     memory : AccessRequest
         For loads and stores, still to be checked.
+    rows : RowRequest
+        For loads and stores whose rows are listed, likewise.
     tile : TileRequest
     f64 : F64Request
     move : MoveRequest
@@ -61,6 +69,7 @@ class Decoded(data.Struct):
     cause: unsigned(CAUSE_BITS)
     footprint: Footprint
     memory: AccessRequest
+    rows: RowRequest
     tile: TileRequest
     f64: F64Request
     move: MoveRequest
@@ -108,6 +117,9 @@ class Decoder(wiring.Component):
                 self._mma(m, legal, in_range)
             with m.Case(Opcode.FILL, Opcode.MOVE):
                 self._move(m, legal, in_range)
+            if self._config.shared_bytes:
+                with m.Case(Opcode.MATRIX):
+                    self._matrix(m, legal, in_range)
         with m.If(~legal):
             m.d.comb += self.decoded.cause.eq(Cause.ILLEGAL_INSTRUCTION)
         with m.Elif(~in_range):
@@ -256,6 +268,61 @@ class Decoder(wiring.Component):
                 & (~is_move | self._fits(command.source, command.count))
             ),
         ]
+
+    def _matrix(self, m: Module, legal: Signal, in_range: Signal) -> None:
+        command = MatrixCommand(self.command)
+        request, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
+        footprint = self.decoded.footprint
+        in_memory = Signal()
+        count = Signal(3)
+        geometry = Signal(FragmentGeometry)
+        with m.Switch(Cat(command.transposed, command.count_log2)):
+            for transposed, (count_log2, matrices) in product((False, True), enumerate(MATRIX_COUNTS)):
+                with m.Case(transposed | count_log2 << 1):
+                    fields = matrix_geometry(matrices, transposed=transposed)
+                    m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
+                    m.d.comb += [count.eq(matrices), in_memory.eq(1)]
+        spaces = [command.space == SPACES.index(space) for space in MATRIX_SPACES]
+        m.d.comb += [
+            request.register.eq(command.register),
+            request.space.eq(command.space),
+            request.geometry.eq(geometry),
+            # Elements of two rows, so that no line begins where one ends: addresses come from the register.
+            request.has_stride.eq(1),
+            request.stride.eq(MATRIX_ROW_BYTES),
+            request.listed.eq(1),
+            rows.register.eq(command.source),
+            rows.count_log2.eq(command.count_log2),
+            rows.is_store.eq(command.move == MatrixMove.STORE),
+            legal.eq(in_memory & Cat(spaces).any()),
+            in_range.eq(self._fits(command.register, count) & self._fits(command.source, 1)),
+            move.transposes.eq(1),
+            move.destination.eq(command.register),
+            move.source.eq(command.source),
+        ]
+        with m.Switch(command.move):
+            with m.Case(MatrixMove.LOAD):
+                m.d.comb += [
+                    self.decoded.unit.eq(Unit.LOAD),
+                    *_covers(footprint.write, command.register, count),
+                    *_covers(footprint.reads[0], command.source, 1),
+                ]
+            with m.Case(MatrixMove.STORE):
+                m.d.comb += [
+                    self.decoded.unit.eq(Unit.STORE),
+                    *_covers(footprint.reads[0], command.register, count),
+                    *_covers(footprint.reads[1], command.source, 1),
+                ]
+            with m.Case(MatrixMove.REGISTER):
+                m.d.comb += [
+                    self.decoded.unit.eq(Unit.MOVE),
+                    *_covers(footprint.write, command.register, 1),
+                    *_covers(footprint.reads[0], command.source, 1),
+                    legal.eq(1),
+                    in_range.eq(self._fits(command.register, 1) & self._fits(command.source, 1)),
+                ]
+            with m.Default():
+                m.d.comb += legal.eq(0)
 
 
 _COUNT_BITS = 5
