@@ -67,7 +67,8 @@ class DotProductOperands(data.Struct):
     Members
     -------
     a, b : unsigned(256)
-        What a block of the format does not fill is zero for tf32, and of no meaning for the others.
+        Products that an operation lacks of the longest block of the format are of zeros. What lies beyond
+        that has no meaning.
     c : unsigned(32)
     operation : Operation
     c_beyond : unsigned(1)
