@@ -1,4 +1,4 @@
-# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler,
+# openwmma: `make` lists what can be made. Needs Python >= 3.11 (python3, python3-venv), a C++ compiler (CXX),
 # make and perl; everything else comes from PyPI into .venv, in the versions of requirements.lock.
 
 SHELL := /bin/sh
@@ -7,6 +7,8 @@ SHELL := /bin/sh
 
 PYTHON ?= python3
 JOBS ?= 2
+# Each job begins with a part of its own, so that tests of one file share what they build.
+PARALLEL := -n $(JOBS) --dist worksteal
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -14,6 +16,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+REGISTERS := build/docs/registers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # setuptools, the build backend, is pinned like everything else: hence no isolated build environment.
 INSTALL := $(PIP) install --quiet --constraint requirements.lock
@@ -29,25 +32,32 @@ help: ## this list
 
 .PHONY: demo
 demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden model in lockstep
-	@$(BIN)/python -m sim.demo
+	@$(BIN)/python -m openwmma.demo
 
 .PHONY: test
 test: $(STAMP) ## every test but those marked long
-	$(BIN)/python -m pytest -n $(JOBS) -m "not long and not icarus"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus"
 
 .PHONY: test-long
 test-long: $(STAMP) ## every test but those of Icarus Verilog
-	$(BIN)/python -m pytest -n $(JOBS) -m "not icarus"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus"
 
 .PHONY: test-icarus
 test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
 	@.ci/prerequisites --icarus $(PYTHON)
-	$(BIN)/python -m pytest -n $(JOBS) -m "icarus and not long"
+	$(BIN)/python -m pytest $(PARALLEL) -m "icarus and not long"
 
 .PHONY: test-icarus-long
 test-icarus-long: $(STAMP) ## the same with every preset
 	@.ci/prerequisites --icarus $(PYTHON)
-	$(BIN)/python -m pytest -n $(JOBS) -m icarus
+	$(BIN)/python -m pytest $(PARALLEL) -m icarus
+
+.PHONY: test-clang
+test-clang: $(STAMP) ## the demo, a testbench and the bulk driver built with clang++, which must be installed
+	@.ci/prerequisites --clang $(PYTHON)
+	CXX=clang++ $(BIN)/python -m openwmma.demo
+	CXX=clang++ $(BIN)/python -m pytest cocotb_tests/memory/test_burst_generator.py \
+	    cocotb_tests/fma64/test_fma64_bulk.py -k "test_burst_generator or test_one_result_per_cycle"
 
 .PHONY: functional-coverage
 functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
@@ -63,7 +73,7 @@ mutation: $(STAMP) ## faults put into the hardware one by one: do the tests noti
 
 .PHONY: formal
 formal: $(STAMP) ## every proof: what holds of the units for all inputs
-	$(BIN)/python -m pytest -n $(JOBS) -m formal --durations=0 formal
+	$(BIN)/python -m pytest $(PARALLEL) -m formal --durations=0 formal
 
 .PHONY: lint
 lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
@@ -87,8 +97,14 @@ fpga: $(STAMP) ## bitstreams with their reports for iCEBreaker and ULX3S, and th
 	$(BIN)/openwmma build --board arty
 
 .PHONY: docs
-docs: $(DOCS_STAMP) ## the pages of docs/ and the reference of every module, into build/docs
+docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header and IP-XACT, into build/docs
 	$(BIN)/python -m sphinx --quiet -W --keep-going docs build/docs
+	mkdir -p $(REGISTERS)
+	$(BIN)/python -c "from hdl.config import PRESETS; from hdl.verilog.systemrdl import systemrdl; \
+	    print(systemrdl(PRESETS['standard']), end='')" > $(REGISTERS)/openwmma_core.rdl
+	$(BIN)/peakrdl html $(REGISTERS)/openwmma_core.rdl -o $(REGISTERS)/html
+	$(BIN)/peakrdl c-header $(REGISTERS)/openwmma_core.rdl -o $(REGISTERS)/openwmma_core.h
+	$(BIN)/peakrdl ip-xact $(REGISTERS)/openwmma_core.rdl -o $(REGISTERS)/openwmma_core.xml
 	@echo "build/docs/index.html"
 
 .PHONY: lock

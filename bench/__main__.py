@@ -5,6 +5,9 @@ import sys
 
 BENCHMARKS = (
     "bench.golden",
+    "bench.approximate",
+    "bench.scalar",
+    "bench.kernels",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

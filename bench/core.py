@@ -20,13 +20,12 @@ from rich.table import Table
 
 import golden
 from bench.utilisation import CONFIG, Figure, operands, print_figures
+from golden.programs.gemm import Gemm, multiply_matrices
+from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from hdl.config import PRESETS
 from sim.build import build_core
-from sim.gemm import Gemm, multiply_matrices
 from sim.machines import Backend, open_machine
-from sim.report import utilisation
-from sim.tiles import multiply_tiles
 
 OUTPUT = Path("build/bench/core.json")
 INSTRUCTION = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -116,7 +115,7 @@ def tiles(preset: str) -> CoreRate:
         if not np.array_equal(run.d, expected):
             raise RuntimeError(f"preset {preset}: the core's results differ from the golden model's")
     cycles = run.execution.counters.cycles
-    share = utilisation(run.execution, config.dot_product_units)
+    share = run.execution.utilisation(config.dot_product_units)
     return CoreRate(
         preset=preset,
         cycles_per_second=cycles / best,

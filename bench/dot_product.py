@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.table import Table
 
 from boards.flow.ecp5 import Ecp5Cost, ecp5_cost, xilinx_cost
-from cocotb_tests.bulk import BulkUnit
-from cocotb_tests.dot_product.operands import MODES, random_batch
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
+from sim.testbench.bulk import BulkUnit
+from sim.testbench.dot_product_operands import MODES, random_batch
 
 BUILD: Final = Path(__file__).parents[1] / "build" / "bench"
 TERMS: Final = 16

@@ -21,15 +21,15 @@ from rich.table import Table
 from golden.arguments import dtype_of
 from golden.machine import Counters
 from golden.memory import Memory
+from golden.programs.execution import execute
+from golden.programs.gemm import Gemm, multiply_matrices
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction, MmaInstruction
 from hdl.config import PRESETS
-from sim.execution import execute
-from sim.gemm import Gemm, multiply_matrices
-from sim.machine import RtlMachine
 from sim.machines import Backend, golden_machine, open_machine
+from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
 __all__ = ["FIGURES", "Figure", "gemm", "loads", "multiplies", "operands", "print_figures"]

@@ -1,1 +1,1 @@
-"""cocotb testbenches: one module for each unit of hdl, started by pytest through `cocotb_tests.runner`."""
+"""cocotb testbenches: one module for each unit of hdl, started by pytest through `sim.testbench.runner`."""

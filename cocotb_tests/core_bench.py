@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.axi_memory import BusMemory
 from cocotb_tests.host_port import HostPort
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.memory import Memory
@@ -23,6 +22,7 @@ from golden.tables.instruction_set import Layout, LoadInstruction, Shape, StoreI
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
+from sim.testbench.runner import parameters
 
 __all__ = ["BASE", "BUS_CAUSES", "SCRATCH", "SIZE", "SQUARE", "CoreBench", "start_bench"]
 
@@ -221,7 +221,7 @@ class CoreBench:
 
 
 async def start_bench(dut: Any, pause: float = 0.2) -> CoreBench:
-    """A bench for the preset that `cocotb_tests.runner.parameters` names, started."""
+    """A bench for the preset that `sim.testbench.runner.parameters` names, started."""
     bench = CoreBench(dut, PRESETS[parameters()["preset"]])
     await bench.start(pause)
     return bench

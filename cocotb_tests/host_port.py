@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from cocotb_tests.streams import pause_channels
-from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
+from hdl.control.host.register_map import REGISTERS, SHARED_WINDOW, lane_address
 
 __all__ = ["HostPort"]
 
@@ -72,11 +72,11 @@ class HostPort:
 
     async def read_lane(self, register: int, lane: int) -> tuple[int, AxiResp]:
         """Read one lane of a fragment register through the window."""
-        return await self.read_word(WINDOW + 128 * register + 4 * lane)
+        return await self.read_word(lane_address(register, lane))
 
     async def write_lane(self, register: int, lane: int, value: int) -> AxiResp:
         """Write one lane of a fragment register through the window."""
-        return await self.write_word(WINDOW + 128 * register + 4 * lane, value)
+        return await self.write_word(lane_address(register, lane), value)
 
     async def read_shared(self, word: int) -> tuple[int, AxiResp]:
         """Read one 32-bit word of the on-chip memory."""

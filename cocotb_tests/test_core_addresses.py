@@ -7,12 +7,12 @@ from cocotbext.axi import AxiResp
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import SQUARE, CoreBench
 from cocotb_tests.core_design import core_design
-from cocotb_tests.runner import parameters
 from golden.tables.commands import Command, Load, Store
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
 from hdl.memory.axi import HOST_ADDRESS_BITS
+from sim.testbench.runner import parameters
 
 ALIGNMENT = 32
 FRAGMENT_BYTES = 512

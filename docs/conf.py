@@ -15,16 +15,19 @@ apidoc_modules = [
         # It runs where it is imported, which is in a simulation.
         "exclude_patterns": ["../regression/mutation/fork_point.py"],
     }
-    for package in ("golden", "hdl", "sim", "regression")
+    for package in ("openwmma", "golden", "hdl", "sim", "boards", "regression")
 ]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
-napoleon_custom_sections = [("Members", "params_style")]
+napoleon_custom_sections = [("Members", "params_style"), "Testbench"]
 exclude_patterns = [
     "generated/*/modules.rst",
-    *(f"generated/{name}/{name}.rst" for name in ("golden", "hdl", "sim", "regression")),
+    *(
+        f"generated/{name}/{name}.rst"
+        for name in ("openwmma", "golden", "hdl", "sim", "boards", "regression")
+    ),
 ]
 html_theme = "alabaster"
 html_theme_options = {"description": "an open tensor core"}

@@ -28,6 +28,7 @@ read_rtlil claim.il
 hierarchy -top claim
 proc
 flatten
+opt_clean
 memory_map
 opt -fast
 chformal -lower

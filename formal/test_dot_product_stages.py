@@ -40,25 +40,24 @@ def aligned(hdl: ModuleType = align) -> Claim:
     unit = hdl.Align(CONFIG)
     claim.include(unit)
     end = WIDTHS.integer_bit + WIDTHS.window
-    floating = is_float(unit.operation)
+    floating = is_float(unit.input.operation)
     padding = WIDTHS.profile.fraction_bits - 23
-    c_term = Mux(unit.c_distance[5], 0, Cat(Const(0, padding), unit.c_value) >> unit.c_distance[:5])
+    c_distance, c_value = unit.input.c_distance, unit.input.c_value
+    c_term = Mux(c_distance[5], 0, Cat(Const(0, padding), c_value) >> c_distance[:5])
     late = claim.past(Cat(floating, c_term), unit.latency, name="c")
-    fits = unit.c_value < 1 << 24
-    claim.assume("c_is_significand", implies(floating, fits))
-    claim.always("c_term", implies(late[0], unit.c_term == late[1:]))
-    product_floating = claim.past(floating, name="product_floating")
-    claim.assume("no_popcount", implies(product_floating, unit.count == 0))
+    claim.assume("c_is_significand", implies(floating, c_value < 1 << 24))
+    claim.always("c_term", implies(late[0], unit.output.c_term == late[1:]))
+    claim.assume("no_popcount", implies(floating, unit.input.count == 0))
     for lane in range(LANES):
-        distance = claim.past(unit.distance[lane], name=f"distance{lane}")
-        sign = claim.past(unit.sign[lane], name=f"sign{lane}")
-        product = Value.cast(unit.product[lane])
-        claim.assume(f"product{lane}_fits", implies(product_floating, product[end:] == 0))
+        distance = unit.input.coarse[lane]
+        sign = unit.input.sign[lane] ^ unit.input.c_sign
+        product = Value.cast(unit.input.product[lane])
+        claim.assume(f"product{lane}_fits", implies(floating, product[end:] == 0))
         magnitude = Mux(distance[2], 0, product[WIDTHS.integer_bit : end] >> (distance[:2] << 3))
         wanted = Signal(signed(WIDTHS.window + 1), name=f"wanted{lane}")
         claim.module.d.comb += wanted.eq(Mux(sign, -magnitude, magnitude))
-        late_wanted = claim.past(Cat(product_floating, wanted), name=f"term{lane}")
-        term = Value.cast(unit.term[lane]) + unit.carry[lane]
+        late_wanted = claim.past(Cat(floating, wanted), unit.latency, name=f"term{lane}")
+        term = Value.cast(unit.output.term[lane]) + unit.output.carry[lane]
         same = term[: len(wanted)] == late_wanted[1:]
         claim.always(f"term{lane}", implies(late_wanted[0], same))
     return claim
@@ -70,14 +69,14 @@ def reduced(hdl: ModuleType = reduce) -> Claim:
     unit = hdl.Reduce(CONFIG)
     claim.include(unit)
     # In the order of the tree, since solvers do not know that addition is associative.
-    sums: list[Value] = [Value.cast(term) for term in unit.term]
-    carries = list(unit.carry)
+    sums: list[Value] = [Value.cast(term) for term in unit.input.term]
+    carries = list(unit.input.carry)
     while len(sums) > 1:
         half = len(sums) // 2
         sums = [sums[index] + sums[index + half] + carries[index] for index in range(half)]
         carries = carries[half:]
-    total = (sums[0] + unit.c_term + carries[0])[: WIDTHS.total]
-    claim.always("sum", Value.cast(unit.sum)[:] == claim.past(total, unit.latency, name="total"))
+    total = (sums[0] + unit.input.c_term + carries[0])[: WIDTHS.total]
+    claim.always("sum", Value.cast(unit.output.sum)[:] == claim.past(total, unit.latency, name="total"))
     return claim
 
 
@@ -85,27 +84,31 @@ def normalized(hdl: ModuleType = normalize) -> Claim:
     """`Normalize`: the magnitude of the sum, shifted left by what the exponent becomes less.
 
     With the leading bit one, limit + 1 - exponent is the shift; without, the exponent is 0 and the limit the
-    shift. Integers pass. Assumes a limit below 511, so that the exponent fits.
+    shift. Integers pass. Assumes a limit below 511, so that the exponent fits, and a format that exists.
     """
     claim = Claim()
     unit = hdl.Normalize(CONFIG)
     claim.include(unit)
-    bits = len(unit.value)
-    claim.assume("limit", unit.limit < (1 << len(unit.limit)) - 1)
-    late = claim.past(Cat(unit.integer, unit.limit, unit.sum), unit.latency, name="input")
-    integer, limit = late[0], late[1 : 1 + len(unit.limit)]
-    total = late[1 + len(unit.limit) :].as_signed()
+    output = unit.output
+    bits, limit_bits = len(output.value), len(unit.input.limit)
+    claim.assume("limit", unit.input.limit < (1 << limit_bits) - 1)
+    multiplicand = unit.input.operation.multiplicand.as_value()
+    claim.assume("format", multiplicand <= Multiplicand.B1.value)
+    integer = ~is_float(unit.input.operation)
+    late = claim.past(Cat(integer, unit.input.limit, unit.input.sum), unit.latency, name="input")
+    integer, limit = late[0], late[1 : 1 + limit_bits]
+    total = late[1 + limit_bits :].as_signed()
     magnitude = Mux(total < 0, -total, total)[:bits]
-    normal = unit.value[-1]
+    normal = output.value[-1]
     shift = Signal(10, name="shift")
-    claim.module.d.comb += shift.eq(Mux(normal, limit + 1 - unit.exponent, limit))
+    claim.module.d.comb += shift.eq(Mux(normal, limit + 1 - output.exponent, limit))
     shifted = Mux(shift < bits, (magnitude << shift[:5])[:bits], 0)
     fits = Mux(shift < bits, (magnitude << shift[:5])[bits:] == 0, magnitude == 0)
-    claim.always("negative", unit.negative == (total < 0))
-    claim.always("integer", implies(integer, unit.value == total[:bits]))
-    claim.always("value", implies(~integer, (unit.value == shifted) & fits))
-    claim.always("exponent", implies(~integer, (unit.exponent != 0) == normal))
-    claim.always("shift", implies(~integer & normal, unit.exponent <= limit + 1))
+    claim.always("negative", output.negative == (total < 0))
+    claim.always("integer", implies(integer, output.value == total[:bits]))
+    claim.always("value", implies(~integer, (output.value == shifted) & fits))
+    claim.always("exponent", implies(~integer, (output.exponent != 0) == normal))
+    claim.always("shift", implies(~integer & normal, output.exponent <= limit + 1))
     return claim
 
 
@@ -121,13 +124,15 @@ def rounded(hdl: ModuleType = round) -> Claim:
     claim = Claim()
     unit = hdl.Round(CONFIG)
     claim.include(unit)
-    claim.assume("no_specials", Value.cast(unit.special) == 0)
-    claim.assume("normal", (unit.exponent != 0) == unit.value[-1])
-    claim.assume("exponent", unit.exponent < Mux(unit.operation.result == Result.F32, 400, 300))
-    claim.assume("halve", implies(unit.halve, (unit.exponent == 0) & (unit.operation.result == Result.F32)))
+    given, d = unit.input, unit.output.d
+    claim.assume("no_specials", Value.cast(given.special) == 0)
+    claim.assume("normal", (given.exponent != 0) == given.value[-1])
+    single_result = given.operation.result == Result.F32
+    claim.assume("exponent", given.exponent < Mux(single_result, 400, 300))
+    claim.assume("halve", implies(given.halve, (given.exponent == 0) & single_result))
     parts = [
         Value.cast(part)
-        for part in (unit.operation, unit.c_sign, unit.negative, unit.halve, unit.value, unit.exponent)
+        for part in (given.operation, given.c_sign, given.negative, given.halve, given.value, given.exponent)
     ]
     late = claim.past(Cat(*parts), unit.latency, name="input")
     ends = [sum(map(len, parts[:index])) for index in range(len(parts) + 1)]
@@ -142,8 +147,8 @@ def rounded(hdl: ModuleType = round) -> Claim:
     single = Mux(exponent >= 255, F32.infinity, Cat(significand[:23], exponent[:8]))
     single_zero = significand == 0
     single_limit = Mux(operation.saturate & (exponent >= 255), F32.infinity - 1, single)
-    single_result = Cat(single_limit[:31], sign & ~single_zero)
-    claim.always("f32", implies(floating & to_single, unit.d == single_result))
+    wanted_single = Cat(single_limit[:31], sign & ~single_zero)
+    claim.always("f32", implies(floating & to_single, d == wanted_single))
 
     # f16: last place of 13 bits in a normal result, of more in a subnormal one.
     least = F32.bias - F16.bias + 1
@@ -163,12 +168,12 @@ def rounded(hdl: ModuleType = round) -> Claim:
     magnitude = Mux(infinite, Mux(operation.saturate, F16.infinity - 1, F16.infinity), packed)
     # The sign of zero goes, but not of what was another f32 before.
     half_sign = sign & Mux(direct, packed != 0, ~single_zero)
-    claim.always("f16", implies(floating & ~to_single, unit.d == Cat(magnitude[:15], half_sign)))
+    claim.always("f16", implies(floating & ~to_single, d == Cat(magnitude[:15], half_sign)))
 
     total = Cat(value[:32], negative).as_signed()
     clamped = Mux(total > 2**31 - 1, 2**31 - 1, Mux(total < -(2**31), Const(-(2**31), signed(32)), total))
     integer = Cat(operation.multiplicand == name for name in Multiplicand if name not in FLOATS).any()
-    claim.always("integer", implies(integer, unit.d == Mux(operation.saturate, clamped, total)[:32]))
+    claim.always("integer", implies(integer, d == Mux(operation.saturate, clamped, total)[:32]))
     return claim
 
 
@@ -212,7 +217,7 @@ def test_faulty_normalize() -> None:
     [
         ("guard & (below | kept[0])))[:18]", "guard & below))[:18]", "f16"),
         ("exponent_1 >= 255", "exponent_1 > 255", "f32"),
-        ("self.negative ^ value[31]", "self.negative ^ value[30]", "integer"),
+        ("given.negative ^ value[31]", "given.negative ^ value[30]", "integer"),
     ],
 )
 def test_faulty_round(text: str, fault: str, broken: str) -> None:

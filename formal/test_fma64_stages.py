@@ -9,7 +9,6 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
 from hdl.fma64 import align, normalize, round
-from hdl.fma64.decode import Signs
 from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, SPLIT, WINDOW, WINDOW_STEP
 
@@ -27,16 +26,17 @@ def places(hdl: ModuleType = align) -> Claim:
     claim = Claim()
     unit = hdl.Place()
     claim.include(unit)
-    above = unit.no_product | (unit.distance < 0)
-    leads = ~above & (unit.distance >= SPLIT)
+    given, output = unit.input, unit.output
+    above = given.no_product | (given.distance < 0)
+    leads = ~above & (given.distance >= SPLIT)
     step = Mux(leads, WINDOW_STEP, 0)
-    shift = (Mux(above, 0, unit.distance) - step)[: len(unit.distance)]
-    exponent = (Mux(above, unit.addend_exponent, unit.product_exponent) - step)[: len(unit.exponent)]
+    shift = (Mux(above, 0, given.distance) - step)[: len(given.distance)]
+    exponent = (Mux(above, given.addend_exponent, given.product_exponent) - step)[: len(output.exponent)]
     late = claim.past(Cat(leads, exponent, shift), unit.latency, name="expected")
     shift = late[1 + len(exponent) :]
-    claim.always("leads", unit.product_leads == late[0])
-    claim.always("exponent", unit.exponent == late[1 : 1 + len(exponent)])
-    claim.always("shift", Mux(shift < WINDOW, unit.shift == shift, unit.shift >= WINDOW))
+    claim.always("leads", output.product_leads == late[0])
+    claim.always("exponent", output.exponent == late[1 : 1 + len(exponent)])
+    claim.always("shift", Mux(shift < WINDOW, output.shift == shift, output.shift >= WINDOW))
     return claim
 
 
@@ -48,12 +48,13 @@ def aligned(hdl: ModuleType = align) -> Claim:
     claim = Claim()
     unit = hdl.Align()
     claim.include(unit)
-    below = (1 << len(unit.shift)) - 1
-    shifted = Cat(Const(0, below), Const(0, WINDOW - SIGNIFICAND), unit.addend) >> unit.shift
-    term = shifted[below:] ^ unit.subtract.replicate(WINDOW)
+    given = unit.input
+    below = (1 << len(given.shift)) - 1
+    shifted = Cat(Const(0, below), Const(0, WINDOW - SIGNIFICAND), given.addend) >> given.shift
+    term = shifted[below:] ^ given.subtract.replicate(WINDOW)
     late = claim.past(Cat(term, shifted[:below].any()), unit.latency, name="expected")
-    claim.always("term", unit.term == late[:WINDOW])
-    claim.always("lost", unit.lost == late[WINDOW])
+    claim.always("term", unit.output.term == late[:WINDOW])
+    claim.always("lost", unit.output.lost == late[WINDOW])
     return claim
 
 
@@ -66,9 +67,10 @@ def normalized(hdl: ModuleType = normalize) -> Claim:
     claim = Claim()
     unit = hdl.Normalize()
     claim.include(unit)
-    claim.assume("exponent", unit.exponent != 0)
-    claim.assume("negative", implies(unit.negative, unit.subtract))
-    inputs = Cat(unit.sum, unit.negative, unit.inexact, unit.subtract, unit.exponent)
+    given, output = unit.input, unit.output
+    claim.assume("exponent", given.exponent != 0)
+    claim.assume("negative", implies(given.negative, given.subtract))
+    inputs = Cat(given.sum, given.negative, given.inexact, given.subtract, given.exponent)
     late = claim.past(inputs, unit.latency, name="input")
     total, negative, inexact, subtract = late[:WINDOW], late[WINDOW], late[WINDOW + 1], late[WINDOW + 2]
     exponent = late[WINDOW + 3 :]
@@ -77,19 +79,18 @@ def normalized(hdl: ModuleType = normalize) -> Claim:
     shift = Signal(range(ONES), name="shift")
     wide = Signal(WINDOW + ONES, name="wide")
     claim.module.d.comb += [
-        shift.eq(exponent - unit.biased),
+        shift.eq(exponent - output.biased),
         wide.eq(Cat(ones.replicate(ONES), magnitude) << shift | (1 << shift) - 1 & ones.replicate(ONES)),
     ]
     zero = (magnitude == 0) & ~ones
     low = wide[: -SIGNIFICAND - 1]
-    claim.always("biased", implies(~zero, (unit.biased >= 1) & (exponent - unit.biased <= WINDOW)))
-    claim.always("leading", zero | unit.significand[-1] | (unit.biased == 1))
-    kept = (Cat(unit.guard, unit.significand) == wide[-SIGNIFICAND - 1 :]) | zero
-    claim.always("kept", kept & implies(zero, ~unit.guard & (unit.significand == 0)))
+    claim.always("biased", implies(~zero, (output.biased >= 1) & (exponent - output.biased <= WINDOW)))
+    claim.always("leading", zero | output.significand[-1] | (output.biased == 1))
+    kept = (Cat(output.guard, output.significand) == wide[-SIGNIFICAND - 1 :]) | zero
+    claim.always("kept", kept & implies(zero, ~output.guard & (output.significand == 0)))
     rest = inexact | (low != ones.replicate(len(low)))
-    claim.always("rest", implies(~zero, unit.rest == rest) & implies(zero, unit.rest == inexact))
-    claim.always("cancelled", unit.cancelled == (subtract & zero & ~inexact))
-    claim.always("negative_result", unit.negative_result == negative)
+    claim.always("rest", implies(~zero, output.rest == rest) & implies(zero, output.rest == inexact))
+    claim.always("cancelled", output.cancelled == (subtract & zero & ~inexact))
     return claim
 
 
@@ -103,22 +104,21 @@ def rounded(hdl: ModuleType = round) -> Claim:
     claim = Claim()
     unit = hdl.Round()
     claim.include(unit)
-    claim.assume("finite", ~unit.signs.special)
-    claim.assume("biased", unit.biased != 0)
-    claim.assume("negative", implies(unit.negative_result, unit.signs.subtract))
-    names = ("significand", "guard", "rest", "biased", "negative_result", "cancelled", "signs")
-    parts = {name: Value.cast(getattr(unit, name)) for name in names}
+    given, d = unit.input, unit.output.d
+    claim.assume("finite", ~given.special)
+    claim.assume("biased", given.biased != 0)
+    claim.assume("negative", implies(given.negative, given.subtract))
+    parts = {name: Value.cast(getattr(given, name)) for name in unit.consumes}
     late = claim.past(Cat(*parts.values()), unit.latency, name="input")
     start = 0
     for name, part in parts.items():
         parts[name] = late[start : start + len(part)]
         start += len(part)
     significand, rest = parts["significand"], parts["rest"][0]
-    signs = Signs(parts["signs"])
-    minus, plus, nearest = (signs.rounding == mode for mode in (MINUS, PLUS, NEAREST))
-    negative = Mux(parts["cancelled"], minus, signs.product ^ parts["negative_result"])
+    minus, plus, nearest = (parts["rounding"] == mode for mode in (MINUS, PLUS, NEAREST))
+    negative = Mux(parts["cancelled"], minus, parts["product_sign"] ^ parts["negative"])
     away = Mux(negative, minus, plus)
-    exact = Cat(parts["guard"], significand) + (signs.subtract & ~parts["negative_result"][0] & ~rest)
+    exact = Cat(parts["guard"], significand) + (parts["subtract"][0] & ~parts["negative"][0] & ~rest)
     down, half = exact[1:], exact[0]
     up = Mux(nearest, half & (rest | down[0]), away & (half | rest))
     exponent = Mux(significand[-1], parts["biased"], 0)
@@ -129,8 +129,8 @@ def rounded(hdl: ModuleType = round) -> Claim:
     infinite = packed >= SPECIAL_EXPONENT << FRACTION
     largest = (SPECIAL_EXPONENT << FRACTION) - 1
     limit = Mux(nearest | away, SPECIAL_EXPONENT << FRACTION, largest)
-    claim.always("magnitude", unit.d[:63] == Mux(infinite, limit, packed)[:63])
-    claim.always("sign", unit.d[63] == negative)
+    claim.always("magnitude", d[:63] == Mux(infinite, limit, packed)[:63])
+    claim.always("sign", d[63] == negative)
     return claim
 
 
@@ -175,6 +175,6 @@ def test_faulty_normalize() -> None:
 
 
 def test_faulty_round() -> None:
-    broken = faulty(round, "| (unit & nearest & self.significand[0]),", ",")
+    broken = faulty(round, "| (unit & nearest & given.significand[0]),", ",")
     with pytest.raises(Counterexample, match="broken: magnitude"):
         prove("faulty_fma64_round", rounded(broken), Flushed(round.Round.latency))

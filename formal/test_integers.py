@@ -2,7 +2,7 @@
 
 A solver cannot compare sums of sixteen products as a whole, so this is done in parts.
 
-1. Each multiplier receives the factors that it should (`factors`), and multiplies them (`products`).
+1. Each multiplier receives the factors that it should (`factored`), and multiplies them (`products`).
 2. The product of these factors contains the wanted one: ``a * (b << 4)`` is ``(a * b) << 4``, and all
    products of pairs of nibbles are counted through (`test_nibbles_share_a_multiplier`).
 3. The unit from operands to result, with the multipliers replaced by others that are cheap to reason about
@@ -19,21 +19,23 @@ from unittest import mock
 import numpy as np
 import pytest
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib.wiring import Out
 
 from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
-from hdl.config import PRESETS
-from hdl.dot_product import align, arithmetic, integers, multiply, popcount
+from hdl.config import PRESETS, DotProductConfig
+from hdl.dot_product import align, arithmetic, factors, integers, multiply, popcount
 from hdl.dot_product.operands import Multiplicand, Operation
 from hdl.dot_product.widths import LANES
-from hdl.dot_product.words import PLACE
+from hdl.dot_product.words import PLACE, WORDS
+from hdl.stream.pipeline import Pipeline, Stage, delay
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = PRESETS["small"].dot_product
 FACTOR = 18
-_TO_FACTORS, _TO_PRODUCT = 3, 2
+_TO_FACTORS, _TO_PRODUCT = 3, 1
 
 
 def extended(value: Value, is_signed: Value | int = 1) -> Value:
@@ -41,31 +43,49 @@ def extended(value: Value, is_signed: Value | int = 1) -> Value:
     return Cat(value, value[-1] & is_signed).as_signed()
 
 
-def lane_bytes(unit: Any, lane: int) -> tuple[Value, Value]:
-    """The bytes of a and b that `Multiply` gets in a lane."""
+def lane_bytes(fields: Any, lane: int) -> tuple[Value, Value]:
+    """The bytes of a and b that `Factors` gets in a lane."""
     word, first = lane // 4, PLACE * (lane % 4)
     low = lane < LANES // 2
-    a = unit.significand_a[word] if low else unit.byte_a[word - 2]
-    b = unit.significand_b[word] if low else unit.byte_b[word - 2]
+    a = fields.significand_a[word] if low else fields.byte_a[word - 2]
+    b = fields.significand_b[word] if low else fields.byte_b[word - 2]
     return a[first : first + 8], b[first : first + 8]
 
 
-def factors(hdl: ModuleType = multiply) -> Claim:
-    """`Multiply`: what its multipliers get of integers.
+class FactorsAndMultiply(Pipeline):
+    """Both stages, from bytes and significands to products."""
+
+    latency = factors.Factors.latency + multiply.Multiply.latency
+
+    def __init__(self, hdl: ModuleType) -> None:
+        words, odd = Out(64).array(WORDS), Out(64).array(WORDS // 2)
+        super().__init__(
+            {
+                "operation": Out(Operation),
+                **{"significand_a": words, "significand_b": words, "byte_a": odd, "byte_b": odd},
+                "fine": Out(3).array(LANES),
+            },
+            {"product": Out(2 * FACTOR).array(LANES)},
+            [factors.Factors(CONFIG), hdl.Multiply(CONFIG)],
+        )
+
+
+def factored(hdl: ModuleType = multiply) -> Claim:
+    """`Factors` and `Multiply`: what the multipliers get of integers.
 
     Of bytes a and b: a and 16 b. Of nibbles, a1 the high one: a0 + 4096 a1 and b1 + 4096 b0. No assumptions.
     """
     claim = Claim()
-    unit = hdl.Multiply(CONFIG)
+    unit = FactorsAndMultiply(hdl)
     inside = claim.include(unit)
-    operation = Operation(claim.past(unit.operation, _TO_FACTORS, name="operation"))
+    operation = Operation(claim.past(unit.input.operation, _TO_FACTORS, name="operation"))
     a_signed, b_signed = operation.a_signed, operation.b_signed
     for lane in range(LANES):
         a, b = (
             claim.past(byte, _TO_FACTORS, name=f"{name}{lane}")
-            for name, byte in zip("ab", lane_bytes(unit, lane), strict=True)
+            for name, byte in zip("ab", lane_bytes(unit.input, lane), strict=True)
         )
-        pair = inside.signal(f"factors{lane}_2")
+        pair = inside.signal(f"multiply.factors{lane}_2")
         a_factor, b_factor = pair[:FACTOR].as_signed(), pair[FACTOR:].as_signed()
         whole = (a_factor == extended(a, a_signed)) & (b_factor == extended(b, b_signed) << 4)
         halves = (a_factor == extended(a[:4], a_signed) + (extended(a[4:], a_signed) << 12)) & (
@@ -77,7 +97,7 @@ def factors(hdl: ModuleType = multiply) -> Claim:
 
 
 def products() -> Claim:
-    """`Multiply`: a product is that of the two factors, two cycles later. No assumptions."""
+    """`Multiply`: a product is that of the two factors, a cycle later. No assumptions."""
     claim = Claim()
     unit = multiply.Multiply(CONFIG)
     inside = claim.include(unit)
@@ -85,38 +105,59 @@ def products() -> Claim:
         pair = inside.signal(f"factors{lane}_2")
         product = pair[:FACTOR].as_signed() * pair[FACTOR:].as_signed()
         late = claim.past(product, _TO_PRODUCT, name=f"product{lane}")
-        claim.always(f"product_{lane}", Value.cast(unit.product[lane]) == late)
+        claim.always(f"product_{lane}", Value.cast(unit.output.product[lane]) == late)
     return claim
 
 
-class CheapMultiply(multiply.Multiply):
-    """`Multiply` with a product of every possible value that takes no multiplier.
+class CheapFactors(factors.Factors):
+    """In place of `Factors`: a product of every possible value that takes no multiplier.
 
     Of bytes: their 16 bits and a sign, as a number, times 16. Of nibbles: the middle field is any number of
     10 bits, to which one is to be added where the field below is negative, and the fields around it are
     anything.
     """
 
+    def __init__(self, config: DotProductConfig) -> None:
+        words, odd = Out(64).array(WORDS), Out(64).array(WORDS // 2)
+        Stage.__init__(
+            self,
+            {
+                "operation": Out(Operation),
+                **{"significand_a": words, "significand_b": words, "byte_a": odd, "byte_b": odd},
+            },
+            {"cheap": Out(2 * FACTOR).array(LANES)},
+        )
+
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        multiplicand = self.operation.multiplicand
+        operation = self.input.operation
+        multiplicand = operation.multiplicand
         for lane in range(LANES):
-            a, b = lane_bytes(self, lane)
+            a, b = lane_bytes(self.input, lane)
             middle = Signal(signed(12), name=f"middle{lane}")
             number, below = cheap_pair(a, b)
             m.d.comb += middle.eq(number)
             nibbles = Cat(a, b[:3], below, middle, a, b[:4])
-            product = Mux(multiplicand == Multiplicand.I8, cheap_product(a, b, self.operation) << 4, nibbles)
-            chosen = Signal(36, name=f"chosen{lane}")
+            product = Mux(multiplicand == Multiplicand.I8, cheap_product(a, b, operation) << 4, nibbles)
             integral = (multiplicand == Multiplicand.I8) | (multiplicand == Multiplicand.I4)
-            m.d.comb += chosen.eq(Mux(integral, product, 0))
-            late: Value = chosen
-            for cycle in range(self.latency):
-                register = Signal(36, name=f"late{lane}_{cycle}")
-                m.d.sync += register.eq(late)
-                late = register
-            m.d.comb += self.product[lane].eq(late)
+            m.d.sync += self.output.cheap[lane].eq(Mux(integral, product, 0))
+        return m
+
+
+class CheapMultiply(multiply.Multiply):
+    """In place of `Multiply`, behind `CheapFactors`: only the delay."""
+
+    def __init__(self, config: DotProductConfig) -> None:
+        lanes = Out(2 * FACTOR).array(LANES)
+        Stage.__init__(self, {"cheap": lanes}, {"product": lanes})
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        for lane in range(LANES):
+            late = delay(m, self.input.cheap[lane], self.latency, f"late{lane}")
+            m.d.comb += self.output.product[lane].eq(late)
         return m
 
 
@@ -140,12 +181,10 @@ class CheapPopcount(popcount.Popcount):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        late: Value = Mux(self.enable, cheap_count(self.a, self.b, self.bitwise_and), 0)
-        for cycle in range(self.latency - 1):
-            register = Signal(8, name=f"late_{cycle}")
-            m.d.sync += register.eq(late)
-            late = register
-        m.d.sync += self.count.eq(late)
+        operation = self.input.operation
+        count = cheap_count(self.input.a, self.input.b, operation.bitwise_and)
+        count = Mux(operation.multiplicand == Multiplicand.B1, count, 0)
+        m.d.comb += self.output.count.eq(delay(m, count, self.latency, "late"))
         return m
 
 
@@ -162,12 +201,13 @@ def whole(name: str, hdl: ModuleType = arithmetic) -> Claim:
     """
     claim = Claim()
     with (
+        mock.patch.object(hdl, "Factors", CheapFactors),
         mock.patch.object(hdl, "Multiply", CheapMultiply),
         mock.patch.object(hdl, "Popcount", CheapPopcount),
     ):
         unit = hdl.Arithmetic(CONFIG)
         claim.include(unit)
-    operands = unit.operands
+    operands = unit.input
     operation = operands.operation
     c = operands.c.as_signed()
     carries: list[Value] = [Const(0, 1)] * LANES
@@ -195,12 +235,12 @@ def whole(name: str, hdl: ModuleType = arithmetic) -> Claim:
     expected = Mux(operation.saturate, clamped, total)[:32]
     concerned = operation.multiplicand == Multiplicand[name.upper()]
     late = claim.past(Cat(expected, concerned), arithmetic.Arithmetic.latency, name="expected")
-    claim.always("sum", implies(late[32], unit.d == late[:32]))
+    claim.always("sum", implies(late[32], unit.output.d == late[:32]))
     return claim
 
 
 def test_factors() -> None:
-    prove("integer_factors", factors(), Flushed(_TO_FACTORS))
+    prove("integer_factors", factored(), Flushed(_TO_FACTORS))
 
 
 def test_products() -> None:
@@ -230,10 +270,10 @@ def test_faulty_factors() -> None:
     """A borrow that does not go as far as it must."""
     broken = faulty(integers, "for _ in range(3):", "for _ in range(2):")
     with (
-        mock.patch.object(multiply, "integer_factors", broken.integer_factors),
+        mock.patch.object(factors, "integer_factors", broken.integer_factors),
         pytest.raises(Counterexample, match=r"broken: (bytes|nibbles)_"),
     ):
-        prove("faulty_integer_factors", factors(), Flushed(_TO_FACTORS))
+        prove("faulty_integer_factors", factored(), Flushed(_TO_FACTORS))
 
 
 def test_faulty_whole() -> None:

@@ -14,23 +14,35 @@ from amaranth.hdl import Const, Mux
 from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
+from hdl.config import PRESETS
 from hdl.dot_product import popcount
+from hdl.dot_product.operands import Multiplicand
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
+
+
+CONFIG = PRESETS["small"].dot_product
 
 
 def counted(place: int, hdl: ModuleType = popcount) -> Claim:
     """`Popcount`: nothing counts 0, and the bit at a place counts one. No assumptions."""
     claim = Claim()
-    unit = hdl.Popcount()
+    unit = hdl.Popcount(CONFIG)
     claim.include(unit)
-    bits = Mux(unit.enable, Mux(unit.bitwise_and, unit.a & unit.b, unit.a ^ unit.b), 0)
+    a, b = unit.input.a[: hdl.BITS], unit.input.b[: hdl.BITS]
+    operation = unit.input.operation
+    enable = operation.multiplicand == Multiplicand.B1
+    bits = Mux(enable, Mux(operation.bitwise_and, a & b, a ^ b), 0)
     late = claim.past(bits, unit.latency, name="bits")
-    claim.always("nothing", implies(late == 0, unit.count == 0))
-    other = hdl.Popcount()
+    claim.always("nothing", implies(late == 0, unit.output.count == 0))
+    other = hdl.Popcount(CONFIG)
     claim.module.submodules.other = other
-    claim.module.d.comb += [other.a.eq(bits ^ Const(1 << place, len(bits))), other.enable.eq(1)]
-    claim.always("bit", other.count == Mux(late[place], unit.count - 1, unit.count + 1)[:8])
+    claim.module.d.comb += [
+        other.input.a.eq(bits ^ Const(1 << place, len(bits))),
+        other.input.operation.multiplicand.eq(Multiplicand.B1),
+    ]
+    count = unit.output.count
+    claim.always("bit", other.output.count == Mux(late[place], count - 1, count + 1)[:8])
     return claim
 
 

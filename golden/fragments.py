@@ -15,6 +15,7 @@ from golden.tables.layouts import LANES, FragmentLayout, fragment
 __all__ = ["collect", "distribute", "fragment_layout"]
 
 _WORD_BITS: Final = 32
+_SHAPES_BY_NAME: Final = {str(shape): shape for shape in SHAPES}
 
 
 def fragment_layout(use: Use, type: str, shape: Shape | str) -> NDArray[np.int64]:
@@ -161,7 +162,7 @@ def _checked_shape(use: Use, type: str, shape: Shape | str) -> Shape:
             t for f in FAMILIES for t in (f.multiplicands if use in "ab" else f.accumulators)
         )
         raise InvalidArgument("type", repr(type), f"{', '.join(types)} for {use}")
-    named = {str(known): known for known in SHAPES}.get(str(shape))
+    named = _SHAPES_BY_NAME.get(str(shape))
     shapes = dict.fromkeys(known for family in families for known in family.shapes)
     if named not in shapes:
         raise InvalidArgument("shape", repr(str(shape)), f"{', '.join(map(str, shapes))} for {use} of {type}")

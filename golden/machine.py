@@ -1,14 +1,30 @@
 """The one interface that programs, tests and pictures meet at."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.commands import Command
+from golden.tables.commands import Command, Elementwise
 
-__all__ = ["Counters", "Machine", "Storage"]
+__all__ = ["Counters", "Difference", "Machine", "Storage", "Work"]
+
+Work = Command | Elementwise
+"""What a program consists of: commands of the machine, and arithmetic of the host between them."""
+
+
+class Difference(Exception):
+    """A machine that checks itself found a result that is wrong.
+
+    Attributes
+    ----------
+    origin : str
+        Where in the program the work stands, set by whatever runs the program.
+    """
+
+    origin: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,19 +95,54 @@ class Machine(Protocol):
     def counters(self) -> Counters:
         """What has been done so far."""
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """All registers, shape (registers, 32 lanes)."""
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """Consecutive registers, all from `first` on unless `count` is given; shape (count, 32 lanes)."""
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers; `values` has shape (count, 32 lanes)."""
 
-    def execute(self, command: Command) -> None:
-        """Execute one command to its end.
+    def execute(self, work: Work) -> None:
+        """Execute one command to its end, or the host's work on the registers.
 
         Raises
         ------
         golden.tables.faults.Fault
             The command was refused or failed; the machine can go on with the next one.
+        Difference
+            The machine checks its results, and one is wrong.
+        ValueError
+            For work that cannot be encoded or that names registers the machine does not have.
+        """
+
+    def queue(self, work: Iterable[Work]) -> None:
+        """Execute work in order; commands may overlap, and may still be executing on return.
+
+        Until `finish`, only `queue` may be called.
+
+        Parameters
+        ----------
+        work : iterable of Command or Elementwise
+            Drawn as the machine has room. Where `Difference` is raised, the work at fault is the last drawn.
+
+        Raises
+        ------
+        golden.tables.faults.Fault
+            The first failure, of this work or of work queued before. Its index counts commands as
+            `counters.instructions` does; host work is not counted. Commands behind it are dropped.
+        Difference
+        ValueError
+            As `execute` does; no command of the same batch has been queued.
+        """
+
+    def finish(self) -> None:
+        """Wait until all queued work has been executed.
+
+        Raises
+        ------
+        golden.tables.faults.Fault
+            As `queue` does.
+        Difference
+            The machine compares more in the end than after each command.
         """
 
     def close(self) -> None:

@@ -10,13 +10,12 @@ from golden.elementwise import execute_elementwise
 from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
-from golden.machine import Counters
+from golden.machine import Counters, Work
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import Memory
 from golden.multiply import mma
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
-    Command,
     Elementwise,
     Fill,
     Load,
@@ -111,9 +110,9 @@ class GoldenMachine:
         """Commands executed; the golden machine has no cycles and no bus."""
         return Counters(instructions=self._executed)
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """A copy of all registers, shape (registers, 32 lanes)."""
-        return self._registers.copy()
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """A copy of consecutive registers, all from `first` on unless `count` is given."""
+        return self._registers[first : None if count is None else first + count].copy()
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers; `values` has shape (count, 32 lanes).
@@ -131,7 +130,7 @@ class GoldenMachine:
             raise InvalidArgument("first", given, f"0 to {len(self._registers) - 1}")
         self._registers[first : first + len(values)] = values
 
-    def execute(self, command: Command | Elementwise) -> None:
+    def execute(self, work: Work) -> None:
         """Execute one command to its end; work of the host is done, but is no instruction and not counted.
 
         Raises
@@ -142,27 +141,35 @@ class GoldenMachine:
             For an object that is no command, a fill value beyond 32 bits, and work of the host that cannot
             be done.
         """
-        match command:
+        match work:
             case Load():
-                self._load(command)
+                self._load(work)
             case Store():
-                self._store(command)
+                self._store(work)
             case Mma():
-                self._multiply(command)
+                self._multiply(work)
             case Fill():
-                self._fill(command)
+                self._fill(work)
             case Move():
-                self._move(command)
+                self._move(work)
             case LoadMatrix() | StoreMatrix():
-                self._move_matrices(command)
+                self._move_matrices(work)
             case MoveMatrix():
-                self._transpose(command)
+                self._transpose(work)
             case Elementwise():
-                execute_elementwise(self, command)
+                execute_elementwise(self, work)
                 return
             case _:
-                raise InvalidArgument("command", repr(command), "a command or Elementwise")
+                raise InvalidArgument("command", repr(work), "a command or Elementwise")
         self._executed += 1
+
+    def queue(self, work: Iterable[Work]) -> None:
+        """Execute each piece of work to its end, as `execute` does."""
+        for piece in work:
+            self.execute(piece)
+
+    def finish(self) -> None:
+        """Everything queued has been executed already."""
 
     def close(self) -> None:
         """Nothing is held."""

@@ -139,6 +139,9 @@ class CoreConfig:
     least_data_bits: ClassVar[int] = 64
     """The narrowest bus of this kind of core."""
 
+    always_serial: ClassVar[bool] = False
+    """Whether this kind of core never overlaps commands."""
+
     dot_product: DotProductConfig = field(default_factory=DotProductConfig)
     dot_product_units: int = 1
     f64_units: int = 0

@@ -50,6 +50,10 @@ class Core(wiring.Component):
     host : In(Axi4LiteSignature())
     memory : Out(Axi4Signature(config))
     irq : Out(1)
+
+    Testbench
+    ---------
+    cocotb_tests/test_core.py, through `generate`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

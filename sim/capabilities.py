@@ -7,14 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdl.config import CoreConfig, DotProductConfig
-from hdl.control.host import IDENTITY, VERSION
-from hdl.dot_product.operands import Multiplicand
-from sim import host_map
+from hdl.control.host.register_map import IDENTITY, REGISTER_MAP, VERSION
+from hdl.control.host.register_types import WORD_BITS
 
 __all__ = ["Capabilities", "CapabilityError"]
-
-_FORMAT_NAMES = (*(item.name.lower() for item in Multiplicand), "f64")
-"""The formats by the bits of the register, lowest first."""
 
 
 class CapabilityError(RuntimeError):
@@ -89,30 +85,32 @@ class Capabilities:
             For another identity or another version of the register map.
         """
 
-        def word(address: int) -> int:
-            return int(read(address, 1)[0])
+        def word(name: str) -> int:
+            return int(read(REGISTER_MAP[name].offset, 1)[0])
 
-        identity, version = word(host_map.IDENTITY_ADDRESS), word(host_map.VERSION_ADDRESS)
+        def fields_of(name: str) -> dict[str, int]:
+            return REGISTER_MAP[name].unpack(word(name))
+
+        identity, version = word("IDENTITY"), word("VERSION")
         _require("identity", identity, IDENTITY)
         _require("version", version, VERSION)
-        formats, sizes = word(host_map.FORMATS), word(host_map.CONFIGURATION)
-        units, memory = word(host_map.UNITS), word(host_map.MEMORY)
-        shared_bytes = word(host_map.SHARED_SIZE)
-        low, high = (int(value) for value in read(host_map.SHARED_BASE, 2))
+        sizes, units, memory = fields_of("CONFIGURATION"), fields_of("UNITS"), fields_of("MEMORY")
+        shared_bytes = word("SHARED_SIZE")
+        shared_base = word("SHARED_BASE_HIGH") << WORD_BITS | word("SHARED_BASE")
         return cls(
             identity=identity,
             version=version,
-            formats=_format_names(formats),
-            registers=sizes & 0xFFFF,
-            dot_product_units=sizes >> 16 & 0xFF,
-            f64_units=units & 0xFF,
-            word_quads=units >> 8 & 0xFF,
-            queue_depth=(sizes >> 24) + 1,
-            address_bits=memory & 0xFF,
-            data_bits=8 * (memory >> 8 & 0xFF),
-            outstanding_reads=memory >> 16 & 0xFF,
+            formats=_format_names(word("FORMATS")),
+            registers=sizes["registers"],
+            dot_product_units=sizes["dot_product_units"],
+            f64_units=units["f64_units"],
+            word_quads=units["word_quads"],
+            queue_depth=sizes["queue_depth_less_one"] + 1,
+            address_bits=memory["address_bits"],
+            data_bits=8 * memory["data_bytes"],
+            outstanding_reads=memory["outstanding_reads"],
             shared_bytes=shared_bytes,
-            shared_base=(high << 32 | low) if shared_bytes else 0,
+            shared_base=shared_base if shared_bytes else 0,
         )
 
     def configuration(self) -> CoreConfig:
@@ -166,7 +164,6 @@ def _shown(name: str, value: object) -> str:
 
 
 def _format_names(bits: int) -> frozenset[str]:
-    known = {name for place, name in enumerate(_FORMAT_NAMES) if bits >> place & 1}
-    beyond = bits >> len(_FORMAT_NAMES)
-    places = range(len(_FORMAT_NAMES), len(_FORMAT_NAMES) + beyond.bit_length())
-    return frozenset(known | {f"bit {place}" for place in places if bits >> place & 1})
+    names = {item.low: item.name for item in REGISTER_MAP["FORMATS"].fields}
+    places = (place for place in range(WORD_BITS) if bits >> place & 1)
+    return frozenset(names.get(place, f"bit {place}") for place in places)

@@ -1,10 +1,20 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and one process at a time."""
 
+import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["write_files"]
+__all__ = ["locked", "write_files"]
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock, so that parallel processes build a thing once."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def write_files(texts: Mapping[Path, str]) -> None:

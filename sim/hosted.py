@@ -2,25 +2,30 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from itertools import islice
 from typing import Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.machine import Counters, Storage
-from golden.tables.commands import Command
+from golden.elementwise import execute_elementwise
+from golden.machine import Counters, Storage, Work
+from golden.programs.values import describe_command
+from golden.tables.commands import Command, Elementwise
 from golden.tables.faults import Cause, Fault
 from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import CoreConfig
 from sim import host_map
 from sim.capabilities import Capabilities
-from sim.values import describe_command
 from sim.word_storage import WordStorage
 
 __all__ = ["HostedMachine"]
+
+_BATCH: Final = 256
+"""Pieces of work drawn at once."""
 
 _IN_FLIGHT: Final = 64
 """More commands than a core can have taken from its queue and not yet ended."""
@@ -90,10 +95,10 @@ class HostedMachine(ABC):
         before = asdict(self._before)
         return Counters(**{name: now - before[name] for name, now in asdict(self._read_counters()).items()})
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """All registers, shape (registers, 32 lanes), read through the host interface."""
-        count = self._config.registers
-        return self._read_host(host_map.register_address(0), count * LANES).reshape(count, LANES)
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
+        wanted = self._config.registers - first if count is None else count
+        return self._read_host(host_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers through the host interface; `values` has shape (count, 32 lanes).
@@ -108,30 +113,35 @@ class HostedMachine(ABC):
         if first < 0 or first + len(values) > self._config.registers:
             last = first + len(values) - 1
             raise ValueError(f"registers {first} to {last} must be among 0 to {self._config.registers - 1}")
-        self._write_host(host_map.register_address(first), values)
+        self._write_host(host_map.lane_address(first), values)
 
-    def execute(self, command: Command) -> None:
-        """Execute one command to its end; the core is told to have only one at work.
+    def execute(self, work: Work) -> None:
+        """Execute one command in serial mode, to its end, or the host's work on the registers.
 
         Raises
         ------
         golden.tables.faults.Fault
             The core refused it or it failed; the fault has been cleared.
         ValueError
-            An operand has no place in its field of the command.
+            An operand does not fit its field of the command.
         """
-        self._queue((command,), serial=True)
+        if isinstance(work, Elementwise):
+            self.finish()
+            execute_elementwise(self, work)
+            return
+        self._queue((work,), serial=True)
         self.finish()
 
-    def execute_batch(self, commands: Sequence[Command]) -> None:
-        """Execute commands without waiting in between: `queue` and `finish`."""
-        self.queue(commands)
+    def execute_batch(self, work: Iterable[Work]) -> None:
+        """Execute work without waiting in between: `queue` and `finish`."""
+        self.queue(work)
         self.finish()
 
-    def queue(self, commands: Sequence[Command]) -> None:
+    def queue(self, work: Iterable[Work]) -> None:
         """Hand over commands as fast as the queue takes them, and return while the core is still at work.
 
-        The core overlaps them as it can. Until `finish`, nothing but more commands may be asked of it.
+        The core overlaps them where it can; all have ended before the host works on registers. Until
+        `finish`, only `queue` may be called.
 
         Raises
         ------
@@ -139,9 +149,20 @@ class HostedMachine(ABC):
             The first that failed, of these or of those queued before; those behind it have been dropped,
             and the fault cleared.
         ValueError
-            An operand has no place in its field of a command; nothing has been queued.
+            An operand does not fit its field of a command; no command of the same batch has been queued.
         """
-        self._queue(commands, serial=False)
+        stream = iter(work)
+        while batch := list(islice(stream, _BATCH)):
+            commands: list[Command] = []
+            for piece in batch:
+                if isinstance(piece, Elementwise):
+                    self._queue(commands, serial=False)
+                    commands.clear()
+                    self.finish()
+                    execute_elementwise(self, piece)
+                else:
+                    commands.append(piece)
+            self._queue(commands, serial=False)
 
     def finish(self) -> None:
         """Wait until every command that was queued has been executed.
@@ -151,6 +172,8 @@ class HostedMachine(ABC):
         golden.tables.faults.Fault
             As `queue` does.
         """
+        if not self._queued:
+            return
         if not self._await_end((self._first_queued + len(self._queued)) % _INDICES):
             self._raise_fault()
         self._queued.clear()

@@ -1,13 +1,14 @@
 """Golden model and RTL side by side: after every command, registers and memories must agree."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.elementwise import execute_elementwise
-from golden.machine import Counters, Machine, Storage
+from golden.machine import Counters, Machine, Storage, Work
 from golden.tables.commands import Command, Elementwise, Store
 from golden.tables.faults import Fault
-from sim.mismatch import Mismatch, register_difference
+from sim.mismatch import Mismatch, register_difference, written_registers
 from sim.storage_pair import StoragePair
 
 __all__ = ["LockstepMachine"]
@@ -18,12 +19,15 @@ class LockstepMachine:
 
     All registers are compared after every command, and all of global memory where it lies in this process.
     Of memory that is read word by word, as shared memory and that of a board, it is what a store reached,
-    from its first byte to its last; `compare_memory` compares all.
+    from its first byte to its last; `finish` compares all.
 
     Parameters
     ----------
     golden, rtl : Machine
         Fresh machines with memories of the same base, size and content.
+    interval : int
+        All registers are compared after every so many commands, those that a command writes after each.
+        Reading registers through the host interface takes most of the time of a simulation in lockstep.
 
     Raises
     ------
@@ -31,7 +35,9 @@ class LockstepMachine:
         For memories that differ in base or size, and for shared memory on one machine alone.
     """
 
-    def __init__(self, golden: Machine, rtl: Machine) -> None:
+    def __init__(self, golden: Machine, rtl: Machine, *, interval: int = 1) -> None:
+        if interval < 1:
+            raise ValueError(f"the interval must be at least 1 command, not {interval}")
         self._memory = StoragePair(golden.memory, rtl.memory, "memory")
         window = _extent(golden.shared)
         if window != _extent(rtl.shared):
@@ -44,7 +50,9 @@ class LockstepMachine:
             self._shared = StoragePair(golden.shared, rtl.shared, "shared memory")
         self._golden = golden
         self._rtl = rtl
+        self._interval = interval
         self._executed = 0
+        self._commands = 0
 
     @property
     def golden(self) -> Machine:
@@ -71,16 +79,16 @@ class LockstepMachine:
         """The counters of the RTL."""
         return self._rtl.counters
 
-    def read_registers(self) -> NDArray[np.uint32]:
-        """All registers of the golden machine, which are those of both; shape (registers, 32 lanes)."""
-        return self._golden.read_registers()
+    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+        """Consecutive registers of the golden machine, which are those of both."""
+        return self._golden.read_registers(first, count)
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers of both; `values` has shape (count, 32 lanes)."""
         self._golden.write_registers(first, values)
         self._rtl.write_registers(first, values)
 
-    def execute(self, command: Command | Elementwise) -> None:
+    def execute(self, work: Work) -> None:
         """Execute one command on both, or do the host's work on the registers of both, and compare.
 
         Raises
@@ -92,26 +100,65 @@ class LockstepMachine:
         golden.InvalidArgument
             Work of the host that cannot be done.
         """
-        if isinstance(command, Elementwise):
-            self._execute_on_host(command)
-            return
+        if isinstance(work, Elementwise):
+            self._execute_on_host(work)
+        else:
+            self._execute_command(work)
+
+    def queue(self, work: Iterable[Work]) -> None:
+        """Execute and compare each piece of work before the next is drawn, as `execute` does."""
+        for piece in work:
+            self.execute(piece)
+
+    def finish(self) -> None:
+        """Compare all bytes of the memories, and all registers, that are not compared after every command.
+
+        Raises
+        ------
+        sim.mismatch.Mismatch
+            They differ in a byte that no store was seen to reach, or in a register that no command was to
+            write.
+        """
+        if self._interval > 1:
+            differing = np.argwhere(self._golden.read_registers() != self._rtl.read_registers())
+            if len(differing):
+                register, lane = differing[0].tolist()
+                where = f"lane {lane}, register {register}"
+                raise Mismatch(self._executed, None, f"{where}, which no command was to write, differs")
+        for pair in (None if self._memory.is_near else self._memory, self._shared):
+            difference = pair.difference(None) if pair is not None else None
+            if difference is not None:
+                raise Mismatch(self._executed, None, difference)
+
+    def _execute_command(self, command: Command) -> None:
         index = self._executed
         rtl_fault = _fault_of(self._rtl, command)
         golden_fault = _fault_of(self._golden, command)
         if _key(rtl_fault) != _key(golden_fault):
             raise Mismatch(index, command, f"golden {_told(golden_fault)}, rtl {_told(rtl_fault)}")
-        difference = register_difference(
-            command, self._golden.read_registers(), self._rtl.read_registers()
-        ) or self._memory_difference(command)
+        self._commands += 1
+        golden = self._golden.read_registers()
+        rtl = self._rtl_registers(command, golden)
+        difference = register_difference(command, golden, rtl) or self._memory_difference(command)
         if difference is not None:
             raise Mismatch(index, command, difference)
         if golden_fault is not None:
             raise golden_fault
         self._executed += 1
 
+    def _rtl_registers(self, command: Command, golden: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The registers of the RTL; between two full comparisons, only those written are read."""
+        if self._commands % self._interval == 0:
+            return self._rtl.read_registers()
+        registers = golden.copy()
+        first, count = written_registers(command)
+        if count:
+            registers[first : first + count] = self._rtl.read_registers(first, count)
+        return registers
+
     def _execute_on_host(self, command: Elementwise) -> None:
         for machine in (self._rtl, self._golden):
-            execute_elementwise(machine, command)
+            machine.execute(command)
         golden, rtl = self._golden.read_registers(), self._rtl.read_registers()
         places = np.argwhere(golden != rtl)
         if len(places):
@@ -123,19 +170,6 @@ class LockstepMachine:
                 f"register {register}: golden {golden[register, lane]:#010x}, "
                 f"rtl {rtl[register, lane]:#010x}",
             )
-
-    def compare_memory(self) -> None:
-        """Compare all bytes of the memories that are not compared after every command.
-
-        Raises
-        ------
-        sim.mismatch.Mismatch
-            They differ in a byte that no store was seen to reach.
-        """
-        for pair in (None if self._memory.is_near else self._memory, self._shared):
-            difference = pair.difference(None) if pair is not None else None
-            if difference is not None:
-                raise Mismatch(self._executed, None, difference)
 
     def _memory_difference(self, command: Command) -> str | None:
         if self._memory.is_near:

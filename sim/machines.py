@@ -1,19 +1,17 @@
-"""Makes a machine by the name of what it runs on."""
+"""Makes a golden, an RTL or a lockstep machine of a configuration."""
 
 from enum import StrEnum
 from pathlib import Path
 
-from boards.host.board_machine import BoardMachine
 from golden.machine import Machine
 from golden.memory import Memory
+from golden.programs.buffers import BASE
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
-from sim.arguments import UsageError
-from sim.buffers import BASE
 from sim.lockstep import LockstepMachine
-from sim.machine import RtlMachine
+from sim.rtl_machine import RtlMachine
 
-__all__ = ["Backend", "golden_machine", "open_machine", "open_on_board"]
+__all__ = ["Backend", "golden_machine", "open_machine"]
 
 
 class Backend(StrEnum):
@@ -21,12 +19,11 @@ class Backend(StrEnum):
 
     GOLDEN = "golden"
     RTL = "rtl"
-    BOARD = "board"
     LOCKSTEP = "lockstep"
 
 
 def open_machine(
-    backend: Backend, config: CoreConfig, memory_size: int, *, waves: Path | None = None
+    backend: Backend, config: CoreConfig, memory_size: int, *, waves: Path | None = None, interval: int = 1
 ) -> Machine:
     """Make a machine of a configuration.
 
@@ -39,17 +36,17 @@ def open_machine(
         Of the core; the golden machine has the same registers, formats, profile, address width and shared
         memory.
     memory_size : int
-        Bytes of global memory, from `sim.buffers.BASE` on.
+        Bytes of global memory, from `golden.programs.buffers.BASE` on.
     waves : Path or None
         Where the simulated core writes its waveform.
+    interval : int
+        Of a machine in lockstep: commands from one comparison of all registers to the next.
 
     Raises
     ------
     ValueError
-        For a waveform of a golden machine, and for a board, which `open_on_board` takes.
+        For a waveform of a golden machine.
     """
-    if backend is Backend.BOARD:
-        raise ValueError("a core on a board cannot be made from a configuration alone; see open_on_board")
     if backend is Backend.GOLDEN:
         if waves is not None:
             raise ValueError("a waveform needs a simulated core: rtl or lockstep, not golden")
@@ -58,36 +55,8 @@ def open_machine(
     return (
         rtl
         if backend is Backend.RTL
-        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl)
+        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl, interval=interval)
     )
-
-
-def open_on_board(board: BoardMachine, memory_size: int, *, lockstep: bool = False) -> Machine:
-    """Make a core on a board as good as new.
-
-    Parameters
-    ----------
-    board : BoardMachine
-    memory_size : int
-        Bytes of global memory that are needed, from `sim.buffers.BASE` on.
-    lockstep : bool
-        Whether a golden machine goes along with it; then all of the board's memory is cleared.
-
-    Raises
-    ------
-    UsageError
-        For more memory than the board has.
-    """
-    memory = board.memory
-    if not memory.contains(BASE, memory_size):
-        raise UsageError(
-            f"expected arrays of at most {max(0, memory.base + memory.size - BASE)} bytes in all, for which "
-            f"the board has memory, not {memory_size}"
-        )
-    board.clear(memory.size if lockstep else BASE + memory_size - memory.base)
-    if not lockstep:
-        return board
-    return LockstepMachine(golden_machine(board.config, Memory(memory.size, memory.base)), board)
 
 
 def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.commands import Command, Load, Mma, Store
+from golden.machine import Difference
+from golden.programs.values import describe, describe_command
+from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout, fragment
-from sim.values import describe, describe_command
 
-__all__ = ["Mismatch", "memory_difference", "register_difference"]
+__all__ = ["Mismatch", "memory_difference", "register_difference", "written_registers"]
 
 
-class Mismatch(Exception):
+class Mismatch(Difference):
     """Golden model and RTL disagree.
 
     Parameters
@@ -25,11 +26,6 @@ class Mismatch(Exception):
         The one after which they differ; None where that is not known.
     difference : str
         Where, and both values.
-
-    Attributes
-    ----------
-    origin : str
-        The program line of the command, where a program runner knows it.
     """
 
     def __init__(self, index: int, command: Command | None, difference: str) -> None:
@@ -37,7 +33,6 @@ class Mismatch(Exception):
         self.index = index
         self.command = command
         self.difference = difference
-        self.origin = ""
 
     def __str__(self) -> str:
         if self.command is None:
@@ -65,6 +60,18 @@ def _destination(command: Command) -> _Destination | None:
             return _Destination("d", d, fragment("d", instruction.d_type, instruction.shape))
         case _:
             return None
+
+
+def written_registers(command: Command) -> tuple[int, int]:
+    """The first register that a command writes, and how many it writes."""
+    match command:
+        case Fill():
+            return command.register, command.count
+        case Move():
+            return command.destination, command.count
+        case _:
+            destination = _destination(command)
+            return (destination.first, destination.layout.registers) if destination else (0, 0)
 
 
 def register_difference(command: Command, golden: NDArray[np.uint32], rtl: NDArray[np.uint32]) -> str | None:

@@ -3,6 +3,7 @@
 import ctypes
 from dataclasses import dataclass, fields
 from enum import IntEnum
+from operator import index
 from pathlib import Path
 
 import numpy as np
@@ -154,7 +155,8 @@ class Simulation:
     @property
     def waits(self) -> BusWaits:
         """How often memory, core and host waited for each other so far."""
-        waits = self._library.openwmma_waits(self._handle())
+        waits = _Waits()
+        self._library.openwmma_waits(self._handle(), ctypes.byref(waits))
         return BusWaits(**{field.name: getattr(waits, field.name) for field in fields(BusWaits)})
 
     def read(self, address: int, count: int = 1) -> NDArray[np.uint32]:
@@ -175,7 +177,10 @@ class Simulation:
         HostRefusal
             One of them answered with an error.
         SimulationError
+        ValueError
+            For registers beyond 32-bit addresses.
         """
+        address, count = _host_range(address, count)
         values = np.empty(count, dtype=np.uint32)
         outcome = self._library.openwmma_read(self._handle(), address, count, values.ctypes.data)
         if self._judge(outcome) is _Outcome.REFUSED:
@@ -190,8 +195,11 @@ class Simulation:
         HostRefusal
             One of them answered with an error.
         SimulationError
+        ValueError
+            For registers beyond 32-bit addresses.
         """
         data = np.ascontiguousarray(values, dtype=np.uint32).reshape(-1)
+        address, _ = _host_range(address, data.size)
         addresses = address + 4 * np.arange(data.size, dtype=np.uint32)
         outcome = self._library.openwmma_write(
             self._handle(), addresses.ctypes.data, data.ctypes.data, data.size
@@ -234,7 +242,7 @@ class Simulation:
 
     def set_slave_error(self, base: int, size: int) -> None:
         """Let the memory answer accesses to `size` bytes from `base` on with SLVERR."""
-        self._library.openwmma_set_slave_error(self._handle(), base, size)
+        self._library.openwmma_set_slave_error(self._handle(), index(base), index(size))
 
     def close(self) -> None:
         """End the simulation and finish its waveform."""
@@ -257,6 +265,14 @@ class Simulation:
         return text.decode()
 
 
+def _host_range(address: int, count: int) -> tuple[int, int]:
+    """Address and count as plain integers, checked: C gets them in 32 bits."""
+    address, count = index(address), index(count)
+    if address < 0 or count < 0 or address + 4 * count > 1 << 32:
+        raise ValueError(f"Host registers must have 32-bit addresses, not {count} from {address:#x} on")
+    return address, count
+
+
 def _load(path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
     pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
@@ -265,7 +281,7 @@ def _load(path: Path) -> ctypes.CDLL:
         "openwmma_create": (pointer, (pointer, u64, ctypes.c_char_p)),
         "openwmma_destroy": (None, (pointer,)),
         "openwmma_cycles": (u64, (pointer,)),
-        "openwmma_waits": (_Waits, (pointer,)),
+        "openwmma_waits": (None, (pointer, pointer)),
         "openwmma_set_slave_error": (None, (pointer, u64, u64)),
         "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),
         "openwmma_write": (ctypes.c_int, (pointer, pointer, pointer, u32)),

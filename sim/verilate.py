@@ -1,6 +1,5 @@
 """Builds Verilog into a shared library, once, with Verilator and the C++ compiler."""
 
-import fcntl
 import hashlib
 import os
 import platform
@@ -19,8 +18,19 @@ from rich.console import Console
 
 from hdl.command import COMMAND_WORDS
 from sim import host_map
+from sim.compiler import compiler
+from sim.files import locked
+from sim.verilated_runtime import runtime_archive
 
-__all__ = ["VERILATOR_ROOT", "WAIVED", "BuildError", "build_verilog", "cache_folder", "verilator_environment"]
+__all__ = [
+    "SHARED_MODULES",
+    "VERILATOR_ROOT",
+    "WAIVED",
+    "BuildError",
+    "build_verilog",
+    "cache_folder",
+    "verilator_environment",
+]
 
 TOP = "openwmma_core"
 """The top module's name."""
@@ -40,12 +50,12 @@ _VERILATOR_FLAGS = (
     *("--x-assign", "fast", "--x-initial", "fast", "--output-split", "20000"),
     *(f"-Wno-{name}" for name in WAIVED),
 )
-_SETTINGS = "`verilator_config\n" + "".join(
-    f'no_inline -module "{name}"\n' for name in ("openwmma_dot_product_unit", "openwmma_fma64")
-)
-"""All instances of a shared module have one copy of its code, so 64 units compile almost as fast as one."""
+SHARED_MODULES = ("openwmma_dot_product_unit", "openwmma_fma64")
+"""All instances of these have one copy of their code, so 64 units compile almost as fast as one."""
 
-_COMPILER_FLAGS = ("-fPIC", "-fno-gnu-unique", "-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
+_SETTINGS = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in SHARED_MODULES)
+
+_MACROS = ("-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
 # Beyond -O2 a core only takes longer to build; its tracing code gains nothing beyond -O1.
 _OPTIMISATION = {
     False: ("OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"),
@@ -109,7 +119,7 @@ def build_verilog(verilog: str, constants: Mapping[str, int], *, waves: bool = F
     library = cache / f"core-{_key(verilog, header, waves)}.so"
     if library.exists():
         return library
-    with _locked(library.with_suffix(".lock")):
+    with locked(library.with_suffix(".lock")):
         if not library.exists():
             with (
                 _announced("Building the simulation of this core (once per configuration)"),
@@ -140,17 +150,33 @@ def _sources() -> list[Path]:
 
 
 def _key(verilog: str, header: str, waves: bool) -> str:
-    compiler = subprocess.run(["c++", "--version"], capture_output=True, text=True, check=True).stdout
+    tool = compiler()
+    if not tool.version:
+        raise BuildError("The C++ compiler", f"there is no program {tool.command[0]}; CXX names another one")
     flags = (
         *_VERILATOR_FLAGS,
-        *_COMPILER_FLAGS,
+        *_compiler_flags(),
+        *tool.link_flags,
         *_OPTIMISATION[waves],
         *_HARNESS_FLAGS,
         *_waves_flags(waves),
     )
-    parts = [verilog, header, _SETTINGS, *flags, version("verilator"), compiler, platform.machine()]
+    parts = [
+        verilog,
+        header,
+        _SETTINGS,
+        *flags,
+        version("verilator"),
+        *tool.command,
+        tool.version,
+        platform.machine(),
+    ]
     parts.extend(path.read_text() for path in _sources())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _compiler_flags() -> tuple[str, ...]:
+    return (*compiler().library_flags, *_MACROS)
 
 
 def _waves_flags(waves: bool) -> tuple[str, ...]:
@@ -165,7 +191,7 @@ def _compile(folder: Path, verilog: str, header: str, waves: bool) -> Path:
     settings.write_text(_SETTINGS)
     includes = (f"-I{folder}", f"-I{_HARNESS}", f"-I{_HARNESS / 'fst'}")
     objects = folder / "objects"
-    model_flags = " ".join((*_COMPILER_FLAGS, *includes))
+    model_flags = " ".join((*_compiler_flags(), *includes))
     _run(
         "Verilator",
         [
@@ -174,28 +200,38 @@ def _compile(folder: Path, verilog: str, header: str, waves: bool) -> Path:
         ],
         folder,
     )
-    archives = [f"libV{TOP}.a", "libverilated.a"]
+    tool = compiler()
+    model = f"libV{TOP}.a"
     _run(
         "make",
         [
             *("make", "-C", str(objects), "-f", f"V{TOP}.mk", f"-j{min(2, os.cpu_count() or 1)}"),
             *(
-                "CXX=c++",
-                "CFG_CXXFLAGS_PCH_I=-include",
+                *(f"{name}={value}" for name, value in tool.make_variables.items()),
                 f"PYTHON3={sys.executable}",
                 *_OPTIMISATION[waves],
-                *archives,
+                model,
             ),
         ],
         folder,
     )
+    runtime = runtime_archive(
+        objects,
+        f"V{TOP}",
+        _compiler_flags(),
+        cache_folder(),
+        lambda command: _run("make", command, folder),
+        headers=_HARNESS / "fst" if waves else None,
+    )
     library = folder / "core.so"
     system = (f"-isystem{VERILATOR_ROOT / 'include'}", f"-isystem{objects}")
     _run(
-        "c++",
-        ["c++", *_HARNESS_FLAGS, *_COMPILER_FLAGS, f"-DVM_TRACE_FST={int(waves)}", *includes, *system]
-        + ["-shared", "-Wl,-Bsymbolic", "-pthread", "-o", str(library), str(_HARNESS / "harness.cpp")]
-        + [str(objects / archive) for archive in archives],
+        tool.command[0],
+        [
+            *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), f"-DVM_TRACE_FST={int(waves)}"),
+            *(*includes, *system, "-o", str(library), str(_HARNESS / "harness.cpp")),
+            *(str(objects / model), str(runtime), *tool.link_flags),
+        ],
         folder,
     )
     return library
@@ -216,14 +252,6 @@ def _run(tool: str, command: list[str], folder: Path) -> None:
     )
     if result.returncode != 0:
         raise BuildError(tool, result.stdout[-4000:])
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Only one process at a time, so that parallel callers build once."""
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 @contextmanager

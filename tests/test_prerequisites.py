@@ -69,6 +69,15 @@ def test_icarus_is_asked_for_by_an_option_alone(tmp_path):
     assert check(tmp_path / "two", "--icarus", "python3", fakes={"iverilog": "#!/bin/sh\n"}) == (0, "")
 
 
+def test_clang_is_asked_for_by_an_option_alone_and_replaces_the_other_compiler(tmp_path):
+    message = "openwmma needs clang++; on Debian or Ubuntu: apt-get install clang\n"
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    fakes = {"clang++": "#!/bin/sh\n"}
+    assert check(tmp_path / "one", "--clang") == (1, message)
+    assert check(tmp_path / "two", "--clang", "python3", without=["c++"], fakes=fakes) == (0, "")
+
+
 def test_an_old_python_is_named_with_its_version(tmp_path):
     old = '#!/bin/sh\ncase "$1" in -V) echo Python 3.9.2 ;; *) exit 1 ;; esac\n'
     assert check(tmp_path, fakes={"python3": old}) == (

@@ -1,7 +1,8 @@
 """The build: generate, synthesise, place and route, pack, report."""
 
-import shutil
 from collections.abc import Callable
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
@@ -19,12 +20,10 @@ from boards.gateware.design import generate_board
 from hdl.verilog.modules import to_verilog
 from sim.verilate import BuildError
 
-__all__ = ["STEPS", "build_board", "synthesis_script"]
+__all__ = ["STEPS", "build_board", "constraints_of", "synthesis_script"]
 
 STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 """Of a build, in order."""
-
-_CONSTRAINTS: Final = Path(__file__).parents[2] / "constraints"
 
 _RTLIL: Final = "design.il"
 """The same design as the Verilog in the language of yosys, which reads it but for an iCE40."""
@@ -85,8 +84,8 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     """
     folder.mkdir(parents=True, exist_ok=True)
     family = board.family
-    constraints = next((_CONSTRAINTS / board.folder).glob(f"*.{_SUFFIXES[family]}"))
-    shutil.copy(constraints, folder)
+    constraints = constraints_of(board)
+    (folder / constraints.name).write_bytes(constraints.read_bytes())
     on_step("generate")
     verilog = f"{board.top}.v"
     design = generate_board(board)
@@ -96,9 +95,9 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     used = _synthesise(board, folder)
     if family in _PLACE_AND_ROUTE:
         on_step("place and route")
-        tool, device, files = _PLACE_AND_ROUTE[family]
+        tool, device, inputs = _PLACE_AND_ROUTE[family]
         arguments = ["--json", "netlist.json", "--seed", str(seed), "--report", "timing.json"]
-        arguments += [argument.format(constraints=constraints.name) for argument in files]
+        arguments += [argument.format(constraints=constraints.name) for argument in inputs]
         # A design that is too slow shall be reported, not dropped.
         run_tool(
             tool,
@@ -120,6 +119,19 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
         report = BuildReport(board=board, utilisation=used, timing=None, result=result)
     report.write(folder)
     return report
+
+
+def constraints_of(board: Board) -> Traversable:
+    """The constraints of a board: a file of the repository, or of the installed package.
+
+    Returns
+    -------
+    importlib.resources.abc.Traversable
+        Ends in ``.lpf``, ``.pcf`` or ``.xdc``.
+    """
+    suffix = f".{_SUFFIXES[board.family]}"
+    folder = files("constraints") / board.folder
+    return next(file for file in folder.iterdir() if file.name.endswith(suffix))
 
 
 def synthesis_script(read: str, family: str, top: str) -> str:

@@ -17,6 +17,9 @@ _MOST_MEMORY_BYTES: Final = 1 << 20
 _MOST_DIVIDER: Final = 1 << 16
 _MOST_BAUD_ERROR: Final = 0.02
 _LEAST_GAP_BITS: Final = 40
+_LEAST_ACCESS_CYCLES: Final = 64
+_MOST_ACCESS_CYCLES: Final = 1 << 16
+_LEAST_ACCESSES_PER_SECOND: Final = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +42,10 @@ class BoardConfig:
         Bits per second of the serial line; the clock divided by a whole number, at least 4, must come within
         2 % of it (10 bits of a byte, half a bit to spare at either end, and the other side may be off as
         well).
+    access_cycles : int
+        Clocks in which an access of the host must be answered, 64 to 65536, and at most 100 ms: the host's
+        software waits 200 ms for an answer. The core answers within tens of clocks; the memory may first
+        serve what the core's queue holds, a few thousand beats.
     gap_microseconds : int
         Silence after which a frame that has not ended is given up: at least 40 bits. A USB adapter may pause
         for milliseconds within a frame.
@@ -54,6 +61,7 @@ class BoardConfig:
     memory_base: int = PAGE_BYTES
     clock_hz: int
     baud: int
+    access_cycles: int = 16_384
     gap_microseconds: int = 20_000
 
     def __post_init__(self) -> None:
@@ -94,6 +102,12 @@ class BoardConfig:
             raise ValueError(
                 f"Gap must be at least {_LEAST_GAP_BITS} bits, {1e6 * _LEAST_GAP_BITS / self.baud:g} us, "
                 f"not {self.gap_microseconds}"
+            )
+
+        most = min(_MOST_ACCESS_CYCLES, self.clock_hz // _LEAST_ACCESSES_PER_SECOND)
+        if not _LEAST_ACCESS_CYCLES <= self.access_cycles <= most:
+            raise ValueError(
+                f"Access cycles must be from {_LEAST_ACCESS_CYCLES} to {most}, not {self.access_cycles}"
             )
 
     @property

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Const, Module, Mux, Signal
 from amaranth.lib import enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,7 +14,7 @@ from hdl.memory.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
 
 __all__ = ["IDENTITY_WORDS", "Bridge"]
 
-IDENTITY_WORDS: Final = 6
+IDENTITY_WORDS: Final = 7
 """Words that IDENTIFY answers."""
 
 _WORD_BYTES: Final = 4
@@ -26,15 +26,23 @@ class _State(enum.Enum, shape=4):
     IDENTIFY = 2
     LOOK = 3
     TAKE = 4
-    READ = 5
-    READ_ANSWER = 6
-    WRITE = 7
-    WRITE_ANSWER = 8
-    MEMORY = 9
-    MEMORY_ANSWER = 10
-    NEXT = 11
-    REFUSE = 12
-    SEND = 13
+    ACCESS = 5
+    NEXT = 6
+    REFUSE = 7
+    GIVE_UP = 8
+    SEND = 9
+
+
+class _Access(enum.Enum, shape=3):
+    """The step of the access under way; it ends by itself, also when the request has been given up."""
+
+    NONE = 0
+    READ = 1
+    READ_ANSWER = 2
+    WRITE = 3
+    WRITE_ANSWER = 4
+    MEMORY = 5
+    MEMORY_ANSWER = 6
 
 
 class Bridge(wiring.Component):
@@ -43,8 +51,10 @@ class Bridge(wiring.Component):
     A request with the sequence number of the one before is its repetition: it is answered as that was, and
     not executed again, so that a host that missed an answer may ask once more. IDENTIFY is always executed.
 
-    Nothing is begun before the answer in front has been sent. Every access must be answered by the unit
-    behind it; there is no time limit on it.
+    Nothing is begun before the answer in front has been sent. A request whose access is not over after
+    `BoardConfig.access_cycles` ends with the status TIMED_OUT. An AXI access cannot be withdrawn: it stays
+    offered, and its late answer is taken and discarded. Until then every other request with an access ends
+    with TIMED_OUT at once; IDENTIFY is executed.
 
     Throughput: a word in 4 to 7 cycles, and the time of the access. Latency: the answer to an
     empty request after 3 cycles. Critical path expected: the next state, 3 tables.
@@ -52,6 +62,8 @@ class Bridge(wiring.Component):
     Parameters
     ----------
     config : BoardConfig
+    drops_from : int
+        What the count of lost frames starts with after reset; a testbench starts it near its limit.
 
     Members
     -------
@@ -70,10 +82,15 @@ class Bridge(wiring.Component):
     host : Out(Axi4LiteSignature())
     memory : Out(stream of WordRequest)
     memory_answer : In(stream of WordAnswer)
+
+    Testbench
+    ---------
+    cocotb_tests/boards/test_bridge.py, through `UartBridge`.
     """
 
-    def __init__(self, config: BoardConfig) -> None:
+    def __init__(self, config: BoardConfig, *, drops_from: int = 0) -> None:
         self._config = config
+        self._drops_from = drops_from
         super().__init__(
             {
                 "request": In(stream.Signature(Request)),
@@ -95,13 +112,16 @@ class Bridge(wiring.Component):
         m = Module()
         host, request, answer = self.host, self.request.payload, self.answer.payload
         state = Signal(_State)
+        access = Signal(_Access)
+        writes_access = Signal()
+        waited = Signal(range(self._config.access_cycles))
         answered = Signal()
         address = Signal.like(request.address)
         index = Signal(range(MOST_WORDS))
         left = Signal.like(request.words)
         command_word = Signal(range(COMMAND_WORDS))
         value = Signal(WORD_BITS)
-        drops = Signal(WORD_BITS)
+        drops = Signal(WORD_BITS, init=self._drops_from)
         address_sent, data_sent = Signal(), Signal()
         m.d.sync += drops.eq(drops + self.dropped)
 
@@ -118,31 +138,34 @@ class Bridge(wiring.Component):
             self.store_address.eq(index),
             self.stored.eq(value),
             host.aw.payload.eq(address),
-            host.aw.valid.eq((state == _State.WRITE) & ~address_sent),
+            host.aw.valid.eq((access == _Access.WRITE) & ~address_sent),
             host.w.payload.data.eq(value),
             host.w.payload.strb.eq(0b1111),
-            host.w.valid.eq((state == _State.WRITE) & ~data_sent),
-            host.b.ready.eq(state == _State.WRITE_ANSWER),
+            host.w.valid.eq((access == _Access.WRITE) & ~data_sent),
+            host.b.ready.eq(access == _Access.WRITE_ANSWER),
             host.ar.payload.eq(address),
-            host.ar.valid.eq(state == _State.READ),
-            host.r.ready.eq(state == _State.READ_ANSWER),
+            host.ar.valid.eq(access == _Access.READ),
+            host.r.ready.eq(access == _Access.READ_ANSWER),
             self.memory.payload.address.eq(address),
-            self.memory.payload.write.eq(writes),
+            self.memory.payload.write.eq(writes_access),
             self.memory.payload.data.eq(value),
-            self.memory.valid.eq(state == _State.MEMORY),
-            self.memory_answer.ready.eq(state == _State.MEMORY_ANSWER),
+            self.memory.valid.eq(access == _Access.MEMORY),
+            self.memory_answer.ready.eq(access == _Access.MEMORY_ANSWER),
             self.answer.valid.eq(state == _State.SEND),
             self.request.ready.eq((state == _State.SEND) & self.answer.ready),
         ]
 
+        over, accepted = self._finish(m, access, value, address_sent, data_sent)
         with m.Switch(state):
             with m.Case(_State.IDLE):
                 with m.If(self.request.valid & self.answer.ready):
                     m.d.sync += state.eq(_State.CHECK)
             with m.Case(_State.CHECK):
+                # The address of an access that has been given up stays as it is until that is over.
+                with m.If(access == _Access.NONE):
+                    m.d.sync += address.eq(request.address + Mux(queues, _WORD_BYTES, 0))
                 m.d.sync += [
                     answered.eq(1),
-                    address.eq(request.address + Mux(queues, _WORD_BYTES, 0)),
                     left.eq(Mux(identifies, IDENTITY_WORDS, request.words)),
                     index.eq(0),
                     command_word.eq(0),
@@ -164,61 +187,53 @@ class Bridge(wiring.Component):
                             answer.words.eq(0),
                             state.eq(_State.SEND),
                         ]
+                    with m.Elif(access != _Access.NONE):
+                        m.d.sync += state.eq(_State.GIVE_UP)
             with m.Case(_State.IDENTIFY):
-                m.d.sync += [value.eq(self._identity(drops)[index]), state.eq(_State.NEXT)]
+                m.d.comb += [self.store.eq(1), self.stored.eq(self._identity(drops)[index])]
+                m.d.sync += state.eq(_State.NEXT)
             with m.Case(_State.LOOK):
                 m.d.sync += state.eq(_State.TAKE)
             with m.Case(_State.TAKE):
-                m.d.sync += [value.eq(self.fetched), address_sent.eq(0), data_sent.eq(0)]
-                with m.If(to_memory):
-                    m.d.sync += state.eq(_State.MEMORY)
-                with m.Elif(address[HOST_ADDRESS_BITS:] != 0):
+                with m.If(~to_memory & (address[HOST_ADDRESS_BITS:] != 0)):
                     m.d.sync += state.eq(_State.REFUSE)
                 with m.Else():
-                    m.d.sync += state.eq(Mux(writes, _State.WRITE, _State.READ))
-            with m.Case(_State.READ):
-                with m.If(host.ar.ready):
-                    m.d.sync += state.eq(_State.READ_ANSWER)
-            with m.Case(_State.READ_ANSWER):
-                m.d.sync += value.eq(host.r.payload.data)
-                with m.If(host.r.valid):
-                    self._go_on(m, state, host.r.payload.resp == Response.OKAY.value)
-            with m.Case(_State.WRITE):
-                m.d.sync += [
-                    address_sent.eq(address_sent | host.aw.ready),
-                    data_sent.eq(data_sent | host.w.ready),
-                ]
-                with m.If((address_sent | host.aw.ready) & (data_sent | host.w.ready)):
-                    m.d.sync += state.eq(_State.WRITE_ANSWER)
-            with m.Case(_State.WRITE_ANSWER):
-                with m.If(host.b.valid):
-                    self._go_on(m, state, host.b.payload == Response.OKAY.value)
-            with m.Case(_State.MEMORY):
-                with m.If(self.memory.ready):
-                    m.d.sync += state.eq(_State.MEMORY_ANSWER)
-            with m.Case(_State.MEMORY_ANSWER):
-                m.d.sync += value.eq(self.memory_answer.payload.data)
-                with m.If(self.memory_answer.valid):
-                    self._go_on(m, state, ~self.memory_answer.payload.missing)
+                    begun = Mux(to_memory, _Access.MEMORY, Mux(writes, _Access.WRITE, _Access.READ))
+                    m.d.sync += [
+                        access.eq(begun),
+                        writes_access.eq(writes),
+                        value.eq(self.fetched),
+                        address_sent.eq(0),
+                        data_sent.eq(0),
+                        waited.eq(0),
+                        state.eq(_State.ACCESS),
+                    ]
+            with m.Case(_State.ACCESS):
+                m.d.sync += waited.eq(waited + 1)
+                with m.If(over):
+                    m.d.sync += state.eq(Mux(accepted, _State.NEXT, _State.REFUSE))
+                with m.Elif(waited == self._config.access_cycles - 1):
+                    m.d.sync += state.eq(_State.GIVE_UP)
             with m.Case(_State.NEXT):
-                m.d.comb += self.store.eq(~writes)
+                m.d.comb += self.store.eq(~writes & ~identifies)
                 m.d.sync += [
                     index.eq(index + 1),
                     left.eq(left - 1),
-                    address.eq(address + _WORD_BYTES),
                     command_word.eq(command_word + 1),
                     state.eq(Mux(identifies, _State.IDENTIFY, _State.LOOK)),
                 ]
+                with m.If(~identifies):
+                    m.d.sync += address.eq(address + _WORD_BYTES)
                 with m.If(queues & (command_word == COMMAND_WORDS - 2)):
                     m.d.sync += address.eq(address - _WORD_BYTES * (COMMAND_WORDS - 1))
                 with m.If(command_word == COMMAND_WORDS - 1):
                     m.d.sync += command_word.eq(0)
                 with m.If(left == 1):
                     m.d.sync += state.eq(_State.SEND)
-            with m.Case(_State.REFUSE):
+            with m.Case(_State.REFUSE, _State.GIVE_UP):
                 m.d.comb += [self.store.eq(1), self.store_address.eq(0), self.stored.eq(index)]
                 m.d.sync += [
-                    answer.status.eq(Status.REFUSED),
+                    answer.status.eq(Mux(state == _State.REFUSE, Status.REFUSED, Status.TIMED_OUT)),
                     answer.words.eq(1),
                     state.eq(_State.SEND),
                 ]
@@ -227,10 +242,43 @@ class Bridge(wiring.Component):
                     m.d.sync += state.eq(_State.IDLE)
         return m
 
+    def _finish(
+        self, m: Module, access: Signal, value: Signal, address_sent: Signal, data_sent: Signal
+    ) -> tuple[Signal, Signal]:
+        """Bring an access to its end; returns whether that is in this cycle, and with success."""
+        host = self.host
+        over, accepted = Signal(), Signal()
+        with m.Switch(access):
+            with m.Case(_Access.READ):
+                with m.If(host.ar.ready):
+                    m.d.sync += access.eq(_Access.READ_ANSWER)
+            with m.Case(_Access.READ_ANSWER):
+                m.d.sync += value.eq(host.r.payload.data)
+                m.d.comb += [over.eq(host.r.valid), accepted.eq(host.r.payload.resp == Response.OKAY.value)]
+            with m.Case(_Access.WRITE):
+                m.d.sync += [
+                    address_sent.eq(address_sent | host.aw.ready),
+                    data_sent.eq(data_sent | host.w.ready),
+                ]
+                with m.If((address_sent | host.aw.ready) & (data_sent | host.w.ready)):
+                    m.d.sync += access.eq(_Access.WRITE_ANSWER)
+            with m.Case(_Access.WRITE_ANSWER):
+                m.d.comb += [over.eq(host.b.valid), accepted.eq(host.b.payload == Response.OKAY.value)]
+            with m.Case(_Access.MEMORY):
+                with m.If(self.memory.ready):
+                    m.d.sync += access.eq(_Access.MEMORY_ANSWER)
+            with m.Case(_Access.MEMORY_ANSWER):
+                m.d.sync += value.eq(self.memory_answer.payload.data)
+                m.d.comb += [
+                    over.eq(self.memory_answer.valid),
+                    accepted.eq(~self.memory_answer.payload.missing),
+                ]
+        with m.If(over):
+            m.d.sync += access.eq(_Access.NONE)
+        return over, accepted
+
     def _identity(self, drops: Signal) -> Array:
         config = self._config
         constants = (IDENTITY, PROTOCOL, config.memory_base, config.memory_bytes, config.clock_hz)
-        return Array([*(Const(value, WORD_BITS) for value in constants), drops])
-
-    def _go_on(self, m: Module, state: Signal, accepted: Value) -> None:
-        m.d.sync += state.eq(Mux(accepted, _State.NEXT, _State.REFUSE))
+        values = [Const(value, WORD_BITS) for value in constants]
+        return Array([*values, drops, Const(config.access_cycles, WORD_BITS)])

@@ -31,6 +31,10 @@ class BoardDesign(Elaboratable):
     ----------
     ports : dict
         Name to signal: `clk`, `button`, `rx`, `tx`, `leds`, and what the board wants tied high.
+
+    Testbench
+    ---------
+    tests/boards/test_fpga_constraints.py; `BoardTop` inside has its own.
     """
 
     def __init__(self, board: Board) -> None:

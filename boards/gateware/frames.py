@@ -55,7 +55,7 @@ WORDS_BITS: Final = MOST_WORDS.bit_length()
 IDENTITY: Final = 0x4F574D42
 """The first word of what IDENTIFY answers: ``OWMB``."""
 
-PROTOCOL: Final = 1
+PROTOCOL: Final = 2
 """The second word: the version of these frames."""
 
 
@@ -92,11 +92,16 @@ class Status(enum.Enum, shape=8):
         it, which have been read or written. Nothing behind it has been tried.
     MALFORMED
         An unknown kind, an address that is no multiple of 4, or no words; nothing has been done.
+    TIMED_OUT
+        A word was not answered in time, or an earlier request ended so and its word is still not answered;
+        the payload is the number of words before it, which have been read or written. Whether a word that
+        was to be written has been, or will be, is not known. Nothing behind it has been tried.
     """
 
     DONE = 0
     REFUSED = 1
     MALFORMED = 2
+    TIMED_OUT = 3
 
 
 class Request(data.Struct):

@@ -49,6 +49,10 @@ class UartReceiver(wiring.Component):
         Pulses for a byte whose stop bit was low; it is not offered.
     overrun : Out(1)
         Pulses for a byte that came while the one before had not been taken; it is lost.
+
+    Testbench
+    ---------
+    cocotb_tests/boards/test_uart.py.
     """
 
     def __init__(self, divider: int) -> None:
@@ -134,6 +138,10 @@ class UartTransmitter(wiring.Component):
     bytes : In(stream of 8 bits)
     tx : Out(1)
         The line, high when idle; from a register.
+
+    Testbench
+    ---------
+    cocotb_tests/boards/test_uart.py.
     """
 
     def __init__(self, divider: int) -> None:

@@ -24,6 +24,8 @@ class UartBridge(wiring.Component):
     Parameters
     ----------
     config : BoardConfig
+    drops_from : int
+        What the count of lost frames starts with after reset; a testbench starts it near its limit.
 
     Members
     -------
@@ -38,8 +40,9 @@ class UartBridge(wiring.Component):
         Pulses when a frame was given up.
     """
 
-    def __init__(self, config: BoardConfig) -> None:
+    def __init__(self, config: BoardConfig, *, drops_from: int = 0) -> None:
         self._config = config
+        self._drops_from = drops_from
         super().__init__(
             {
                 "rx": In(1),
@@ -60,7 +63,7 @@ class UartBridge(wiring.Component):
         m.submodules.transmitter = transmitter = UartTransmitter(config.divider)
         m.submodules.frame_receiver = frame_receiver = FrameReceiver(config.gap_cycles)
         m.submodules.frame_sender = frame_sender = FrameSender()
-        m.submodules.bridge = bridge = Bridge(config)
+        m.submodules.bridge = bridge = Bridge(config, drops_from=self._drops_from)
         connect(m, receiver.bytes, frame_receiver.bytes)
         connect(m, frame_receiver.request, bridge.request)
         connect(m, bridge.answer, frame_sender.answer)

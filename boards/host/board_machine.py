@@ -5,10 +5,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from boards.host.link import Link, LinkError, SerialPort
+from boards.host.link import BoardRefusal, BoardTimeout, Link, LinkError, SerialPort
 from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
-from hdl.control.host import REGISTERS
 from sim import host_map
 from sim.hosted import HostedMachine
 from sim.word_storage import WordStorage
@@ -17,8 +16,6 @@ __all__ = ["BoardMachine", "open_board"]
 
 _MOST_POLLS: Final = 20_000
 """Looks at the status register before we believe that the core hangs; each takes a millisecond or so."""
-
-_INTERRUPT_AT_FAULT: Final = 2
 
 
 class BoardMachine(HostedMachine):
@@ -53,8 +50,8 @@ class BoardMachine(HostedMachine):
         self._set(host_map.CONTROL, host_map.CLEAR)
         self._poll(0, host_map.STATUS_BUSY)
         self._restart_counters()
-        self._set(host_map.MODE, 0)
-        self._set(REGISTERS["INTERRUPT_ENABLE"], _INTERRUPT_AT_FAULT)
+        self._overlaps = self._clear_serial()
+        self._set(host_map.INTERRUPT_ENABLE, host_map.INTERRUPT_AT_FAULT)
 
     @property
     def memory(self) -> WordStorage:
@@ -98,6 +95,20 @@ class BoardMachine(HostedMachine):
             )
         return True
 
+    def _clear_serial(self) -> bool:
+        """Let commands overlap; False on a serial core, which refuses the write and stays as it is."""
+        try:
+            self._set(host_map.MODE, 0)
+        except BoardRefusal:
+            if not self._get(host_map.MODE) & host_map.SERIAL:
+                raise
+            return False
+        return True
+
+    def _set_serial(self, serial: bool) -> None:
+        if self._overlaps:
+            super()._set_serial(serial)
+
     def _poll(self, ones: int, zeros: int) -> int:
         """The status register, when one of the bits `ones` is set, or one of `zeros` is not."""
         for _ in range(_MOST_POLLS):
@@ -135,6 +146,9 @@ def open_board(port: str, config: CoreConfig | None, baud: int) -> BoardMachine:
     link = Link(SerialPort(port, baud))
     try:
         return BoardMachine(config, link)
+    except BoardTimeout:
+        link.close()
+        raise
     except LinkError as error:
         link.close()
         raise LinkError(f"no board at {port} with {baud} baud: {error}") from error

@@ -14,7 +14,16 @@ from boards.gateware.frames import IDENTITY, MOST_WORDS, PROTOCOL, Kind, Status
 from boards.host.frame_codec import MOST_SKIPPED, encode_request, read_answer
 from hdl.command import COMMAND_WORDS
 
-__all__ = ["BoardIdentity", "BoardRefusal", "Link", "LinkError", "PortError", "SerialPort", "Transport"]
+__all__ = [
+    "BoardIdentity",
+    "BoardRefusal",
+    "BoardTimeout",
+    "Link",
+    "LinkError",
+    "PortError",
+    "SerialPort",
+    "Transport",
+]
 
 _WORD_BYTES: Final = 4
 _WRITE_SECONDS: Final = 10.0
@@ -54,6 +63,27 @@ class BoardRefusal(RuntimeError):
         self.kind = kind
         self.address = address
         self.done = done
+
+
+class BoardTimeout(LinkError):
+    """The core or the memory of a board did not answer an access in time.
+
+    Parameters
+    ----------
+    kind : Kind
+    address : int
+        Of the word that was not answered.
+    limit : str
+        The time, in words.
+    """
+
+    def __init__(self, kind: Kind, address: int, limit: str) -> None:
+        name = kind.name.lower().replace("_", " ")
+        super().__init__(
+            f"nothing answered the board's try to {name} at {address:#x} within {limit}; reset the board"
+        )
+        self.kind = kind
+        self.address = address
 
 
 class Transport(Protocol):
@@ -130,12 +160,15 @@ class BoardIdentity:
     clock_hz : int
     dropped : int
         Frames that the board has given up since its reset.
+    access_cycles : int
+        Clocks after which the board gives up an access that nobody answers.
     """
 
     memory_base: int
     memory_bytes: int
     clock_hz: int
     dropped: int
+    access_cycles: int
 
 
 class Link:
@@ -168,6 +201,7 @@ class Link:
         self._transport = transport
         self._tries = tries
         self._sequence = 0
+        self._limit = "its time limit"
 
     def identify(self) -> BoardIdentity:
         """Begin a session.
@@ -183,7 +217,13 @@ class Link:
             raise LinkError(f"the board must answer with the identity {IDENTITY:#x}, not {words[:1]}")
         if words[1] != PROTOCOL:
             raise LinkError(f"the board's frames must be of version {PROTOCOL}, not {words[1]}")
-        return BoardIdentity(memory_base=words[2], memory_bytes=words[3], clock_hz=words[4], dropped=words[5])
+        names = ("memory_base", "memory_bytes", "clock_hz", "dropped", "access_cycles")
+        if len(words) != 2 + len(names):
+            raise LinkError(f"the board's identity must have {2 + len(names)} words, not {len(words)}")
+        identity = BoardIdentity(**dict(zip(names, words[2:], strict=True)))
+        cycles, clock_hz = identity.access_cycles, identity.clock_hz
+        self._limit = f"{cycles} cycles of its clock ({1e6 * cycles / clock_hz:.0f} us)"
+        return identity
 
     def read_host(self, address: int, count: int) -> NDArray[np.uint32]:
         """Successive words of the core's host interface.
@@ -257,6 +297,9 @@ class Link:
                 continue
             if answer.status is Status.REFUSED:
                 raise BoardRefusal(kind, address, int.from_bytes(answer.payload, "little"))
+            if answer.status is Status.TIMED_OUT:
+                done = int.from_bytes(answer.payload, "little")
+                raise BoardTimeout(kind, _word_address(kind, address, done), self._limit)
             if answer.status is Status.MALFORMED:
                 raise LinkError(
                     f"the board found a request malformed: {kind.name} of {words} words at {address:#x}"
@@ -272,6 +315,13 @@ class Link:
             if not self._transport.read(1):
                 return
         raise LinkError(f"the line sent {MOST_SKIPPED} bytes that nobody asked for")
+
+
+def _word_address(kind: Kind, address: int, word: int) -> int:
+    """Where a word of a request belongs; of each command word 0 comes last."""
+    if kind is Kind.QUEUE_COMMANDS:
+        return address + _WORD_BYTES * ((word + 1) % COMMAND_WORDS)
+    return address + _WORD_BYTES * word
 
 
 def _why_not_opened(port: str, error: OSError | ValueError) -> str:

@@ -19,8 +19,8 @@ class SerialCore(wiring.Component):
     """A tensor core for one warp that is small: one command at a time, one element at a time.
 
     It takes the commands of `hdl.core.Core`, has the same host registers, and does the same with registers
-    and memory, faults included; only the time differs. MODE can be written and read, and changes nothing, as
-    the core is always serial.
+    and memory, faults included; only the time differs. MODE.serial reads 1 and cannot be cleared, as the core
+    executes one command at a time.
 
     Parameters
     ----------
@@ -31,6 +31,10 @@ class SerialCore(wiring.Component):
     host : In(Axi4LiteSignature())
     memory : Out(memory_signature(config))
     irq : Out(1)
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_core.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:

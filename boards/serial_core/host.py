@@ -8,8 +8,8 @@ from boards.serial_core.queue import INDEX_BITS
 from boards.serial_core.serial_config import WORD_BYTES, SerialConfig
 from boards.serial_core.signatures import register_read_signature, register_write_signature, word_address_bits
 from hdl.command import COMMAND_WORDS
-from hdl.control.host.map import COUNTERS, REGISTERS, WINDOW, constants
-from hdl.control.host.registers import MAP_ADDRESS_BITS
+from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS, REGISTERS, WINDOW
+from hdl.control.host.register_views import fields_of, readable_words, word_index
 from hdl.memory.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
 from hdl.memory.beats import CAUSE_BITS
 
@@ -35,8 +35,9 @@ class _State(enum.Enum, shape=3):
 class SerialHost(wiring.Component):
     """Serves one AXI4-Lite access at a time.
 
-    What is served and what is refused is as in `hdl.control.host.host_interface.HostInterface`, but that all
-    five words of a command have to be written for each, as it keeps none from the one before. The counters
+    What is served and what is refused is as in `hdl.control.host.host_interface.HostInterface`, with two
+    exceptions. All five words of a command have to be written for each, as it keeps none from the one before.
+    MODE.serial reads 1, and writing 0 is refused, as commands never overlap. The counters
     count what their inputs said one cycle ago, so that nothing but a register is in front of their addition.
 
     Latency: a write is answered two cycles after both its address and data came, a read two cycles after its
@@ -63,6 +64,10 @@ class SerialHost(wiring.Component):
     cause : In(4)
     progress : In(9)
     irq : Out(1)
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_host.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:
@@ -95,7 +100,6 @@ class SerialHost(wiring.Component):
         whole, refused = Signal(), Signal()
         answer = Signal(_WIDTH)
         enables = Signal(2)
-        serial = Signal()
         idle, in_map, in_lanes = Signal(), Signal(), Signal()
         fault = self.cause != 0
         lane_address = address[2 : 2 + word_address_bits(config)]
@@ -119,7 +123,7 @@ class SerialHost(wiring.Component):
             axi.r.payload.resp.eq(response),
             axi.r.valid.eq(state == _State.READ_ANSWER),
         ]
-        value, exists = self._look_up(m, address, state == _State.READ, enables, serial, idle)
+        value, exists = self._look_up(m, address, state == _State.READ, enables, idle)
 
         with m.Switch(state):
             with m.Case(_State.IDLE):
@@ -140,7 +144,7 @@ class SerialHost(wiring.Component):
                     m.d.comb += self.write.bytes.eq(~0)
                     m.d.sync += refused.eq(0)
                 with m.If(whole & in_map & (address[:2] == 0)):
-                    self._set(m, address, refused, enables, serial, idle)
+                    self._set(m, address, refused, enables, idle)
             with m.Case(_State.WRITE_ANSWER):
                 with m.If(axi.b.ready):
                     m.d.sync += state.eq(_State.IDLE)
@@ -158,60 +162,59 @@ class SerialHost(wiring.Component):
                     m.d.sync += state.eq(_State.IDLE)
         return m
 
-    def _set(
-        self, m: Module, address: Signal, refused: Signal, enables: Signal, serial: Signal, idle: Signal
-    ) -> None:
+    def _set(self, m: Module, address: Signal, refused: Signal, enables: Signal, idle: Signal) -> None:
         """Write a register."""
         with m.Switch(address[2:MAP_ADDRESS_BITS]):
-            with m.Case(REGISTERS["CONTROL"] >> 2):
-                m.d.comb += self.queue_clear.eq(self.value[0])
+            with m.Case(word_index("CONTROL")):
+                m.d.comb += self.queue_clear.eq(fields_of("CONTROL", self.value).clear)
                 m.d.sync += refused.eq(0)
-            with m.Case(REGISTERS["INTERRUPT_ENABLE"] >> 2):
-                m.d.sync += [enables.eq(self.value), refused.eq(0)]
-            with m.Case(REGISTERS["MODE"] >> 2):
-                m.d.sync += refused.eq(~idle)
-                with m.If(idle):
-                    m.d.sync += serial.eq(self.value[0])
-            with m.Case(REGISTERS["COMMAND"] >> 2):
+            with m.Case(word_index("INTERRUPT_ENABLE")):
+                enabled = fields_of("INTERRUPT_ENABLE", self.value)
+                m.d.sync += [enables.eq(Cat(enabled.idle, enabled.fault)), refused.eq(0)]
+            with m.Case(word_index("MODE")):
+                m.d.sync += refused.eq(~(idle & fields_of("MODE", self.value).serial))
+            with m.Case(word_index("COMMAND")):
                 m.d.comb += [self.queue_write.eq(1), self.queue_push.eq(self.queue_room != 0)]
                 m.d.sync += refused.eq(self.queue_room == 0)
-            with m.Case(*((REGISTERS["COMMAND"] >> 2) + word for word in range(1, COMMAND_WORDS))):
+            with m.Case(*(word_index("COMMAND", word) for word in range(1, COMMAND_WORDS))):
                 m.d.comb += self.queue_write.eq(1)
                 m.d.sync += refused.eq(0)
 
     def _look_up(
-        self, m: Module, address: Signal, read: Value, enables: Signal, serial: Signal, idle: Signal
+        self, m: Module, address: Signal, read: Value, enables: Signal, idle: Signal
     ) -> tuple[Signal, Signal]:
         """What a register reads, and whether it exists."""
         counters = {name: Signal(_COUNTER_BITS, name=name.lower()) for name in COUNTED}
         for counter, increment in zip(counters.values(), (self.ended, self.busy), strict=True):
             happened = Signal(name=f"{counter.name}_now")
             m.d.sync += [happened.eq(increment), counter.eq(counter + happened)]
-        sources: dict[str, Value] = {
-            **{name: Const(value, _WIDTH) for name, value in constants(self._config).items()},
-            "CONTROL": Const(0, _WIDTH),
-            "STATUS": Cat(~idle, self.cause != 0, Const(0, 6), self.queue_room),
-            "FAULT_CAUSE": self.cause,
-            "FAULT_INDEX": counters["INSTRUCTIONS"][:_WIDTH],
-            "FAULT_PROGRESS": self.progress,
-            "INTERRUPT_ENABLE": enables,
-            "MODE": serial,
-        }
+        sources = readable_words(
+            self._config,
+            {
+                "CONTROL": {},
+                "STATUS": {"busy": ~idle, "fault": self.cause != 0, "free": self.queue_room},
+                "FAULT_CAUSE": {"cause": self.cause},
+                "FAULT_INDEX": {"index": counters["INSTRUCTIONS"][:_WIDTH]},
+                "FAULT_PROGRESS": {"bursts": self.progress},
+                "INTERRUPT_ENABLE": {"idle": enables[0], "fault": enables[1]},
+                "MODE": {"serial": Const(1)},
+            },
+        )
         value, exists = Signal(_WIDTH), Signal()
         high = Signal(_COUNTER_BITS - _WIDTH)
         with m.If(address[:2] == 0):
             m.d.comb += exists.eq(1)
             with m.Switch(address[2:MAP_ADDRESS_BITS]):
                 for name, source in sources.items():
-                    with m.Case(REGISTERS[name] >> 2):
+                    with m.Case(word_index(name)):
                         m.d.comb += value.eq(source)
                 for name in COUNTERS:
                     counter = counters.get(name, Const(0, _COUNTER_BITS))
-                    with m.Case(REGISTERS[name] >> 2):
+                    with m.Case(word_index(name)):
                         m.d.comb += value.eq(counter[:_WIDTH])
                         with m.If(read):
                             m.d.sync += high.eq(counter[_WIDTH:])
-                    with m.Case((REGISTERS[name] >> 2) + 1):
+                    with m.Case(word_index(name, 1)):
                         m.d.comb += value.eq(high)
                 with m.Default():
                     m.d.comb += exists.eq(0)

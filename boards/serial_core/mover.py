@@ -74,6 +74,10 @@ class WordMover(wiring.Component):
     result_address : Out(8)
     result : In(32)
         What is there, one cycle later.
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_core.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:

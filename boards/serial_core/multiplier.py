@@ -89,6 +89,10 @@ class SerialMultiplier(wiring.Component):
         Lane in the low bits, and register within the fragment.
     result : Out(32)
         One cycle later.
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_core.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:

@@ -28,6 +28,10 @@ class SerialRegisters(wiring.Component):
     -------
     read : In(register_read_signature(config))
     write : In(register_write_signature(config))
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_core.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:

@@ -74,6 +74,10 @@ class SerialSequencer(wiring.Component):
         Zero, or why the core stands still.
     progress : Out(9)
         Words of a store at fault that the memory took before the first that was missing.
+
+    Testbench
+    ---------
+    cocotb_tests/boards/serial_core/test_serial_core.py, through `SerialCore`.
     """
 
     def __init__(self, config: SerialConfig) -> None:

@@ -48,6 +48,7 @@ class SerialConfig(CoreConfig):
     """
 
     least_data_bits: ClassVar[int] = 8 * WORD_BYTES
+    always_serial: ClassVar[bool] = True
 
     dot_product: DotProductConfig = field(default_factory=lambda: DotProductConfig(formats=SERIAL_FORMATS))
     data_bits: int = 8 * WORD_BYTES

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Final
 
 import cocotb
@@ -11,9 +12,9 @@ from amaranth.lib.wiring import In
 from cocotb.triggers import Event, FallingEdge, First, RisingEdge
 
 from boards.gateware.board_memory import WordRequest
-from cocotb_tests.runner import Design
-from cocotb_tests.unit import TOP
 from hdl.verilog.top import Top
+from sim.testbench.design import Design
+from sim.testbench.unit import TOP
 
 __all__ = ["HostModel", "MemoryModel", "plain_design"]
 
@@ -26,7 +27,7 @@ def plain_design(name: str, component: wiring.Component) -> Design:
     for path, member, signal in component.signature.flatten(component):
         make = top.input if member.flow == In else top.output
         make("_".join(map(str, path)), Value.cast(signal))
-    return Design(name=name, verilog=top.convert(TOP), top=TOP)
+    return Design(name=name, top=TOP, write=partial(top.convert, TOP))
 
 
 class _Channel:
@@ -40,12 +41,18 @@ class _Channel:
     rng : random.Random
     share : float
         Of the cycles in which the stream waits.
+
+    Attributes
+    ----------
+    held : bool
+        Set, the stream waits in every cycle.
     """
 
     def __init__(self, dut: Any, name: str, rng: random.Random, share: float) -> None:
         self._name = name
         self._rng = rng
         self._share = share
+        self.held = False
         self._reset_n = dut.aresetn
         self._valid = getattr(dut, f"{name}_valid")
         self._ready = getattr(dut, f"{name}_ready")
@@ -61,7 +68,7 @@ class _Channel:
                 if not self._valid.value:
                     await self._valid_edge
                 offered = int(self._payload.value)
-                while self._rng.random() < self._share:
+                while self.held or self._rng.random() < self._share:
                     await self._edge
                     self._check(offered)
                 self._ready.value = 1
@@ -77,7 +84,7 @@ class _Channel:
     async def give(self, payload: int) -> None:
         """Offer a payload to the unit until it is taken."""
         try:
-            while self._rng.random() < self._share:
+            while self.held or self._rng.random() < self._share:
                 await self._edge
             self._payload.value = payload
             self._valid.value = 1
@@ -116,6 +123,10 @@ class HostModel:
         Addresses answered with this response instead of OKAY.
     writes, reads : list
         Every access in order: (address, value), and address.
+    hangs : set of int
+        Addresses whose answer is held back.
+    channels : dict of str to _Channel
+        ``aw``, ``w``, ``b``, ``ar``, ``r``.
     """
 
     def __init__(self, dut: Any, rng: random.Random, share: float) -> None:
@@ -123,16 +134,17 @@ class HostModel:
         self.refusals: dict[int, int] = {}
         self.writes: list[tuple[int, int]] = []
         self.reads: list[int] = []
+        self.hangs: set[int] = set()
         for channel in ("aw_ready", "w_ready", "b_valid", "ar_ready", "r_valid"):
             getattr(dut, f"host_{channel}").value = 0
-        self._channels = {
+        self.channels = {
             name: _Channel(dut, f"host_{name}", rng, share) for name in ("aw", "w", "b", "ar", "r")
         }
         cocotb.start_soon(_serve_for_ever(dut, self._write))
         cocotb.start_soon(_serve_for_ever(dut, self._read))
 
     async def _write(self) -> None:
-        taken = [cocotb.start_soon(self._channels[name].take()) for name in ("aw", "w")]
+        taken = [cocotb.start_soon(self.channels[name].take()) for name in ("aw", "w")]
         try:
             address, beat = [await task for task in taken]
         finally:
@@ -143,13 +155,15 @@ class HostModel:
         self.writes.append((address, beat & 0xFFFF_FFFF))
         if response == _OKAY:
             self.words[address] = beat & 0xFFFF_FFFF
-        await self._channels["b"].give(response)
+        self.channels["b"].held |= address in self.hangs
+        await self.channels["b"].give(response)
 
     async def _read(self) -> None:
-        address = await self._channels["ar"].take()
+        address = await self.channels["ar"].take()
         self.reads.append(address)
         response = self.refusals.get(address, _OKAY)
-        await self._channels["r"].give(self.words.get(address, 0) | response << 32)
+        self.channels["r"].held |= address in self.hangs
+        await self.channels["r"].give(self.words.get(address, 0) | response << 32)
 
 
 class MemoryModel:
@@ -173,6 +187,8 @@ class MemoryModel:
         Every address and value in order.
     running : Event
         Cleared, it makes the memory answer nothing for the time being.
+    channels : dict of str to _Channel
+        ``memory`` and ``memory_answer``.
     """
 
     def __init__(self, dut: Any, rng: random.Random, share: float, base: int, size: int) -> None:
@@ -183,19 +199,18 @@ class MemoryModel:
         self._exists = range(base, base + size)
         dut.memory_ready.value = 0
         dut.memory_answer_valid.value = 0
-        self._requests = _Channel(dut, "memory", rng, share)
-        self._answers = _Channel(dut, "memory_answer", rng, share)
+        self.channels = {name: _Channel(dut, name, rng, share) for name in ("memory", "memory_answer")}
         cocotb.start_soon(_serve_for_ever(dut, self._serve))
 
     async def _serve(self) -> None:
-        request = WordRequest.from_bits(await self._requests.take())
+        request = WordRequest.from_bits(await self.channels["memory"].take())
         await self.running.wait()
         missing = request.address not in self._exists
         if request.write:
             self.writes.append((request.address, request.data))
             if not missing:
                 self.words[request.address] = request.data
-        await self._answers.give(self.words.get(request.address, 0) | missing << 32)
+        await self.channels["memory_answer"].give(self.words.get(request.address, 0) | missing << 32)
 
 
 async def _serve_for_ever(dut: Any, serve: Callable[[], Coroutine[Any, Any, None]]) -> None:

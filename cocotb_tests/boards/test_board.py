@@ -27,7 +27,12 @@ from sim.capabilities import CapabilityError
 
 CORE = PRESETS["tiny"]
 CONFIG = BoardConfig(
-    core=CORE, memory_bytes=4 * PAGE_BYTES, clock_hz=40_000, baud=10_000, gap_microseconds=10_000
+    core=CORE,
+    memory_bytes=4 * PAGE_BYTES,
+    clock_hz=40_000,
+    baud=10_000,
+    access_cycles=1000,
+    gap_microseconds=10_000,
 )
 """Four clocks of a bit, and lamps that go out within ten thousand."""
 

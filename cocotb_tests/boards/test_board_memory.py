@@ -2,6 +2,7 @@
 
 import logging
 import random
+from functools import partial
 from typing import Any
 
 import cocotb
@@ -16,11 +17,11 @@ from boards.gateware.board_config import BoardConfig
 from boards.gateware.board_memory import BoardMemory, WordRequest
 from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import Design
 from cocotb_tests.streams import StreamSink, StreamSource, pause_channels, pauses, reset, start
-from cocotb_tests.unit import TOP
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.verilog.top import Top
+from sim.testbench.design import Design
+from sim.testbench.unit import TOP
 
 CONFIG = BoardConfig(
     core=CoreConfig(),
@@ -63,7 +64,7 @@ def slave_design(name: str) -> Design:
     top.output("answer_payload", Value.cast(memory.answer.payload))
     top.output("answer_valid", memory.answer.valid)
     top.input("answer_ready", memory.answer.ready)
-    return Design(name=name, verilog=top.convert(TOP), top=TOP)
+    return Design(name=name, top=TOP, write=partial(top.convert, TOP))
 
 
 class Bench:
@@ -336,6 +337,9 @@ def test_board_memory(simulate: Simulate) -> None:
         ({"clock_hz": 0}, "Clock and baud must be positive, not 0 and 1000000"),
         ({"clock_hz": 3_000_000}, "Clocks of a bit must be from 4 to 65535, not 3"),
         ({"clock_hz": 4_400_000}, "Baud must be within 2% of 4400000 Hz by a whole number; 1000000 is not"),
+        ({"access_cycles": 63}, "Access cycles must be from 64 to 65536, not 63"),
+        ({"access_cycles": 65_537}, "Access cycles must be from 64 to 65536, not 65537"),
+        ({"clock_hz": 40_000, "baud": 10_000, "access_cycles": 4001}, "from 64 to 4000, not 4001"),
         ({"gap_microseconds": 39}, "Gap must be at least 40 bits, 40 us, not 39"),
     ],
 )

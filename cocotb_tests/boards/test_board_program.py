@@ -1,5 +1,6 @@
 """The command line at the pins of the board: a PTX program, frames, the board top, and golden's results."""
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from cocotb_tests.boards.terminal import run_at_terminal
 from cocotb_tests.boards.test_board import CONFIG
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
-from sim.cli import main
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
 BAUD = 1200
@@ -28,15 +28,16 @@ async def program(dut: Any) -> None:
     await start(dut)
     await line.idle(RESET_CYCLES / CONFIG.divider + 10)
     random = np.random.default_rng(cocotb.RANDOM_SEED)
-    arguments = ["run", str(GEMM), "--arg", "A=a.npy", "--arg", "B=b.npy", "--arg", "n=16"]
+    command = [sys.executable, "-m", "openwmma"]
+    arguments = [*command, "run", str(GEMM), "--arg", "A=a.npy", "--arg", "B=b.npy", "--arg", "n=16"]
     for name in ("first", "second"):
         for matrix in "ab":
             np.save(f"{matrix}.npy", random.standard_normal((16, 16)).astype(np.float16))
-        assert main([*arguments, "--out", "D=golden.npy:f32:16x16"]) == 0
+        subprocess.run([*arguments, "--out", "D=golden.npy:f32:16x16"], check=True)
         of_board = [*arguments, "--out", f"D={name}.npy:f32:16x16", "--on", "board", "--baud", str(BAUD)]
         printed = await run_at_terminal(
             line,
-            lambda port, options=of_board: [sys.executable, "-m", "sim", *options, "--port", port],
+            lambda port, options=of_board: [*options, "--port", port],
             Path.cwd(),
         )
         assert "gemm_f16_f32 on board" in printed

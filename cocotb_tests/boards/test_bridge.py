@@ -16,7 +16,7 @@ from boards.gateware.board_config import BoardConfig
 from boards.gateware.frames import ANSWER_START, IDENTITY, MOST_WORDS, PROTOCOL, REQUEST_START, Kind, Status
 from boards.gateware.uart_bridge import UartBridge
 from boards.host.frame_codec import AnswerFrame, checksum, encode_request, read_answer
-from boards.host.link import BoardRefusal, Link, LinkError
+from boards.host.link import BoardRefusal, BoardTimeout, Link, LinkError
 from cocotb_tests.boards.board_models import HostModel, MemoryModel, plain_design
 from cocotb_tests.boards.serial_line import CLOCK_PS, PinTransport, SerialLine, byte_errors
 from cocotb_tests.conftest import Simulate
@@ -30,12 +30,15 @@ CONFIG = BoardConfig(
     memory_base=0xE5A5_0000,
     clock_hz=50_000_000,
     baud=12_500_000,
+    access_cycles=3000,
     gap_microseconds=8,
 )
 BASE, SIZE = CONFIG.memory_base, CONFIG.memory_bytes
 GAP_BITS = CONFIG.gap_cycles / CONFIG.divider
-TIMEOUT_BITS = 600
+TIMEOUT_BITS = 1200
 SLVERR, DECERR = 2, 3
+DROPS_FROM = (1 << 31) - 2
+"""The count of lost frames starts with this, so that a carry passes through all its bits."""
 
 
 class Bench:
@@ -125,7 +128,7 @@ async def reads_and_writes(dut: Any) -> None:
     def work(link: Link) -> None:
         identity = link.identify()
         assert (identity.memory_base, identity.memory_bytes) == (BASE, SIZE)
-        assert (identity.clock_hz, identity.dropped) == (CONFIG.clock_hz, 0)
+        assert (identity.clock_hz, identity.dropped) == (CONFIG.clock_hz, DROPS_FROM)
         for count in (1, 2, MOST_WORDS - 1, MOST_WORDS, MOST_WORDS + 1, 150):
             for model, write, read, base, end in (
                 (bench.memory, link.write_memory, link.read_memory, BASE, BASE + SIZE),
@@ -384,7 +387,15 @@ async def sessions(dut: Any) -> None:
             answer = await bench.answer()
             assert answer is not None
             found = np.frombuffer(answer.payload, dtype="<u4").tolist()
-            assert found == [IDENTITY, PROTOCOL, BASE, SIZE, CONFIG.clock_hz, bench.dropped]
+            assert found == [
+                IDENTITY,
+                PROTOCOL,
+                BASE,
+                SIZE,
+                CONFIG.clock_hz,
+                DROPS_FROM + bench.dropped,
+                CONFIG.access_cycles,
+            ]
         reads = len(bench.host.reads)
         await bench.send(encode_request(7, Kind.READ_HOST, 0x300, 1))
         assert await bench.answer() == answer
@@ -479,6 +490,147 @@ async def both_ways_at_once(dut: Any) -> None:
             assert await bench.answer() == AnswerFrame(sequence=sequence, status=Status.DONE, payload=payload)
 
 
+HANGS = [
+    *((Kind.READ_HOST, name) for name in ("ar", "r")),
+    *((Kind.WRITE_HOST, name) for name in ("aw", "w", "b")),
+    *((Kind.QUEUE_COMMANDS, name) for name in ("aw", "w", "b")),
+    *((kind, name) for kind in (Kind.READ_MEMORY, Kind.WRITE_MEMORY) for name in ("memory", "memory_answer")),
+]
+"""Requests, and the stream that waits for ever."""
+
+
+@cocotb.test
+async def unanswered_accesses(dut: Any) -> None:
+    """An access that nobody answers ends in time; until its late answer came, nothing else is begun."""
+    bench = Bench(dut)
+    await bench.begin()
+    channels = bench.host.channels | bench.memory.channels
+    for kind, name in HANGS:
+        base = BASE + 0x500 if "MEMORY" in kind.name else 0x60
+        payload = bench.rng.randbytes(20) if kind.value & 1 else b""
+        channels[name].held = True
+        frame = encode_request(sequence := bench.next_sequence(), kind, base, 5, payload)
+        bench.host.writes.clear()
+        bench.memory.writes.clear()
+        bench.line.starts.clear()
+        await bench.send(frame)
+        sent = int(get_sim_time("ps"))
+        timed_out = AnswerFrame(sequence=sequence, status=Status.TIMED_OUT, payload=bytes(4))
+        assert await bench.answer() == timed_out, (kind, name)
+        waited = (bench.line.starts[0] - sent) / CLOCK_PS
+        assert CONFIG.access_cycles - 10 < waited < CONFIG.access_cycles + 30, (kind, name, waited)
+        reads = len(bench.host.reads)
+        await bench.send(frame)
+        assert await bench.answer() == timed_out, "a repetition"
+        for other in (Kind.READ_HOST, Kind.WRITE_HOST, Kind.READ_MEMORY, Kind.WRITE_MEMORY):
+            sequence = bench.next_sequence()
+            sent_words = bench.rng.randbytes(4) if other.value & 1 else b""
+            await bench.send(
+                encode_request(sequence, other, BASE if "MEMORY" in other.name else 4, 1, sent_words)
+            )
+            assert await bench.answer() == AnswerFrame(
+                sequence=sequence, status=Status.TIMED_OUT, payload=bytes(4)
+            ), (kind, name, other)
+        await bench.send(encode_request(sequence := bench.next_sequence(), Kind.IDENTIFY, 0, 0))
+        answer = await bench.answer()
+        assert answer is not None
+        found = np.frombuffer(answer.payload, dtype="<u4").tolist()
+        assert found == [IDENTITY, PROTOCOL, BASE, SIZE, CONFIG.clock_hz, bench.dropped, CONFIG.access_cycles]
+        await bench.send(raw_frame(sequence := bench.next_sequence(), 0x42, 0, 1))
+        assert await bench.answer() == AnswerFrame(sequence=sequence, status=Status.MALFORMED, payload=b"")
+        channels[name].held = False
+        await bench.line.idle(10)
+        # What was offered has been taken unchanged, once, and nothing else.
+        first = base + 4 * (kind is Kind.QUEUE_COMMANDS)
+        word = int.from_bytes(payload[:4], "little")
+        late = [(first, word)] if payload else []
+        in_memory = kind is Kind.WRITE_MEMORY
+        assert bench.memory.writes == (late if in_memory else []), (kind, name)
+        assert bench.host.writes == ([] if in_memory else late), (kind, name)
+        assert len(bench.host.reads) - reads == (name == "ar")
+        await bench.check_alive()
+        value = bench.rng.getrandbits(32)
+        bench.host.words[0x204] = value
+        await bench.send(encode_request(sequence := bench.next_sequence(), Kind.READ_HOST, 0x204, 1))
+        assert await bench.answer() == AnswerFrame(
+            sequence=sequence, status=Status.DONE, payload=value.to_bytes(4, "little")
+        )
+
+
+@cocotb.test
+async def late_answers(dut: Any) -> None:
+    """An answer about when the time is over, or while another request comes, is only of its own access."""
+    bench = Bench(dut, 0)
+    await bench.begin()
+    limit = CONFIG.access_cycles
+    releases = [
+        *range(limit - 12, limit + 24, 2),
+        *(limit + bench.rng.randrange(200, 1100) for _ in range(30)),
+    ]
+    outcomes = set()
+    for release in releases:
+        words = bench.words(2)
+        bench.host.words.update({0x300: words[0], 0x304: words[1]})
+        bench.host.channels["r"].held = True
+        await bench.send(encode_request(first := bench.next_sequence(), Kind.READ_HOST, 0x300, 1))
+
+        async def let_go(cycles: int) -> None:
+            await Timer(cycles * CLOCK_PS, "ps")
+            bench.host.channels["r"].held = False
+
+        cocotb.start_soon(let_go(release))
+        answer = await bench.answer()
+        assert answer is not None
+        assert answer.sequence == first
+        done = answer.status is Status.DONE
+        assert done or answer.status is Status.TIMED_OUT
+        assert answer.payload == (words[0] if done else 0).to_bytes(4, "little")
+        outcomes.add(("first", answer.status))
+        await bench.send(encode_request(second := bench.next_sequence(), Kind.READ_HOST, 0x304, 1))
+        answer = await bench.answer()
+        assert answer is not None
+        assert answer.sequence == second
+        done = answer.status is Status.DONE
+        assert done or answer.status is Status.TIMED_OUT
+        assert answer.payload == (words[1] if done else 0).to_bytes(4, "little")
+        outcomes.add(("second", answer.status))
+        while bench.host.channels["r"].held:
+            await bench.line.idle(1)
+        await bench.line.idle(5)
+        await bench.check_alive()
+    assert len(outcomes) == 4, "before and after the limit, and before and after the next request"
+
+
+@cocotb.test
+async def timeouts_are_reported(dut: Any) -> None:
+    """The host's software names the word that was not answered, and the time."""
+    bench = Bench(dut)
+    await bench.begin()
+    bench.host.hangs = {0x10C, 0x60}
+
+    def work(link: Link) -> None:
+        link.identify()
+        accesses: list[tuple[str, int, Callable[[], object]]] = [
+            ("read host", 0x10C, lambda: link.read_host(0x100, 20)),
+            ("write host", 0x10C, lambda: link.write_host(0x100, np.zeros(20, dtype=np.uint32))),
+            ("queue commands", 0x60, lambda: link.queue_commands(0x60, np.zeros((2, 5), dtype=np.uint32))),
+        ]
+        for name, address, access in accesses:
+            with pytest.raises(BoardTimeout) as caught:
+                access()
+            assert caught.value.address == address
+            assert str(caught.value) == (
+                f"nothing answered the board's try to {name} at {address:#x} within 3000 cycles of its clock "
+                "(60 us); reset the board"
+            )
+            for channel in bench.host.channels.values():
+                channel.held = False
+            link.identify()
+
+    link = await bench.with_link(work)
+    assert link.repeated == 0
+
+
 @cocotb.test
 async def block_in_time(dut: Any) -> None:
     """256 bytes take the time of their frames on the line and at most ten cycles a word."""
@@ -542,4 +694,4 @@ async def resets(dut: Any) -> None:
 
 
 def test_bridge(simulate: Simulate) -> None:
-    simulate(plain_design("uart_bridge", UartBridge(CONFIG)), __name__)
+    simulate(plain_design("uart_bridge", UartBridge(CONFIG, drops_from=DROPS_FROM)), __name__)

@@ -23,7 +23,12 @@ from hdl.config import PAGE_BYTES
 
 CORE = SerialConfig(registers=32, queue_depth=4, address_bits=16)
 CONFIG = BoardConfig(
-    core=CORE, memory_bytes=PAGE_BYTES, clock_hz=40_000, baud=10_000, gap_microseconds=10_000
+    core=CORE,
+    memory_bytes=PAGE_BYTES,
+    clock_hz=40_000,
+    baud=10_000,
+    access_cycles=1000,
+    gap_microseconds=10_000,
 )
 BASE, SIZE = CONFIG.memory_base, CONFIG.memory_bytes
 SQUARE, NIBBLES, BITS = Shape(16, 16, 16), Shape(8, 8, 32), Shape(8, 8, 128)

@@ -13,10 +13,10 @@ from boards.gateware.serial_memory import BANK_BYTES, SerialMemory
 from boards.serial_core.serial_config import SerialConfig
 from cocotb_tests.boards.serial_core.serial_bench import with_spram_model
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
-from cocotb_tests.unit import unit_design
 from hdl.config import PAGE_BYTES
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 SIZES = (PAGE_BYTES, BANK_BYTES, 2 * BANK_BYTES)
 

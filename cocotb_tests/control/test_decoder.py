@@ -15,8 +15,6 @@ from cocotb.triggers import Timer
 from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.requests import check_geometry, check_order, check_tile
-from cocotb_tests.runner import parameters
-from cocotb_tests.unit import unit_design
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS
@@ -49,6 +47,8 @@ from hdl.control.scoreboard import Unit
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.multiply.tile.request import TileShape
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig()
 CONFIGS = {

@@ -10,9 +10,9 @@ from cocotb.triggers import ReadOnly, RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Range, Scoreboard, Unit, span_layout
+from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(f64_units=1, address_bits=16)
 FOOTPRINT = data.Layout.cast(Footprint)

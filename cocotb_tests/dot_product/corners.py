@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from cocotb_tests.dot_product.operands import Batch, Mode
 from golden.tables.formats import FORMATS, FloatFormat
+from sim.testbench.dot_product_operands import Batch, Mode
 
 __all__ = [
     "alignment_distances",

@@ -12,8 +12,8 @@ from amaranth.lib import wiring
 from boards.flow import delay_lines
 from boards.flow.delay_lines import fold_delay_lines
 from boards.flow.tools import run_tool
-from cocotb_tests.unit import TOP, unit_design
 from sim.files import write_files
+from sim.testbench.unit import TOP, unit_design
 
 __all__ = ["gate_level"]
 
@@ -38,7 +38,7 @@ def gate_level(unit: wiring.Component) -> str:
     Returns
     -------
     str
-        Verilog with the ports of `cocotb_tests.unit.unit_design`: the netlist, and a module for each type of
+        Verilog with the ports of `sim.testbench.unit.unit_design`: the netlist, and a module for each type of
         cell in it.
 
     Raises

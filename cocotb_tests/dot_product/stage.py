@@ -1,4 +1,4 @@
-"""Driver and checker of one pipeline stage: plain ports, a fixed latency, no flow control."""
+"""Driver and checker of one pipeline stage: a struct in, a struct out, a fixed latency, no flow control."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -28,9 +28,6 @@ async def check_stage(
     inputs: Sequence[Mapping[str, int]],
     expected: Sequence[Mapping[str, int | tuple[int, int]]],
     latency: int,
-    *,
-    later_inputs: Mapping[str, int] | None = None,
-    output_latency: Mapping[str, int] | None = None,
 ) -> None:
     """Drive one operation per cycle and compare every output of every operation.
 
@@ -38,33 +35,25 @@ async def check_stage(
     ----------
     dut : handle
     inputs, expected : sequence of mapping
-        Ports and their values, one mapping an operation; an output that does not matter may be left out,
+        Fields and their values, one mapping an operation; an output that does not matter may be left out,
         and of a pair the second is a mask of the bits that matter.
     latency : int
         Cycles from inputs to outputs.
-    later_inputs : mapping
-        Inputs that come so many cycles later than the others.
-    output_latency : mapping
-        Outputs with a latency of their own.
     """
-    late = dict(later_inputs or {})
-    own = dict(output_latency or {})
     await start(dut)
     compared = 0
     for cycle in range(len(inputs) + latency + 8):
         await FallingEdge(dut.aclk)
-        for port in expected[0]:
-            index = cycle - own.get(port, latency)
-            if 0 <= index < len(expected) and port in expected[index]:
-                value = int(getattr(dut, port).value)
-                entry = expected[index][port]
+        index = cycle - latency
+        if 0 <= index < len(expected):
+            for field, entry in expected[index].items():
+                value = int(getattr(dut, f"output_{field}").value)
                 wanted, mask = entry if isinstance(entry, tuple) else (entry, -1)
                 assert value & mask == wanted & mask, (
-                    f"operation {index}, {port}: {value:#x}, expected {wanted:#x}; inputs {inputs[index]}"
+                    f"operation {index}, {field}: {value:#x}, expected {wanted:#x}; inputs {inputs[index]}"
                 )
                 compared += 1
-        for port in inputs[0]:
-            index = cycle - late.get(port, 0)
-            if 0 <= index < len(inputs):
-                getattr(dut, port).value = inputs[index][port]
+        if cycle < len(inputs):
+            for field, value in inputs[cycle].items():
+                getattr(dut, f"input_{field}").value = value
     assert compared >= len(expected)

@@ -6,12 +6,12 @@ from typing import Any
 import cocotb
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.dot_product.operands import MODES
 from cocotb_tests.dot_product.stage import check_stage, join
-from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
 from hdl.dot_product.align import Align
 from hdl.dot_product.widths import FLOATING, LANES, Widths
+from sim.testbench.dot_product_operands import MODES
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 WIDTHS = Widths(CONFIG)
@@ -26,7 +26,8 @@ async def terms(dut: Any) -> None:
     for operation in range(1200):
         mode = rng.choice(MODES)
         floating = mode.format in FLOATING
-        signs = rng.getrandbits(LANES)
+        # Relative to that of C.
+        signs, c_sign = rng.getrandbits(LANES), rng.getrandbits(1)
         eighths = [rng.randrange(8) if operation % 2 else rng.randrange(4) for _ in range(LANES)]
         products, results, carries = [], [], []
         count = rng.choice((128, rng.randrange(129))) if mode.format == "b1" else 0
@@ -69,8 +70,9 @@ async def terms(dut: Any) -> None:
         inputs.append(
             {
                 "operation": mode.code(),
-                "distance": join(eighths, 3),
-                "sign": signs,
+                "coarse": join(eighths, 3),
+                "sign": signs ^ (c_sign * ((1 << LANES) - 1)),
+                "c_sign": c_sign,
                 "c_value": c_value,
                 "c_distance": c_distance,
                 "count": count,
@@ -78,7 +80,7 @@ async def terms(dut: Any) -> None:
             }
         )
         expected.append({"term": join(results, term_bits), "carry": join(carries, 1), "c_term": c_term})
-    await check_stage(dut, inputs, expected, Align.latency, later_inputs={"product": 1, "count": 1})
+    await check_stage(dut, inputs, expected, Align.latency)
 
 
 def test_align(simulate: Simulate) -> None:

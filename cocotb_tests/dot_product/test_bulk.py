@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from cocotb_tests.bulk import BulkUnit
 from cocotb_tests.dot_product.captures import captured_tiles, chained
 from cocotb_tests.dot_product.corners import floating_corners
-from cocotb_tests.dot_product.operands import MODES, Batch, Mode, random_batch
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER, PROFILES, Profile
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
+from sim.testbench.bulk import BulkUnit
+from sim.testbench.dot_product_operands import MODES, Batch, Mode, random_batch
 
 FAMILIES = ("f16", "bf16", "tf32", "i8", "i4", "b1")
 ALL = DotProductConfig(formats=frozenset(FAMILIES))

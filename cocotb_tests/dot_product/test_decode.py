@@ -1,4 +1,4 @@
-"""Decode and decode C: fields, zero products, special values, against the golden decoder."""
+"""Decode, decode C and special values: fields, zero products, infinities and NaN, from the operands."""
 
 import random
 from fractions import Fraction
@@ -8,15 +8,16 @@ import cocotb
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.corners import boundary_values
-from cocotb_tests.dot_product.operands import MODES, Mode
 from cocotb_tests.dot_product.stage import check_stage, join, split
-from cocotb_tests.unit import unit_design
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER
 from hdl.config import DotProductConfig
 from hdl.dot_product.decode import Decode
 from hdl.dot_product.decode_c import DecodeC
+from hdl.dot_product.special import ProductSpecial, SpecialValues
 from hdl.dot_product.widths import FLOATING, LANES, Widths
+from sim.testbench.dot_product_operands import MODES, Mode
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 WIDTHS = Widths(CONFIG)
@@ -51,9 +52,18 @@ def random_word(rng: random.Random, format: FloatFormat) -> int:
     return rng.choice(boundary_values(format)) if rng.random() < 0.3 else rng.getrandbits(format.bits)
 
 
-def payload(mode: Mode, a: list[int], b: list[int], c: int) -> int:
+def operands(mode: Mode, a: list[int], b: list[int]) -> dict[str, int]:
     bits = FORMATS[mode.a_type].bits
-    return join(a, bits) | join(b, bits) << 256 | c << 512 | mode.code() << 544
+    return {"a": join(a, bits), "b": join(b, bits), "operation": mode.code()}
+
+
+def random_flags(rng: random.Random) -> int:
+    return rng.choice((0, 0, 1 << rng.randrange(LANES), rng.getrandbits(LANES)))
+
+
+def words(flags: int) -> int:
+    """Flags of all lanes, each in the lowest bit of its place."""
+    return join(split(flags, 1, LANES), 16)
 
 
 def lane_of(mode: Mode, product: int) -> int:
@@ -70,59 +80,59 @@ async def multiplicands(dut: Any) -> None:
         format = format_of(mode.a_type)
         count = mode.products(HOPPER)
         a, b = ([random_word(rng, format) for _ in range(count)] for _ in range(2))
-        c_sign = rng.getrandbits(1)
         shift = 10 - format.fraction_bits
         exponents, masks = [0] * LANES, [(1 << 9) - 1] * LANES
         significands_a, significands_b = [0] * LANES, [0] * LANES
-        signs, sign_mask, special = 0, 0, 0
+        signs = sign_mask = nans = infinities = 0
         for product in range(count):
             lane = lane_of(mode, product)
             a_sign, a_exponent, a_significand, a_infinite, a_nan = fields(a[product], format)
             b_sign, b_exponent, b_significand, b_infinite, b_nan = fields(b[product], format)
             sign = a_sign ^ b_sign
             significands_a[lane], significands_b[lane] = a_significand << shift, b_significand << shift
-            signs |= (sign ^ c_sign) << lane
+            signs |= sign << lane
             sign_mask |= 1 << lane
             infinite = a_infinite or b_infinite
             if a_nan or b_nan or (infinite and not (a_significand and b_significand)):
-                special |= NAN
+                nans |= 1 << lane
                 masks[lane] = 0
             elif infinite:
-                special |= NEGATIVE if sign else POSITIVE
+                infinities |= 1 << lane
                 masks[lane] = 0
             elif a_significand and b_significand:
                 exponents[lane] = a_exponent + b_exponent + scale(mode)
         used = [bool(sign_mask >> lane & 1) for lane in range(LANES)]
         significand_mask = join([2047 if is_used else 0 for is_used in used], 16)
-        inputs.append({"operands": payload(mode, a, b, 0), "c_sign": c_sign})
+        inputs.append(operands(mode, a, b))
         expected.append(
             {
                 "significand_a": (join(significands_a, 16), significand_mask),
                 "significand_b": (join(significands_b, 16), significand_mask),
-                "exponent": (join(exponents, 9), join(masks, 9)),
+                "product_exponent": (join(exponents, 9), join(masks, 9)),
                 "sign": (signs, sign_mask),
-                "special": special,
+                "nan": words(nans),
+                "infinite": words(infinities),
             }
         )
-    await check_stage(
-        dut, inputs, expected, Decode.latency, later_inputs={"c_sign": 2}, output_latency={"special": 4}
-    )
+    await check_stage(dut, inputs, expected, Decode.latency)
 
 
 @cocotb.test
 async def integer_bytes(dut: Any) -> None:
-    """Lanes 0 to 7 pass the low bytes of 16-bit integers' lanes."""
+    """Lanes 0 to 7 pass the low bytes of 16-bit integers' lanes, the odd bytes have fields of their own."""
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
     mask = join([255] * 8, 16)
     for _ in range(100):
         mode = rng.choice([mode for mode in MODES if mode.format in ("i8", "i4")])
         a, b = rng.getrandbits(128), rng.getrandbits(128)
-        inputs.append({"operands": a | b << 256 | mode.code() << 544, "c_sign": 0})
+        inputs.append({"a": a, "b": b, "operation": mode.code()})
         expected.append(
             {
                 "significand_a": (join(split(a, 16, 8), 16), mask),
                 "significand_b": (join(split(b, 16, 8), 16), mask),
+                "byte_a": join(split(a, 8, 16)[1::2], 16),
+                "byte_b": join(split(b, 8, 16)[1::2], 16),
             }
         )
     await check_stage(dut, inputs, expected, Decode.latency)
@@ -136,8 +146,8 @@ async def accumulator(dut: Any) -> None:
         mode = rng.choice(MODES)
         if mode.format not in FLOATING:
             c = rng.getrandbits(32)
-            inputs.append({"operands": payload(mode, [], [], c)})
-            expected.append({"value": c, "sign": 0})
+            inputs.append({"c": c, "operation": mode.code()})
+            expected.append({"c_value": c, "c_sign": 0})
             continue
         format = format_of(mode.c_type)
         c = random_word(rng, format)
@@ -150,13 +160,40 @@ async def accumulator(dut: Any) -> None:
                 exponent += 1
         least = HOPPER.least_exponent(format_of("f16" if half_result else "f32"))
         assert least is not None
-        inputs.append({"operands": payload(mode, [], [], c)})
-        entry = {"sign": sign, "special": NAN if nan else (NEGATIVE if sign else POSITIVE) if infinite else 0}
+        inputs.append({"c": c, "operation": mode.code()})
+        special = NAN if nan else (NEGATIVE if sign else POSITIVE) if infinite else 0
+        entry = {"c_sign": sign, "c_special": special}
         if not (nan or infinite):
-            entry["exponent"] = (exponent if exact else least) + scale(mode)
-            entry["value"] = int(exact / Fraction(2) ** (exponent - 23))
+            entry["c_exponent"] = (exponent if exact else least) + scale(mode)
+            entry["c_value"] = int(exact / Fraction(2) ** (exponent - 23))
         expected.append(entry)
-    await check_stage(dut, inputs, expected, DecodeC.latency, output_latency={"sign": 2})
+    await check_stage(dut, inputs, expected, DecodeC.latency)
+
+
+@cocotb.test
+async def product_special(dut: Any) -> None:
+    rng = random.Random(cocotb.RANDOM_SEED)
+    inputs, expected = [], []
+    for _ in range(400):
+        nans, infinities, signs = random_flags(rng), random_flags(rng), rng.getrandbits(LANES)
+        inputs.append({"nan": words(nans), "infinite": words(infinities), "sign": signs})
+        special = (
+            NAN * (nans != 0) | POSITIVE * (infinities & ~signs != 0) | NEGATIVE * (infinities & signs != 0)
+        )
+        expected.append({"product_special": special})
+    await check_stage(dut, inputs, expected, ProductSpecial.latency)
+
+
+@cocotb.test
+async def special_values(dut: Any) -> None:
+    """Every combination of products and C, in every format."""
+    inputs, expected = [], []
+    for mode in MODES:
+        for products in range(8):
+            for c in range(8):
+                inputs.append({"operation": mode.code(), "product_special": products, "c_special": c})
+                expected.append({"special": products | c if mode.format in FLOATING else 0})
+    await check_stage(dut, inputs, expected, SpecialValues.latency)
 
 
 def test_decode(simulate: Simulate) -> None:
@@ -166,3 +203,15 @@ def test_decode(simulate: Simulate) -> None:
 
 def test_decode_c(simulate: Simulate) -> None:
     simulate(unit_design("dot_product_decode_c", DecodeC(CONFIG)), __name__, cases=("accumulator",))
+
+
+def test_product_special(simulate: Simulate) -> None:
+    simulate(
+        unit_design("dot_product_product_special", ProductSpecial()), __name__, cases=("product_special",)
+    )
+
+
+def test_special_values(simulate: Simulate) -> None:
+    simulate(
+        unit_design("dot_product_special_values", SpecialValues(CONFIG)), __name__, cases=("special_values",)
+    )

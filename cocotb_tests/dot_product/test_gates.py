@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pytest
 
-from cocotb_tests.bulk import BulkUnit
 from cocotb_tests.dot_product.captures import captured_tiles, chained
 from cocotb_tests.dot_product.gates import gate_level
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
+from sim.testbench.bulk import BulkUnit
 
 SMALL = frozenset({"f16", "i8", "i4", "b1"})
 ALL = SMALL | {"bf16", "tf32"}

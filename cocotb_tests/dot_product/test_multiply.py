@@ -1,20 +1,44 @@
-"""Multiply: shifted significand products, products of bytes, sums of two products of nibbles."""
+"""Factors and multiply: shifted significand products, products of bytes, sums of two products of nibbles."""
 
 import random
 from typing import Any
 
 import cocotb
+from amaranth.lib.wiring import Out
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.dot_product.operands import MODES
 from cocotb_tests.dot_product.stage import check_stage, join
-from cocotb_tests.unit import unit_design
 from golden.tables.profiles import HOPPER
 from hdl.config import DotProductConfig
+from hdl.dot_product.factors import Factors
 from hdl.dot_product.multiply import Multiply
+from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, Widths
+from hdl.dot_product.words import WORDS
+from hdl.stream.pipeline import Pipeline
+from sim.testbench.dot_product_operands import MODES
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
+
+
+class FactorsAndMultiply(Pipeline):
+    """Both stages, from bytes and significands to products."""
+
+    latency = Factors.latency + Multiply.latency
+
+    def __init__(self) -> None:
+        factors, multiply = Factors(CONFIG), Multiply(CONFIG)
+        words, odd = Out(64).array(WORDS), Out(64).array(WORDS // 2)
+        super().__init__(
+            {
+                "operation": Out(Operation),
+                **{"significand_a": words, "significand_b": words, "byte_a": odd, "byte_b": odd},
+                "fine": Out(3).array(LANES),
+            },
+            {"product": Out(36).array(LANES)},
+            [factors, multiply],
+        )
 
 
 def signed(value: int, bits: int, is_signed: bool) -> int:
@@ -65,12 +89,12 @@ async def products(dut: Any) -> None:
                 "significand_b": join(b, 16),
                 "byte_a": join(byte_a, 16),
                 "byte_b": join(byte_b, 16),
-                "distance": join(shift, 3),
+                "fine": join(shift, 3),
             }
         )
         expected.append({"product": (join(results, 36), join(masks, 36))})
-    await check_stage(dut, inputs, expected, Multiply.latency, later_inputs={"distance": 1})
+    await check_stage(dut, inputs, expected, FactorsAndMultiply.latency)
 
 
 def test_multiply(simulate: Simulate) -> None:
-    simulate(unit_design("dot_product_multiply", Multiply(CONFIG)), __name__)
+    simulate(unit_design("dot_product_multiply", FactorsAndMultiply()), __name__)

@@ -7,10 +7,11 @@ import cocotb
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage
-from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
 from hdl.dot_product.normalize import Normalize
-from hdl.dot_product.widths import Widths
+from hdl.dot_product.widths import FLOATING, Widths
+from sim.testbench.dot_product_operands import MODES
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 TOTAL = Widths(CONFIG).total
@@ -27,6 +28,7 @@ def normalized(magnitude: int, limit: int) -> tuple[int, int]:
 @cocotb.test
 async def shifts(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
+    floats, integers = ([mode for mode in MODES if (mode.format in FLOATING) == it] for it in (True, False))
     cases = [(0, limit, 0) for limit in (0, 1, 31, 32, 400)]
     for length in range(1, BITS + 1):
         for limit in (*range(0, BITS + 2), 64, 255, 500):
@@ -36,15 +38,25 @@ async def shifts(dut: Any) -> None:
     cases += [(rng.randrange(-(1 << BITS), 1 << BITS), rng.randrange(500), 1) for _ in range(200)]
     inputs, expected = [], []
     for total, limit, integer in cases:
-        inputs.append({"sum": total & ((1 << TOTAL) - 1), "integer": integer, "limit": limit})
+        mode = rng.choice(integers if integer else floats)
+        inputs.append({"sum": total & ((1 << TOTAL) - 1), "operation": mode.code(), "limit": limit})
         value, exponent = normalized(abs(total), limit)
-        entry = {"negative": int(total < 0), "value": value, "exponent": exponent}
+        entry = {"negative": int(total < 0), "value": value, "exponent": exponent, "halve": 0}
         if integer:
             entry = {"negative": int(total < 0), "value": total & ((1 << BITS) - 1)}
         elif total == 0:
-            entry = {"value": 0, "exponent": 0}
+            entry = {"value": 0, "exponent": 0, "halve": 0}
         expected.append(entry)
     expected[0]["negative"] = 0
+    # A limit of -1 counts as 0, and tells so, where the formats have f32's exponents.
+    for mode in floats:
+        magnitude = rng.getrandbits(BITS)
+        inputs.append({"sum": magnitude, "operation": mode.code(), "limit": (1 << 9) - 1})
+        if mode.format in ("bf16", "tf32"):
+            value, exponent = normalized(magnitude, 0)
+            expected.append({"negative": 0, "value": value, "exponent": exponent, "halve": 1})
+        else:
+            expected.append({"halve": 0})
     await check_stage(dut, inputs, expected, Normalize.latency)
 
 

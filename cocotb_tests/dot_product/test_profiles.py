@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from cocotb_tests.bulk import BulkUnit
 from cocotb_tests.dot_product.corners import floating_corners
-from cocotb_tests.dot_product.operands import MODES
 from cocotb_tests.dot_product.test_bulk import FAMILIES, compare, compare_random, is_floating, modes_of
 from golden.tables.profiles import HOPPER, PROFILES, Profile
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
+from sim.testbench.bulk import BulkUnit
+from sim.testbench.dot_product_operands import MODES
 
 ABSENT = {"volta": {"bf16", "tf32"}, "turing": {"tf32"}}
 """Formats that a profile has not."""

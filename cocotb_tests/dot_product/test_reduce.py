@@ -7,10 +7,10 @@ import cocotb
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
-from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.widths import LANES, Widths
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 WIDTHS = Widths(CONFIG)

@@ -7,13 +7,13 @@ from typing import Any
 import cocotb
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.dot_product.operands import MODES, Mode
 from cocotb_tests.dot_product.stage import check_stage
-from cocotb_tests.unit import unit_design
 from golden.tables.formats import FORMATS, FloatFormat
 from hdl.config import DotProductConfig
 from hdl.dot_product.round import Round
 from hdl.dot_product.widths import FLOATING, Widths
+from sim.testbench.dot_product_operands import MODES, Mode
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 BITS = Widths(CONFIG).total - 1

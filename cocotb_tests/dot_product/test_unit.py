@@ -10,12 +10,12 @@ from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge, Timer
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.captures import captured_tiles
-from cocotb_tests.dot_product.operands import MODES, Batch, random_batch
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.unit import DotProductUnit
+from sim.testbench.dot_product_operands import MODES, Batch, random_batch
+from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 

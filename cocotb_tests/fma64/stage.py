@@ -17,7 +17,6 @@ async def run_stage(
     operations: Sequence[Ports],
     outputs: Sequence[str],
     latency: int,
-    late: Mapping[str, int] | None = None,
 ) -> list[dict[str, int]]:
     """Send operations one per cycle and return what the outputs show `latency` cycles after each.
 
@@ -25,22 +24,19 @@ async def run_stage(
     ----------
     dut : handle
     operations : sequence of mapping
-        Port name to value.
+        Field of the input to value.
     outputs : sequence of str
-        Ports to be read.
+        Fields of the output to be read.
     latency : int
-        Cycles from an operation's first inputs to its outputs.
-    late : mapping or None
-        Inputs that take their value some cycles after the others.
+        Cycles from an operation to its outputs.
     """
-    late = late or {}
     await start(dut)
     results = []
     for cycle in range(len(operations) + latency):
         for name in operations[0]:
-            index = cycle - late.get(name, 0)
-            getattr(dut, name).value = operations[index][name] if 0 <= index < len(operations) else 0
+            value = operations[cycle][name] if cycle < len(operations) else 0
+            getattr(dut, f"input_{name}").value = value
         await RisingEdge(dut.aclk)
         if cycle >= latency:
-            results.append({name: int(getattr(dut, name).value) for name in outputs})
+            results.append({name: int(getattr(dut, f"output_{name}").value) for name in outputs})
     return results

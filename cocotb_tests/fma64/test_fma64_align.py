@@ -8,8 +8,8 @@ import pytest
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.fma64.stage import run_stage
-from cocotb_tests.unit import unit_design
 from hdl.fma64.align import Align, Place
+from sim.testbench.unit import unit_design
 
 WINDOW = 110
 DISTANCE_BITS = 13

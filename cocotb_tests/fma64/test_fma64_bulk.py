@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cocotb_tests.bulk import BulkUnit
 from cocotb_tests.fma64.corners import CORNERS
 from cocotb_tests.fma64.exact import MODES, expected_fma64
 from cocotb_tests.fma64.operands import KINDS, Case, pack_all, random_arrays
 from golden.arithmetic.fma64 import fma64
 from hdl.fma64.unit import FusedMultiplyAdd64
+from sim.testbench.bulk import BulkUnit
 
 CAPTURES = Path(__file__).parents[2] / "tests" / "data"
 RESULTS_PER_MODE = 200_000

@@ -7,8 +7,8 @@ import cocotb
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.fma64.stage import run_stage
-from cocotb_tests.unit import unit_design
 from hdl.fma64.multiply import Multiply
+from sim.testbench.unit import unit_design
 
 BITS = 53
 
@@ -26,7 +26,9 @@ async def products(dut: Any) -> None:
     ]
     pairs = [(x, y) for x in corners for y in corners]
     pairs += [(rng.getrandbits(BITS), rng.getrandbits(BITS)) for _ in range(5_000)]
-    results = await run_stage(dut, [{"a": a, "b": b} for a, b in pairs], ["product"], Multiply.latency)
+    results = await run_stage(
+        dut, [{"factor_a": a, "factor_b": b} for a, b in pairs], ["product"], Multiply.latency
+    )
     for (a, b), result in zip(pairs, results, strict=True):
         assert result["product"] == a * b, f"{a:#x} * {b:#x}"
 

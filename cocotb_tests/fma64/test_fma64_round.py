@@ -8,8 +8,8 @@ import cocotb
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.fma64.exact import MODES, SIGN, round_to_f64
 from cocotb_tests.fma64.stage import run_stage
-from cocotb_tests.unit import unit_design
 from hdl.fma64.round import Round
+from sim.testbench.unit import unit_design
 
 HIDDEN = 1 << 52
 
@@ -18,12 +18,11 @@ def expected(operation: dict[str, int], mode: str, product_sign: int, subtract: 
     """Round the number that a normalised magnitude stands for, in eighths of its last place."""
     if operation["cancelled"]:
         return SIGN if mode == "rm" else 0
-    negative = product_sign ^ operation["negative_result"]
-    if subtract and not operation["negative_result"]:
+    negative = product_sign ^ operation["negative"]
+    tail = operation["rest"]
+    if subtract and not operation["negative"]:
         # One unit is missing infinitely far down: with ones only below the guard bit it makes a half.
-        tail = 1 if operation["rest"] else 4
-    else:
-        tail = operation["rest"]
+        tail = 1 if tail else 4
     eighths = operation["significand"] * 8 + operation["guard"] * 4 + tail
     exponent = operation["biased"] if operation["significand"] & HIDDEN else 1
     if eighths == 0:
@@ -47,9 +46,12 @@ async def roundings(dut: Any) -> None:
             "guard": 0 if cancelled else rng.randrange(2),
             "rest": 0 if cancelled else rng.randrange(2),
             "biased": rng.choice((1, 2, 1023, 2045, 2046, 2046, 2047, 2048, 3000, rng.randrange(1, 3100))),
-            "negative_result": negative,
+            "negative": negative,
             "cancelled": cancelled,
-            "signs": product_sign | subtract << 1 | mode << 3,
+            "product_sign": product_sign,
+            "subtract": subtract,
+            "special": 0,
+            "rounding": mode,
         }
         operations.append(operation)
         results_expected.append(expected(operation, MODES[mode], product_sign, subtract))
@@ -59,9 +61,11 @@ async def roundings(dut: Any) -> None:
         operations.append(
             {
                 "significand": HIDDEN | fraction,
-                **dict.fromkeys(("guard", "rest", "negative_result", "cancelled"), 0),
+                **dict.fromkeys(("guard", "rest", "negative", "cancelled", "subtract"), 0),
                 "biased": 0x7FF,
-                "signs": sign | 1 << 2 | rng.randrange(4) << 3,
+                "product_sign": sign,
+                "special": 1,
+                "rounding": rng.randrange(4),
             }
         )
         results_expected.append(sign << 63 | 0x7FF << 52 | fraction)

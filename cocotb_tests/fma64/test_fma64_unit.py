@@ -11,8 +11,8 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.fma64.exact import MODES, expected_fma64
 from cocotb_tests.fma64.operands import Case, pack, random_cases
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from hdl.fma64.unit import FusedMultiplyAdd64
+from sim.testbench.unit import unit_design
 
 
 def expected(cases: list[Case]) -> list[int]:

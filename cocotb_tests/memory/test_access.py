@@ -9,9 +9,7 @@ import pytest
 from amaranth.lib import data
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from golden.lines import gather_lines
 from golden.memory import Memory
 from golden.tables.commands import Load
@@ -23,6 +21,8 @@ from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.access import AccessCheck, AccessRequest, checked_layout
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 CONFIGS = {
     "global": CoreConfig(dot_product=PRESETS["small"].dot_product, f64_units=1, address_bits=32),

@@ -9,10 +9,10 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, PAGE, split_at_pages
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from hdl.config import CoreConfig
 from hdl.memory.beats import STRIDE_BITS, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator, lines_layout
+from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(address_bits=40)
 LAYOUT = lines_layout(CONFIG)

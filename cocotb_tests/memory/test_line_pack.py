@@ -10,14 +10,14 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access
 from cocotb_tests.memory.line_walks import beats_within, parts_of, random_walk, walk_payload
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from hdl.config import PRESETS
 from hdl.memory.beats import WriteBeat
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.memory.line_pack import LinePack
 from hdl.memory.store_crossbar import LineChunk
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 MEMORY = 0x8000
 

@@ -10,15 +10,15 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access
 from cocotb_tests.memory.line_walks import parts_of, random_walk, walk_payload
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from golden.tables.faults import Cause
 from hdl.config import PRESETS
 from hdl.memory.beats import ReadBeat
 from hdl.memory.fragment_geometry import FragmentGeometry, fragment_geometry, legal_fragments
 from hdl.memory.line_unpack import LineUnpack
 from hdl.memory.load_crossbar import PlacedChunk
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 MEMORY = 0x8000
 CAUSES = {2: Cause.READ_SLAVE_ERROR.value, 3: Cause.READ_DECODE_ERROR.value}

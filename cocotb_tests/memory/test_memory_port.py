@@ -14,15 +14,15 @@ from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.axi_memory import BusMemory
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.burst_traffic import Burst, BurstTraffic, access_word
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import reset, start
-from cocotb_tests.unit import unit_design
 from golden.memory import Memory
 from golden.tables.instruction_set import SPACES
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi_writes import OUTSTANDING_WRITES
 from hdl.memory.beats import space_burst_layout
 from hdl.memory.port import MemoryPort
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 GLOBAL, SHARED, GENERIC = (SPACES.index(name) for name in ("global", "shared", "generic"))
 BASE = 0x10000

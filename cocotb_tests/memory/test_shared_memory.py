@@ -13,11 +13,11 @@ from cocotbext.axi import AxiResp
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.burst_traffic import Burst, BurstTraffic, access_word
 from cocotb_tests.streams import reset, start
-from cocotb_tests.unit import unit_design
 from golden.memory import Memory
 from hdl.config import MOST_SHARED_BYTES, PAGE_BYTES, CoreConfig
 from hdl.memory.axi import burst_layout
 from hdl.memory.shared_memory import WORD_READ_LATENCY, SharedMemory, shared_word_signature
+from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(shared_bytes=3 * PAGE_BYTES, address_bits=34)
 PAGES = 3

@@ -9,13 +9,13 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.fragments import random_fragment
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from hdl.config import PRESETS
 from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_crossbar import LineChunk, PlacedWord, StoreCrossbar
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 
 def rows() -> list[tuple[Any, ...]]:

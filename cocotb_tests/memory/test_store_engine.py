@@ -13,15 +13,15 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access, far_access, random_access
 from cocotb_tests.memory.burst_memory import BurstMemory
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSource, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
 from hdl.config import PRESETS, QUADS, CoreConfig
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_engine import BURSTS_UNDER_WAY, STORES_UNDER_WAY, StoreEngine
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 SQUARE = Shape(16, 16, 16)
 BASE = 0x10000

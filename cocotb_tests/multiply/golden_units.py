@@ -10,12 +10,12 @@ from amaranth.utils import ceil_log2
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from cocotb_tests.dot_product.operands import Batch, Mode
 from cocotb_tests.streams import never
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER
 from hdl.dot_product.operands import Multiplicand, Operation, Result
 from hdl.dot_product.unit import DotProductUnit
+from sim.testbench.dot_product_operands import Batch, Mode
 
 __all__ = ["Units"]
 

@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
-from cocotb_tests.unit import unit_design
 from golden.fragments import distribute
 from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import fragment
@@ -31,6 +29,8 @@ from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAd
 from hdl.fma64.unit import FusedMultiplyAdd64
 from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.f64.request import F64Request
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 SHAPE = Shape(8, 8, 4)
 SHAPES = (SHAPE, Shape(16, 8, 4), Shape(16, 8, 8), Shape(16, 8, 16))

@@ -10,11 +10,11 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.multiply.tile_bench import TileBench, config_of
 from cocotb_tests.multiply.tiles import MMA_SYNC, TF32, Tile, f16_multiply, instructions, random_tile
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import reset, start
-from cocotb_tests.unit import unit_design
 from golden.tables.instruction_set import MmaInstruction
 from hdl.multiply.tile.multiplier import TileMultiplier
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 
 @cocotb.test

@@ -13,9 +13,9 @@ from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.multiply.golden_units import Units
 from cocotb_tests.multiply.tiles import Tile
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSource, never, pauses
 from hdl.config import CoreConfig
+from sim.testbench.runner import parameters
 
 __all__ = ["TileBench", "config_of"]
 

@@ -7,7 +7,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from cocotb_tests.dot_product.operands import Mode
 from golden.fragments import collect, distribute
 from golden.multiply import mma
 from golden.tables.instruction_set import CORE_FAMILIES, MmaInstruction, Shape
@@ -16,6 +15,7 @@ from hdl.config import QUADS, CoreConfig
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import block_order
 from hdl.multiply.tile.request import TileRequest, TileShape
+from sim.testbench.dot_product_operands import Mode
 
 __all__ = ["MMA_SYNC", "TF32", "Tile", "f16_multiply", "instructions", "random_tile"]
 

@@ -9,12 +9,12 @@ import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from hdl.config import PRESETS, QUADS
 from hdl.registers.file import RegisterFile
 from hdl.registers.register_ports import LANE_BITS, READ_LATENCY
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 
 @cocotb.test

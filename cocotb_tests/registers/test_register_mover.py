@@ -10,15 +10,15 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import StreamSource, pauses, start
-from cocotb_tests.unit import unit_design
 from golden.memory import Memory
 from golden.tables.commands import Fill, Move
 from golden.tables.layouts import LANES
 from golden.warp import GoldenMachine
 from hdl.config import QUADS, CoreConfig
 from hdl.registers.mover import MoveRequest, RegisterMover
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 REGISTERS = {1: 32, 4: 256, 8: 256}
 """Of the register file, by the number of units: with one unit, a register takes eight words."""

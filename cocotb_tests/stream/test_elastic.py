@@ -14,10 +14,10 @@ from amaranth.hdl import unsigned
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from hdl.stream.elastic import CreditQueue
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 WIDTH = 16
 SCRAMBLING = 0x9E37

@@ -9,7 +9,6 @@ from cocotbext.axi import AxiResp
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.host_port import HostPort
-from cocotb_tests.runner import Design
 from cocotb_tests.streams import start
 from golden.memory import Memory
 from golden.tables.commands import Command, Load, Mma, Store
@@ -20,6 +19,7 @@ from hdl.command import encode
 from hdl.config import PRESETS
 from hdl.verilog.example import EXAMPLE, generate_example
 from sim.build import core_description, core_verilog
+from sim.testbench.design import Design
 
 CONFIG = PRESETS["tiny"]
 SHAPE = Shape(16, 16, 16)
@@ -71,4 +71,4 @@ async def from_registers_to_memory_and_back(dut: Any) -> None:
 @pytest.mark.icarus
 def test_example(simulate: Simulate) -> None:
     text = core_verilog(CONFIG) + generate_example(core_description(CONFIG))
-    simulate(Design(name="example-tiny", verilog=text, top=EXAMPLE), __name__)
+    simulate(Design.of_text("example-tiny", text, EXAMPLE), __name__)

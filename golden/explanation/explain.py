@@ -1,8 +1,13 @@
 """One result, step by step."""
 
+from typing import Any, overload
+
+from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
+from golden.approximation.steps import Approximation
 from golden.explanation.operands import Array, Elements, checked_elements
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
 from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
+from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
@@ -10,9 +15,15 @@ from golden.tables.profiles import ExactProfile, Profile
 
 __all__ = ["explain"]
 
-F32 = float_format("f32")
+F16, F32 = float_format("f16"), float_format("f32")
+FP8_BITS = 8
 
 
+@overload
+def explain(instruction: str, x: float | Array, divisor: float | Array | None = None, /) -> Approximation: ...
+
+
+@overload
 def explain(
     instruction: str | MmaInstruction,
     a_row: Elements,
@@ -20,8 +31,21 @@ def explain(
     c: float | Array,
     *,
     profile: str | Profile | ExactProfile = "hopper",
-) -> Explanation:
+) -> Explanation: ...
+
+
+def explain(
+    instruction: str | MmaInstruction,
+    a_row: Elements | float,
+    b_column: Elements | float | None = None,
+    c: float | Array | None = None,
+    *,
+    profile: str | Profile | ExactProfile = "hopper",
+) -> Explanation | Approximation:
     """Every step from one row of A, one column of B and one element of C to the element of D.
+
+    ``explain("ex2.approx.ftz.f32", x)`` does the same for the approximate instructions; see
+    `golden.approximation.explain.explain_approximation`.
 
     Parameters
     ----------
@@ -53,6 +77,17 @@ def explain(
     -----
     All arithmetic is in Python integers; numpy need not be there.
     """
+    if isinstance(instruction, str) and instruction in FORMS_OF_APPROXIMATION:
+        from golden.approximation.explain import explain_approximation  # noqa: PLC0415  needs numpy; multiplies do not
+
+        operands: list[Any] = [x for x in (a_row, b_column, c) if x is not None]
+        return explain_approximation(instruction, *operands)
+    if b_column is None or c is None:
+        raise InvalidArgument(
+            "instruction",
+            f"{str(instruction)!r} without b_column and c",
+            ", ".join(FORMS_OF_APPROXIMATION),
+        )
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
     a, a_notes = checked_elements("a_row", a_row, instruction.a_type, instruction.shape.k)
@@ -63,6 +98,9 @@ def explain(
         steps = (_bits(instruction.operation, a, b, addend),)
     elif not isinstance(FORMATS[instruction.a_type], FloatFormat):
         steps = (_integers(a, b, addend, instruction.saturate),)
+    elif _is_fp8_on_f16(instruction) and isinstance(profile, Profile):
+        steps = tuple(_fp8(instruction, profile, a, b, addend))
+        a_notes = [*a_notes, "the elements of a_row and b_column became f16, which holds all values of fp8"]
     else:
         steps = tuple(_floats(instruction, profile, a, b, addend))
     return Explanation(
@@ -101,6 +139,10 @@ def _bits(operation: str, a: list[int], b: list[int], c: int) -> BitStep:
     )
 
 
+def _is_fp8_on_f16(instruction: MmaInstruction) -> bool:
+    return instruction.mnemonic == "mma" and FORMATS[instruction.a_type].bits == FP8_BITS
+
+
 def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rules:
     """How the instruction's sums are formed under the profile."""
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
@@ -110,14 +152,43 @@ def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rule
     if d_format.bits == 64:
         return Rules(format=d_format, block=1, rounding=rounding, propagate_nan=True)
     fused = d_format if c_format == d_format else F32
+    multiplicand = float_format(instruction.a_type)
+    if _is_fp8_on_f16(instruction):
+        multiplicand = F16
+    is_fp8 = multiplicand.bits == FP8_BITS
+    fraction_bits = profile.fp8_fraction_bits if is_fp8 else profile.fraction_bits
+    assert fraction_bits is not None
     return Rules(
         format=fused,
-        block=profile.block(float_format(instruction.a_type)) or instruction.shape.k,
+        block=profile.block(multiplicand, instruction.mnemonic) or instruction.shape.k,
         rounding="rz" if fused == F32 else "rn",
         overflow="infinity",
-        fraction_bits=profile.fraction_bits,
+        fraction_bits=fraction_bits,
         least_exponent=profile.least_exponent(fused),
+        discarded_bits=F32.fraction_bits - fraction_bits if is_fp8 and fused == F32 else 0,
     )
+
+
+def _fp8(instruction: MmaInstruction, profile: Profile, a: list[int], b: list[int], c: int) -> list[Step]:
+    """`mma.sync` of fp8: two sums on f16, over two halves of k, and one addition of c."""
+    d_format = float_format(instruction.d_type)
+    rules = _rules(instruction, profile)
+    factors = [
+        tuple(
+            decoded(f"{name}[{k}]", convert(decoded(name, bits, float_format(type)), F16).result, F16)
+            for name, bits, type in (("a", x, instruction.a_type), ("b", y, instruction.b_type))
+        )
+        for k, (x, y) in enumerate(zip(a, b, strict=True))
+    ]
+    steps: list[Step] = []
+    total = 0
+    for half in (0, 2):
+        here = [pair for k, pair in enumerate(factors) if k % 4 - half in (0, 1)]
+        steps.append(fused_sum(here, decoded("sum" if half else "zero", total, d_format), rules))
+        total = steps[-1].result
+    addition = Rules(format=d_format, block=1, rounding="rn")
+    steps.append(fused_sum([(decoded("sum", total, d_format),)], decoded("c", c, d_format), addition))
+    return steps
 
 
 def _floats(
@@ -127,7 +198,7 @@ def _floats(
     b: list[int],
     c: int,
 ) -> list[Step]:
-    multiplicand = float_format(instruction.a_type)
+    a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
     rules = _rules(instruction, profile)
     steps: list[Step] = []
@@ -135,7 +206,7 @@ def _floats(
         steps.append(convert(decoded("c", c, c_format), rules.format))
         c, c_format = steps[-1].result, rules.format
     factors = [
-        (decoded(f"a[{k}]", x, multiplicand), decoded(f"b[{k}]", y, multiplicand))
+        (decoded(f"a[{k}]", x, a_format), decoded(f"b[{k}]", y, b_format))
         for k, (x, y) in enumerate(zip(a, b, strict=True))
     ]
     for start in range(0, len(factors), rules.block):

@@ -1,5 +1,6 @@
 """Single steps of floating-point arithmetic on one result, in Python integers, every detail kept."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -30,6 +31,8 @@ class Rules:
         Alignment keeps multiples of ``2**(Emax - fraction_bits)``; None for all bits.
     least_exponent : int or None
         Lower limit of Emax.
+    discarded_bits : int
+        Lowest fraction bits that are zero in every result.
     """
 
     format: FloatFormat
@@ -39,6 +42,7 @@ class Rules:
     propagate_nan: bool = False
     fraction_bits: int | None = None
     least_exponent: int | None = None
+    discarded_bits: int = 0
 
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:
@@ -47,8 +51,9 @@ def decoded(name: str, bits: int, format: FloatFormat) -> Number:
     significand = stored & ((1 << format.fraction_bits) - 1)
     field = stored >> format.fraction_bits & ((1 << format.exponent_bits) - 1)
     kind: Class
-    if field == (1 << format.exponent_bits) - 1:
-        kind = "nan" if significand else "infinity"
+    is_nan = bits & (format.sign_mask - 1) == format.infinity if not format.has_infinity else significand > 0
+    if field == (1 << format.exponent_bits) - 1 and (format.has_infinity or is_nan):
+        kind = "nan" if is_nan else "infinity"
     elif field:
         kind = "normal"
         significand |= 1 << format.fraction_bits
@@ -66,7 +71,7 @@ def decoded(name: str, bits: int, format: FloatFormat) -> Number:
     )
 
 
-def fused_sum(factors: list[tuple[Number, Number]], c: Number, rules: Rules) -> FusedSum:
+def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) -> FusedSum:
     """Align, add and round the products and c."""
     operands: list[tuple[Number, ...]] = [*factors, (c,)]
     nonzero = [numbers for numbers in operands if _kind(numbers) == "finite"]
@@ -86,7 +91,15 @@ def fused_sum(factors: list[tuple[Number, Number]], c: Number, rules: Rules) -> 
     rounding: Rounding | None = None
     if special is None:
         negative = total < 0 or (total == 0 and _zero_is_negative(terms, rules.rounding))
-        rounding = _rounded(negative, abs(total), unit, rules.format, rules.rounding, rules.overflow)
+        rounding = _rounded(
+            negative,
+            abs(total),
+            unit,
+            rules.format,
+            rules.rounding,
+            rules.overflow,
+            discarded_bits=rules.discarded_bits,
+        )
         result = rounding.bits
         if rules.overflow == "infinity" and result == rules.format.sign_mask:
             result = 0
@@ -188,19 +201,26 @@ def _zero_is_negative(terms: tuple[Term, ...], rounding: str) -> bool:
 
 
 def _rounded(
-    negative: bool, magnitude: int, exponent: int, format: FloatFormat, mode: str, overflow: Overflow
+    negative: bool,
+    magnitude: int,
+    exponent: int,
+    format: FloatFormat,
+    mode: str,
+    overflow: Overflow,
+    *,
+    discarded_bits: int = 0,
 ) -> Rounding:
-    """One rounding, of ``magnitude * 2**exponent``."""
+    """One rounding, of ``magnitude * 2**exponent``, to a result whose lowest `discarded_bits` are zero."""
     leading = exponent + magnitude.bit_length() - 1 if magnitude else None
     normal = max(format.minimum_exponent if leading is None else leading, format.minimum_exponent)
-    last_place = normal - format.fraction_bits
+    last_place = normal - format.fraction_bits + discarded_bits
     dropped_bits = last_place - exponent
     kept = magnitude >> dropped_bits if dropped_bits > 0 else magnitude << -dropped_bits if magnitude else 0
     dropped = magnitude - (kept << dropped_bits) if dropped_bits > 0 else 0
 
     up = _rounds_up(mode, negative, kept, dropped, dropped_bits)
     # The hidden bit raises the exponent field by one, and so does a carry out of the significand.
-    packed = ((normal - format.minimum_exponent) << format.fraction_bits) + kept + up
+    packed = ((normal - format.minimum_exponent) << format.fraction_bits) + (kept + up << discarded_bits)
     infinity = format.infinity >> format.ignored_bits
     is_beyond = packed >= infinity
     if is_beyond:

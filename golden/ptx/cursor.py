@@ -1,6 +1,7 @@
 """A cursor over the tokens of a module: the complaints and constants that all of the grammar shares."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from golden.ptx.lexer import Kind, Token, tokens
@@ -23,6 +24,8 @@ class Cursor:
     Parameters
     ----------
     source : Source
+    stream : iterable of Token or None
+        The tokens to read, with an ``end`` token last; None for all of the source.
 
     Attributes
     ----------
@@ -31,9 +34,9 @@ class Cursor:
         The token in sight.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, stream: Iterable[Token] | None = None) -> None:
         self.source = source
-        self._tokens = tokens(source)
+        self._tokens = iter(tokens(source) if stream is None else stream)
         self.next = next(self._tokens)
 
     def advance(self) -> Token:
@@ -74,9 +77,10 @@ class Cursor:
         """The error about `token`."""
         return self.source.error(token.location, message)
 
-    def skip_block(self) -> None:
-        """Take a whole ``{ ... }``, whatever is in it."""
+    def skip_block(self) -> list[Token]:
+        """Take a whole ``{ ... }``, whatever is in it; returns its tokens, both braces included."""
         opening = self.expect("{")
+        taken = [opening]
         depth = 1
         while depth:
             token = self.advance()
@@ -84,6 +88,8 @@ class Cursor:
                 raise self.error(opening, "block without its end }")
             if token.kind == "punctuation":
                 depth += (token.text == "{") - (token.text == "}")
+            taken.append(token)
+        return taken
 
     def skip_statement(self) -> None:
         """Take everything up to and with the next semicolon."""

@@ -61,6 +61,8 @@ class Sequencer(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    count_from : int
+        What `executed` counts from after reset; a testbench starts it near its limit.
 
     Members
     -------
@@ -94,8 +96,9 @@ class Sequencer(wiring.Component):
         unit takes nothing; there was no command while others were under way.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
+        self._count_from = count_from
         access = access_layout(config)
         super().__init__(
             {
@@ -121,7 +124,7 @@ class Sequencer(wiring.Component):
                 "busy": Out(1),
                 "cause": Out(CAUSE_BITS),
                 "progress": Out(16),
-                "executed": Out(64),
+                "executed": Out(64, init=count_from),
                 "stall_registers": Out(1),
                 "stall_memory": Out(1),
                 "stall_unit": Out(1),
@@ -140,7 +143,7 @@ class Sequencer(wiring.Component):
         decoded = Signal(Decoded)
         operand = Signal(range(_OPERANDS))
         asked = Signal(Range)
-        dispatched = Signal(64)
+        dispatched = Signal(64, init=self._count_from)
         refusal = Signal(CAUSE_BITS)
         allowed = Signal()
         offered = Signal()

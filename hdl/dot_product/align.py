@@ -1,13 +1,12 @@
 """Align: every term as a number of multiples of 2**(Emax - fraction bits)."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES, Widths
-from hdl.stream.pipeline import register
+from hdl.stream.pipeline import Stage, register
 
 __all__ = ["Align"]
 
@@ -15,7 +14,7 @@ _FIELD = 11
 """Bits of an aligned term that come from a pair of 4-bit products; what lies above is another field."""
 
 
-class Align(wiring.Component):
+class Align(Stage):
     """Bring products and C to Emax, cutting off what lies below the last bit, then apply the signs.
 
     The magnitude is cut before it is negated, which truncates towards zero. A negative term leaves as its
@@ -25,8 +24,8 @@ class Align(wiring.Component):
     distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
     theirs need 10.
 
-    Latency 2 cycles from all inputs but `product`, 1 from that; one operation per cycle. Expected critical
-    path: a choice of four by one-hot selects, then the sign.
+    Latency 2 cycles, one operation per cycle. Expected critical path: a choice of four by one-hot selects,
+    then the sign.
 
     Parameters
     ----------
@@ -34,23 +33,23 @@ class Align(wiring.Component):
 
     Members
     -------
-    operation : In(Operation)
-    distance : In(16 x 3)
+    input.operation : Operation
+    input.coarse : 16 x 3
         Distance from Emax divided by 8; 4 and more leave nothing.
-    sign : In(16)
-    c_value : In(32)
+    input.sign : 16, input.c_sign : 1
+    input.c_value : 32
         Significand with 23 fraction bits, or s32.
-    c_beyond : In(1)
-        Integers: the sign of C is not that of `c_value`.
-    c_distance : In(6)
+    input.c_beyond : 1
+        The sign of an s32 is not that of `c_value`. Only with integers of more than one bit.
+    input.c_distance : 6
         32 and more leave nothing.
-    count : In(8)
-        Of single bits; 0 for other formats. Time as for `product`.
-    product : In(16 x signed(36))
+    input.count : 8
+        Of single bits; 0 for other formats. Only with those.
+    input.product : 16 x signed(36)
         From `Multiply`.
-    term : Out(16 x signed(window + 1))
-    carry : Out(16)
-    c_term : Out(signed(total))
+    output.term : 16 x signed(window + 1)
+    output.carry : 16
+    output.c_term : signed(total)
         A significand is never negative: signs are relative to that of C.
     """
 
@@ -60,30 +59,37 @@ class Align(wiring.Component):
         self.widths = Widths(config)
         super().__init__(
             {
-                "operation": In(Operation),
-                "distance": In(3).array(LANES),
-                "sign": In(LANES),
-                "c_value": In(32),
-                "c_beyond": In(1),
-                "c_distance": In(6),
-                "count": In(8),
-                "product": In(signed(2 * self.widths.multiplier_bits)).array(LANES),
+                "operation": Out(Operation),
+                "coarse": Out(3).array(LANES),
+                "sign": Out(LANES),
+                "c_sign": Out(1),
+                "c_value": Out(32),
+                **({"c_beyond": Out(1)} if config.formats & {"i8", "i4"} else {}),
+                "c_distance": Out(6),
+                **({"count": Out(8)} if "b1" in config.formats else {}),
+                "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
+            },
+            {
                 "term": Out(signed(self.widths.window + 1)).array(LANES),
                 "carry": Out(LANES),
                 "c_term": Out(signed(self.widths.total)),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
         widths = self.widths
-        multiplicand = self.operation.multiplicand
+        given = self.input
+        multiplicand = given.operation.multiplicand
         floating = widths.chosen(multiplicand, FLOATING)
         i4 = widths.chosen(multiplicand, frozenset({"i4"}))
         floating_2 = register(m, floating, "floating_2")
         i4_2 = register(m, i4, "i4_2")
-        sign = register(m, self.sign & floating.replicate(LANES), "sign")
+        # Relative to that of C, so that C is always added.
+        relative = given.sign ^ given.c_sign.replicate(LANES)
+        sign = register(m, relative & floating.replicate(LANES), "sign")
+        products = [register(m, product, f"product{lane}") for lane, product in enumerate(given.product)]
         # Where the sign of an integer stands: above the field of a pair, or just on top.
         fill = Signal(widths.window + 1)
         field = Signal(widths.window)
@@ -93,14 +99,14 @@ class Align(wiring.Component):
         ]
         integer_select = Cat(~floating & ~i4, i4)
         for lane in range(LANES):
-            select = (Const(1, 1) << self.distance[lane])[:4] & floating.replicate(4)
+            select = (Const(1, 1) << given.coarse[lane])[:4] & floating.replicate(4)
             select = register(m, select | integer_select, f"select{lane}")
-            term = self._term(self.product[lane], select, sign[lane], fill, field)
-            if lane == 0:
-                term |= self.count
-            m.d.comb += self.term[lane].eq(register(m, term[: widths.window + 1], f"term{lane}"))
-        low_signs = Cat(product[11] for product in self.product) & i4_2.replicate(LANES)
-        m.d.comb += self.carry.eq(register(m, low_signs | sign, "carry"))
+            term = self._term(products[lane], select, sign[lane], fill, field)
+            if lane == 0 and "b1" in widths.config.formats:
+                term |= register(m, given.count, "count")
+            m.d.comb += self.output.term[lane].eq(register(m, term[: widths.window + 1], f"term{lane}"))
+        low_signs = Cat(product[11] for product in products) & i4_2.replicate(LANES)
+        m.d.comb += self.output.carry.eq(register(m, low_signs | sign, "carry"))
         self._c(m)
         return m
 
@@ -120,13 +126,17 @@ class Align(wiring.Component):
 
     def _c(self, m: Module) -> None:
         widths = self.widths
-        integer = widths.chosen(self.operation.multiplicand, INTEGER)
+        integer = widths.chosen(self.input.operation.multiplicand, INTEGER)
         padding = widths.profile.fraction_bits - 23
         # For s32 the shift just takes the padding away again.
-        distance = Mux(integer, padding, self.c_distance)
-        widened = Cat(Const(0, padding), self.c_value)
+        distance = Mux(integer, padding, self.input.c_distance)
+        widened = Cat(Const(0, padding), self.input.c_value)
         coarse = register(m, Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
         fine = register(m, distance[:3], "c_fine")
-        negative = register(m, (self.c_value[31] ^ self.c_beyond) & integer, "c_negative")
+        negative = self.input.c_value[31] & integer
+        if widths.config.formats & {"i8", "i4"}:
+            negative = (self.input.c_value[31] ^ self.input.c_beyond) & integer
+        negative = register(m, negative, "c_negative")
         shifted = (coarse >> fine)[: min(32, widths.total - 1)]
-        m.d.sync += self.c_term.eq(Cat(shifted, negative.replicate(widths.total - len(shifted))).as_signed())
+        c_term = Cat(shifted, negative.replicate(widths.total - len(shifted)))
+        m.d.sync += self.output.c_term.eq(c_term.as_signed())

@@ -1,33 +1,17 @@
-"""Decode: raw operands to signs, exponents and significands, and the special values among them."""
+"""Decode: raw multiplicands to signs, exponents and significands."""
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import DotProductOperands
+from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, WIDE, Widths
-from hdl.dot_product.words import PLACE, WORDS, common, flags, place, spread, up
-from hdl.stream.pipeline import register
+from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, place, spread, up
+from hdl.stream.pipeline import Stage, delay, register
 
-__all__ = ["Decode", "Special"]
-
-
-class Special(data.Struct):
-    """What the special values among the terms make of the result.
-
-    Members
-    -------
-    nan : unsigned(1)
-    positive, negative : unsigned(1)
-        There is an infinity of that sign; with both the result is NaN.
-    """
-
-    nan: unsigned(1)
-    positive: unsigned(1)
-    negative: unsigned(1)
+__all__ = ["Decode"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +30,8 @@ class _Operands:
         return flags(~(self.maximal | self.something))
 
 
-class Decode(wiring.Component):
-    """Take the multiplicands apart.
+class Decode(Stage):
+    """Take the multiplicands apart (IEEE 754-2019, 3.4, and the like fields of bf16 and tf32).
 
     Lane k holds element k of f16 and bf16. A tf32 element takes two lanes: its upper half is a bf16 in the
     odd one, which decodes it, and three more fraction bits lie in the even one; all other lanes count as
@@ -55,8 +39,8 @@ class Decode(wiring.Component):
 
     Zero products get the travelling exponent 0 and so have no say in the maximum.
 
-    Latency 3 cycles (special values 4), one operation per cycle. Expected critical path: hidden bit and
-    class of an operand, three look-up tables.
+    Latency 3 cycles, one operation per cycle. Expected critical path: hidden bit and class of an operand,
+    three look-up tables.
 
     Parameters
     ----------
@@ -64,17 +48,18 @@ class Decode(wiring.Component):
 
     Members
     -------
-    operands : In(DotProductOperands)
-    c_sign : In(1)
-        Of C, two cycles after its operands.
-    significand_a, significand_b : Out(4 x 64)
+    input.a, input.b : 256
+    input.operation : Operation
+    output.significand_a, output.significand_b : 4 x 64
         Words of four lanes; 11 bits, fixed point with 10 fraction bits.
-    exponent : Out(16 x 9)
-        Of the products, with the offset of `Widths`.
-    sign : Out(16)
-        Whether a product's sign differs from C's, so that C is always added.
-    special : Out(Special)
-        Of the products, one cycle later than the rest.
+    output.byte_a, output.byte_b : 2 x 64
+        Bytes 1, 3, ... 15, in words of the lanes 8 to 15; only with integers of more than one bit.
+    output.product_exponent : 16 x 9
+        With the offset of `Widths`.
+    output.sign : 16
+        Of the products.
+    output.nan, output.infinite : 4 x 64
+        Words of flags: what a product is.
     """
 
     latency = 3
@@ -82,51 +67,55 @@ class Decode(wiring.Component):
     def __init__(self, config: DotProductConfig) -> None:
         self.config = config
         self.widths = Widths(config)
+        self._has_bytes = bool(config.formats & {"i8", "i4"})
+        odd = Out(64).array(WORDS // 2)
         super().__init__(
+            {"a": Out(256), "b": Out(256), "operation": Out(Operation)},
             {
-                "operands": In(DotProductOperands),
-                "c_sign": In(1),
                 "significand_a": Out(64).array(WORDS),
                 "significand_b": Out(64).array(WORDS),
-                "exponent": Out(self.widths.exponent_bits).array(LANES),
+                **({"byte_a": odd, "byte_b": odd} if self._has_bytes else {}),
+                "product_exponent": Out(self.widths.exponent_bits).array(LANES),
                 "sign": Out(LANES),
-                "special": Out(Special),
-            }
+                "nan": Out(64).array(WORDS),
+                "infinite": Out(64).array(WORDS),
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        multiplicand = self.operands.operation.multiplicand
+        output = self.output
+        multiplicand = self.input.operation.multiplicand
         tf32 = self.widths.chosen(multiplicand, frozenset({"tf32"}))
         wide = register(m, self.widths.chosen(multiplicand, WIDE), "wide")
-        nan, infinite, sign = [], [], []
+        signs = []
         for index in range(WORDS):
-            a = self._operands(m, self.operands.a.word_select(index, 64), index, tf32, wide, "a")
-            b = self._operands(m, self.operands.b.word_select(index, 64), index, tf32, wide, "b")
-            m.d.comb += [
-                self.significand_a[index].eq(register(m, a.significand, f"significand_a{index}")),
-                self.significand_b[index].eq(register(m, b.significand, f"significand_b{index}")),
-            ]
+            a = self._operands(m, self.input.a.word_select(index, 64), index, tf32, wide, "a")
+            b = self._operands(m, self.input.b.word_select(index, 64), index, tf32, wide, "b")
             self._exponents(m, index, a, b)
-            word_nan = (
+            nan = (
                 (a.maximal & a.something)
                 | (b.maximal & b.something)
                 | (a.maximal & b.zero)
                 | (a.zero & b.maximal)
             )
-            word_nan = common(m, word_nan)
-            nan.append(register(m, word_nan, f"nan{index}"))
-            infinite.append(register(m, (a.maximal | b.maximal) & ~word_nan, f"infinite{index}"))
-            sign.append(register(m, a.sign ^ b.sign, f"product_sign{index}"))
+            nan = common(m, nan)
+            m.d.comb += [
+                output.significand_a[index].eq(register(m, a.significand, f"significand_a{index}")),
+                output.significand_b[index].eq(register(m, b.significand, f"significand_b{index}")),
+                output.nan[index].eq(register(m, nan, f"nan{index}")),
+                output.infinite[index].eq(register(m, (a.maximal | b.maximal) & ~nan, f"infinite{index}")),
+            ]
+            signs.append(register(m, a.sign ^ b.sign, f"product_sign{index}"))
         # Lane k's sign is bit 16 * k of all words' bits.
-        signs = Cat(Cat(*sign)[::PLACE])
-        m.d.comb += self.sign.eq(signs ^ register(m, self.c_sign, "c_sign_out").replicate(LANES))
-        m.d.sync += [
-            self.special.nan.eq(_any(nan)),
-            self.special.positive.eq(_any([x & ~y for x, y in zip(infinite, sign, strict=True)])),
-            self.special.negative.eq(_any([x & y for x, y in zip(infinite, sign, strict=True)])),
-        ]
+        m.d.comb += output.sign.eq(Cat(Cat(*signs)[::PLACE]))
+        if self._has_bytes:
+            for index in range(WORDS // 2):
+                for name in "ab":
+                    odd = (getattr(self.input, name).word_select(index, 64) >> 8) & every_place(0xFF)
+                    late = delay(m, odd, self.latency, f"byte_{name}{index}")
+                    m.d.comb += getattr(output, f"byte_{name}")[index].eq(late)
         return m
 
     def _raw(self, m: Module, word: Value, index: int, tf32: Value, name: str) -> tuple[Value, Value]:
@@ -182,12 +171,4 @@ class Decode(wiring.Component):
         for lane in range(4 * index, 4 * index + 4):
             total = place(a.exponent, lane, 0, 8) + place(b.exponent, lane, 0, 8)
             exponent = register(m, Mux(place(zero, lane, 0, 1), 0, total), f"exponent{lane}")
-            m.d.comb += self.exponent[lane].eq(exponent)
-
-
-def _any(words: list[Value]) -> Value:
-    """Whether any bit of any word is set."""
-    combined = words[0]
-    for word in words[1:]:
-        combined = combined | word
-    return combined.any()
+            m.d.comb += self.output.product_exponent[lane].eq(exponent)

@@ -1,25 +1,24 @@
 """Decode C: the accumulator input as one more term."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.decode import Special
-from hdl.dot_product.operands import DotProductOperands, Result
+from hdl.dot_product.operands import Operation, Result
+from hdl.dot_product.special import Special
 from hdl.dot_product.widths import INTEGER, WIDE, Widths
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, register
 
 __all__ = ["DecodeC"]
 
 
-class DecodeC(wiring.Component):
+class DecodeC(Stage):
     """Take C apart: f32, f16 that counts as f16, f16 widened to f32, or s32.
 
     Widening makes a subnormal f16 a normal f32, and with it the exponent that the alignment sees, so those
     are normalised here.
 
-    Latency 4 cycles (the sign 2), one operation per cycle. Expected critical path: leading-zero count and
+    Latency 4 cycles, one operation per cycle. Expected critical path: leading-zero count and
     shift of the 11 bits of an f16.
 
     Parameters
@@ -28,14 +27,15 @@ class DecodeC(wiring.Component):
 
     Members
     -------
-    operands : In(DotProductOperands)
-    sign : Out(1)
-        Two cycles after the operands; 0 for integers.
-    value : Out(32)
+    input.c : 32
+    input.operation : Operation
+    output.c_sign : 1
+        0 for integers.
+    output.c_value : 32
         The significand with 23 fraction bits, or s32.
-    exponent : Out(9)
+    output.c_exponent : 9
         With the offset of `Widths`; the least Emax if C is zero, and never below it.
-    special : Out(Special)
+    output.c_special : Special
     """
 
     latency = 4
@@ -44,20 +44,20 @@ class DecodeC(wiring.Component):
         self.config = config
         self.widths = Widths(config)
         super().__init__(
+            {"c": Out(32), "operation": Out(Operation)},
             {
-                "operands": In(DotProductOperands),
-                "sign": Out(1),
-                "value": Out(32),
-                "exponent": Out(unsigned(self.widths.exponent_bits)),
-                "special": Out(Special),
-            }
+                "c_sign": Out(1),
+                "c_value": Out(32),
+                "c_exponent": Out(self.widths.exponent_bits),
+                "c_special": Out(Special),
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        operation = register(m, self.operands.operation, "operation_1")
-        c = register(m, self.operands.c, "c_1")
+        operation = register(m, self.input.operation, "operation_1")
+        c = register(m, self.input.c, "c_1")
         integer = self.widths.chosen(operation.multiplicand, INTEGER)
         wide = self.widths.chosen(operation.multiplicand, WIDE)
         half = operation.c_is_f16 & ~integer if "f16" in self.config.formats else Const(0, 1)
@@ -68,12 +68,11 @@ class DecodeC(wiring.Component):
         exponent = Mux(half, c[10:15], c[23:31])
         hidden, some = exponent.any(), fraction.any()
         maximal = Mux(half, c[10:15].all(), c[23:31].all())
-        sign = Mux(half, c[15], c[31]) & ~integer
+        sign = register(m, Mux(half, c[15], c[31]) & ~integer, "sign_2")
         upper = Mux(integer, c[23:], hidden)
         value = register(m, Cat(fraction, upper), "value_2")
         biased = register(m, (exponent + Mux(half, 112, 0)) | ~hidden, "biased_2")
         normalise = register(m, half & ~half_result & ~hidden, "normalise_2")
-        m.d.sync += self.sign.eq(sign)
         zero = register(m, ~hidden & ~some, "zero_2")
         nan = register(m, maximal & some & ~integer, "nan_2")
         infinite = register(m, maximal & ~some & ~integer, "infinite_2")
@@ -100,15 +99,17 @@ class DecodeC(wiring.Component):
         )
         floor = register(m, floor, "floor_3")
         zero = register(m, zero, "zero_3")
-        sign = self.sign
+        sign_3 = register(m, sign, "sign_3")
 
         # Cycle 4.
+        output = self.output
         m.d.sync += [
-            self.value.eq(shifted),
-            self.exponent.eq(Mux(zero, floor, moved)),
-            self.special.nan.eq(delay(m, nan, 1, "nan")),
-            self.special.positive.eq(delay(m, infinite & ~sign, 1, "positive")),
-            self.special.negative.eq(delay(m, infinite & sign, 1, "negative")),
+            output.c_sign.eq(sign_3),
+            output.c_value.eq(shifted),
+            output.c_exponent.eq(Mux(zero, floor, moved)),
+            output.c_special.nan.eq(register(m, nan, "nan_3")),
+            output.c_special.positive.eq(register(m, infinite & ~sign, "positive_3")),
+            output.c_special.negative.eq(register(m, infinite & sign, "negative_3")),
         ]
         return m
 

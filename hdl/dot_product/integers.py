@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Const, Module, Mux, Value
+from amaranth.hdl import Module, Mux, Value
 
-from hdl.dot_product.widths import Widths
 from hdl.dot_product.words import common, every_place, flags, spread, up
 from hdl.stream.pipeline import register
 
-__all__ = ["Factor", "Factors", "IntegerMode", "integer_factors"]
+__all__ = ["Factor", "IntegerMode", "integer_factors"]
 
 # An 8-bit integer is one factor, sign-extended. Two 4-bit products share a multiplier:  (a0 + a1 * 2**12) *
 # (b1 + b0 * 2**12) = a0 * b1  +  (a0 * b0 + a1 * b1) * 2**12  +  a1 * b0 * 2**24  with a0, b0 the low
@@ -31,20 +30,6 @@ class Factor:
 
     low: Value
     top: Value
-
-
-@dataclass(frozen=True)
-class Factors:
-    """What a word of bytes of a and one of b contribute to the factors of four multipliers.
-
-    Parameters
-    ----------
-    a, b : Factor
-        Zero unless the operation is on integers of more than one bit.
-    """
-
-    a: Factor
-    b: Factor
 
 
 @dataclass(frozen=True)
@@ -74,14 +59,13 @@ class IntegerMode:
 
 
 def integer_factors(
-    m: Module, widths: Widths, a: Value, b: Value, mode: IntegerMode, late: IntegerMode, name: str
-) -> Factors:
+    m: Module, a: Value, b: Value, mode: IntegerMode, late: IntegerMode, name: str
+) -> tuple[Factor, Factor]:
     """Make the factors of four lanes, in the cycle after the bytes.
 
     Parameters
     ----------
     m : Module
-    widths : Widths
     a, b : Value
         Words; the low byte of each place counts.
     mode : IntegerMode
@@ -93,11 +77,9 @@ def integer_factors(
 
     Returns
     -------
-    Factors
+    tuple of Factor
+        Of a and of b; zero unless the operation is on integers of more than one bit.
     """
-    if not widths.config.formats & {"i8", "i4"}:
-        zero = Factor(Const(0, 64), Const(0, 64))
-        return Factors(zero, zero)
     a, b = common(m, a & every_place(0xFF)), common(m, b & every_place(0xFF))
     # Registers that are zero in the other format cost nothing (synchronous reset) and save a choice later.
     a_byte = register(m, Mux(mode.i8 | mode.i4, a, 0), f"{name}_a_byte")
@@ -119,7 +101,7 @@ def integer_factors(
         | up(a_pair, 12)
     )
     b_low = b_high | up(b_byte | b_signs | up(b_signs, 4), 4) | up(b_pair, 12)
-    return Factors(Factor(common(m, a_low), common(m, a_top)), Factor(common(m, b_low), common(m, b_top)))
+    return Factor(common(m, a_low), common(m, a_top)), Factor(common(m, b_low), common(m, b_top))
 
 
 def _four(m: Module, word: Value) -> Value:

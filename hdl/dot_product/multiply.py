@@ -1,20 +1,18 @@
 """Multiply: the products, with the fine part of the alignment done in the multipliers."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.integers import Factor, Factors, IntegerMode, integer_factors
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import FLOATING, LANES, Widths
-from hdl.dot_product.words import WORDS, every_place, place
-from hdl.stream.pipeline import delay, register
+from hdl.dot_product.factors import INTEGER_FACTORS
+from hdl.dot_product.widths import LANES, Widths
+from hdl.dot_product.words import WORDS, place
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Multiply"]
 
 
-class Multiply(wiring.Component):
+class Multiply(Stage):
     """Sixteen signed 18-bit multipliers; float products come out shifted left by 0 to 7.
 
     Shifting an 11-bit significand before the multiplication takes about half the logic of shifting the
@@ -22,7 +20,7 @@ class Multiply(wiring.Component):
     8``, made here, and one to the right by ``8 * (distance // 8) + 7``, made by `Align`. It is split over
     both factors, 0 to 3 and 0 or 4, which keeps them at 14 and 15 bits.
 
-    Latency 5 cycles, one operation per cycle. Expected critical path: the multiplier.
+    Latency 3 cycles, one operation per cycle. Expected critical path: the multiplier.
 
     Parameters
     ----------
@@ -30,72 +28,53 @@ class Multiply(wiring.Component):
 
     Members
     -------
-    operation : In(Operation)
-    significand_a, significand_b : In(4 x 64)
-        Words of four lanes; 11 bits with 10 fraction bits. Of lanes 0 to 7 the low bits are also bytes 0, 2,
-        ... 14 of integer operands.
-    byte_a, byte_b : In(2 x 64)
-        Words of the lanes 8 to 15; bytes 1, 3, ... 15 of integer operands.
-    distance : In(16 x 3)
-        Distance from Emax modulo 8, one cycle later than the others.
-    product : Out(16 x signed(36))
+    input.fine : 16 x 3
+        Distance from Emax modulo 8.
+    input.float_a, ... : 4 x 64
+        As from `Factors`.
+    output.product : 16 x signed(36)
         Bit `integer_bit` is the lowest bit of the aligned term, at distance 0.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_multiply.py.
     """
 
-    latency = 5
+    latency = 3
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
+        words = Out(64).array(WORDS)
+        integers = INTEGER_FACTORS if self.widths.multiplied_integer else ()
         super().__init__(
-            {
-                "operation": In(Operation),
-                "significand_a": In(64).array(WORDS),
-                "significand_b": In(64).array(WORDS),
-                "byte_a": In(64).array(WORDS // 2),
-                "byte_b": In(64).array(WORDS // 2),
-                "distance": In(3).array(LANES),
-                "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
-            }
+            {"fine": Out(3).array(LANES), **dict.fromkeys(("float_a", "float_b", *integers), words)},
+            {"product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES)},
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        widths = self.widths
-        multiplicand = self.operation.multiplicand
-        floating = widths.chosen(multiplicand, FLOATING)
-        mode = IntegerMode(
-            widths.chosen(multiplicand, frozenset({"i8"})),
-            widths.chosen(multiplicand, frozenset({"i4"})),
-            self.operation.a_signed,
-            self.operation.b_signed,
-        )
-        late = mode.registered(m)
-        for index in range(WORDS):
-            a, b = self.significand_a[index], self.significand_b[index]
-            low = index < WORDS // 2
-            byte_a = a if low else self.byte_a[index - WORDS // 2]
-            byte_b = b if low else self.byte_b[index - WORDS // 2]
-            factors = integer_factors(m, widths, byte_a, byte_b, mode, late, f"word{index}")
-            a = register(m, Mux(floating, a & every_place(0x7FF), 0), f"a{index}")
-            b = register(m, Mux(floating, b & every_place(0x7FF), 0), f"b{index}")
-            for lane in range(4 * index, 4 * index + 4):
-                self._lane(m, lane, place(a, lane, 0, 11), place(b, lane, 0, 11), factors)
+        bits = self.widths.multiplier_bits
+        for lane in range(LANES):
+            left = ~self.input.fine[lane]
+            a, b = (place(word[lane // 4], lane, 0, 11) for word in (self.input.float_a, self.input.float_b))
+            a_factor: Value = Cat(Const(0, self.widths.placement), (a << left[:2])[:14])
+            b_factor: Value = Mux(left[2], Cat(Const(0, 4), b), b)
+            if self.widths.multiplied_integer:
+                a_factor |= _integer(self.input.low_a, self.input.top_a, lane)
+                b_factor |= _integer(self.input.low_b, self.input.top_b, lane)
+            # One more register than the multiplication needs, so that a path is nothing but the way to it.
+            factors = delay(m, Cat(_fitted(a_factor, bits), _fitted(b_factor, bits)), 2, f"factors{lane}")
+            product = factors[:bits].as_signed() * factors[bits:].as_signed()
+            m.d.comb += self.output.product[lane].eq(register(m, product, f"product{lane}"))
         return m
 
-    def _lane(self, m: Module, lane: int, a: Value, b: Value, integers: Factors) -> None:
-        left = ~self.distance[lane]
-        bits = self.widths.multiplier_bits
-        a_shifted = Cat(Const(0, self.widths.placement), (a << left[:2])[:14])
-        b_shifted = Mux(left[2], Cat(Const(0, 4), b), b)
-        a_factor = (a_shifted | _factor(integers.a, lane))[:bits]
-        b_factor = (b_shifted | _factor(integers.b, lane))[:bits]
-        # One more register on either side, so that a path is nothing but the multiplier and the way to it.
-        factors = delay(m, Cat(a_factor, b_factor), 2, f"factors{lane}")
-        product = register(m, factors[:bits].as_signed() * factors[bits:].as_signed(), f"product{lane}_1")
-        m.d.comb += self.product[lane].eq(register(m, product, f"product{lane}_2"))
+
+def _integer(low: list[Value], top: list[Value], lane: int) -> Value:
+    top_bit = place(top[lane // 4], lane, 0, 1)
+    return Cat(place(low[lane // 4], lane, 0, 16), top_bit, top_bit)
 
 
-def _factor(integers: Factor, lane: int) -> Value:
-    top = place(integers.top, lane, 0, 1)
-    return Cat(place(integers.low, lane, 0, 16), top, top)
+def _fitted(factor: Value, bits: int) -> Value:
+    """A factor as a number of so many bits."""
+    return Cat(factor, Const(0, bits))[:bits]

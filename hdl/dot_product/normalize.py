@@ -1,12 +1,12 @@
 """Normalize: sign, magnitude and exponent of the sum."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.widths import Widths
-from hdl.stream.pipeline import delay, register
+from hdl.dot_product.operands import Operation
+from hdl.dot_product.widths import INTEGER, WIDE, Widths
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Normalize"]
 
@@ -14,7 +14,7 @@ _CYCLES = ((16,), (8,), (4,), (2, 1))
 """The steps of the shift by the cycle they are made in."""
 
 
-class Normalize(wiring.Component):
+class Normalize(Stage):
     """Shift the magnitude of the sum left until it is normal, or until the exponent is that of subnormals.
 
     The limit is spent bit by bit together with the shift: a step of 16, say, is allowed if the limit has
@@ -30,16 +30,19 @@ class Normalize(wiring.Component):
 
     Members
     -------
-    sum : In(signed(total))
-    integer : In(1)
-        The sum passes as it is, two's complement.
-    limit : In(9)
+    input.operation : Operation
+        The sum of integers passes as it is, two's complement.
+    input.sum : signed(total)
+    input.limit : 9
         The most the sum may be shifted: the biased f32 exponent that its highest magnitude bit would have,
-        less one. (A limit of -1, which `Widths.may_halve` tells, counts as 0 here.)
-    negative : Out(1)
-    value : Out(total - 1)
-    exponent : Out(9)
+        less one.
+    output.negative : 1
+    output.value : total - 1
+    output.exponent : 9
         Biased as in f32; 0 for subnormals and zero.
+    output.halve : 1
+        The limit is -1, which counts as 0 here: the highest bit of `value` lies one place below that of the
+        smallest normal f32. Only if `Widths.may_halve`.
     """
 
     latency = 1 + len(_CYCLES)
@@ -48,24 +51,34 @@ class Normalize(wiring.Component):
         self.widths = Widths(config)
         super().__init__(
             {
-                "sum": In(signed(self.widths.total)),
-                "integer": In(1),
-                "limit": In(self.widths.exponent_bits),
+                "operation": Out(Operation),
+                "sum": Out(signed(self.widths.total)),
+                "limit": Out(self.widths.exponent_bits),
+            },
+            {
                 "negative": Out(1),
                 "value": Out(self.widths.total - 1),
                 "exponent": Out(self.widths.exponent_bits),
-            }
+                **({"halve": Out(1)} if self.widths.may_halve else {}),
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
         bits = self.widths.total - 1
-        invert = self.sum[-1] & ~self.integer
-        less_one = register(m, (self.sum - invert)[:bits], "less_one")
+        total, multiplicand = self.input.sum, self.input.operation.multiplicand
+        integer = self.widths.chosen(multiplicand, INTEGER)
+        limit = self.input.limit
+        if self.widths.may_halve:
+            halve = self.widths.chosen(multiplicand, WIDE) & limit.all()
+            m.d.comb += self.output.halve.eq(delay(m, halve, self.latency, "halve"))
+            limit = Mux(halve, 0, limit)
+        invert = total[-1] & ~integer
+        less_one = register(m, (total - invert)[:bits], "less_one")
         invert = register(m, invert, "invert")
-        negative = delay(m, self.sum[-1], self.latency - 1, "negative")
-        limit = register(m, Mux(self.integer, 0, self.limit), "limit_1")
+        negative = delay(m, total[-1], self.latency - 1, "negative")
+        limit = register(m, Mux(integer, 0, limit), "limit_1")
 
         value: Value = less_one ^ invert.replicate(bits)
         ample: Value = limit[5:].any()
@@ -87,10 +100,10 @@ class Normalize(wiring.Component):
                 moved = [register(m, Cat(*moved), f"moved_{cycle}")]
                 next_exponent = register(m, next_exponent[: self.widths.exponent_bits], f"exponent_{cycle}")
         m.d.sync += [
-            self.negative.eq(negative),
-            self.value.eq(value),
+            self.output.negative.eq(negative),
+            self.output.value.eq(value),
         ]
         # The most significant step was made first.
         count = Cat(*reversed(Cat(*moved)))
-        m.d.sync += self.exponent.eq(Mux(value[-1], next_exponent - count, 0))
+        m.d.sync += self.output.exponent.eq(Mux(value[-1], next_exponent - count, 0))
         return m

@@ -1,10 +1,12 @@
 """Popcount: the dot product of single bits."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
-from hdl.stream.pipeline import register
+from hdl.config import DotProductConfig
+from hdl.dot_product.operands import Operation
+from hdl.dot_product.widths import Widths
+from hdl.stream.pipeline import Stage, register
 
 __all__ = ["Popcount"]
 
@@ -24,43 +26,43 @@ def _schedule() -> list[list[int]]:
     return levels
 
 
-class Popcount(wiring.Component):
+class Popcount(Stage):
     """Count the ones of ``a xor b`` or ``a and b`` with full adders: three bits of one weight to two.
 
-    Two levels of full adders a cycle, until no weight has more than two bits; then one carry-propagate
-    addition. A full adder is two look-up tables and takes one bit away, which is as small as an adder tree
-    on carry chains.
+    A Wallace tree (C. S. Wallace, "A suggestion for a fast multiplier", IEEE Transactions on Electronic
+    Computers EC-13, 1964): two levels of full adders a cycle, until no weight has more than two bits; then
+    one carry-propagate addition. A full adder is two look-up tables and takes one bit away, which is as
+    small as an adder tree on carry chains.
 
     Latency `latency` cycles, one operation per cycle. Expected critical path: two full adders.
 
+    Parameters
+    ----------
+    config : DotProductConfig
+
     Members
     -------
-    a, b : In(128)
-    bitwise_and : In(1)
-        AND instead of XOR.
-    enable : In(1)
-        Without it the count is 0.
-    count : Out(8)
+    input.a, input.b : 256
+        The low 128 bits count.
+    input.operation : Operation
+    output.count : 8
+        0 unless the operation is on single bits.
     """
 
-    latency = 2 + (len(_schedule()) + 1) // 2
+    latency = 3 + (len(_schedule()) + 1) // 2
 
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "a": In(BITS),
-                "b": In(BITS),
-                "bitwise_and": In(1),
-                "enable": In(1),
-                "count": Out(8),
-            }
-        )
+    def __init__(self, config: DotProductConfig) -> None:
+        self.widths = Widths(config)
+        super().__init__({"a": Out(256), "b": Out(256), "operation": Out(Operation)}, {"count": Out(8)})
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        combined = Mux(self.bitwise_and, self.a & self.b, self.a ^ self.b)
-        columns: dict[int, Value] = {0: register(m, Mux(self.enable, combined, 0), "combined")}
+        a, b = register(m, self.input.a[:BITS], "a"), register(m, self.input.b[:BITS], "b")
+        operation = register(m, self.input.operation, "operation")
+        combined = Mux(operation.bitwise_and, a & b, a ^ b)
+        enable = self.widths.chosen(operation.multiplicand, frozenset({"b1"}))
+        columns: dict[int, Value] = {0: register(m, Mux(enable, combined, 0), "combined")}
         levels = len(_schedule())
         for level in range(levels):
             columns = _compress(columns)
@@ -72,7 +74,7 @@ class Popcount(wiring.Component):
             Cat(*(bits[row] if row < len(bits) else Const(0, 1) for _, bits in sorted(columns.items())))
             for row in range(2)
         ]
-        m.d.sync += self.count.eq(rows[0] + rows[1])
+        m.d.sync += self.output.count.eq(rows[0] + rows[1])
         return m
 
 

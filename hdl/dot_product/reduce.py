@@ -1,17 +1,16 @@
 """Reduce: the exact sum of all terms."""
 
 from amaranth.hdl import Cat, Const, Module, Value, signed
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.widths import LANES, Widths
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Reduce"]
 
 
-class Reduce(wiring.Component):
+class Reduce(Stage):
     """Add the sixteen terms and C in a binary tree of carry-propagate adders, one level per cycle.
 
     On a carry-chain FPGA an adder bit takes one look-up table and removes one term, a carry-save bit takes
@@ -29,11 +28,11 @@ class Reduce(wiring.Component):
 
     Members
     -------
-    term : In(16 x signed(window + 1))
-    carry : In(16)
+    input.term : 16 x signed(window + 1)
+    input.carry : 16
         One is added for each set bit.
-    c_term : In(signed(total))
-    sum : Out(signed(total))
+    input.c_term : signed(total)
+    output.sum : signed(total)
     """
 
     latency = 5
@@ -42,18 +41,18 @@ class Reduce(wiring.Component):
         self.widths = Widths(config)
         super().__init__(
             {
-                "term": In(signed(self.widths.window + 1)).array(LANES),
-                "carry": In(LANES),
-                "c_term": In(signed(self.widths.total)),
-                "sum": Out(signed(self.widths.total)),
-            }
+                "term": Out(signed(self.widths.window + 1)).array(LANES),
+                "carry": Out(LANES),
+                "c_term": Out(signed(self.widths.total)),
+            },
+            {"sum": Out(signed(self.widths.total))},
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        level: list[Value] = list(self.term)
-        carries: Value = self.carry
+        level: list[Value] = list(self.input.term)
+        carries: Value = self.input.carry
         depth = 0
         while len(level) > 1:
             depth += 1
@@ -63,8 +62,8 @@ class Reduce(wiring.Component):
                 for i in range(half)
             ]
             carries = register(m, carries[half:], f"carries_{depth}")
-        c_term = delay(m, self.c_term, depth, "c_term")
-        m.d.sync += self.sum.eq(_add(level[0], c_term, carries[0]))
+        c_term = delay(m, self.input.c_term, depth, "c_term")
+        m.d.sync += self.output.sum.eq(_add(level[0], c_term, carries[0]))
         return m
 
 

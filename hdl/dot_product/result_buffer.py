@@ -38,6 +38,10 @@ class ResultBuffer(wiring.Component):
     ------
     ValueError
         For a depth that is not a power of two.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_unit.py, through `DotProductUnit`.
     """
 
     def __init__(self, depth: int) -> None:

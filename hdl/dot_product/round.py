@@ -1,19 +1,18 @@
 """Round: the result's bits."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.decode import Special
 from hdl.dot_product.operands import Operation, Result
+from hdl.dot_product.special import Special
 from hdl.dot_product.widths import INTEGER, Widths
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Round"]
 
 
-class Round(wiring.Component):
+class Round(Stage):
     """Pack the normalised sum as f32, truncated, or as f16, rounded to nearest even; clamp integers.
 
     For a direct f16 result the bits below the 24 leading ones count as sticky; for an f16 made of the f32
@@ -27,15 +26,13 @@ class Round(wiring.Component):
 
     Members
     -------
-    operation : In(Operation)
-    c_sign : In(1)
+    input.operation : Operation
+    input.c_sign : 1
         What the sign of the sum is relative to.
-    negative, value, exponent : In
+    input.negative, input.value, input.exponent, input.halve
         From `Normalize`.
-    halve : In(1)
-        The highest bit of `value` lies one place below that of the smallest normal f32.
-    special : In(Special)
-    d : Out(32)
+    input.special : Special
+    output.d : 32
     """
 
     latency = 4
@@ -45,32 +42,33 @@ class Round(wiring.Component):
         self.widths = Widths(config)
         super().__init__(
             {
-                "operation": In(Operation),
-                "c_sign": In(1),
-                "negative": In(1),
-                "value": In(self.widths.total - 1),
-                "exponent": In(self.widths.exponent_bits),
-                "halve": In(1),
-                "special": In(Special),
-                "d": Out(32),
-            }
+                "operation": Out(Operation),
+                "c_sign": Out(1),
+                "negative": Out(1),
+                "value": Out(self.widths.total - 1),
+                "exponent": Out(self.widths.exponent_bits),
+                **({"halve": Out(1)} if self.widths.may_halve else {}),
+                "special": Out(Special),
+            },
+            {"d": Out(32)},
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        operation = self.operation
+        given = self.input
+        operation = given.operation
         has_half = "f16" in self.config.formats
         integer = delay(m, self.widths.chosen(operation.multiplicand, INTEGER), 3, "integer")
         is_half = delay(m, operation.result != Result.F32, 3, "is_half") if has_half else Const(0, 1)
         saturate = delay(m, operation.saturate, 3, "saturate")
-        special = delay(m, self.special, 3, "special")
-        sign = register(m, self.negative ^ self.c_sign, "sign_1")
+        special = delay(m, given.special, 3, "special")
+        sign = register(m, given.negative ^ given.c_sign, "sign_1")
 
-        value, exponent = self.value, self.exponent
+        value, exponent = given.value, given.exponent
         significand = value[-24:]
         if self.widths.may_halve:
-            significand = Mux(self.halve, significand >> 1, significand)
+            significand = Mux(given.halve, significand >> 1, significand)
         significand = register(m, significand, "significand_1")
         exponent_1 = register(m, exponent, "exponent_1")
         zero = register(m, ~significand.any(), "zero_2")
@@ -100,12 +98,12 @@ class Round(wiring.Component):
             m.d.comb += result.eq(Mux(is_half, Cat(half, sign), Cat(single, sign)))
         if self.widths.integer:
             whole = delay(m, value[:32], 3, "whole")
-            beyond = delay(m, (self.negative ^ value[31]) & operation.saturate, 3, "beyond")
-            negative = delay(m, self.negative, 3, "negative")
+            beyond = delay(m, (given.negative ^ value[31]) & operation.saturate, 3, "beyond")
+            negative = delay(m, given.negative, 3, "negative")
             clamped = Mux(beyond, Cat((~negative).replicate(31), negative), whole)
-            m.d.sync += self.d.eq(Mux(integer, clamped, result))
+            m.d.sync += self.output.d.eq(Mux(integer, clamped, result))
         else:
-            m.d.sync += self.d.eq(result)
+            m.d.sync += self.output.d.eq(result)
         return m
 
     def _half(
@@ -114,12 +112,12 @@ class Round(wiring.Component):
         """Cycles 1 to 3 of an f16 result: 15 bits, whether it overflows, whether a zero loses its sign."""
         # Cycle 1: how far a subnormal has to go right; 16 stands for that and more.
         right = Signal(9)
-        m.d.comb += right.eq(113 - self.exponent)
-        subnormal = self.exponent < 113
+        m.d.comb += right.eq(113 - self.input.exponent)
+        subnormal = self.input.exponent < 113
         distance = register(m, Mux(subnormal, Mux(right[4:].any(), 16, right[:4]), 0)[:5], "right_1")
-        half_exponent = register(m, Mux(subnormal, 0, self.exponent - 112)[:8], "half_exponent_1")
-        direct = self.operation.result == Result.F16
-        sticky = register(m, self.value[:-24].any() & direct, "sticky_1")
+        half_exponent = register(m, Mux(subnormal, 0, self.input.exponent - 112)[:8], "half_exponent_1")
+        direct = self.input.operation.result == Result.F16
+        sticky = register(m, self.input.value[:-24].any() & direct, "sticky_1")
         keep = delay(m, ~direct, 2, "keep_sign")
 
         # Cycle 2: eleven bits, and what rounding needs.

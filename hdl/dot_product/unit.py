@@ -64,10 +64,13 @@ class DotProductUnit(wiring.Component):
         m.d.sync += occupied.eq((occupied << 1) | taken)
         m.d.comb += [
             self.operands.ready.eq(buffer.room),
-            arithmetic.operands.eq(self.operands.payload),
+            *(
+                getattr(arithmetic.input, name).eq(self.operands.payload[name])
+                for name in arithmetic.consumes
+            ),
             buffer.taken.eq(taken),
             buffer.push.eq(occupied[-1]),
-            buffer.d.eq(arithmetic.d),
+            buffer.d.eq(arithmetic.output.d),
         ]
         wiring.connect(m, buffer.result, wiring.flipped(self.result))
         return m

@@ -94,6 +94,11 @@ class Widths:
         return bool(self.config.formats & INTEGER)
 
     @property
+    def multiplied_integer(self) -> bool:
+        """Whether integers of more than one bit are computed."""
+        return bool(self.config.formats & {"i8", "i4"})
+
+    @property
     def window(self) -> int:
         """Bits of an aligned magnitude: two before the binary point, the profile's fraction bits after it."""
         return self.profile.fraction_bits + 2

@@ -1,73 +1,115 @@
 """Add: the product takes its place in the window and meets the addend."""
 
 from amaranth.hdl import Cat, Const, Module, Mux
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import BELOW_PRODUCT, LOW_PRODUCT, PRODUCT, WINDOW
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
-__all__ = ["Add"]
+__all__ = ["Add", "PlaceProduct"]
 
 
-class Add(wiring.Component):
-    """Product plus addend, the addend in one's complement if it is to be subtracted.
-
-    A one's complement goes on for ever below the window, so a subtraction lacks one unit infinitely far
-    down. With a carry out of the top the difference is positive, the number seen is the true one's
-    truncation, and `Round` supplies the unit; without, the difference is negative and the inverse of what
-    is seen, exactly. So there is no second carry chain for the end-around carry or for a negation.
+class PlaceProduct(Stage):
+    """Bring the product to its place in the window.
 
     Where the addend leads, the product's low bits lie below the window. Added to the ones of the complement
     they carry into it unless they are all zero.
 
-    Throughput: an operation per cycle. Latency: 3 cycles. Expected critical path: a carry chain of 111 bits.
+    Throughput: an operation per cycle. Latency: 2 cycles. Expected critical path: the OR of 51 bits.
+
+    Testbench: ``cocotb_tests/fma64/test_fma64_add.py``, together with `Add`.
 
     Members
     -------
-    product : In(106)
-    product_leads, subtract : In(1)
-        With `product`.
-    term : In(110), lost : In(1)
-        From `Align`, two cycles after `product`.
-    sum : Out(110)
-    negative : Out(1)
-        The difference is negative: its magnitude is the inverse of `sum`.
-    inexact : Out(1)
-        There is something other than zero (in a difference: other than ones) below the window.
+    input.product : 106
+    input.product_leads, input.subtract : 1
+    output.placed : 110
+    output.carry : 1
+        Of what lies below the window.
+    output.low : 1
+        There is something other than zero below the window.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_add.py.
     """
 
-    latency = 3
+    latency = 2
 
     def __init__(self) -> None:
         super().__init__(
-            {
-                "product": In(PRODUCT),
-                "product_leads": In(1),
-                "subtract": In(1),
-                "term": In(WINDOW),
-                "lost": In(1),
-                "sum": Out(WINDOW),
-                "negative": Out(1),
-                "inexact": Out(1),
-            }
+            {"product": Out(PRODUCT), "product_leads": Out(1), "subtract": Out(1)},
+            {"placed": Out(WINDOW), "carry": Out(1), "low": Out(1)},
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        high = self.product[LOW_PRODUCT:]
-        place = Mux(self.product_leads, Cat(Const(0, BELOW_PRODUCT), self.product), high)
-        placed = delay(m, place, 2, "placed")
-        low = register(m, ~self.product_leads & self.product[:LOW_PRODUCT].any(), "low")
-        subtract = register(m, self.subtract, "subtract_1")
-        carry = register(m, low & subtract, "carry")
-        low = register(m, low, "low_2")
-        subtract = register(m, subtract, "subtract_2")
-        total = (Cat(Const(1, 1), placed) + Cat(carry, self.term))[1:]
+        product, leads = self.input.product, self.input.product_leads
+        place = Mux(leads, Cat(Const(0, BELOW_PRODUCT), product), product[LOW_PRODUCT:])
+        low = register(m, ~leads & product[:LOW_PRODUCT].any(), "low_1")
+        subtract = register(m, self.input.subtract, "subtract_1")
         m.d.comb += [
-            self.sum.eq(register(m, total[:WINDOW], "sum_3")),
-            self.negative.eq(register(m, subtract & ~total[WINDOW], "negative_3")),
-            self.inexact.eq(register(m, low | self.lost, "inexact_3")),
+            self.output.placed.eq(delay(m, place, self.latency, "placed")),
+            self.output.carry.eq(register(m, low & subtract, "carry_2")),
+            self.output.low.eq(register(m, low, "low_2")),
+        ]
+        return m
+
+
+class Add(Stage):
+    """Product plus addend, the addend in one's complement if it is to be subtracted.
+
+    A one's complement goes on for ever below the window, so a subtraction lacks one unit infinitely far
+    down. With a carry out of the top the difference is positive, the number seen is the true one's
+    truncation, and `Round` supplies the unit; without, the difference is negative and the inverse of what
+    is seen, exactly. So there is no second carry chain for the end-around carry or for a negation (compare
+    J.-M. Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2018, chapter 8).
+
+    Throughput: an operation per cycle. Latency: 1 cycle. Expected critical path: a carry chain of 111 bits.
+
+    Members
+    -------
+    input.placed : 110, input.carry, input.low : 1
+        From `PlaceProduct`.
+    input.term : 110, input.lost : 1
+        From `Align`.
+    input.subtract : 1
+    output.sum : 110
+    output.negative : 1
+        The difference is negative: its magnitude is the inverse of `sum`.
+    output.inexact : 1
+        There is something other than zero (in a difference: other than ones) below the window.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_add.py.
+    """
+
+    latency = 1
+
+    def __init__(self) -> None:
+        bit = Out(1)
+        super().__init__(
+            {
+                "placed": Out(WINDOW),
+                "carry": bit,
+                "low": bit,
+                "term": Out(WINDOW),
+                "lost": bit,
+                "subtract": bit,
+            },
+            {"sum": Out(WINDOW), "negative": bit, "inexact": bit},
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        given, output = self.input, self.output
+        total = (Cat(Const(1, 1), given.placed) + Cat(given.carry, given.term))[1:]
+        m.d.comb += [
+            output.sum.eq(register(m, total[:WINDOW], "sum")),
+            output.negative.eq(register(m, given.subtract & ~total[WINDOW], "negative")),
+            output.inexact.eq(register(m, given.low | given.lost, "inexact")),
         ]
         return m

@@ -1,8 +1,7 @@
 """Align: how far the addend has to be shifted, and the shift."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import (
     DISTANCE_BITS,
@@ -14,7 +13,7 @@ from hdl.fma64.widths import (
     WINDOW_EXPONENT_BITS,
     WINDOW_STEP,
 )
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Align", "Place"]
 
@@ -22,20 +21,24 @@ BEYOND = 0b1011_0000
 """From this distance on, 176, the addend lies below the window and the distance makes no difference."""
 
 
-class Place(wiring.Component):
+class Place(Stage):
     """Decide who leads, and with that the addend's shift and the window's exponent.
 
     Throughput: an operation per cycle. Latency: 2 cycles. Expected critical path: a 13-bit subtraction.
 
     Members
     -------
-    distance, product_exponent, no_product, addend_exponent : In
+    input.distance, input.product_exponent, input.no_product, input.addend_exponent
         From `Decode`.
-    product_leads : Out(1)
-    shift : Out(7)
+    output.product_leads : 1
+    output.shift : 7
         Of the addend, from the window's top; of an addend that leaves the window, at least 110.
-    exponent : Out(12)
+    output.exponent : 12
         Biased, of the window's top bit; never 0.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_align.py.
     """
 
     latency = 2
@@ -43,40 +46,42 @@ class Place(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "distance": In(signed(DISTANCE_BITS)),
-                "product_exponent": In(signed(DISTANCE_BITS)),
-                "no_product": In(1),
-                "addend_exponent": In(EXPONENT_BITS),
+                "distance": Out(signed(DISTANCE_BITS)),
+                "product_exponent": Out(signed(DISTANCE_BITS)),
+                "no_product": Out(1),
+                "addend_exponent": Out(EXPONENT_BITS),
+            },
+            {
                 "product_leads": Out(1),
                 "shift": Out(SHIFT_BITS),
                 "exponent": Out(WINDOW_EXPONENT_BITS),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        above = self.no_product | self.distance[-1]
-        distance = self.distance[:-1]
+        given, output = self.input, self.output
+        above = given.no_product | given.distance[-1]
+        distance = given.distance[:-1]
         beyond = distance[8:].any() | (distance[7] & (distance[6] | distance[4:6].all()))
         bounded = Signal(8, reset_less=True)
         m.d.sync += bounded.eq(Mux(beyond, BEYOND, distance[:8]))
         with m.If(above):
             m.d.sync += bounded.eq(0)
         leads = register(m, ~above & (distance >= SPLIT), "leads")
-        exponent = register(
-            m, Mux(above, self.addend_exponent, self.product_exponent[:WINDOW_EXPONENT_BITS]), "exponent_1"
-        )
+        exponent = Mux(above, given.addend_exponent, given.product_exponent[:WINDOW_EXPONENT_BITS])
+        exponent = register(m, exponent, "exponent_1")
         step = Mux(leads, WINDOW_STEP, 0)
         m.d.comb += [
-            self.product_leads.eq(register(m, leads, "leads_2")),
-            self.shift.eq(register(m, (bounded - step)[:SHIFT_BITS], "shift_2")),
-            self.exponent.eq(register(m, (exponent - step)[:WINDOW_EXPONENT_BITS], "exponent_2")),
+            output.product_leads.eq(register(m, leads, "leads_2")),
+            output.shift.eq(register(m, (bounded - step)[:SHIFT_BITS], "shift_2")),
+            output.exponent.eq(register(m, (exponent - step)[:WINDOW_EXPONENT_BITS], "exponent_2")),
         ]
         return m
 
 
-class Align(wiring.Component):
+class Align(Stage):
     """Shift the addend right from the top of the window, and invert it if it is to be subtracted.
 
     The small shifts come first, while the number is short; a shift by 64, the last, has only two sources a
@@ -87,14 +92,17 @@ class Align(wiring.Component):
 
     Members
     -------
-    addend : In(53)
-    shift : In(7)
-    subtract : In(1)
-        With `addend`.
-    term : Out(110)
+    input.addend : 53
+    input.shift : 7
+    input.subtract : 1
+    output.term : 110
         One's complement if subtracted.
-    lost : Out(1)
+    output.lost : 1
         The addend has ones below the window.
+
+    Testbench
+    ---------
+    cocotb_tests/fma64/test_fma64_align.py.
     """
 
     latency = 4
@@ -102,27 +110,22 @@ class Align(wiring.Component):
 
     def __init__(self) -> None:
         super().__init__(
-            {
-                "addend": In(SIGNIFICAND),
-                "shift": In(SHIFT_BITS),
-                "subtract": In(1),
-                "term": Out(WINDOW),
-                "lost": Out(1),
-            }
+            {"addend": Out(SIGNIFICAND), "shift": Out(SHIFT_BITS), "subtract": Out(1)},
+            {"term": Out(WINDOW), "lost": Out(1)},
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        value: Value = self.addend
-        shift: Value = self.shift
+        value: Value = self.input.addend
+        shift: Value = self.input.shift
         for stage, steps in enumerate(self.steps):
             for step in steps:
                 value = Mux(shift[0], Cat(value, Const(0, step)), Cat(Const(0, step), value))
                 shift = shift[1:]
             value = register(m, value, f"shifted_{stage + 1}")
             shift = register(m, shift, f"shift_{stage + 1}")
-        subtract = delay(m, self.subtract, len(self.steps), "subtract")
+        subtract = delay(m, self.input.subtract, len(self.steps), "subtract")
         # The top bit of `value` is that of the window; shifted by 64, its bits below the window are lost.
         below = len(value) - WINDOW
         low, far = value[:below], shift[0]
@@ -130,7 +133,7 @@ class Align(wiring.Component):
         far_term = Cat(near_term[64:], Const(0, 64))
         term = Mux(far, far_term, near_term) ^ subtract.replicate(WINDOW)
         m.d.comb += [
-            self.term.eq(register(m, term, "term_4")),
-            self.lost.eq(register(m, low.any() | (far & near_term[:64].any()), "lost_4")),
+            self.output.term.eq(register(m, term, "term_4")),
+            self.output.lost.eq(register(m, low.any() | (far & near_term[:64].any()), "lost_4")),
         ]
         return m

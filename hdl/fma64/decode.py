@@ -1,10 +1,8 @@
 """Decode: raw operands to factors, addend, distance and sign; special values become an addend."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib.wiring import Out
 
-from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands
 from hdl.fma64.widths import (
     DISTANCE_BITS,
     EXPONENT_BITS,
@@ -14,33 +12,13 @@ from hdl.fma64.widths import (
     SIGNIFICAND,
     SPECIAL_EXPONENT,
 )
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
-__all__ = ["Decode", "Signs"]
-
-
-class Signs(data.Struct):
-    """What travels beside the numbers to the rounding.
-
-    Members
-    -------
-    product : unsigned(1)
-        The sign of the product.
-    subtract : unsigned(1)
-        The addend has the other sign.
-    special : unsigned(1)
-        The addend is the result, an infinity or a NaN.
-    rounding : unsigned(2)
-    """
-
-    product: unsigned(1)
-    subtract: unsigned(1)
-    special: unsigned(1)
-    rounding: unsigned(2)
+__all__ = ["Decode"]
 
 
-class Decode(wiring.Component):
-    """Take the operands apart.
+class Decode(Stage):
+    """Take the operands apart (IEEE 754-2019, 3.4), and settle invalid operations and NaN (6 and 7.2).
 
     Special values take the same way as numbers, so that nothing after this stage has to select one. An
     infinite or canonical result, or an accumulator that is NaN, is made the addend, and the product zero. A
@@ -55,28 +33,32 @@ class Decode(wiring.Component):
 
     Members
     -------
-    operands : In(FusedMultiplyAdd64Operands)
-    factor_a, factor_b : Out(53)
+    input.a, input.b, input.c : 64
+    output.factor_a, output.factor_b : 53
         Significands; zero if the product is to vanish.
-    addend : Out(53)
+    output.addend : 53
         Significand.
-    addend_exponent : Out(11)
+    output.addend_exponent : 11
         Biased; 1 for subnormals and zero.
-    product_exponent : Out(signed(13))
+    output.product_exponent : signed(13)
         The biased exponent that the top bit of the upper window has by the product.
-    distance : Out(signed(13))
+    output.distance : signed(13)
         `product_exponent` less the addend's.
-    no_product : Out(1)
+    output.no_product : 1
         The product is zero: `distance` and `product_exponent` mean nothing.
-    signs : Out(Signs)
+    output.product_sign : 1
+    output.subtract : 1
+        The addend has the other sign.
+    output.special : 1
+        The addend is the result, an infinity or a NaN.
     """
 
     latency = 4
 
     def __init__(self) -> None:
         super().__init__(
+            {"a": Out(64), "b": Out(64), "c": Out(64)},
             {
-                "operands": In(FusedMultiplyAdd64Operands),
                 "factor_a": Out(SIGNIFICAND),
                 "factor_b": Out(SIGNIFICAND),
                 "addend": Out(SIGNIFICAND),
@@ -84,16 +66,17 @@ class Decode(wiring.Component):
                 "product_exponent": Out(signed(DISTANCE_BITS)),
                 "distance": Out(signed(DISTANCE_BITS)),
                 "no_product": Out(1),
-                "signs": Out(Signs),
-            }
+                "product_sign": Out(1),
+                "subtract": Out(1),
+                "special": Out(1),
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
         # Cycle 1: take in.
-        raw = {name: register(m, self.operands[name], f"{name}_1") for name in "abc"}
-        rounding = delay(m, self.operands.rounding, 3, "rounding")
+        raw = {name: register(m, getattr(self.input, name), f"{name}_1") for name in "abc"}
 
         # Cycle 2: the class of each operand.
         fraction = {name: delay(m, raw[name][:FRACTION], 1, f"{name}_fraction") for name in "abc"}
@@ -161,22 +144,19 @@ class Decode(wiring.Component):
         m.d.sync += addend_exponent.eq(c_exponent)
         with m.If(special):
             m.d.sync += addend_exponent.eq(SPECIAL_EXPONENT)
-        signs = Signal(Signs, reset_less=True)
-        m.d.sync += [
-            signs.product.eq(Mux(special, sign_c, sign_product)),
-            signs.subtract.eq(~special & (sign_product ^ sign_c)),
-            signs.special.eq(special),
-            signs.rounding.eq(rounding),
-        ]
+        distance = (product_exponent - c_exponent)[:DISTANCE_BITS]
+        output = self.output
         m.d.comb += [
-            self.factor_a.eq(significand["a"]),
-            self.factor_b.eq(significand["b"]),
-            self.addend.eq(significand["c"]),
-            self.addend_exponent.eq(addend_exponent),
-            self.product_exponent.eq(register(m, product_exponent, "product_exponent_4")),
-            self.distance.eq(register(m, (product_exponent - c_exponent)[:DISTANCE_BITS], "distance_4")),
-            self.no_product.eq(register(m, no_product, "no_product_4")),
-            self.signs.eq(signs),
+            output.factor_a.eq(significand["a"]),
+            output.factor_b.eq(significand["b"]),
+            output.addend.eq(significand["c"]),
+            output.addend_exponent.eq(addend_exponent),
+            output.product_exponent.eq(register(m, product_exponent, "product_exponent_4")),
+            output.distance.eq(register(m, distance, "distance_4")),
+            output.no_product.eq(register(m, no_product, "no_product_4")),
+            output.product_sign.eq(register(m, Mux(special, sign_c, sign_product), "product_sign_4")),
+            output.subtract.eq(register(m, ~special & (sign_product ^ sign_c), "subtract_4")),
+            output.special.eq(register(m, special, "special_4")),
         ]
         return m
 

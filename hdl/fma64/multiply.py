@@ -1,11 +1,10 @@
 """Multiply: the exact product of two significands."""
 
 from amaranth.hdl import Cat, Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import PRODUCT, SIGNIFICAND
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Multiply"]
 
@@ -13,7 +12,7 @@ LIMB = 18
 """Bits of one multiplier's operands."""
 
 
-class Multiply(wiring.Component):
+class Multiply(Stage):
     """Multiply in nine 18 x 18-bit multipliers, three limbs by three, and add what overlaps.
 
     The products of limbs i and j stand at bit 18 (i + j). Those with i = j do not overlap and make one
@@ -27,20 +26,24 @@ class Multiply(wiring.Component):
 
     Members
     -------
-    a, b : In(53)
-    product : Out(106)
+    input.factor_a, input.factor_b : 53
+    output.product : 106
     """
 
     latency = 4
 
     def __init__(self) -> None:
-        super().__init__({"a": In(SIGNIFICAND), "b": In(SIGNIFICAND), "product": Out(PRODUCT)})
+        super().__init__(
+            {"factor_a": Out(SIGNIFICAND), "factor_b": Out(SIGNIFICAND)}, {"product": Out(PRODUCT)}
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        a = [self.a[i : i + LIMB] for i in range(0, SIGNIFICAND, LIMB)]
-        b = [self.b[i : i + LIMB] for i in range(0, SIGNIFICAND, LIMB)]
+        a, b = (
+            [factor[i : i + LIMB] for i in range(0, SIGNIFICAND, LIMB)]
+            for factor in (self.input.factor_a, self.input.factor_b)
+        )
         limb = {
             (i, j): register(m, a[i] * b[j], f"limb_{i}{j}") for i in range(len(a)) for j in range(len(b))
         }
@@ -51,5 +54,7 @@ class Multiply(wiring.Component):
         upper = beside[LIMB:] + corner
         middle = register(m, Cat(beside[:LIMB], upper[: PRODUCT - 2 * LIMB]), "middle")
         high = diagonal[LIMB:] + middle
-        m.d.comb += self.product.eq(register(m, Cat(diagonal[:LIMB], high[: PRODUCT - LIMB]), "product_4"))
+        m.d.comb += self.output.product.eq(
+            register(m, Cat(diagonal[:LIMB], high[: PRODUCT - LIMB]), "product_4")
+        )
         return m

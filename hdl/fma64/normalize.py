@@ -1,11 +1,10 @@
 """Normalize: the sum's leading one comes to the top, unless the exponent ends first."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import SHIFT_BITS, SIGNIFICAND, WINDOW, WINDOW_EXPONENT_BITS
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Normalize"]
 
@@ -16,7 +15,7 @@ GROUP = 16
 GROUPS = 7
 
 
-class Normalize(wiring.Component):
+class Normalize(Stage):
     """Shift the sum left by its leading zeros, but never so far that the exponent falls below 1.
 
     The shift is found in three digits, of 16, of 4 and of 1 places, each the lesser of the leading zeros
@@ -34,20 +33,18 @@ class Normalize(wiring.Component):
 
     Members
     -------
-    sum, negative, inexact : In
+    input.sum, input.negative, input.inexact
         From `Add`.
-    subtract : In(1)
-    exponent : In(12)
+    input.subtract : 1
+    input.exponent : 12
         Biased, of the top bit; never 0.
-    significand : Out(53), guard : Out(1)
+    output.significand : 53, output.guard : 1
         The leading bits of the magnitude. A positive difference lacks one unit infinitely far below.
-    rest : Out(1)
+    output.rest : 1
         Below the guard bit there is something other than zeros (in a difference: than the continuation).
-    biased : Out(12)
+    output.biased : 12
         The exponent of the significand's top bit, at least 1.
-    negative_result : Out(1)
-        `negative`, in time with the others.
-    cancelled : Out(1)
+    output.cancelled : 1
         The difference is exactly zero.
     """
 
@@ -56,34 +53,36 @@ class Normalize(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "sum": In(WINDOW),
-                "negative": In(1),
-                "inexact": In(1),
-                "subtract": In(1),
-                "exponent": In(WINDOW_EXPONENT_BITS),
+                "sum": Out(WINDOW),
+                "negative": Out(1),
+                "inexact": Out(1),
+                "subtract": Out(1),
+                "exponent": Out(WINDOW_EXPONENT_BITS),
+            },
+            {
                 "significand": Out(SIGNIFICAND),
                 "guard": Out(1),
                 "rest": Out(1),
                 "biased": Out(WINDOW_EXPONENT_BITS),
-                "negative_result": Out(1),
                 "cancelled": Out(1),
-            }
+            },
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        negative, fill, exponent = [self.negative], [self.subtract], [self.exponent]
+        given, output = self.input, self.output
+        negative, fill, exponent = [given.negative], [given.subtract], [given.exponent]
         for cycle in range(1, self.latency):
             negative.append(register(m, negative[-1], f"negative_{cycle}"))
             fill.append(register(m, fill[-1], f"fill_{cycle}"))
             exponent.append(register(m, exponent[-1], f"exponent_{cycle}"))
-        limit = register(m, (self.exponent - 1)[:WINDOW_EXPONENT_BITS], "limit_1")
+        limit = register(m, (given.exponent - 1)[:WINDOW_EXPONENT_BITS], "limit_1")
         free = register(m, limit[SHIFT_BITS:].any(), "free_2")
         limit = register(m, limit[:SHIFT_BITS], "limit_2")
 
         # Cycles 1 to 3: the digit of 16 places.
-        value: Value = Cat(fill[0].replicate(GROUP * GROUPS - WINDOW), self.sum)
+        value: Value = Cat(fill[0].replicate(GROUP * GROUPS - WINDOW), given.sum)
         zeros = register(m, _zero_groups(value, GROUP, negative[0]), "zero_groups_1")
         count = register(m, _leading(zeros), "count_2")
         digit, free = _digit(count, limit[4:], free)
@@ -92,7 +91,7 @@ class Normalize(wiring.Component):
         limit = delay(m, limit[:4], 4, "limit_low")
         value = delay(m, value, 3, "value")
         # Cycles 4 and 5: its shift.
-        rest = delay(m, self.inexact, 3, "inexact")
+        rest = delay(m, given.inexact, 3, "inexact")
         value, rest = _shift(value, rest, (64, 32), high[1:], fill[3])
         value, rest = register(m, value, "value_4"), register(m, rest, "rest_4")
         value, rest = _shift(value, rest, (16,), register(m, high[0], "high_4"), fill[4])
@@ -113,15 +112,14 @@ class Normalize(wiring.Component):
         value, rest = _shift(value, rest, (2, 1), low, fill[9])
         shift = Cat(low, delay(m, middle, 2, "middle_7"), delay(m, high, 6, "high_3"))
         value = value ^ negative[9].replicate(KEPT)
-        cancelled = (count == GROUPS) & fill[2] & ~delay(m, self.inexact, 2, "inexact_early")
+        cancelled = (count == GROUPS) & fill[2] & ~delay(m, given.inexact, 2, "inexact_early")
         value = register(m, value, "value_10")
         m.d.comb += [
-            self.significand.eq(value[1:]),
-            self.guard.eq(value[0]),
-            self.rest.eq(register(m, rest, "rest_10")),
-            self.biased.eq(register(m, (exponent[9] - shift)[:WINDOW_EXPONENT_BITS], "biased_10")),
-            self.negative_result.eq(register(m, negative[9], "negative_10")),
-            self.cancelled.eq(delay(m, cancelled, 8, "cancelled")),
+            output.significand.eq(value[1:]),
+            output.guard.eq(value[0]),
+            output.rest.eq(register(m, rest, "rest_10")),
+            output.biased.eq(register(m, (exponent[9] - shift)[:WINDOW_EXPONENT_BITS], "biased_10")),
+            output.cancelled.eq(delay(m, cancelled, 8, "cancelled")),
         ]
         return m
 

@@ -1,19 +1,17 @@
 """Round: the result's bits, in the mode of the operation."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
-from hdl.fma64.decode import Signs
 from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, WINDOW_EXPONENT_BITS
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Round"]
 
 
-class Round(wiring.Component):
-    """Round the normalised magnitude and pack it.
+class Round(Stage):
+    """Round the normalised magnitude and pack it (IEEE 754-2019, 4.3 and 7.4).
 
     A positive difference lacks one unit infinitely far below. If everything below the guard bit continues
     the ones of the complement, that unit carries into the guard bit: a guard bit of zero then means exactly
@@ -29,10 +27,14 @@ class Round(wiring.Component):
 
     Members
     -------
-    significand, guard, rest, biased, negative_result, cancelled : In
+    input.significand, input.guard, input.rest, input.biased, input.cancelled
         From `Normalize`.
-    signs : In(Signs)
-    d : Out(64)
+    input.negative : 1
+        From `Add`.
+    input.product_sign, input.subtract, input.special : 1
+        From `Decode`.
+    input.rounding : 2
+    output.d : 64
     """
 
     latency = 4
@@ -40,43 +42,45 @@ class Round(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "significand": In(SIGNIFICAND),
-                "guard": In(1),
-                "rest": In(1),
-                "biased": In(WINDOW_EXPONENT_BITS),
-                "negative_result": In(1),
-                "cancelled": In(1),
-                "signs": In(Signs),
-                "d": Out(64),
-            }
+                "significand": Out(SIGNIFICAND),
+                "guard": Out(1),
+                "rest": Out(1),
+                "biased": Out(WINDOW_EXPONENT_BITS),
+                "cancelled": Out(1),
+                "negative": Out(1),
+                "product_sign": Out(1),
+                "subtract": Out(1),
+                "special": Out(1),
+                "rounding": Out(2),
+            },
+            {"d": Out(64)},
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        signs = self.signs
+        given = self.input
         # Cycle 1: the sign, and whether to round up.
-        nearest, minus, plus = (signs.rounding == mode for mode in (NEAREST, MINUS, PLUS))
-        negative = Mux(self.cancelled, minus, signs.product ^ self.negative_result)
+        nearest, minus, plus = (given.rounding == mode for mode in (NEAREST, MINUS, PLUS))
+        negative = Mux(given.cancelled, minus, given.product_sign ^ given.negative)
         away = Mux(negative, minus, plus)
-        unit = signs.subtract & ~self.negative_result & ~self.rest
+        unit = given.subtract & ~given.negative & ~given.rest
         increment = Mux(
             away,
-            self.guard | self.rest | unit,
-            (self.guard & (unit | (nearest & (self.rest | self.significand[0]))))
-            | (unit & nearest & self.significand[0]),
+            given.guard | given.rest | unit,
+            (given.guard & (unit | (nearest & (given.rest | given.significand[0]))))
+            | (unit & nearest & given.significand[0]),
         )
-        hidden = self.significand[-1]
+        hidden = given.significand[-1]
         exponent_1 = Signal(EXPONENT_BITS, reset_less=True)
-        m.d.sync += exponent_1.eq(self.biased)
+        m.d.sync += exponent_1.eq(given.biased)
         with m.If(~hidden):
             m.d.sync += exponent_1.eq(0)
-        fraction_1 = register(m, self.significand[:FRACTION], "fraction_1")
+        fraction_1 = register(m, given.significand[:FRACTION], "fraction_1")
         increment_1 = register(m, increment, "increment_1")
-        overflow = register(
-            m, hidden & ~signs.special & (self.biased[-1] | self.biased[:EXPONENT_BITS].all()), "overflow"
-        )
-        finite = delay(m, ~(nearest | away | signs.special), 3, "finite")
+        too_large = given.biased[-1] | given.biased[:EXPONENT_BITS].all()
+        overflow = register(m, hidden & ~given.special & too_large, "overflow")
+        finite = delay(m, ~(nearest | away | given.special), 3, "finite")
         negative = delay(m, negative, 3, "negative")
         # Cycle 2: too large an exponent.
         exponent_2 = Signal(EXPONENT_BITS, init=SPECIAL_EXPONENT, reset_less=True)
@@ -95,5 +99,5 @@ class Round(wiring.Component):
         m.d.sync += d.eq(Cat(rounded, negative))
         with m.If(finite & (rounded[FRACTION:] == SPECIAL_EXPONENT)):
             m.d.sync += d[: FRACTION + 1].eq(largest)
-        m.d.comb += self.d.eq(d)
+        m.d.comb += self.output.d.eq(d)
         return m

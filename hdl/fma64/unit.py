@@ -59,10 +59,13 @@ class FusedMultiplyAdd64(wiring.Component):
         m.submodules.queue = queue
         m.d.sync += occupied.eq(Cat(queue.enter, occupied[:-1]))
         m.d.comb += [
-            arithmetic.operands.eq(self.operands.payload),
+            *(
+                getattr(arithmetic.input, name).eq(self.operands.payload[name])
+                for name in arithmetic.consumes
+            ),
             self.operands.ready.eq(queue.ready),
             queue.enter.eq(self.operands.valid & self.operands.ready),
-            queue.payload.d.eq(arithmetic.d),
+            queue.payload.d.eq(arithmetic.output.d),
             queue.push.eq(occupied[-1]),
         ]
         wiring.connect(m, queue.output, wiring.flipped(self.result))

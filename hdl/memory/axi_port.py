@@ -33,6 +33,10 @@ class AxiPort(wiring.Component):
     write_beats : In(stream.Signature(WriteBeat))
     write_responses : Out(stream.Signature(2))
     axi : Out(Axi4Signature(config))
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

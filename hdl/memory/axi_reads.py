@@ -2,15 +2,15 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, Response, beat_bytes, burst_layout
 from hdl.memory.beats import ReadBeat
 from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["AxiReads", "bus_burst"]
@@ -51,6 +51,10 @@ class AxiReads(wiring.Component):
     beats : Out(stream.Signature(ReadBeat))
     ar, r
         The read channels of `hdl.memory.axi.Axi4Signature`.
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -109,14 +113,14 @@ class AxiReads(wiring.Component):
             m.d.comb += payload.data.eq(self.r.payload.data)
             return m
         lane_bits = (config.data_bits // _CHUNK_BITS).bit_length() - 1
-        m.submodules.lanes = lanes = SyncFIFO(width=lane_bits, depth=config.outstanding_reads)
+        m.submodules.lanes = lanes = Queue(unsigned(lane_bits), config.outstanding_reads)
         passed = Signal(lane_bits)
         lane = Signal(lane_bits)
         m.d.comb += [
-            lanes.w_data.eq(self.bursts.payload.address[4:]),
-            lanes.w_en.eq(asked),
-            lanes.r_en.eq(ended),
-            lane.eq(lanes.r_data + passed),
+            lanes.input.payload.eq(self.bursts.payload.address[4:]),
+            lanes.input.valid.eq(asked),
+            lanes.output.ready.eq(ended),
+            lane.eq(lanes.output.payload + passed),
             payload.data.eq(self.r.payload.data.word_select(lane, _CHUNK_BITS)),
         ]
         with m.If(beat):

@@ -4,7 +4,6 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
@@ -12,6 +11,7 @@ from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import bus_burst
 from hdl.memory.beats import WriteBeat
 from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["OUTSTANDING_WRITES", "AxiWrites"]
@@ -47,6 +47,10 @@ class AxiWrites(wiring.Component):
         A `hdl.memory.axi.Response` for each burst.
     aw, w, b
         The write channels of `hdl.memory.axi.Axi4Signature`.
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -120,13 +124,13 @@ class AxiWrites(wiring.Component):
         ]
         _count(m, unwritten, more=offered, fewer=ended)
         if lanes > 1:
-            m.submodules.lanes = first_lanes = SyncFIFO(width=lane_bits, depth=OUTSTANDING_WRITES)
+            m.submodules.lanes = first_lanes = Queue(unsigned(lane_bits), OUTSTANDING_WRITES)
             passed = Signal(lane_bits)
             m.d.comb += [
-                first_lanes.w_data.eq(self.aw.payload.address[4:]),
-                first_lanes.w_en.eq(offered),
-                first_lanes.r_en.eq(ended),
-                giving.input.payload.lane.eq(first_lanes.r_data + passed),
+                first_lanes.input.payload.eq(self.aw.payload.address[4:]),
+                first_lanes.input.valid.eq(offered),
+                first_lanes.output.ready.eq(ended),
+                giving.input.payload.lane.eq(first_lanes.output.payload + passed),
             ]
             with m.If(taken):
                 m.d.sync += passed.eq(Mux(ended, 0, passed + 1))

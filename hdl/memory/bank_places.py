@@ -11,7 +11,7 @@ TRANSPOSED_16      2 l                         2 g
 TRANSPOSED_32      4 l                         4 g
 SPLIT              4 (c % 2)                   4 j, lanes 1 and 2 swapped
 SPLIT_TRANSPOSED   4 (l // 2)                  4 g
-F64_TRANSPOSED  4 l                         8 g + 4 h
+F64_TRANSPOSED     4 l                         8 g + 4 h
 WIDE               4 c                         8 j + 4 h
 WIDE_TRANSPOSED    4 (l // 2)                  8 g + 4 h
 ================== =========================== =====================================================

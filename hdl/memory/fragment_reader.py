@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
@@ -12,6 +11,7 @@ from hdl.memory.store_crossbar import PlacedWord
 from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY, quad_read_signature
 from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay
+from hdl.stream.queue import Queue
 
 __all__ = ["FragmentReader", "ReadRequest"]
 
@@ -52,6 +52,10 @@ class FragmentReader(wiring.Component):
         High for one cycle when the last register of a fragment has been read.
     read : Out(quad_read_signature(config))
     words : Out(stream.Signature(PlacedWord))
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_store_engine.py, through `StoreEngine`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -68,7 +72,7 @@ class FragmentReader(wiring.Component):
         """Return the unit's module."""
         m = Module()
         m.submodules.places = places = CreditQueue(unsigned(QUAD_BITS), depth=_PLACES)
-        m.submodules.geometries = geometries = SyncFIFO(width=FragmentGeometry.as_shape().size, depth=BUFFERS)
+        m.submodules.geometries = geometries = Queue(FragmentGeometry, BUFFERS)
         self._read(m, places, geometries)
 
         geometry = Signal(FragmentGeometry)
@@ -85,15 +89,19 @@ class FragmentReader(wiring.Component):
             self.words.payload.last.eq(last),
             self.words.payload.data.eq(places.output.payload),
             places.output.ready.eq(taken),
-            geometries.r_en.eq(~working | (taken & last)),
+            geometries.output.ready.eq(~working | (taken & last)),
         ]
         with m.If(taken):
             m.d.sync += word.eq(word + 1)
-        with m.If(geometries.r_en):
-            m.d.sync += [geometry.eq(geometries.r_data), working.eq(geometries.r_rdy), word.eq(0)]
+        with m.If(geometries.output.ready):
+            m.d.sync += [
+                geometry.eq(geometries.output.payload),
+                working.eq(geometries.output.valid),
+                word.eq(0),
+            ]
         return m
 
-    def _read(self, m: Module, places: CreditQueue, geometries: SyncFIFO) -> None:
+    def _read(self, m: Module, places: CreditQueue, geometries: Queue) -> None:
         """Walk the quads of the fragments, and keep their geometries for when the quads are there."""
         waiting = Signal(ReadRequest, reset_less=True)
         is_waiting = Signal()
@@ -103,9 +111,9 @@ class FragmentReader(wiring.Component):
         final = Signal()
         begin = Signal()
         m.d.comb += [
-            self.request.ready.eq(~is_waiting & geometries.w_rdy),
-            geometries.w_data.eq(self.request.payload.geometry.as_value()),
-            geometries.w_en.eq(self.request.valid & self.request.ready),
+            self.request.ready.eq(~is_waiting & geometries.input.ready),
+            geometries.input.payload.eq(self.request.payload.geometry),
+            geometries.input.valid.eq(self.request.valid & self.request.ready),
             self.read.enable.eq(active & places.ready),
             read.eq(self.read.enable & self.read.ready),
             final.eq(read & (quads_left == 0)),

@@ -85,6 +85,10 @@ class FragmentWriter(wiring.Component):
         High for one cycle when the last word has been written, or in its place for a load that failed.
     cause : Out(4)
         With `done`: zero, or why nothing has been written.
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_load_engine.py, through `LoadEngine`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
@@ -20,6 +19,7 @@ from hdl.memory.fragment_geometry import BlockOrder, FragmentGeometry, Pattern
 from hdl.registers.register_ports import QUAD_BITS
 from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay, register
+from hdl.stream.queue import Queue
 
 __all__ = ["LoadCrossbar", "LoadedWord", "PlacedChunk"]
 
@@ -116,7 +116,7 @@ class LoadCrossbar(wiring.Component):
         """Return the unit's module."""
         m = Module()
         banks = self._mapping.memories(m)
-        m.submodules.filled = filled = SyncFIFO(width=_Drain.as_shape().size, depth=BUFFERS)
+        m.submodules.filled = filled = Queue(_Drain, BUFFERS)
         m.submodules.queue = queue = CreditQueue(LoadedWord, depth=8)
         freed = Signal()
         self._fill(m, banks, filled, freed)
@@ -124,7 +124,7 @@ class LoadCrossbar(wiring.Component):
         connect(m, queue.output, flipped(self.words))
         return m
 
-    def _fill(self, m: Module, banks: Banks, filled: SyncFIFO, freed: Signal) -> None:
+    def _fill(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
         """Chunks into the banks; the rotation takes a cycle of its own."""
         chunk = self.chunks.payload
         geometry = chunk.geometry
@@ -153,7 +153,7 @@ class LoadCrossbar(wiring.Component):
                 write.data.eq(skewed.word_select(bank, 8 * self._mapping.bank_bytes)),
             ]
 
-        entry = Signal(_Drain)
+        entry = filled.input.payload
         m.d.comb += [
             entry.pattern.eq(geometry.pattern),
             entry.order.eq(geometry.order),
@@ -161,15 +161,14 @@ class LoadCrossbar(wiring.Component):
                 Mux(chunk.cause != 0, 0, chunk_count_less_one(geometry.lines_log2, geometry.line_log2))
             ),
             entry.cause.eq(chunk.cause),
-            filled.w_data.eq(entry.as_value()),
-            filled.w_en.eq(completed),
+            filled.input.valid.eq(completed),
         ]
 
     def _drain(
         self,
         m: Module,
         banks: Banks,
-        filled: SyncFIFO,
+        filled: Queue,
         freed: Signal,
         queue: CreditQueue,
     ) -> None:
@@ -185,17 +184,17 @@ class LoadCrossbar(wiring.Component):
             issue.eq(active & queue.ready),
             last.eq(word == fragment.last_word),
             final.eq(issue & last),
-            filled.r_en.eq(~active | final),
+            filled.output.ready.eq(~active | final),
             queue.enter.eq(issue),
         ]
         # The buffer may be filled again when the last word has been read out of the banks.
         m.d.sync += [freed.eq(final), buffer.eq(buffer + final)]
         with m.If(issue):
             m.d.sync += word.eq(word + 1)
-        with m.If(filled.r_en):
+        with m.If(filled.output.ready):
             m.d.sync += [
-                fragment.eq(filled.r_data),
-                active.eq(filled.r_rdy),
+                fragment.eq(filled.output.payload),
+                active.eq(filled.output.valid),
                 word.eq(0),
             ]
 

@@ -1,8 +1,7 @@
 """The load engine: fragments from the memories to the registers, several under way at once."""
 
-from amaranth.hdl import Module, Signal, unsigned
+from amaranth.hdl import Module, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
@@ -13,6 +12,7 @@ from hdl.memory.line_request import LineRequest, line_request
 from hdl.memory.line_unpack import LineUnpack
 from hdl.memory.load_crossbar import LoadCrossbar
 from hdl.registers.register_ports import register_write_signature
+from hdl.stream.queue import Queue
 
 __all__ = ["LOADS_UNDER_WAY", "LoadEngine"]
 
@@ -78,10 +78,10 @@ class LoadEngine(wiring.Component):
         m.submodules.crossbar = crossbar = LoadCrossbar(config)
         m.submodules.writer = writer = FragmentWriter(config)
 
-        area = lines_layout(config)
-        lines = Signal(area)
-        walk = Signal(LineRequest)
-        target = Signal(WriteTarget)
+        m.submodules.burst_queue = burst_queue = Queue(lines_layout(config), LOADS_UNDER_WAY)
+        m.submodules.line_queue = line_queue = Queue(LineRequest, LOADS_UNDER_WAY)
+        m.submodules.target_queue = target_queue = Queue(WriteTarget, LOADS_UNDER_WAY)
+        lines, walk, target = (queue.input.payload for queue in (burst_queue, line_queue, target_queue))
         m.d.comb += [
             lines.space.eq(access.space),
             lines.address.eq(access.address),
@@ -96,25 +96,14 @@ class LoadEngine(wiring.Component):
                 for name, value in write_target(access.geometry, access.register).items()
             ),
         ]
-        queues = []
-        for name, item, taker in (
-            ("burst_queue", lines, bursts.lines),
-            ("line_queue", walk, unpack.request),
-            ("target_queue", target, writer.target),
-        ):
-            queue = SyncFIFO(width=len(item.as_value()), depth=LOADS_UNDER_WAY)
-            m.submodules[name] = queue
-            m.d.comb += [
-                queue.w_data.eq(item.as_value()),
-                queue.w_en.eq(self.request.valid & self.request.ready),
-                taker.payload.eq(queue.r_data),
-                taker.valid.eq(queue.r_rdy),
-                queue.r_en.eq(taker.ready),
-            ]
-            queues.append(queue)
-        # A load leaves the last queue last, so that one alone says whether there is room in all.
-        m.d.comb += self.request.ready.eq(queues[-1].w_rdy)
+        taken = self.request.valid & self.request.ready
+        m.d.comb += [queue.input.valid.eq(taken) for queue in (burst_queue, line_queue, target_queue)]
+        # A load leaves this queue last, so that it alone says whether there is room in all.
+        m.d.comb += self.request.ready.eq(target_queue.input.ready)
 
+        connect(m, burst_queue.output, bursts.lines)
+        connect(m, line_queue.output, unpack.request)
+        connect(m, target_queue.output, writer.target)
         connect(m, bursts.bursts, flipped(self.bursts))
         if config.shared_bytes:
             connect(m, flipped(self.rows), bursts.rows)

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
@@ -20,6 +19,7 @@ from hdl.memory.fragment_geometry import FragmentGeometry, Pattern
 from hdl.registers.register_ports import QUAD_BITS
 from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay, register
+from hdl.stream.queue import Queue
 
 __all__ = ["LineChunk", "PlacedWord", "StoreCrossbar"]
 
@@ -105,7 +105,7 @@ class StoreCrossbar(wiring.Component):
         """Return the unit's module."""
         m = Module()
         banks = self._mapping.memories(m)
-        m.submodules.filled = filled = SyncFIFO(width=_Drain.as_shape().size, depth=BUFFERS)
+        m.submodules.filled = filled = Queue(_Drain, BUFFERS)
         m.submodules.queue = queue = CreditQueue(LineChunk, depth=8)
         freed = Signal()
         self._fill(m, banks, filled, freed)
@@ -113,7 +113,7 @@ class StoreCrossbar(wiring.Component):
         connect(m, queue.output, flipped(self.chunks))
         return m
 
-    def _fill(self, m: Module, banks: Banks, filled: SyncFIFO, freed: Signal) -> None:
+    def _fill(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
         """Words into the banks, in three steps: rotation, address, write."""
         word = self.words.payload
         geometry = word.geometry
@@ -142,20 +142,19 @@ class StoreCrossbar(wiring.Component):
                 write.data.eq(rotated.word_select(bank, 8 * self._mapping.bank_bytes)),
             ]
 
-        entry = Signal(_Drain)
+        entry = filled.input.payload
         m.d.comb += [
             entry.pattern.eq(geometry.pattern),
             entry.last_line.eq(last_line(geometry.lines_log2)),
             entry.last_chunk.eq(last_chunk_of_line(geometry.line_log2)),
-            filled.w_data.eq(entry.as_value()),
-            filled.w_en.eq(completed),
+            filled.input.valid.eq(completed),
         ]
 
     def _drain(
         self,
         m: Module,
         banks: Banks,
-        filled: SyncFIFO,
+        filled: Queue,
         freed: Signal,
         queue: CreditQueue,
     ) -> None:
@@ -174,7 +173,7 @@ class StoreCrossbar(wiring.Component):
             line_end.eq(chunk == fragment.last_chunk),
             last.eq(line_end & (line == fragment.last_line)),
             final.eq(issue & last),
-            filled.r_en.eq(~active | final),
+            filled.output.ready.eq(~active | final),
             queue.enter.eq(issue),
         ]
         m.d.sync += [freed.eq(final), buffer.eq(buffer + final)]
@@ -182,8 +181,13 @@ class StoreCrossbar(wiring.Component):
             m.d.sync += chunk.eq(chunk + 1)
             with m.If(line_end):
                 m.d.sync += [chunk.eq(0), line.eq(line + 1)]
-        with m.If(filled.r_en):
-            m.d.sync += [fragment.eq(filled.r_data), active.eq(filled.r_rdy), line.eq(0), chunk.eq(0)]
+        with m.If(filled.output.ready):
+            m.d.sync += [
+                fragment.eq(filled.output.payload),
+                active.eq(filled.output.valid),
+                line.eq(0),
+                chunk.eq(0),
+            ]
 
         skew, address = self._mapping.chunk_place(m, fragment.pattern, line, chunk)
         place = register(m, Cat(address, buffer), "chunk_address")

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.faults import Cause
@@ -14,6 +13,7 @@ from hdl.memory.line_pack import LinePack
 from hdl.memory.line_request import LineRequest, line_request
 from hdl.memory.store_crossbar import StoreCrossbar
 from hdl.registers.register_ports import quad_read_signature
+from hdl.stream.queue import Queue
 
 __all__ = ["BURSTS_UNDER_WAY", "STORES_UNDER_WAY", "StoreEngine"]
 
@@ -89,8 +89,9 @@ class StoreEngine(wiring.Component):
         m.submodules.pack = pack = LinePack(config)
         m.submodules.bursts = bursts = BurstGenerator(config)
 
-        lines = Signal(lines_layout(config))
-        walk = Signal(LineRequest)
+        m.submodules.burst_queue = burst_queue = Queue(lines_layout(config), STORES_UNDER_WAY)
+        m.submodules.line_queue = line_queue = Queue(LineRequest, 2 * STORES_UNDER_WAY)
+        lines, walk = burst_queue.input.payload, line_queue.input.payload
         m.d.comb += [
             lines.space.eq(access.space),
             lines.address.eq(access.address),
@@ -101,24 +102,17 @@ class StoreEngine(wiring.Component):
             lines.listed.eq(access.listed),
             *(walk[name].eq(value) for name, value in line_request(access).items()),
         ]
-        m.submodules.burst_queue = burst_queue = SyncFIFO(width=len(lines.as_value()), depth=STORES_UNDER_WAY)
-        m.submodules.line_queue = line_queue = SyncFIFO(
-            width=len(walk.as_value()), depth=2 * STORES_UNDER_WAY
-        )
+        room = burst_queue.input.ready & line_queue.input.ready
         taken = self.request.valid & self.request.ready
         m.d.comb += [
-            self.request.ready.eq(reader.request.ready & burst_queue.w_rdy & line_queue.w_rdy),
-            reader.request.valid.eq(self.request.valid & burst_queue.w_rdy & line_queue.w_rdy),
+            self.request.ready.eq(reader.request.ready & room),
+            reader.request.valid.eq(self.request.valid & room),
             reader.request.payload.geometry.eq(access.geometry),
             reader.request.payload.register.eq(access.register),
-            burst_queue.w_data.eq(lines.as_value()),
-            burst_queue.w_en.eq(taken),
-            line_queue.w_data.eq(walk.as_value()),
-            line_queue.w_en.eq(taken),
-            pack.request.payload.eq(line_queue.r_data),
-            pack.request.valid.eq(line_queue.r_rdy),
-            line_queue.r_en.eq(pack.request.ready),
+            burst_queue.input.valid.eq(taken),
+            line_queue.input.valid.eq(taken),
         ]
+        connect(m, line_queue.output, pack.request)
         connect(m, reader.read, flipped(self.read))
         connect(m, reader.words, crossbar.words)
         connect(m, crossbar.chunks, pack.chunks)
@@ -129,9 +123,9 @@ class StoreEngine(wiring.Component):
         waiting = Signal(range(STORES_UNDER_WAY + 1))
         begins = bursts.lines.valid & bursts.lines.ready
         m.d.comb += [
-            bursts.lines.payload.eq(burst_queue.r_data),
+            bursts.lines.payload.eq(burst_queue.output.payload),
             bursts.lines.valid.eq(waiting != 0),
-            burst_queue.r_en.eq(begins),
+            burst_queue.output.ready.eq(begins),
         ]
         m.d.sync += waiting.eq(waiting + reader.fetched - begins)
         if config.shared_bytes:
@@ -141,32 +135,31 @@ class StoreEngine(wiring.Component):
 
     def _send(self, m: Module, bursts: BurstGenerator, pack: LinePack) -> None:
         """Bursts out, their lengths to the beats, and their answers in."""
-        m.submodules.lengths = lengths = SyncFIFO(width=8, depth=BURSTS_UNDER_WAY)
-        m.submodules.finals = finals = SyncFIFO(width=1, depth=BURSTS_UNDER_WAY)
+        m.submodules.lengths = lengths = Queue(unsigned(8), BURSTS_UNDER_WAY)
+        m.submodules.finals = finals = Queue(unsigned(1), BURSTS_UNDER_WAY)
         issued = self.bursts.valid & self.bursts.ready
         m.d.comb += [
             self.bursts.payload.eq(bursts.bursts.payload),
-            self.bursts.valid.eq(bursts.bursts.valid & finals.w_rdy & lengths.w_rdy),
+            self.bursts.valid.eq(bursts.bursts.valid & finals.input.ready & lengths.input.ready),
             bursts.bursts.ready.eq(issued),
-            lengths.w_data.eq(bursts.bursts.payload.length),
-            lengths.w_en.eq(issued),
-            pack.lengths.payload.eq(lengths.r_data),
-            pack.lengths.valid.eq(lengths.r_rdy),
-            lengths.r_en.eq(pack.lengths.ready),
-            finals.w_data.eq(bursts.ends),
-            finals.w_en.eq(issued),
+            lengths.input.payload.eq(bursts.bursts.payload.length),
+            lengths.input.valid.eq(issued),
+            finals.input.payload.eq(bursts.ends),
+            finals.input.valid.eq(issued),
         ]
+        connect(m, lengths.output, pack.lengths)
 
         cause = Signal(CAUSE_BITS)
         progress = Signal(_PROGRESS_BITS)
         answered = Signal()
         cause_now = Signal(CAUSE_BITS)
         progress_now = Signal(_PROGRESS_BITS)
+        final = finals.output.payload
         response = self.responses.payload
         m.d.comb += [
-            self.responses.ready.eq(finals.r_rdy),
+            self.responses.ready.eq(finals.output.valid),
             answered.eq(self.responses.valid & self.responses.ready),
-            finals.r_en.eq(answered),
+            finals.output.ready.eq(answered),
             cause_now.eq(cause),
             progress_now.eq(progress),
         ]
@@ -177,9 +170,9 @@ class StoreEngine(wiring.Component):
                 m.d.comb += cause_now.eq(
                     Mux(response[0], Cause.WRITE_DECODE_ERROR.value, Cause.WRITE_SLAVE_ERROR.value)
                 )
-        m.d.sync += self.done.eq(answered & finals.r_data)
+        m.d.sync += self.done.eq(answered & final)
         with m.If(answered):
             m.d.sync += [
-                *(cause.eq(Mux(finals.r_data, 0, cause_now)), self.cause.eq(cause_now)),
-                *(progress.eq(Mux(finals.r_data, 0, progress_now)), self.progress.eq(progress_now)),
+                *(cause.eq(Mux(final, 0, cause_now)), self.cause.eq(cause_now)),
+                *(progress.eq(Mux(final, 0, progress_now)), self.progress.eq(progress_now)),
             ]

@@ -25,6 +25,10 @@ class StreamBuffer(wiring.Component):
     -------
     input : In(stream.Signature(shape))
     output : Out(stream.Signature(shape))
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_burst_router.py, through `BurstRouter`.
     """
 
     def __init__(self, shape: ShapeLike) -> None:

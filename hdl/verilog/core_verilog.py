@@ -4,10 +4,18 @@ from typing import Any, Final
 
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS, CoreConfig
-from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
-from hdl.control.host.map import COUNTERS, constants
+from hdl.control.host.register_map import (
+    COUNTERS,
+    IDENTITY,
+    REGISTERS,
+    SHARED_WINDOW,
+    VERSION,
+    WINDOW,
+    constants,
+)
 from hdl.core import Core
 from hdl.memory.axi import HOST_ADDRESS_BITS
+from hdl.verilog.modules import Conversion, convert
 from hdl.verilog.top import Port, Top
 
 __all__ = ["TOP", "core_top", "describe", "generate"]
@@ -16,12 +24,14 @@ TOP: Final = "openwmma_core"
 """Name of the top module."""
 
 
-def generate(config: CoreConfig) -> tuple[str, dict[str, Any]]:
+def generate(config: CoreConfig, conversion: Conversion = convert) -> tuple[str, dict[str, Any]]:
     """Generate the core's Verilog.
 
     Parameters
     ----------
     config : CoreConfig
+    conversion : Conversion
+        As for `Top.convert`.
 
     Returns
     -------
@@ -31,7 +41,7 @@ def generate(config: CoreConfig) -> tuple[str, dict[str, Any]]:
         Ports, parameters and register map, for `json.dump`.
     """
     top = core_top(config)
-    text = _header(config) + top.convert(TOP)
+    text = _header(config) + top.convert(TOP, conversion)
     return text, describe(config, top.ports)
 
 
@@ -59,8 +69,8 @@ def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
     dict
         Only what JSON can hold. ``preset`` is the name of the configuration, or None; ``presets`` has the
         parameters of all, for those who choose. Of the host's registers there are the byte addresses
-        (`hdl.control.host.map` says what each means), which of them are 64-bit counters, and what those
-        that describe the core will read.
+        (`hdl.control.host.register_map` says what each means), which of them are 64-bit counters, and what
+        the constant ones read.
     """
     return {
         "top": TOP,

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
@@ -11,7 +11,7 @@ from amaranth.hdl import Elaboratable
 from hdl.verilog.memories import with_initial_loops, with_wide_writes
 from hdl.verilog.shared_module import ModuleLibrary
 
-__all__ = ["convert", "merge_modules", "to_rtlil", "to_verilog"]
+__all__ = ["Conversion", "convert", "merge_modules", "to_rtlil", "to_verilog"]
 
 _DROPPED = ("generator", "top", "amaranth.hierarchy", "amaranth.decoding")
 _LEAST_YOSYS = (0, 40)
@@ -23,6 +23,13 @@ _CONNECTED_PORT = re.compile(r"\.\\port\$(\d+\$\d+) ")
 _DUMMY = re.compile(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ")
 _UNORDERED = re.compile(r"^(?:  \(\*.*\*\)\n)*  (?:input|output|wire|reg|assign) .*;\n", re.MULTILINE)
 _INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
+
+
+class Conversion(Protocol):
+    """A function from a design, the name of its top module and its ports to Verilog; `convert` is one."""
+
+    def __call__(self, elaboratable: Elaboratable, name: str, ports: Mapping[str, Any], /) -> str:
+        """Convert a design to Verilog."""
 
 
 def convert(elaboratable: Elaboratable, name: str, ports: Mapping[str, Any], *, sources: bool = False) -> str:

@@ -42,6 +42,10 @@ class SharedModule(wiring.Component):
     Members
     -------
     Those of the signature.
+
+    Testbench
+    ---------
+    cocotb_tests/test_core.py, through `generate`.
     """
 
     def __init__(self, name: str, signature: wiring.Signature, make: Callable[[], wiring.Component]) -> None:

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 
 from hdl.config import CoreConfig
 from hdl.memory.axi import HOST_ADDRESS_BITS, beat_bytes
-from hdl.verilog.modules import convert, to_rtlil
+from hdl.verilog.modules import Conversion, convert, to_rtlil
 
 __all__ = ["Port", "Top"]
 
@@ -37,6 +37,10 @@ class Top(Elaboratable):
     ----------
     ports : dict
         Name to `Port`.
+
+    Testbench
+    ---------
+    cocotb_tests/boards/test_board_memory.py.
     """
 
     def __init__(self, component: wiring.Component) -> None:
@@ -101,12 +105,19 @@ class Top(Elaboratable):
         self._statements.append(channel.valid.eq(self._input(f"{prefix}valid", 1)))
         self._statements.append(self._output(f"{prefix}ready", 1).eq(channel.ready))
 
-    def convert(self, name: str) -> str:
-        """Convert to Verilog, as a module called `name` whose ports stand in the order they were made."""
+    def convert(self, name: str, conversion: Conversion = convert) -> str:
+        """Convert to Verilog, as a module called `name` whose ports stand in the order they were made.
+
+        Parameters
+        ----------
+        name : str
+        conversion : Conversion
+            For example one that keeps the places of the sources.
+        """
         return re.sub(
             rf"^module {name}\(([^)]*)\);\n",
             lambda header: f"module {name}(\n  {self._in_order(header[1])}\n);\n",
-            convert(self, name, self._connections()),
+            conversion(self, name, self._connections()),
             flags=re.MULTILINE,
         )
 

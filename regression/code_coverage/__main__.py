@@ -16,7 +16,8 @@ from regression.code_coverage.exclusions import apply_exclusions, read_exclusion
 from regression.code_coverage.report import CoverageReport
 
 PROJECT: Final = Path(__file__).parents[2]
-HARDWARE: Final = "hdl/"
+HARDWARE: Final = ("hdl/", "boards/gateware/", "boards/serial_core/")
+PLUGIN: Final = "regression.code_coverage.plugin"
 EXCLUSIONS: Final = Path(__file__).parent / "exclusions.toml"
 
 
@@ -33,8 +34,8 @@ def main() -> int:
     data = options.out / "data"
     if not options.report_only:
         shutil.rmtree(data, ignore_errors=True)
-        chosen = ["-n", options.jobs, "-m", "not long and not icarus", *options.tests]
-        command = [sys.executable, "-m", "pytest", f"--code-coverage={data}", *chosen]
+        chosen = ["-n", options.jobs, "--dist", "worksteal", "-m", "not long and not icarus", *options.tests]
+        command = [sys.executable, "-m", "pytest", "-p", PLUGIN, f"--code-coverage={data}", *chosen]
         tests = subprocess.run(command, cwd=PROJECT, check=False)
         if tests.returncode:
             return tests.returncode
@@ -66,7 +67,8 @@ def _hardware_files() -> list[str]:
     """The sources of units, as against those of layouts and constants."""
     return [
         path.relative_to(PROJECT).as_posix()
-        for path in sorted((PROJECT / HARDWARE).rglob("*.py"))
+        for folder in HARDWARE
+        for path in sorted((PROJECT / folder).rglob("*.py"))
         if "def elaborate(" in path.read_text()
     ]
 

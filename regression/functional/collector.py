@@ -14,7 +14,7 @@ from regression.functional.model import Coverpoint, Seen
 from regression.random_programs.choices import operand_types
 from regression.random_programs.program import Program
 from regression.random_programs.running import Core
-from sim.machine import RtlMachine
+from sim.rtl_machine import RtlMachine
 
 __all__ = ["MODEL", "observe"]
 

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.random import Generator
 
+from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LoadInstruction, StoreInstruction, Use
@@ -23,7 +24,6 @@ from regression.random_programs.choices import (
 from regression.random_programs.generator import hot_access
 from regression.random_programs.image import HOT_BYTES, Image, span
 from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load
-from sim.buffers import BASE
 from sim.simulation import BusTiming
 
 __all__ = ["hazard_program"]

@@ -10,7 +10,7 @@ from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.faulting import FaultVerdict
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS
-from sim.machine import RtlMachine
+from sim.rtl_machine import RtlMachine
 from sim.simulation import BusWaits, HostRefusal
 
 __all__ = ["POINTS", "run_early_host", "sample_fault", "sample_waits"]

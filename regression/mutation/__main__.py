@@ -7,12 +7,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from cocotb_tests.runner import BenchFailure
 from regression.mutation.campaign import try_unit
 from regression.mutation.listed import listed_mutants
 from regression.mutation.records import Record, RecordFile
 from regression.mutation.report import print_report, scores
 from regression.mutation.units import Unit, units_named
+from sim.testbench.runner import BenchFailure
 from sim.verilate import BuildError
 
 BUILD = Path(__file__).parents[2] / "build" / "mutation"

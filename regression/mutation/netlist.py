@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from boards.flow.tools import run_tool
-from cocotb_tests.runner import Design
 from regression.mutation.mutants import Mutant, parse, worth_simulating
 from regression.mutation.settings import SELECT
+from sim.testbench.design import Design
 
 __all__ = ["Mutated", "mutate"]
 
@@ -117,7 +117,7 @@ def mutate(design: Design, sources: Sequence[str], count: int, seed: int, folder
     netlist_text = (folder / "mutated.v").read_text().replace(_PARALLEL, "")
     text = _LINT + netlist_text + _wrapper(design.top, netlist["ports"])
     name = f"mutation-{folder.name}"
-    return Mutated(design=Design(name=name, verilog=text, top=design.top), mutants=mutants, folder=folder)
+    return Mutated(design=Design.of_text(name, text, design.top), mutants=mutants, folder=folder)
 
 
 def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:

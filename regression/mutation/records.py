@@ -9,8 +9,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from cocotb_tests.runner import Design
 from regression.mutation.units import Simulation
+from sim.testbench.design import Design
 
 __all__ = ["Proof", "Record", "RecordFile", "unit_key"]
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from cocotb_tools.runner import get_runner
 
-from cocotb_tests.runner import BenchFailure, build, parameter_variables, tool_environment
 from regression.mutation.netlist import Mutated
 from regression.mutation.settings import FAILED, SURVIVED, Settings
 from regression.mutation.units import Simulation
+from sim.testbench.runner import BenchFailure, build, parameter_variables, tool_environment
 
 __all__ = ["Outcome", "run_mutants"]
 

@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from typing import Any, Final
-from unittest import mock
 
-import hdl.verilog.top
-from cocotb_tests.runner import Design
 from hdl.verilog.modules import convert
+from sim.testbench.design import Design
 
 __all__ = ["UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
 
@@ -55,7 +53,7 @@ class Simulation:
     module : str
         Import path of the module with the cocotb tests.
     values : mapping
-        What they find in `cocotb_tests.runner.parameters`.
+        What they find in `sim.testbench.runner.parameters`.
     cases : tuple of str
         Names of the tests to run; none stands for all.
     """
@@ -88,11 +86,11 @@ def simulation_of(unit: Unit) -> Simulation:
     def simulate(
         design: Design, module: str, *, values: Mapping[str, Any] | None = None, cases: tuple[str, ...] = ()
     ) -> None:
-        asked.append(Simulation(design=design, module=module, values=dict(values or {}), cases=cases))
+        located = design.converted(partial(convert, sources=True))
+        asked.append(Simulation(design=located, module=module, values=dict(values or {}), cases=cases))
 
     function = getattr(import_module(unit.bench), unit.test)
-    with mock.patch.object(hdl.verilog.top, "convert", partial(convert, sources=True)):
-        function(simulate, **unit.arguments)
+    function(simulate, **unit.arguments)
     if len(asked) != 1:
         raise ValueError(f"{unit.bench}.{unit.test} must simulate one design, not {len(asked)}")
     return asked[0]
@@ -193,15 +191,37 @@ UNITS: Final = (
         mutants=_STAGE_MUTANTS,
     ),
     _unit(
+        "dot product: product special",
+        "dot_product.test_decode",
+        "dot_product/special.py",
+        test="test_product_special",
+        mutants=10,
+    ),
+    _unit(
+        "dot product: special values",
+        "dot_product.test_decode",
+        "dot_product/special.py",
+        test="test_special_values",
+        mutants=10,
+    ),
+    _unit(
+        "dot product: product maximum",
+        "dot_product.test_maximum_exponent",
+        "dot_product/maximum_exponent.py",
+        test="test_product_maximum",
+        mutants=20,
+    ),
+    _unit(
         "dot product: maximum exponent",
         "dot_product.test_maximum_exponent",
         "dot_product/maximum_exponent.py",
-        mutants=_STAGE_MUTANTS,
+        mutants=5,
     ),
+    _unit("dot product: distance", "dot_product.test_distance", "dot_product/distance.py", mutants=20),
     _unit(
         "dot product: multiply",
         "dot_product.test_multiply",
-        "dot_product/multiply.py",
+        "dot_product/factors.py dot_product/multiply.py",
         mutants=_STAGE_MUTANTS,
     ),
     _unit("dot product: align", "dot_product.test_align", "dot_product/align.py", mutants=_STAGE_MUTANTS),

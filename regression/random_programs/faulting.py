@@ -14,7 +14,7 @@ from hdl.control.host import REGISTERS
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import Illegal, illegal_commands
 from regression.random_programs.program import Program
-from sim.machine import RtlMachine
+from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
 __all__ = ["FaultSession", "FaultVerdict"]

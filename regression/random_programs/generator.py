@@ -8,6 +8,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.lines import matrix_to_lines
+from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import (
@@ -39,7 +40,6 @@ from regression.random_programs.program import (
     block_load,
     block_store,
 )
-from sim.buffers import BASE
 from sim.simulation import BusTiming
 
 __all__ = ["MULTIPLIES", "hot_access", "make_program"]

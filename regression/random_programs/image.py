@@ -7,9 +7,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.lines import gather_lines
+from golden.programs.buffers import BASE
 from golden.tables.layouts import fragment
 from regression.random_programs.choices import Access
-from sim.buffers import BASE
 
 __all__ = ["HOT_BYTES", "Image", "draw_across", "draw_stride", "span"]
 
@@ -20,7 +20,7 @@ _PAGE = 4096
 
 
 class Image:
-    """Bytes from `sim.buffers.BASE` on, the hot ones first; behind them, places that are given out once.
+    """Bytes from `golden.programs.buffers.BASE` on: hot ones, then places that are given out once.
 
     Parameters
     ----------

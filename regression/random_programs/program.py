@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.memory import Memory
+from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Load, Store
 from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
-from sim.buffers import BASE
 from sim.machines import golden_machine
 from sim.simulation import BusTiming
 
@@ -40,7 +40,8 @@ class Program:
     timing : BusTiming
         How global memory behaves.
     memory : ndarray of uint8
-        What global memory holds at the start, from `sim.buffers.BASE` on; a multiple of 4096 bytes.
+        What global memory holds at the start, from `golden.programs.buffers.BASE` on; a multiple of
+        4096 bytes.
     commands : tuple of Command
     """
 

@@ -1,10 +1,10 @@
 """Which results of a program are compared: those that a store brings, whole, to where they stay."""
 
 from golden.lines import gather_lines
+from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.layouts import fragment
 from regression.random_programs.image import HOT_BYTES
-from sim.buffers import BASE
 
 __all__ = ["compared_results"]
 

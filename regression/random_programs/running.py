@@ -5,27 +5,24 @@ from typing import Protocol
 
 from golden.machine import Machine
 from golden.memory import Memory
+from golden.programs.buffers import BASE
 from golden.tables.commands import Command
 from golden.tables.faults import Fault
 from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, observations
-from sim.buffers import BASE
 from sim.lockstep import LockstepMachine
-from sim.machine import RtlMachine
 from sim.mismatch import Mismatch, memory_difference
+from sim.rtl_machine import RtlMachine
 from sim.simulation import SimulationError
 
 __all__ = ["Core", "OpenCore", "difference", "open_rtl"]
 
 
 class Core(Machine, Protocol):
-    """What is checked: a machine that takes commands one by one, or many to overlap as it can."""
+    """What is checked: a machine whose memory is in this process."""
 
     @property
     def memory(self) -> Memory:
         """Global memory, in this process."""
-
-    def execute_batch(self, commands: Sequence[Command]) -> None:
-        """Execute commands without waiting in between."""
 
 
 OpenCore = Callable[[Program], Core]
@@ -81,9 +78,8 @@ def difference(
 def _lockstep(program: Program, core: Core) -> str | None:
     machine = LockstepMachine(program.golden(), core)
     try:
-        for command in program.commands:
-            machine.execute(command)
-        machine.compare_memory()
+        machine.queue(program.commands)
+        machine.finish()
     except Mismatch as mismatch:
         return str(mismatch)
     except Fault as fault:
@@ -96,7 +92,8 @@ def _overlapped(program: Program, core: Core) -> str | None:
     golden = program.golden()
     refused = _fault(golden, commands)
     try:
-        core.execute_batch(commands)
+        core.queue(commands)
+        core.finish()
     except Fault as fault:
         return f"golden {_told(refused)}, the core {_told(fault)}" if _key(fault) != _key(refused) else None
     if refused is not None:
@@ -116,8 +113,8 @@ def _observed_from(program: Program) -> int:
 
 def _fault(machine: Machine, commands: Sequence[Command]) -> Fault | None:
     try:
-        for command in commands:
-            machine.execute(command)
+        machine.queue(commands)
+        machine.finish()
     except Fault as fault:
         return fault
     return None

@@ -59,11 +59,11 @@ void openwmma_destroy(void *harness) { delete static_cast<Harness *>(harness); }
 
 std::uint64_t openwmma_cycles(void *harness) { return static_cast<Harness *>(harness)->simulation.cycles(); }
 
-openwmma::Waits openwmma_waits(void *harness) {
+void openwmma_waits(void *harness, openwmma::Waits *counted) {
     auto &self = *static_cast<Harness *>(harness);
     openwmma::Waits waits = self.simulation.memory().waits();
     waits.queue = self.host.full_polls();
-    return waits;
+    *counted = waits;
 }
 
 void openwmma_set_slave_error(void *harness, std::uint64_t base, std::uint64_t size) {

@@ -2,15 +2,14 @@
 """The constraints of each board: they place every pin of its design, each once, and nothing else."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from boards.boards import BOARDS, Board
+from boards.flow.flow import constraints_of
 from boards.flow.vivado import vivado_script
 from boards.gateware.design import BoardDesign
 
-CONSTRAINTS = Path(__file__).parents[2] / "constraints"
 PLACES = {
     "lpf": re.compile(r'^LOCATE COMP "([^"]+)" SITE "(\w+)";$', re.MULTILINE),
     "pcf": re.compile(r"^set_io (?:-pullup yes )?(\S+) (\w+)$", re.MULTILINE),
@@ -23,14 +22,14 @@ CLOCKS = {
 }
 
 
-def constraints_of(board: Board) -> tuple[str, str]:
-    (file,) = (CONSTRAINTS / board.folder).iterdir()
-    return file.suffix[1:], file.read_text()
+def suffix_and_text(board: Board) -> tuple[str, str]:
+    file = constraints_of(board)
+    return file.name.rpartition(".")[2], file.read_text()
 
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 def test_every_pin_has_its_own_place(board: Board) -> None:
-    kind, text = constraints_of(board)
+    kind, text = suffix_and_text(board)
     found = PLACES[kind].findall(text)
     ports, places = zip(*(pair[::-1] if kind == "xdc" else pair for pair in found), strict=True)
     expected = [
@@ -44,7 +43,7 @@ def test_every_pin_has_its_own_place(board: Board) -> None:
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 def test_oscillator(board: Board) -> None:
-    kind, text = constraints_of(board)
+    kind, text = suffix_and_text(board)
     (match,) = re.finditer(CLOCKS[kind], text)
     found = match.groupdict()
     hz = 1e9 / float(found["ns"]) if "ns" in found else 1e6 * float(found["mhz"])
@@ -53,13 +52,13 @@ def test_oscillator(board: Board) -> None:
 
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 def test_every_constraint_has_its_reason(board: Board) -> None:
-    _, text = constraints_of(board)
+    _, text = suffix_and_text(board)
     for paragraph in text.strip().split("\n\n"):
         assert paragraph.startswith("#"), paragraph
 
 
 def test_lpf_gives_every_pin_its_standard() -> None:
-    kind, text = constraints_of(BOARDS["ulx3s"])
+    kind, text = suffix_and_text(BOARDS["ulx3s"])
     placed = {port for port, _ in PLACES[kind].findall(text)}
     assert set(re.findall(r'^IOBUF PORT "([^"]+)" .*IO_TYPE=LVCMOS33', text, re.MULTILINE)) == placed
 

@@ -80,7 +80,7 @@ def test_damaged_answers() -> None:
         assert read_answer(BytesIO(bytes(damaged)).read, 7) is None, place
     for end in range(len(good)):
         assert read_answer(BytesIO(good[:end]).read, 7) is None, end
-    assert read_answer(BytesIO(answer_bytes(7, 3, b"")).read, 7) is None, "an unknown status"
+    assert read_answer(BytesIO(answer_bytes(7, 4, b"")).read, 7) is None, "an unknown status"
 
 
 def test_endless_talk() -> None:
@@ -186,7 +186,8 @@ class ScriptedLine:
     ("words", "message"),
     [
         ((1, 2, 3, 4, 5, 6), r"identity 0x4f574d42, not \[1\]"),
-        ((0x4F574D42, 9, 3, 4, 5, 6), "version 1, not 9"),
+        ((0x4F574D42, 9, 3, 4, 5, 6), "version 2, not 9"),
+        ((0x4F574D42, 2, 3, 4, 5, 6), "identity must have 7 words, not 6"),
         ((), "no good answer to IDENTIFY at 0x0 in 6 tries"),
     ],
 )
@@ -196,9 +197,9 @@ def test_another_device(words: tuple[int, ...], message: str) -> None:
 
 
 def test_identity() -> None:
-    identity = Link(ScriptedLine(0x4F574D42, 1, 0x1000, 0x4000, 50_000_000, 3)).identify()
+    identity = Link(ScriptedLine(0x4F574D42, 2, 0x1000, 0x4000, 50_000_000, 3, 900)).identify()
     assert (identity.memory_base, identity.memory_bytes) == (0x1000, 0x4000)
-    assert (identity.clock_hz, identity.dropped) == (50_000_000, 3)
+    assert (identity.clock_hz, identity.dropped, identity.access_cycles) == (50_000_000, 3, 900)
 
 
 def test_no_port() -> None:

@@ -79,6 +79,23 @@ def compact_layouts(source: Path, target: Path) -> None:
     np.savez_compressed(target / "layouts.npz", **members)
 
 
+def compact_scalars(source: Path, target: Path) -> None:
+    """Write `scalar.npz`: the forms of scalar instructions with their operands and results, all of them."""
+    forms = json.loads((source / "scalar.json").read_text())
+    with np.load(source / "scalar.npz") as loaded:
+        members = {name: loaded[name] for name in loaded.files if name.startswith("pool/")}
+        members["results"] = loaded["results"][[form["row"] for form in forms]]
+    for name in ("text", "pool"):
+        members[name] = np.array([form[name] for form in forms])
+    members["result_bits"] = np.array(
+        [1 if form["result"] == "p" else form["result"] for form in forms], np.uint8
+    )
+    members["operand_bits"] = np.array(
+        [form["operands"] + [0] * (4 - len(form["operands"])) for form in forms], np.uint8
+    )
+    np.savez_compressed(target / "scalar.npz", **members)
+
+
 def compact_moves(source: Path, target: Path) -> None:
     """Write `matrix_moves.npz`: per instruction the source of each place."""
     moves = json.loads((source / "matrix_moves.json").read_text())
@@ -94,6 +111,7 @@ def main() -> None:
     target = Path(__file__).parent
     compact_captures(source, target)
     compact_layouts(source, target)
+    compact_scalars(source, target)
     compact_moves(source, target)
 
 

@@ -12,21 +12,39 @@ import golden
 from golden.explanation.record import BitStep, Conversion, FusedSum, IntegerSum, Saturation
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES, MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 
 WMMA = "wmma.mma.sync.aligned.row.col"
+MMA = "mma.sync.aligned"
+WGMMA = "wgmma.mma_async.sync.aligned"
+F64 = f"{WMMA}.m8n8k4.rp.f64.f64.f64.f64"
 FLOATS = [
     *(f"{WMMA}.m16n16k16.{pair}" for pair in ("f32.f32", "f16.f16", "f32.f16", "f16.f32")),
     f"{WMMA}.m16n16k16.f32.bf16.bf16.f32",
     f"{WMMA}.m16n16k8.f32.tf32.tf32.f32",
     *(f"{WMMA}.m8n8k4.{mode}.f64.f64.f64.f64" for mode in ("rn", "rz", "rm", "rp")),
+    f"{MMA}.m16n8k8.row.col.f16.f16.f16.f16",
+    f"{MMA}.m16n8k16.row.col.f32.bf16.bf16.f32",
+    f"{MMA}.m16n8k8.row.col.f32.tf32.tf32.f32",
+    f"{MMA}.m16n8k16.row.col.rp.f64.f64.f64.f64",
+    f"{MMA}.m16n8k32.row.col.f32.e4m3.e5m2.f32",
+    f"{MMA}.m16n8k16.row.col.f16.e5m2.e4m3.f16",
+    f"{WGMMA}.m64n8k32.f32.e5m2.e4m3",
+    f"{WGMMA}.m64n8k32.f16.e4m3.e4m3",
+    f"{WGMMA}.m64n16k8.f32.tf32.tf32",
+    f"{WGMMA}.m64n8k16.f16.f16.f16",
+    f"{WGMMA}.m64n256k16.f32.bf16.bf16",
 ]
 INTEGERS = [
     f"{WMMA}.m16n16k16.s32.s8.s8.s32",
     f"{WMMA}.m32n8k16.s32.u8.u8.s32.satfinite",
     f"{WMMA}.m8n8k32.s32.u4.u4.s32",
-    "mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32.satfinite",
+    f"{MMA}.m8n8k16.row.col.s32.s8.u8.s32.satfinite",
+    f"{MMA}.m16n8k32.row.col.s32.u8.u8.s32",
+    f"{MMA}.m16n8k64.row.col.satfinite.s32.s4.u4.s32",
+    f"{MMA}.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
+    f"{WGMMA}.m64n24k32.s32.u8.s8.satfinite",
     "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
     "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
 ]
@@ -54,9 +72,15 @@ def check_result(instruction, profile, seed, each=6):
 @pytest.mark.parametrize("text", FLOATS)
 def test_floats(text, profile):
     instruction = resolve_instruction(text)
-    if instruction.a_type == "tf32" and profile in PROFILES and PROFILES[profile].tf32_block is None:
+    multiplicand = float_format(instruction.a_type)
+    if (
+        profile in PROFILES
+        and multiplicand.bits < 64
+        and not PROFILES[profile].executes(multiplicand, instruction.mnemonic)
+    ):
+        zeros = [0] * instruction.shape.k
         with pytest.raises(golden.InvalidArgument, match=r"^profile: "):
-            golden.explain(instruction, np.zeros(8, np.uint32), np.zeros(8, np.uint32), 0, profile=profile)
+            golden.explain(instruction, zeros, zeros, 0, profile=profile)
         return
     for found in check_result(instruction, profile, 21, each=2):
         assert (found.instruction, found.profile) == (str(instruction), profile)
@@ -129,8 +153,8 @@ def test_nan_of_f64(places):
     a[0, 1] = nan["a"] if "a" in places else 0x7FF0000000000000
     b[1, 0] = nan["b"] if "b" in places else 0
     c[0, 0] = nan["c"] if "c" in places else 0
-    found = golden.explain(FLOATS[-1], a[0], b[:, 0], c[0, 0])
-    assert found.result == int(golden.mma(FLOATS[-1], a, b, c)[0, 0])
+    found = golden.explain(F64, a[0], b[:, 0], c[0, 0])
+    assert found.result == int(golden.mma(F64, a, b, c)[0, 0])
     assert found.steps[1].special == "nan"
 
 
@@ -216,12 +240,12 @@ def test_chain_and_conversions_are_steps():
         *(f"a[{k}]" for k in range(8, 16)),
         "c",
     ]
-    f64 = golden.explain(FLOATS[-1], np.zeros(4, np.uint64), np.zeros(4, np.uint64), 0)
+    f64 = golden.explain(F64, np.zeros(4, np.uint64), np.zeros(4, np.uint64), 0)
     assert [len(step.terms) for step in f64.steps] == [2, 2, 2, 2]
 
 
 def test_every_family_is_explained():
     texts = [*FLOATS, *INTEGERS]
     families = {resolve_instruction(text).family.name for text in texts}
-    assert families == {"f16", "bf16", "tf32", "f64", "integer", "sub-byte", "single-bit", "mma.m8n8k16"}
+    assert families == {family.name for family in FAMILIES + WGMMA_FAMILIES}
     assert all(isinstance(FORMATS[resolve_instruction(text).a_type], FloatFormat) for text in FLOATS)

@@ -11,11 +11,12 @@ import pytest
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import REGISTERS
 from hdl.verilog.example import generate_example
+from hdl.verilog.systemrdl import systemrdl
+from openwmma.cli import main
 from sim.build import core_description, core_verilog
-from sim.cli import main
 from sim.files import write_files
 
-SMALL = PRESETS["small"]
+SMALL, TINY = PRESETS["small"], PRESETS["tiny"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,14 +32,24 @@ def test_two_processes_write_the_same_bytes(tmp_path):
     for seed in ("1", "2"):
         folder = tmp_path / seed
         folder.mkdir()
-        command = [sys.executable, "-m", "sim", "verilog", "--preset", "small", "-o", str(folder / "core.v")]
+        command = [
+            sys.executable,
+            "-m",
+            "openwmma",
+            "verilog",
+            "--preset",
+            "tiny",
+            "-o",
+            str(folder / "core.v"),
+        ]
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)}
         subprocess.run(command, env=environment, check=True, capture_output=True, cwd=folder)
         files = sorted(folder.iterdir())
-        assert [path.name for path in files] == ["core.json", "core.v", "core_example.v"]
+        assert [path.name for path in files] == ["core.json", "core.rdl", "core.v", "core_example.v"]
         written.append([path.read_bytes() for path in files])
     assert written[0] == written[1]
-    assert written[0][1].decode() == core_verilog(SMALL)
+    assert written[0][2].decode() == core_verilog(TINY)
+    assert written[0][1].decode() == systemrdl(TINY)
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "standard"])

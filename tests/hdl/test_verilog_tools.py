@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from boards.flow.tools import run_tool
-from cocotb_tests.runner import SimulatorMissing, iverilog
 from hdl.config import PRESETS
 from hdl.verilog.example import EXAMPLE, generate_example
 from sim.build import core_description, core_verilog
+from sim.testbench.runner import SimulatorMissing, iverilog
 from sim.verilate import VERILATOR_ROOT, WAIVED, BuildError, verilator_environment
 
 BUILD = Path(__file__).parents[2] / "build" / "verilog"

@@ -11,7 +11,7 @@ from cocotb.triggers import FallingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import reset, start
-from cocotb_tests.unit import unit_design
+from sim.testbench.unit import unit_design
 
 MOST = 11
 

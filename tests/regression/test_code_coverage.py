@@ -11,9 +11,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge
 
-from cocotb_tests.runner import run
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from regression.code_coverage.counts import Point, read_counts
 from regression.code_coverage.exclusions import (
     Exclusion,
@@ -24,6 +22,8 @@ from regression.code_coverage.exclusions import (
 from regression.code_coverage.places import Place
 from regression.code_coverage.report import CoverageReport
 from regression.code_coverage.sources import convert_with_sources
+from sim.testbench.runner import Coverage, run
+from sim.testbench.unit import unit_design
 
 PROJECT = Path(__file__).parents[2]
 FILE = Path(__file__).relative_to(PROJECT).as_posix()
@@ -83,10 +83,8 @@ def place_of(statement: str) -> Place:
 @pytest.fixture(scope="module")
 def counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[Point]:
     folder = tmp_path_factory.mktemp("coverage")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hdl.verilog.top.convert", convert_with_sources)
-        design = unit_design("code-coverage", MadeUp())
-    run(design, __name__, coverage=folder)
+    coverage = Coverage(folder=folder, conversion=convert_with_sources)
+    run(unit_design("code-coverage", MadeUp()), __name__, coverage=coverage)
     (verilog,) = folder.glob("*.v")
     return read_counts(verilog, verilog.with_suffix(".dat"), PROJECT)
 

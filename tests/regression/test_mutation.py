@@ -1,10 +1,13 @@
 """Mutation of a unit made up for it: a strong test notices everything, a weak one leaves survivors."""
 
+import gc
 import io
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import UnusedElaboratable
 from rich.console import Console
 
 from regression.mutation.campaign import try_unit
@@ -128,10 +131,25 @@ def test_units() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
-def test_unit_has_tests(unit: Unit) -> None:
-    simulation = simulation_of(unit)
-    assert simulation.module == unit.bench
-    assert '(* src = "' in simulation.design.verilog, "the Verilog must say which line made a cell"
+def test_unit_has_tests(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests of a unit simulate it, and it is converted so that each cell says which line made it."""
+
+    def told(*_: object, sources: bool) -> str:
+        return f"// converted with sources: {sources}\n"
+
+    monkeypatch.setattr("regression.mutation.units.convert", told)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)
+        simulation = simulation_of(unit)
+        module, text = simulation.module, simulation.design.verilog
+        del simulation
+        gc.collect()  # what was not elaborated says so when it goes
+    assert module == unit.bench
+    assert "// converted with sources: True\n" in text
+
+
+def test_each_cell_says_which_line_made_it() -> None:
+    assert '(* src = "' in simulation_of(COUNTER).design.verilog
 
 
 def test_list_of_equivalent_mutants(tmp_path: Path) -> None:

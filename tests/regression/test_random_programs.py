@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
+from golden.programs.buffers import BASE
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
@@ -21,7 +22,6 @@ from regression.random_programs.image import HOT_BYTES
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
 from regression.random_programs.program import SHARED_WINDOW, Program, observations
 from regression.random_programs.results import compared_results
-from sim.buffers import BASE
 
 SQUARE = Shape(16, 16, 16)
 COLD = BASE + HOT_BYTES

@@ -5,6 +5,8 @@ import pytest
 from wrong import WrongMachine
 
 from golden.memory import Memory
+from golden.programs.buffers import BASE
+from golden.programs.kernel_run import run_program
 from golden.ptx.program import parse_module
 from golden.tables.commands import Fill, Mma, Move
 from regression.random_programs import __main__ as command
@@ -13,11 +15,9 @@ from regression.random_programs.running import difference
 from regression.random_programs.saving import load_program, save_program
 from regression.random_programs.shrink import minimise, shrink
 from regression.random_programs.text import ptx_text
-from sim.buffers import BASE
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.mismatch import Mismatch
-from sim.program import run_program
 
 
 @pytest.mark.parametrize(

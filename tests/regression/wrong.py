@@ -26,8 +26,8 @@ class WrongMachine:
     def counters(self):
         return Counters(instructions=self._machine.counters.instructions)
 
-    def read_registers(self):
-        return self._machine.read_registers()
+    def read_registers(self, first=0, count=None):
+        return self._machine.read_registers(first, count)
 
     def write_registers(self, first, values):
         self._machine.write_registers(first, values)
@@ -39,9 +39,12 @@ class WrongMachine:
             last[0, 31] ^= np.uint32(1)
             self.write_registers(command.d + 7, last)
 
-    def execute_batch(self, commands):
-        for command in commands:
+    def queue(self, work):
+        for command in work:
             self.execute(command)
+
+    def finish(self):
+        self._machine.finish()
 
     def close(self):
         self._machine.close()

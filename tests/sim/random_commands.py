@@ -19,8 +19,8 @@ from golden.tables.instruction_set import (
 from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from hdl.memory.fragment_geometry import legal_fragments
-from sim.machine import RtlMachine
 from sim.machines import golden_machine
+from sim.rtl_machine import RtlMachine
 
 BASE, SIZE = 0x10000, 1 << 16
 SPACES = ("global", "shared", "generic to global", "generic to shared")

@@ -7,7 +7,7 @@ from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
-from sim.machine import RtlMachine
+from sim.rtl_machine import RtlMachine
 
 BASE = 0x4000
 SQUARE = Shape(16, 16, 16)

@@ -8,10 +8,10 @@ import pytest
 from golden.memory import Memory
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.control.host import IDENTITY, REGISTERS, VERSION
-from sim import machine as machine_module
+from sim import rtl_machine as machine_module
 from sim.build import build_core
 from sim.capabilities import Capabilities, CapabilityError
-from sim.machine import RtlMachine
+from sim.rtl_machine import RtlMachine
 
 LARGE = CoreConfig(
     dot_product=DotProductConfig(formats=frozenset({"f16", "i4", "b1"})),

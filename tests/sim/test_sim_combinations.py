@@ -28,7 +28,7 @@ CONFIG = PRESETS["small"]
 def machines():
     machine = LockstepMachine(*machines_of_noise(CONFIG))
     yield machine
-    machine.compare_memory()
+    machine.finish()
     machine.close()
 
 

@@ -8,18 +8,19 @@ import pytest
 from golden_captures import COMPACT, instruction_of
 from rtl import BASE, CONFIG, fill, golden_machine, load, multiply, rtl_machine, store
 
+from golden.programs.kernel_run import run_program
+from golden.programs.outputs import Output
+from golden.programs.tiles import multiply_tiles
 from golden.ptx.program import parse_module
 from golden.tables.commands import Fill, Move
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from hdl.command import encode
 from hdl.config import PRESETS
-from sim.arguments import Output
+from sim.host_map import lane_address
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
-from sim.program import run_program
 from sim.simulation import BusTiming, HostRefusal
-from sim.tiles import multiply_tiles
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
 F16_FAMILY = [
@@ -67,7 +68,7 @@ def test_every_layout_in_memory_gives_the_same(layouts, shape):
 def test_every_preset_multiplies_matrices(preset):
     random = np.random.default_rng(8)
     a, b = (random.standard_normal((32, 32)).astype(np.float16) for _ in "ab")
-    outputs = [Output("D", Path("d.npy"), "f32", (32, 32))]
+    outputs = [Output("D", "f32", (32, 32))]
     entry = parse_module(GEMM.read_text(), GEMM.name).entry()
     found = [
         run_program(
@@ -172,6 +173,29 @@ def test_the_host_is_refused_what_does_not_exist(rtl):
         with pytest.raises(HostRefusal):
             rtl.simulation.read(address)
     assert rtl.simulation.read(0)[0] == 0x4F574D4D
+
+
+@pytest.mark.parametrize("kind", [int, np.int32, np.int64, np.uint32, np.uint64])
+def test_an_address_may_be_any_integer(rtl, kind):
+    values = np.arange(5, 69, dtype=np.uint32)
+    address = kind(lane_address(3))
+    rtl.simulation.write(address, values)
+    np.testing.assert_array_equal(rtl.simulation.read(address, kind(64)), values)
+    np.testing.assert_array_equal(rtl.read_registers()[3:5].reshape(-1), values)
+
+
+@pytest.mark.parametrize(("address", "count"), [(-4, 1), (1 << 32, 1), ((1 << 32) - 4, 2)])
+def test_an_address_beyond_32_bits_is_refused(rtl, address, count):
+    message = f"^Host registers must have 32-bit addresses, not {count} from {address:#x} on$"
+    with pytest.raises(ValueError, match=message):
+        rtl.simulation.read(address, count)
+    with pytest.raises(ValueError, match=message):
+        rtl.simulation.write(np.int64(address), np.zeros(count, dtype=np.uint32))
+
+
+def test_an_address_that_is_no_integer_is_refused(rtl):
+    with pytest.raises(TypeError, match="integer"):
+        rtl.simulation.write(0.0, np.zeros(1, dtype=np.uint32))
 
 
 def test_counters_add_up(rtl):

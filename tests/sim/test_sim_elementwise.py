@@ -1,22 +1,22 @@
 """What the host does between commands: on the golden machine, on the core and on both; and variables."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from rtl import BASE, CONFIG, fill, golden_machine, load, memory_of_noise, rtl_machine, store
 
+from golden.elementwise import execute_elementwise
+from golden.invalid_argument import InvalidArgument
 from golden.memory import Memory
+from golden.programs.execution import ProgramFault, execute
+from golden.programs.kernel_run import run_program
+from golden.programs.outputs import Output
 from golden.ptx import parse_module
 from golden.tables.commands import Elementwise, Fill, Uniform
-from golden.tables.faults import Cause
+from golden.tables.faults import Cause, Fault
 from golden.warp import GoldenMachine
 from hdl.command import encode
-from sim.arguments import Output, UsageError
-from sim.execution import ProgramFault, execute
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch
-from sim.program import run_program
 
 TARGET = BASE + 0x1000
 MACHINES = {
@@ -66,6 +66,35 @@ def test_in_a_long_program(machine):
     assert execution.counters.instructions == 594
 
 
+def test_one_piece_at_a_time(machine):
+    """Commands and host work by `execute`, behind queued ones and before them."""
+    machine.queue([Fill(0, 8, 0x3F800000), TWICE])
+    machine.finish()
+    for work in (TWICE, Fill(8, 1, 5), TWICE):
+        machine.execute(work)
+    machine.queue(iter([TWICE]))
+    machine.finish()
+    machine.finish()
+    registers = machine.read_registers()
+    assert (registers[:8].view(np.float32) == 16).all()
+    assert (registers[8] == 5).all()
+    assert machine.counters.instructions == 2
+
+
+def queue_and_finish(machine, work):
+    machine.queue(work)
+    machine.finish()
+
+
+def test_a_fault_of_queued_work_is_counted_from_the_beginning(machine):
+    machine.execute(Fill(8, 1, 1))
+    with pytest.raises(Fault) as caught:
+        queue_and_finish(machine, [TWICE, Fill(9, 1, 2), TWICE, store(0, BASE + 4), Fill(10, 1, 3)])
+    assert (caught.value.cause, caught.value.index) == (Cause.MISALIGNED_ADDRESS, 2)
+    machine.execute(Fill(11, 1, 4))
+    assert machine.read_registers()[8:12, 5].tolist() == [1, 2, 0, 4]
+
+
 @pytest.mark.parametrize("before", [0, 1, 3])
 def test_a_fault_has_its_place_whatever_the_host_did(machine, before):
     commands = [fill(0, 8, 0x3F800000), *[TWICE] * before, store(0, BASE + 4), TWICE]
@@ -94,6 +123,12 @@ class Forgetful:
     def __getattr__(self, name):
         return getattr(self._machine, name)
 
+    def execute(self, work):
+        if isinstance(work, Elementwise):
+            execute_elementwise(self, work)
+        else:
+            self._machine.execute(work)
+
     def write_registers(self, first, values):
         values = values.copy()
         values[2, 7] ^= 0x400
@@ -107,6 +142,25 @@ def test_lockstep_compares_what_the_host_wrote():
     assert str(caught.value) == (
         "after 1 instructions: mul of f32 on registers 0 on, 0x40000000 to 8 registers from 0 on: "
         "1 of 2048 registers differ; the first is lane 7, register 2: golden 0x40000000, rtl 0x40000400"
+    )
+
+
+def test_a_difference_has_its_place():
+    wrong = golden_machine()
+    execute_right = wrong.execute
+
+    def execute_wrong(work):
+        execute_right(work)
+        if wrong.counters.instructions == 300:
+            wrong.write_registers(0, wrong.read_registers()[:1] ^ np.uint32(1))
+
+    wrong.execute = execute_wrong
+    program = [TWICE, *[Fill(index % 9, 1, index) for index in range(600)]]
+    with pytest.raises(Mismatch) as caught:
+        execute(LockstepMachine(golden_machine(), wrong), numbered(program))
+    assert (caught.value.index, caught.value.origin) == (299, "line 300")
+    assert str(caught.value).startswith(
+        "instruction 299: fill of 1 registers from 2 on with 0x0000012b (line 300)"
     )
 
 
@@ -128,7 +182,7 @@ VARIABLES = parse_module(
 
 
 def run(arguments, *outputs):
-    outputs = [Output(name, Path("d.npy"), "f32", shape) for name, shape in outputs]
+    outputs = [Output(name, "f32", shape) for name, shape in outputs]
     return run_program(
         VARIABLES,
         lambda size: GoldenMachine(memory=Memory(size, 0x1000)),
@@ -162,11 +216,19 @@ def test_a_variable_keeps_its_size_where_less_is_given():
 @pytest.mark.parametrize(
     ("arguments", "output", "message"),
     [
-        ({"C": np.zeros(257, np.float32)}, ("E", (256,)), "--arg C: expected at most the 1024 bytes"),
-        ({}, ("D", (257,)), "--out D: expected at most the 1024 bytes that are declared, not 1028"),
-        ({"C": 4096}, ("E", (256,)), "--arg C: expected an array, as C is a variable, not 4096"),
+        (
+            {"C": np.zeros(257, np.float32)},
+            ("E", (256,)),
+            "argument C: got 1028 bytes; allowed: at most the 1024 bytes",
+        ),
+        ({}, ("D", (257,)), "output D: got 1028 bytes; allowed: at most the 1024 bytes that are declared"),
+        (
+            {"C": 4096},
+            ("E", (256,)),
+            "argument C: got the number 4096; allowed: an array, as C is a variable",
+        ),
     ],
 )
 def test_what_does_not_fit_a_variable(arguments, output, message):
-    with pytest.raises(UsageError, match=f"^{message}"):
+    with pytest.raises(InvalidArgument, match=f"^{message}"):
         run(arguments, output)

@@ -7,16 +7,16 @@ import pytest
 
 from golden import mma
 from golden.memory import Memory
+from golden.programs.execution import execute
+from golden.programs.kernel_run import run_program
+from golden.programs.outputs import Output
+from golden.programs.values import pack
 from golden.ptx.program import parse_module
 from hdl.config import PRESETS
-from sim.arguments import Output
-from sim.execution import execute
 from sim.lockstep import LockstepMachine
-from sim.machine import RtlMachine
 from sim.machines import Backend, golden_machine, open_machine
-from sim.program import run_program
+from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
-from sim.values import pack
 
 EXAMPLES = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.ptx"))}
 CONFIG = PRESETS["small"]
@@ -234,10 +234,7 @@ def test_an_example_writes_what_its_text_promises(name, backend):
     data = Data(4)
     PREPARED[name](data)
     types = {2: "f16", 4: "f32", 8: "f64"}
-    outputs = [
-        Output(name, Path("d.npy"), types[matrix.itemsize], matrix.shape)
-        for name, matrix in data.expected.items()
-    ]
+    outputs = [Output(name, types[matrix.itemsize], matrix.shape) for name, matrix in data.expected.items()]
     run = run_program(
         entry_of(name),
         lambda size: open_machine(backend, CONFIG, size),

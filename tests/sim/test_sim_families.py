@@ -8,11 +8,11 @@ from golden_captures import captures, instruction_of
 
 import golden
 from golden.fragments import collect
+from golden.programs.tiles import multiply_tiles
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import MmaInstruction, Shape
 from hdl.config import PRESETS
 from sim.machines import Backend, open_machine
-from sim.tiles import multiply_tiles
 
 CONFIG = PRESETS["small"]
 TILES = 8

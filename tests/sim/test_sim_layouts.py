@@ -11,7 +11,7 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
 from golden.tables.layouts import LANES
 from hdl.config import PRESETS
-from sim.machine import RtlMachine
+from sim.rtl_machine import RtlMachine
 
 REGISTER = 3
 with np.load(Path(__file__).parents[1] / "data" / "layouts.npz") as _loaded:

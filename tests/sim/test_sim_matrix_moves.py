@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sim.machine import RtlMachine
 
 from golden.memory import Memory
 from golden.tables.commands import Fill, LoadMatrix, Mma, Move, MoveMatrix, StoreMatrix
@@ -9,7 +10,6 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import MmaInstruction, Shape
 from hdl.config import PRESETS
 from sim.lockstep import LockstepMachine
-from sim.machine import RtlMachine
 from sim.machines import golden_machine
 
 CONFIG = PRESETS["small"]

@@ -7,13 +7,13 @@ import pytest
 from rtl import BASE, load, memory_of_noise, store
 
 from golden.memory import Memory
+from golden.programs.execution import execute
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
-from sim.execution import execute
 from sim.lockstep import LockstepMachine
-from sim.machine import RtlMachine
 from sim.machines import golden_machine
 from sim.mismatch import Mismatch
+from sim.rtl_machine import RtlMachine
 
 CONFIG = PRESETS["small"]
 WINDOW = CONFIG.shared_base
@@ -100,7 +100,7 @@ def test_writes_in_lockstep_reach_both(pair):
     np.testing.assert_array_equal(pair.shared.read(WINDOW + 7, 50), values)
     assert (pair.shared.base, pair.shared.size) == (WINDOW, CONFIG.shared_bytes)
     assert pair.shared.contains(WINDOW, 1)
-    pair.compare_memory()
+    pair.finish()
 
 
 @pytest.mark.parametrize("space", ["shared", "generic"])
@@ -136,7 +136,7 @@ def test_bytes_that_no_store_reached_are_compared_in_the_end(pair):
         Mismatch,
         match=r"^after 2 instructions: 1 bytes of shared memory differ; the first is address 0xff001f40: ",
     ):
-        pair.compare_memory()
+        pair.finish()
 
 
 def test_a_program_in_lockstep_ends_with_that_comparison(pair):
@@ -173,5 +173,5 @@ def test_core_and_golden_machine_agree_on_shared_memory(rtl, space):
     ]
     for command in commands:
         machine.execute(command)
-    machine.compare_memory()
+    machine.finish()
     assert machine.shared.read(WINDOW + 1024, 1024).any()

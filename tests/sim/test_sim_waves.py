@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
+from sim.compiler import compiler
 from sim.simulation import BusTiming, Simulation
 from sim.verilate import build_verilog
 
@@ -78,7 +79,7 @@ def compressor(tmp_path_factory):
     source.write_text(COMPRESSOR)
     program = folder / "compressor"
     flags = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{FST_HEADERS}"]
-    subprocess.run(["c++", *flags, str(source), "-o", str(program)], check=True)
+    subprocess.run([*compiler().command, *flags, str(source), "-o", str(program)], check=True)
     return lambda data: subprocess.run([program], input=data, capture_output=True, check=True).stdout
 
 

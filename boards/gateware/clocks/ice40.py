@@ -78,6 +78,11 @@ class Ice40Clock(ClockMultiplier):
     Parameters
     ----------
     input_hz, output_hz : int
+
+    Testbench
+    ---------
+    tests/boards/test_fpga_constraints.py, through `BoardDesign`; the cell is the vendor's and is not
+    simulated.
     """
 
     def __init__(self, input_hz: int, output_hz: int) -> None:

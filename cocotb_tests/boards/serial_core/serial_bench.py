@@ -26,9 +26,7 @@ from boards.host.link import BoardIdentity, BoardRefusal
 from boards.serial_core.core import SerialCore
 from boards.serial_core.serial_config import SerialConfig
 from cocotb_tests.boards.serial_line import CLOCK_PS
-from cocotb_tests.runner import Design
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from golden.memory import Memory
 from golden.tables.commands import Command
 from golden.tables.faults import Fault
@@ -39,6 +37,8 @@ from hdl.control.host import REGISTERS
 from hdl.memory.axi import Axi4LiteSignature
 from hdl.multiply.multiplies import legal_multiplies
 from sim.machines import golden_machine
+from sim.testbench.design import Design
+from sim.testbench.unit import unit_design
 
 __all__ = ["BASE", "CONFIG", "SIZE", "PortLink", "SerialBench", "serial_design", "with_spram_model"]
 
@@ -83,7 +83,7 @@ class _System(wiring.Component):
 
 def with_spram_model(design: Design) -> Design:
     """The design with a model of the RAM that every iCE40UP has."""
-    return replace(design, verilog=design.verilog + _MODEL.read_text())
+    return replace(design, write=lambda conversion: design.write(conversion) + _MODEL.read_text())
 
 
 def serial_design() -> Design:
@@ -118,7 +118,13 @@ class PortLink:
 
     def identify(self) -> BoardIdentity:
         """What a board would say."""
-        return BoardIdentity(memory_base=BASE, memory_bytes=SIZE, clock_hz=CONFIG.clock_hz, dropped=0)
+        return BoardIdentity(
+            memory_base=BASE,
+            memory_bytes=SIZE,
+            clock_hz=CONFIG.clock_hz,
+            dropped=0,
+            access_cycles=CONFIG.access_cycles,
+        )
 
     def read_host(self, address: int, count: int) -> NDArray[np.uint32]:
         """Successive words of the host interface."""

@@ -14,9 +14,7 @@ from boards.serial_core.decoder import SerialDecoder
 from boards.serial_core.serial_config import SERIAL_FORMATS, SerialConfig
 from boards.serial_core.walk_geometry import ProductGeometry, WalkGeometry, product_geometry, walk_geometry
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from golden.memory import Memory
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
@@ -38,6 +36,8 @@ from hdl.config import DotProductConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.multiply.multiplies import legal_multiplies
 from sim.machines import golden_machine
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 WALK, PRODUCT = data.Layout.cast(WalkGeometry), data.Layout.cast(ProductGeometry)
 TYPES = list(FORMATS)

@@ -11,11 +11,11 @@ from cocotb.triggers import RisingEdge
 from boards.serial_core.dot_product import HALF_BITS, HalfDotProduct
 from boards.serial_core.serial_config import SERIAL_FORMATS, SerialConfig
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Multiplicand
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 WIDTHS = {Multiplicand.I8: 8, Multiplicand.I4: 4}
 EXTREMES = (0x0000, 0xFFFF, 0x8080, 0x7F7F, 0x8888, 0x7777, 0xFF01)

@@ -23,7 +23,7 @@ from golden.tables.instruction_set import (
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS, encode
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
-from hdl.control.host.map import COUNTERS
+from hdl.control.host.register_map import COUNTERS
 
 CORE = CONFIG.core
 DEPTH = CORE.queue_depth
@@ -120,8 +120,9 @@ async def constants(dut: Any) -> None:
     assert await host.get("UNITS") == 1 << 8
     assert await host.get("MEMORY") == CORE.address_bits | 4 << 8 | 1 << 16
     assert await host.get("STATUS") == DEPTH << 8
-    for name in ("SHARED_SIZE", "SHARED_BASE", "SHARED_BASE_HIGH", "CONTROL", "MODE", "INTERRUPT_ENABLE"):
+    for name in ("SHARED_SIZE", "SHARED_BASE", "SHARED_BASE_HIGH", "CONTROL", "INTERRUPT_ENABLE"):
         assert await host.get(name) == 0, name
+    assert await host.get("MODE") == 1
     for name in COUNTERS:
         assert await host.counter(name) == 0, name
 
@@ -132,7 +133,7 @@ async def every_address(dut: Any) -> None:
     host = await host_of(dut)
     readable = {address for name, address in REGISTERS.items() if name != "COMMAND"}
     readable |= {REGISTERS[name] + 4 for name in COUNTERS}
-    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE")}
+    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE")}
     writable |= {REGISTERS["COMMAND"] + 4 * index for index in range(1, COMMAND_WORDS)}
     end = WINDOW + 4 * LANES * CORE.registers
     window = {WINDOW, end - 4}
@@ -143,7 +144,7 @@ async def every_address(dut: Any) -> None:
         assert (found is not None) == (address in readable | window), hex(address)
         if address != REGISTERS["COMMAND"]:
             assert await host.write(address, 0) == (address in writable | window), hex(address)
-    for address in writable | window | {REGISTERS["COMMAND"]}:
+    for address in writable | window | {REGISTERS["COMMAND"], REGISTERS["MODE"]}:
         for strobes in (0, 1, 0b0111, 0b1110):
             assert not await host.write(address, 0xFFFF_FFFF, strobes)
         for odd in (1, 2, 3):
@@ -151,7 +152,7 @@ async def every_address(dut: Any) -> None:
     for address in (REGISTERS["STATUS"] + 1, WINDOW + 2):
         assert await host.read(address) is None
     assert await host.get("STATUS") == DEPTH << 8
-    assert await host.get("MODE") == await host.get("INTERRUPT_ENABLE") == 0
+    assert await host.get("INTERRUPT_ENABLE") == 0
 
 
 @cocotb.test
@@ -174,8 +175,21 @@ async def window(dut: Any) -> None:
     assert not await host.write(REGISTERS["MODE"], 1)
     await host.wait()
     assert await host.read(closed) == values[closed]
-    await host.set("MODE", 1)
-    assert await host.get("MODE") == 1
+
+
+@cocotb.test
+async def always_serial(dut: Any) -> None:
+    """MODE.serial reads 1: writing 1 is accepted, writing 0 refused, and at work every write is refused."""
+    host = await host_of(dut)
+    reserved = 0xFFFF_FFFE
+    for _ in range(2):
+        for value, accepted in ((0, False), (reserved, False), (1, True), (reserved | 1, True), (0, False)):
+            assert await host.write(REGISTERS["MODE"], value) is accepted, hex(value)
+            assert await host.get("MODE") == 1
+        assert await host.push(MMA)
+        assert not await host.write(REGISTERS["MODE"], 1)
+        assert await host.get("MODE") == 1
+        await host.wait()
 
 
 @cocotb.test

@@ -10,8 +10,8 @@ from boards.serial_core.queue import CommandQueue
 from boards.serial_core.serial_config import SerialConfig
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from hdl.command import COMMAND_WORDS
+from sim.testbench.unit import unit_design
 
 DEPTH = 4
 

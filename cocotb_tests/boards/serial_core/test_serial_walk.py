@@ -15,14 +15,14 @@ from boards.serial_core.walk import FragmentWalk, Step
 from boards.serial_core.walk_geometry import WalkGeometry, walk_geometry
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.test_access import expected_cause, random_access
-from cocotb_tests.runner import parameters
 from cocotb_tests.streams import start
-from cocotb_tests.unit import unit_design
 from golden.fragments import collect
 from golden.lines import gather_lines, matrix_to_lines
 from golden.tables.commands import Load
 from golden.tables.faults import Cause
 from golden.tables.layouts import LANES, fragment
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
 
 GEOMETRY = data.Layout.cast(WalkGeometry)
 WIDTHS = (18, 32)

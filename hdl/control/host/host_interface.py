@@ -6,8 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
-from hdl.control.host.map import SHARED_WINDOW, WINDOW
-from hdl.control.host.registers import MAP_ADDRESS_BITS, HostRegisters, core_members
+from hdl.control.host.register_map import MAP_ADDRESS_BITS, SHARED_WINDOW, WINDOW
+from hdl.control.host.registers import HostRegisters, core_members
 from hdl.memory.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
 from hdl.memory.shared_memory import WORD_READ_LATENCY, shared_word_signature
 from hdl.registers.register_ports import (
@@ -54,6 +54,8 @@ class HostInterface(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    count_from : int
+        What the counters count from after reset; a testbench starts them near their limit.
 
     Members
     -------
@@ -66,8 +68,9 @@ class HostInterface(wiring.Component):
         And those of `hdl.control.host.registers.core_members`.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
+        self._count_from = count_from
         self._core_members = core_members(config)
         super().__init__(
             {
@@ -82,7 +85,7 @@ class HostInterface(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        m.submodules.registers = registers = HostRegisters(self._config)
+        m.submodules.registers = registers = HostRegisters(self._config, count_from=self._count_from)
         for name, member in self._core_members.items():
             inner, outer = getattr(registers, name), getattr(self, name)
             if member.is_signature:

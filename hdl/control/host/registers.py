@@ -1,19 +1,17 @@
 """The host registers: constants, status, counters, and the command queue."""
 
-from amaranth.hdl import Cat, Const, Module, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS, COMMAND_WORDS
 from hdl.config import CoreConfig
-from hdl.control.host.map import COUNTERS, REGISTERS, constants
+from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS
+from hdl.control.host.register_views import fields_of, readable_words, word_index
 from hdl.memory.beats import CAUSE_BITS
+from hdl.stream.queue import Queue
 
-__all__ = ["MAP_ADDRESS_BITS", "STALLS", "HostRegisters", "core_members"]
-
-MAP_ADDRESS_BITS = 8
-"""Bits of the byte address of a host register."""
+__all__ = ["STALLS", "HostRegisters", "core_members"]
 
 STALLS = ("registers", "memory", "unit", "empty")
 """Why no command was dispatched in a cycle, as in the names of the counters."""
@@ -66,6 +64,8 @@ class HostRegisters(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    count_from : int
+        What the counters count from after reset; a testbench starts them near their limit.
 
     Members
     -------
@@ -81,10 +81,15 @@ class HostRegisters(wiring.Component):
         No command is in progress, and none about to be.
     ...
         And those of `core_members`.
+
+    Testbench
+    ---------
+    cocotb_tests/control/test_host.py, through `HostInterface`.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
+        self._count_from = count_from
         super().__init__(
             {
                 "address": In(MAP_ADDRESS_BITS),
@@ -109,14 +114,14 @@ class HostRegisters(wiring.Component):
         clear = Signal()
         free = Signal(range(depth + 1))
 
-        queue = SyncFIFOBuffered(width=COMMAND_BITS, depth=depth)
+        queue = Queue(unsigned(COMMAND_BITS), depth, buffered=True)
         m.submodules.queue = ResetInserter(clear)(queue)
         fault = self.cause != 0
         m.d.comb += [
-            queue.w_data.eq(Cat(self.value, *words)),
-            queue.r_en.eq(self.commands.valid & self.commands.ready),
-            self.commands.payload.eq(queue.r_data),
-            self.commands.valid.eq(queue.r_rdy & ~clear),
+            queue.input.payload.eq(Cat(self.value, *words)),
+            queue.output.ready.eq(self.commands.valid & self.commands.ready),
+            self.commands.payload.eq(queue.output.payload),
+            self.commands.valid.eq(queue.output.valid & ~clear),
             free.eq(depth - queue.level),
             self.idle.eq(~self.busy & ((queue.level == 0) | fault)),
             self.irq.eq((enables[0] & self.idle) | (enables[1] & fault)),
@@ -126,46 +131,49 @@ class HostRegisters(wiring.Component):
         place = self.address[2:]
         with m.If(self.write & (self.address[:2] == 0)):
             with m.Switch(place):
-                with m.Case(REGISTERS["CONTROL"] >> 2):
-                    m.d.comb += [clear.eq(self.value[0]), writable.eq(1)]
-                with m.Case(REGISTERS["INTERRUPT_ENABLE"] >> 2):
-                    m.d.sync += enables.eq(self.value)
+                with m.Case(word_index("CONTROL")):
+                    m.d.comb += [clear.eq(fields_of("CONTROL", self.value).clear), writable.eq(1)]
+                with m.Case(word_index("INTERRUPT_ENABLE")):
+                    enabled = fields_of("INTERRUPT_ENABLE", self.value)
+                    m.d.sync += enables.eq(Cat(enabled.idle, enabled.fault))
                     m.d.comb += writable.eq(1)
-                with m.Case(REGISTERS["MODE"] >> 2):
+                with m.Case(word_index("MODE")):
                     m.d.comb += writable.eq(self.idle)
                     with m.If(self.idle):
-                        m.d.sync += self.serial.eq(self.value[0])
-                with m.Case(REGISTERS["COMMAND"] >> 2):
-                    m.d.comb += [queue.w_en.eq(1), writable.eq(queue.w_rdy)]
+                        m.d.sync += self.serial.eq(fields_of("MODE", self.value).serial)
+                with m.Case(word_index("COMMAND")):
+                    m.d.comb += [queue.input.valid.eq(1), writable.eq(queue.input.ready)]
                 for index, word in enumerate(words, start=1):
-                    with m.Case((REGISTERS["COMMAND"] >> 2) + index):
+                    with m.Case(word_index("COMMAND", index)):
                         m.d.sync += word.eq(self.value)
                         m.d.comb += writable.eq(1)
 
-        sources: dict[str, Value] = {
-            **{name: Const(value, 32) for name, value in constants(self._config).items()},
-            "CONTROL": Const(0, 32),
-            "STATUS": Cat(~self.idle, fault, Const(0, 6), free),
-            "FAULT_CAUSE": self.cause,
-            "FAULT_INDEX": self.executed[:32],
-            "FAULT_PROGRESS": self.progress,
-            "INTERRUPT_ENABLE": enables,
-            "MODE": self.serial,
-        }
+        sources = readable_words(
+            self._config,
+            {
+                "CONTROL": {},
+                "STATUS": {"busy": ~self.idle, "fault": fault, "free": free},
+                "FAULT_CAUSE": {"cause": self.cause},
+                "FAULT_INDEX": {"index": self.executed[:32]},
+                "FAULT_PROGRESS": {"bursts": self.progress},
+                "INTERRUPT_ENABLE": {"idle": enables[0], "fault": enables[1]},
+                "MODE": {"serial": self.serial},
+            },
+        )
         high = Signal(32)
         counters = self._counters(m)
         with m.If(self.address[:2] == 0):
             m.d.comb += readable.eq(1)
             with m.Switch(place):
                 for name, source in sources.items():
-                    with m.Case(REGISTERS[name] >> 2):
+                    with m.Case(word_index(name)):
                         m.d.comb += self.answer.eq(source)
                 for name, counter in counters.items():
-                    with m.Case(REGISTERS[name] >> 2):
+                    with m.Case(word_index(name)):
                         m.d.comb += self.answer.eq(counter[:32])
                         with m.If(self.read):
                             m.d.sync += high.eq(counter[32:])
-                    with m.Case((REGISTERS[name] >> 2) + 1):
+                    with m.Case(word_index(name, 1)):
                         m.d.comb += self.answer.eq(high)
                 with m.Default():
                     m.d.comb += readable.eq(0)
@@ -179,7 +187,7 @@ class HostRegisters(wiring.Component):
         )
         for name, increment in zip(COUNTERS[1:], increments, strict=True):
             happened = Signal(len(increment), name=f"{name.lower()}_now")
-            counter = Signal(64, name=name.lower())
+            counter = Signal(64, name=name.lower(), init=self._count_from)
             m.d.sync += [happened.eq(increment), counter.eq(counter + happened)]
             counters[name] = counter
         return counters

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
@@ -10,6 +9,7 @@ from hdl.fma64.fma64_operands import FusedMultiplyAdd64Result
 from hdl.multiply.f64.f64_steps import K_BITS, Steps, last_k
 from hdl.multiply.f64.request import F64Tile
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, register_write_signature, word_address
+from hdl.stream.queue import Queue
 
 __all__ = ["F64Collect", "F64Destination"]
 
@@ -59,6 +59,10 @@ class F64Collect(wiring.Component):
     write : Out(register_write_signature(config))
     done : Out(1)
         High for one cycle after the last write of a tile.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -82,7 +86,7 @@ class F64Collect(wiring.Component):
         m = Module()
         steps = self._steps
         results = [getattr(self, f"result_{unit}") for unit in range(steps.units)]
-        m.submodules.quads = quads = SyncFIFOBuffered(width=2 * QUAD_BITS, depth=_PLACES)
+        m.submodules.quads = quads = Queue(unsigned(2 * QUAD_BITS), _PLACES, buffered=True)
         step = Signal(steps.bits)
         k = Signal(K_BITS)
         final = k == last_k(self.tile.payload.k_blocks_log2)
@@ -92,7 +96,7 @@ class F64Collect(wiring.Component):
         finished = Signal()
         m.d.comb += [
             self.returned.eq(
-                Cat(result.valid for result in results).all() & ~(final & finished & ~quads.w_rdy)
+                Cat(result.valid for result in results).all() & ~(final & finished & ~quads.input.ready)
             ),
             self.returned_step.eq(step),
             self.tile.ready.eq(self.returned & final & ends_round),
@@ -115,13 +119,13 @@ class F64Collect(wiring.Component):
             ]
         with m.If(self.returned & complete):
             m.d.sync += finished.eq(1)
-        with m.Elif(quads.w_rdy):
+        with m.Elif(quads.input.ready):
             m.d.sync += finished.eq(0)
-        m.d.comb += [quads.w_en.eq(finished), quads.w_data.eq(Cat(low, high))]
+        m.d.comb += [quads.input.valid.eq(finished), quads.input.payload.eq(Cat(low, high))]
         self._write(m, quads)
         return m
 
-    def _write(self, m: Module, quads: SyncFIFOBuffered) -> None:
+    def _write(self, m: Module, quads: Queue) -> None:
         """Two writes for each quad, the low halves first."""
         config = self._config
         word_quads = config.word_quads
@@ -134,11 +138,11 @@ class F64Collect(wiring.Component):
         accepted = self.write.enable & self.write.ready
         last = count[:4].all() & (block | ~destination.two_blocks) & half
         m.d.comb += [
-            self.write.enable.eq(quads.r_rdy & self.destination.valid),
+            self.write.enable.eq(quads.output.valid & self.destination.valid),
             self.write.address.eq(word_address(config, register, quad[inner:])),
-            self.write.data.eq(quads.r_data.word_select(half, QUAD_BITS).replicate(word_quads)),
+            self.write.data.eq(quads.output.payload.word_select(half, QUAD_BITS).replicate(word_quads)),
             self.write.lanes.eq(0b1111 << Cat(0, 0, quad[:inner])),
-            quads.r_en.eq(accepted & half),
+            quads.output.ready.eq(accepted & half),
             self.destination.ready.eq(accepted & last),
         ]
         m.d.sync += self.done.eq(accepted & last)

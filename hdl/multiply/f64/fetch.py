@@ -49,6 +49,10 @@ class F64Fetch(wiring.Component):
         The oldest one.
     release : In(1)
         The oldest one is needed no more.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

@@ -44,6 +44,10 @@ class F64Issue(wiring.Component):
     operands_0, ... : Out(stream.Signature(FusedMultiplyAdd64Operands))
     busy_units : Out(range(units + 1))
         Units that accepted operands in the cycle before.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

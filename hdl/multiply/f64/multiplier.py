@@ -1,8 +1,7 @@
 """The f64 tile multiplier: fetches one tile, multiplies a second and writes a third at the same time."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
@@ -13,6 +12,7 @@ from hdl.multiply.f64.issue import F64Issue
 from hdl.multiply.f64.request import F64Request, F64Tile
 from hdl.multiply.f64.rows import F64Rows
 from hdl.registers.register_ports import quad_read_signature, register_write_signature
+from hdl.stream.queue import Queue
 
 __all__ = ["F64Multiplier"]
 
@@ -82,28 +82,22 @@ class F64Multiplier(wiring.Component):
         m.submodules.rows = rows = F64Rows(config)
         m.submodules.issue = issue = F64Issue(config)
         m.submodules.collect = collect = F64Collect(config)
-        destination = Signal(F64Destination)
-        m.submodules.results = results = SyncFIFOBuffered(width=len(destination.as_value()), depth=_TILES)
-        m.submodules.tiles = tiles = SyncFIFOBuffered(width=F64Tile.as_shape().size, depth=_TILES)
+        m.submodules.destinations = destinations = Queue(F64Destination, _TILES, buffered=True)
+        m.submodules.tiles = tiles = Queue(F64Tile, _TILES, buffered=True)
         taken = self.request.valid & self.request.ready
         connect(m, flipped(self.request), fetch.request)
         connect(m, fetch.read, flipped(self.read))
         connect(m, collect.write, flipped(self.write))
+        connect(m, destinations.output, collect.destination)
+        connect(m, tiles.output, collect.tile)
         m.d.comb += [
-            fetch.hold.eq(~results.w_rdy),
-            destination.d.eq(self.request.payload.d),
-            destination.two_blocks.eq(self.request.payload.tile.two_blocks),
-            results.w_en.eq(taken),
-            results.w_data.eq(destination),
-            collect.destination.valid.eq(results.r_rdy),
-            collect.destination.payload.eq(results.r_data),
-            results.r_en.eq(collect.destination.ready),
+            fetch.hold.eq(~destinations.input.ready),
+            destinations.input.valid.eq(taken),
+            destinations.input.payload.d.eq(self.request.payload.d),
+            destinations.input.payload.two_blocks.eq(self.request.payload.tile.two_blocks),
             # A tile leaves this queue before the other one, so it has room as well.
-            tiles.w_en.eq(taken),
-            tiles.w_data.eq(self.request.payload.tile),
-            collect.tile.valid.eq(tiles.r_rdy),
-            collect.tile.payload.eq(tiles.r_data),
-            tiles.r_en.eq(collect.tile.ready),
+            tiles.input.valid.eq(taken),
+            tiles.input.payload.eq(self.request.payload.tile),
             issue.tiles.eq(fetch.tiles),
             issue.oldest.eq(fetch.oldest),
             fetch.release.eq(issue.release),

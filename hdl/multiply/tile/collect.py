@@ -61,6 +61,10 @@ class TileCollect(wiring.Component):
     write : Out(register_write_signature(config))
     done : Out(1)
         High for one cycle after the last word of a tile has been written.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

@@ -106,6 +106,10 @@ class TileFetch(wiring.Component):
         Offered when all of it is in the row memories; taken when none of it is needed any more.
     result_tile : Out(stream.Signature(ResultTile))
         A tile is on its way.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

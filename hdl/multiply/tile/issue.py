@@ -60,6 +60,10 @@ class TileIssue(wiring.Component):
     operands_0, ... : Out(stream.Signature(DotProductOperands))
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

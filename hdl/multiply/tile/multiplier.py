@@ -12,9 +12,8 @@ collect results, words of D       256, 128 64, 32  8, 4
 ======= ========================= ======== ======= ========
 """
 
-from amaranth.hdl import Module, Shape
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
@@ -25,6 +24,7 @@ from hdl.multiply.tile.issue import TileIssue
 from hdl.multiply.tile.request import TileRequest
 from hdl.multiply.tile.rows import RowMemories
 from hdl.registers.register_ports import register_write_signature, word_read_signature
+from hdl.stream.queue import Queue
 
 __all__ = ["TileMultiplier"]
 
@@ -92,24 +92,20 @@ class TileMultiplier(wiring.Component):
         m.submodules.rows = rows = RowMemories(config)
         m.submodules.issue = issue = TileIssue(config)
         m.submodules.collect = collect = TileCollect(config)
-        m.submodules.tiles = tiles = SyncFIFOBuffered(width=Shape.cast(ResultTile).width, depth=TILES)
+        m.submodules.tiles = tiles = Queue(ResultTile, TILES, buffered=True)
 
         connect(m, flipped(self.request), fetch.request)
         connect(m, fetch.read, flipped(self.read))
         connect(m, fetch.c_read, flipped(self.c_read))
         connect(m, fetch.tile, issue.tile)
+        connect(m, fetch.result_tile, tiles.input)
+        connect(m, tiles.output, collect.tile)
         connect(m, collect.write, flipped(self.write))
         for unit in range(config.dot_product_units):
             connect(m, getattr(issue, f"operands_{unit}"), flipped(getattr(self, f"operands_{unit}")))
             connect(m, flipped(getattr(self, f"result_{unit}")), getattr(collect, f"result_{unit}"))
         m.d.comb += [
-            tiles.w_en.eq(fetch.result_tile.valid),
-            tiles.w_data.eq(fetch.result_tile.payload),
-            fetch.result_tile.ready.eq(tiles.w_rdy),
             collect.fetched.eq(fetch.fetched),
-            collect.tile.valid.eq(tiles.r_rdy),
-            collect.tile.payload.eq(ResultTile(tiles.r_data)),
-            tiles.r_en.eq(collect.tile.ready),
             rows.write.eq(fetch.write),
             rows.write_data.eq(fetch.write_data),
             rows.write_c_data.eq(fetch.write_c_data),

@@ -1,0 +1,92 @@
+"""The row memories of the f64 multiplier, against the elements of fragments in Python."""
+
+import random
+from typing import Any
+
+import cocotb
+import pytest
+from cocotb.triggers import RisingEdge
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.streams import start
+from hdl.config import CoreConfig
+from hdl.multiply.f64.rows import F64Rows
+from sim.testbench.runner import parameters
+from sim.testbench.unit import unit_design
+
+QUADS, LANES = 8, 4
+
+
+class Model:
+    """Elements by buffer and fragment: A by row and k, B by column and k, C by row and column."""
+
+    def __init__(self) -> None:
+        self._halves: dict[tuple[Any, ...], int] = {}
+
+    def write(self, place: dict[str, int], word: int) -> None:
+        """Keep the four halves of a quad."""
+        for lane in range(LANES):
+            half = word >> (32 * lane) & 0xFFFFFFFF
+            if place["is_c"]:
+                key = ("c", place["quad"], 2 * lane + place["pair"])
+            else:
+                key = ("b" if place["pair"] else "a", place["quad"], lane)
+            self._halves[(place["buffer"], place["high"], *key)] = half
+
+    def element(self, buffer: int, *key: Any) -> int:
+        """Both halves of an element; zero where nothing was written."""
+        low, high = (self._halves.get((buffer, high, *key), 0) for high in range(2))
+        return high << 32 | low
+
+
+def packed(place: dict[str, int]) -> int:
+    """The bits of a `QuadPlace`."""
+    word, position = place["quad"], 3
+    for name in ("high", "pair", "is_c", "buffer"):
+        word |= place[name] << position
+        position += 1
+    return word
+
+
+@cocotb.test
+async def elements(dut: Any) -> None:
+    """Writes to one buffer, reads of the other; what was read stays until the next read."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    units = parameters()["units"]
+    turns = LANES // units
+    model = Model()
+    dut.enable.value = dut.write.value = 0
+    await start(dut)
+    expected: dict[str, int] | None = None
+    buffer = reached = 0
+    for cycle in range(3000):
+        if cycle % 150 == 0:
+            buffer = 1 - buffer
+        place = {name: rng.getrandbits(1) for name in ("high", "pair", "is_c")}
+        place |= {"quad": rng.randrange(QUADS), "buffer": buffer}
+        word, is_written = rng.getrandbits(128), rng.random() < 0.8
+        turn, row, pair, k = rng.randrange(turns), rng.randrange(QUADS), rng.randrange(2), rng.randrange(4)
+        is_read = rng.random() < 0.7
+        dut.write.value = is_written | packed(place) << 1 | word << 8
+        dut.enable.value, dut.buffer.value, dut.k.value = is_read, 1 - buffer, k
+        dut.step.value = turn + turns * (row + QUADS * pair)
+        await RisingEdge(dut.aclk)
+        if expected is not None:
+            for name, value in expected.items():
+                assert int(getattr(dut, name).value) == value, (cycle, name)
+                reached += value != 0
+        if is_read:
+            expected = {"a": model.element(1 - buffer, "a", row, k)}
+            for unit in range(units):
+                column = 2 * (turn * units + unit) + pair
+                expected[f"b_{unit}"] = model.element(1 - buffer, "b", column, k)
+                expected[f"c_{unit}"] = model.element(1 - buffer, "c", row, column)
+        if is_written:
+            model.write(place, word)
+    assert reached > 3000, "most of what is read was written"
+
+
+@pytest.mark.parametrize("units", [1, 2, 4])
+def test_f64_rows(simulate: Simulate, units: int) -> None:
+    design = unit_design(f"f64_rows-{units}", F64Rows(CoreConfig(f64_units=units)))
+    simulate(design, __name__, values={"units": units})

@@ -1,0 +1,17 @@
+"""Approximate PTX instructions (`ex2.approx`, `div.full`, ...), equal to an NVIDIA H200 in every bit.
+
+=================  ===========================================================
+`instructions`     every form, as data; needs no numpy
+`call`             `golden.approximate`: arrays of values or of bit patterns
+`operations`       one function per form, on bit patterns alone
+`interpolator`     the unit: piecewise quadratic interpolation, and its tables
+`unit`             the f32 forms with ``.ftz``, and tanh
+`scaled`           the f32 forms without ``.ftz``, and the divisions
+`narrow`           f16, bf16 and their pairs
+`f64`              the forms on the upper word of an f64
+`explain`          every step of one result: `steps`, with `single` for the unit's
+`exact`            the correctly rounded result, for comparison
+=================  ===========================================================
+
+All profiles share the tables: ``docs/approximate.md`` says on what evidence.
+"""

@@ -1,0 +1,1 @@
+"""Programs on any machine: PTX kernels, matrix multiplies and batches of tiles."""

@@ -1,0 +1,123 @@
+"""Runs a program on a machine, measures it, and names the line of the program where it failed."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from golden.machine import Counters, Difference, Machine, Work
+from golden.tables.commands import Elementwise
+from golden.tables.faults import Fault
+
+__all__ = ["Execution", "ProgramFault", "execute"]
+
+_REMEMBERED = 2048
+"""Commands whose place in the program is known: more than a machine draws at once, queues and executes."""
+
+
+class ProgramFault(Exception):
+    """A command of a program faulted.
+
+    Parameters
+    ----------
+    fault : Fault
+    origin : str
+        Where in the program the command stands.
+    """
+
+    def __init__(self, fault: Fault, origin: str) -> None:
+        super().__init__(f"{fault} ({origin})" if origin else str(fault))
+        self.fault = fault
+        self.origin = origin
+
+
+@dataclass(frozen=True, kw_only=True)
+class Execution:
+    """What it took to run a program.
+
+    Parameters
+    ----------
+    counters : Counters
+        Of the machine, from its beginning.
+    seconds : float
+        Wall time of the execution, without building or writing files.
+    """
+
+    counters: Counters
+    seconds: float
+
+    def utilisation(self, units: int) -> float | None:
+        """The share of cycles in which `units` dot-product units took operands; None without cycles."""
+        counters = self.counters
+        return counters.dot_product_cycles / (counters.cycles * units) if counters.cycles else None
+
+
+class _Drawn:
+    """The work of a program as a machine draws it, with the places of what was drawn last.
+
+    Parameters
+    ----------
+    program : iterable of (Work, object)
+    first : int
+        Commands that the machine has executed before.
+    on_progress : callable
+    """
+
+    def __init__(
+        self, program: Iterable[tuple[Work, object]], first: int, on_progress: Callable[[int], None]
+    ) -> None:
+        self._program = program
+        self._first = first
+        self._on_progress = on_progress
+        self._places: deque[object] = deque()
+        self.last: object = ""
+
+    def __iter__(self) -> Iterator[Work]:
+        for work, place in self._program:
+            self.last = place
+            if not isinstance(work, Elementwise):
+                self._places.append(place)
+                if len(self._places) > _REMEMBERED:
+                    self._places.popleft()
+                    self._first += 1
+            yield work
+            self._on_progress(1)
+
+    def place(self, index: int) -> object:
+        """The place of a command, by the machine's count of commands."""
+        return self._places[index - self._first]
+
+
+def execute(
+    machine: Machine,
+    program: Iterable[tuple[Work, object]],
+    on_progress: Callable[[int], None] = lambda count: None,
+) -> Execution:
+    """Execute a program to its end.
+
+    Parameters
+    ----------
+    machine : Machine
+    program : iterable of (Work, object)
+        Each piece of work with what names its place in the program.
+    on_progress : callable
+        Called with the number of pieces of work that the machine has taken since the last call.
+
+    Raises
+    ------
+    ProgramFault
+    golden.machine.Difference
+        From a machine that checks itself; with the place in the program.
+    """
+    before = time.perf_counter()
+    drawn = _Drawn(program, machine.counters.instructions, on_progress)
+    try:
+        try:
+            machine.queue(drawn)
+        except Difference as difference:
+            difference.origin = str(drawn.last)
+            raise
+        machine.finish()
+    except Fault as fault:
+        raise ProgramFault(fault, str(drawn.place(fault.index))) from fault
+    return Execution(counters=machine.counters, seconds=time.perf_counter() - before)

@@ -1,0 +1,362 @@
+"""A matrix multiply as a sequence of commands that keeps the multipliers busy."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+
+from golden.arguments import checked_array
+from golden.machine import Machine
+from golden.programs.buffers import Buffers
+from golden.programs.execution import Execution, execute
+from golden.programs.values import pack, unpack
+from golden.tables.commands import Command, Fill, Load, Mma, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
+    Layout,
+    LoadInstruction,
+    MmaInstruction,
+    Shape,
+    StoreInstruction,
+    Use,
+)
+from golden.tables.layouts import fragment
+
+__all__ = ["Gemm", "GemmRun", "multiply_matrices"]
+
+_BUFFERS = 2
+"""Sets of A and B fragments: one is multiplied while the other is loaded."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """All multiplies of one block of D at one step along k."""
+
+    block_row: int
+    block_column: int
+    k: int
+    first: bool
+    last: bool
+    rows: tuple[int, ...]
+    columns: tuple[int, ...]
+
+    @property
+    def tiles(self) -> tuple[tuple[int, int], ...]:
+        """Row and column of each tile of D, within the block; neighbours share a row or a column."""
+        return tuple(
+            (row, column)
+            for row in range(len(self.rows))
+            for column in (range(len(self.columns)) if row % 2 == 0 else reversed(range(len(self.columns))))
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gemm:
+    """D = A B, or D = A B + C, of matrices of any number of tiles.
+
+    D is computed block by block. At each step along k, the fragments of A and B for the next step are loaded
+    into the second set of registers before the multiplies of this one are done, and a finished block is
+    stored between the multiplies of the next. As the core starts commands in order, none is issued before
+    what it waits for is nearly done: loads write registers that were read a step ago, and stores read
+    accumulators that were finished some multiplies ago. Registers that are left over become further
+    accumulators, so that a new block need not wait for the old one to be stored.
+
+    Parameters
+    ----------
+    instruction : MmaInstruction
+        The multiply of one tile, a `wmma.mma` whose C and D have one type. A and B lie in memory in its
+        layouts, C and D by rows, all without padding.
+    m, n, k : int
+        Sizes: A is m x k, B is k x n. Multiples of the tile's.
+    registers : int
+        32-bit registers per lane.
+    block : tuple of int
+        Rows and columns of tiles in a block of D.
+    with_c : bool
+        Whether there is a C; without, the accumulators start from zeros kept in registers.
+
+    Raises
+    ------
+    ValueError
+        For sizes that are no multiples, types that do not chain, a block that the registers do not hold, and
+        tiles that do not begin where a fragment must.
+    """
+
+    instruction: MmaInstruction
+    m: int
+    n: int
+    k: int
+    registers: int = 128
+    block: tuple[int, int] = (2, 2)
+    with_c: bool = False
+
+    def __post_init__(self) -> None:
+        instruction, shape = self.instruction, self.instruction.shape
+        if instruction.mnemonic != "wmma":
+            raise ValueError(f"Instruction must be a wmma.mma, which has loads and stores, not {instruction}")
+        if instruction.c_type != instruction.d_type:
+            raise ValueError(
+                "Instruction must have one type for C and D, as D is the next C, "
+                f"not {instruction.c_type} and {instruction.d_type}"
+            )
+        for name, size, tile in (("m", self.m, shape.m), ("n", self.n, shape.n), ("k", self.k, shape.k)):
+            if size <= 0 or size % tile:
+                raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {size}")
+        if min(self.block) < 1:
+            raise ValueError(f"Block must have at least one tile each way, not {self.block}")
+        if self._accumulators < self.block[0] * self.block[1]:
+            raise ValueError(
+                f"Block must fit the registers: {self.block[0]} x {self.block[1]} tiles need "
+                f"{self._needed}, there are {self.registers}"
+            )
+        for use in ("a", "b", "d"):
+            self._require_aligned(use)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of each matrix, by the names that `commands` wants addresses for."""
+        sizes = {
+            "a": self._bytes("a", self.m * self.k),
+            "b": self._bytes("b", self.k * self.n),
+            "d": self._bytes("d", self.m * self.n),
+        }
+        return {**sizes, "c": sizes["d"]} if self.with_c else sizes
+
+    @property
+    def tiles(self) -> int:
+        """Tile multiplies of the whole."""
+        shape = self.instruction.shape
+        return (self.m // shape.m) * (self.n // shape.n) * (self.k // shape.k)
+
+    def commands(self, addresses: Mapping[str, int]) -> Iterator[Command]:
+        """The commands, in order.
+
+        Parameters
+        ----------
+        addresses : mapping of str to int
+            Of ``a``, ``b``, ``d``, and ``c`` where there is one.
+        """
+        steps = list(self._steps())
+        zeros = self.registers - self._size("d")
+        if not self.with_c:
+            yield Fill(zeros, self._size("d"), 0)
+        yield from self._operands(steps[0], 0, addresses)
+        unstored: deque[tuple[int, Command]] = deque()
+        started = 0
+        for index, step in enumerate(steps):
+            block: list[tuple[int, int]] = list(step.tiles)
+            slots = [self._slot(started + place) for place in range(len(block))]
+            if step.first and self.with_c:
+                for slot, tile in zip(slots, block, strict=True):
+                    yield from _stored_until(unstored, slot)
+                    yield self._access("c", slot, self._place(step, tile), addresses)
+            for place, ((row, column), slot) in enumerate(zip(block, slots, strict=True)):
+                if step.first:
+                    yield from _stored_until(unstored, slot)
+                start = zeros if step.first and not self.with_c else slot
+                yield Mma(
+                    self.instruction,
+                    d=slot,
+                    a=self._operand("a", index, row),
+                    b=self._operand("b", index, column),
+                    c=start,
+                )
+                if place == 0 and index + 1 < len(steps):
+                    yield from self._operands(steps[index + 1], index + 1, addresses)
+                elif unstored:
+                    yield unstored.popleft()[1]
+            if step.last:
+                unstored.extend(
+                    (slot, self._access("d", slot, self._place(step, tile), addresses))
+                    for slot, tile in zip(slots, block, strict=True)
+                )
+                started += len(block)
+        yield from (store for _, store in unstored)
+
+    def _steps(self) -> Iterator[_Step]:
+        shape = self.instruction.shape
+        rows, columns, depth = self.m // shape.m, self.n // shape.n, self.k // shape.k
+        for block_row in range(0, rows, self.block[0]):
+            for block_column in range(0, columns, self.block[1]):
+                for k in range(depth):
+                    yield _Step(
+                        block_row,
+                        block_column,
+                        k,
+                        first=k == 0,
+                        last=k == depth - 1,
+                        rows=tuple(range(block_row, min(block_row + self.block[0], rows))),
+                        columns=tuple(range(block_column, min(block_column + self.block[1], columns))),
+                    )
+
+    def _operands(self, step: _Step, index: int, addresses: Mapping[str, int]) -> Iterator[Command]:
+        """Load A and B for a step, in the order in which its multiplies need them."""
+        loaded: set[tuple[Use, int]] = set()
+        for row, column in step.tiles:
+            needed: tuple[tuple[Use, int, tuple[int, int]], ...] = (
+                ("a", row, (step.rows[row], step.k)),
+                ("b", column, (step.k, step.columns[column])),
+            )
+            for use, place, tile in needed:
+                if (use, place) not in loaded:
+                    loaded.add((use, place))
+                    yield self._access(use, self._operand(use, index, place), tile, addresses)
+
+    def _place(self, step: _Step, tile: tuple[int, int]) -> tuple[int, int]:
+        return step.rows[tile[0]], step.columns[tile[1]]
+
+    def _access(
+        self, use: Use, register: int, tile: tuple[int, int], addresses: Mapping[str, int]
+    ) -> Command:
+        """Load or store the tile at a place of its matrix, which is counted in tiles."""
+        address = addresses[use] + self._offset(use, tile)
+        shape, layout = self.instruction.shape, self._layout(use)
+        if use == "d":
+            store = StoreInstruction(layout=layout, shape=shape, type=self._type(use), space="global")
+            return Store(store, register, address, self._stride(use))
+        load = LoadInstruction(use=use, layout=layout, shape=shape, type=self._type(use), space="global")
+        return Load(load, register, address, self._stride(use))
+
+    def _offset(self, use: Use, tile: tuple[int, int]) -> int:
+        rows, columns = self.instruction.shape.extent(use)
+        row, column = tile[0] * rows, tile[1] * columns
+        line, place = (row, column) if self._layout(use) == "row" else (column, row)
+        return self._bytes(use, line * self._stride(use) + place)
+
+    def _stride(self, use: Use) -> int:
+        return Shape(self.m, self.n, self.k).default_stride(use, self._layout(use))
+
+    def _layout(self, use: Use) -> Layout:
+        layouts = {"a": self.instruction.a_layout, "b": self.instruction.b_layout}
+        return layouts.get(use, "row")
+
+    def _type(self, use: Use) -> str:
+        types = {"a": self.instruction.a_type, "b": self.instruction.b_type}
+        return types.get(use, self.instruction.d_type)
+
+    def _bytes(self, use: Use, elements: int) -> int:
+        return elements * FORMATS[self._type(use)].bits // 8
+
+    def _size(self, use: Use) -> int:
+        return fragment(use, self._type(use), self.instruction.shape).registers
+
+    def _require_aligned(self, use: Use) -> None:
+        """Refuse a matrix with a tile that has a line elsewhere than at a multiple of the fragment's size."""
+        size = fragment(use, self._type(use), self.instruction.shape).size
+        rows, columns = self.instruction.shape.extent(use)
+        whole_rows, whole_columns = Shape(self.m, self.n, self.k).extent(use)
+        steps = {"lines": self._bytes(use, self._stride(use))}
+        if whole_rows > rows:
+            steps["rows of tiles"] = self._offset(use, (1, 0))
+        if whole_columns > columns:
+            steps["columns of tiles"] = self._offset(use, (0, 1))
+        for what, step in steps.items():
+            if step % size:
+                raise ValueError(
+                    f"Matrix {use} must have {what} at multiples of the fragment's {size} bytes, not {step}"
+                )
+
+    # Registers: two sets of A and B, then the accumulators; the zeros at the end.
+
+    @cached_property
+    def _set_size(self) -> int:
+        return self.block[0] * self._size("a") + self.block[1] * self._size("b")
+
+    @property
+    def _fixed(self) -> int:
+        return _BUFFERS * self._set_size + (0 if self.with_c else self._size("d"))
+
+    @property
+    def _needed(self) -> int:
+        return self._fixed + self.block[0] * self.block[1] * self._size("d")
+
+    @cached_property
+    def _accumulators(self) -> int:
+        return min(
+            # More would never be in use at once: those of a block, and those of the one before.
+            2 * self.block[0] * self.block[1],
+            (self.registers - self._fixed) // self._size("d"),
+        )
+
+    def _operand(self, use: Use, index: int, place: int) -> int:
+        base = index % _BUFFERS * self._set_size
+        return base + place * self._size(use) + (self.block[0] * self._size("a") if use == "b" else 0)
+
+    def _slot(self, number: int) -> int:
+        """The register of the accumulator for the tile of that number."""
+        return _BUFFERS * self._set_size + number % self._accumulators * self._size("d")
+
+
+def _stored_until(unstored: deque[tuple[int, Command]], slot: int) -> Iterator[Command]:
+    """The stores up to that of an accumulator that is to be used again."""
+    while any(waiting == slot for waiting, _ in unstored):
+        yield unstored.popleft()[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GemmRun:
+    """What a run gave.
+
+    Parameters
+    ----------
+    d : ndarray, shape (m, n)
+        Raw bit patterns, or int32.
+    execution : Execution
+    """
+
+    d: NDArray[Any]
+    execution: Execution
+
+
+def multiply_matrices(
+    gemm: Gemm,
+    a: ArrayLike,
+    b: ArrayLike,
+    open_machine: Callable[[int], Machine],
+    *,
+    c: ArrayLike | None = None,
+) -> GemmRun:
+    """Run a matrix multiply on a machine.
+
+    Parameters
+    ----------
+    gemm : Gemm
+    a, b : array_like, shapes (m, k) and (k, n)
+        As for `golden.mma`: raw bit patterns of floating point, values of integers.
+    open_machine : callable
+        Makes the machine, given the bytes of memory it needs; it is closed in the end.
+    c : array_like or None, shape (m, n)
+        None makes it D = A B.
+
+    Raises
+    ------
+    golden.InvalidArgument
+        For an array of the wrong shape or dtype.
+    golden.programs.execution.ProgramFault
+    golden.machine.Difference
+        From a machine that checks itself.
+    """
+    gemm = replace(gemm, with_c=c is not None)
+    instruction = gemm.instruction
+    matrices = {
+        "a": checked_array("a", a, instruction.a_type, (gemm.m, gemm.k)),
+        "b": checked_array("b", b, instruction.b_type, (gemm.k, gemm.n)),
+    }
+    if c is not None:
+        matrices["c"] = checked_array("c", c, instruction.c_type, (gemm.m, gemm.n))
+    layouts = {"a": instruction.a_layout, "b": instruction.b_layout, "c": "row"}
+    types = {"a": instruction.a_type, "b": instruction.b_type, "c": instruction.c_type}
+    buffers = Buffers(gemm.sizes())
+    machine = open_machine(buffers.memory_size)
+    try:
+        for name, matrix in matrices.items():
+            lines = matrix if layouts[name] == "row" else matrix.T
+            buffers.write(machine.memory, name, pack(lines, types[name]))
+        commands = ((command, "") for command in gemm.commands(buffers.addresses))
+        execution = execute(machine, commands)
+        d = unpack(buffers.read(machine.memory, "d"), instruction.d_type).reshape(gemm.m, gemm.n)
+    finally:
+        machine.close()
+    return GemmRun(d=d, execution=execution)

@@ -1,0 +1,156 @@
+"""Runs a PTX kernel: arrays into memory, commands through a machine, arrays out of memory."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.invalid_argument import InvalidArgument
+from golden.machine import Machine
+from golden.programs.array_types import checked_types
+from golden.programs.buffers import Buffers
+from golden.programs.execution import Execution, execute
+from golden.programs.outputs import Output
+from golden.ptx.program import Entry
+
+__all__ = ["Argument", "ProgramRun", "run_program"]
+
+Argument = NDArray[Any] | int | float
+"""An array is placed in memory, and its address is what the kernel gets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramRun:
+    """What a run gave.
+
+    Parameters
+    ----------
+    outputs : mapping of str to ndarray
+        The arrays asked for, by the name of their parameter.
+    execution : Execution
+    """
+
+    outputs: Mapping[str, NDArray[Any]]
+    execution: Execution
+
+
+def run_program(
+    entry: Entry,
+    open_machine: Callable[[int], Machine],
+    *,
+    arguments: Mapping[str, Argument],
+    outputs: Sequence[Output],
+    registers: int,
+    on_progress: Callable[[int], None] = lambda count: None,
+) -> ProgramRun:
+    """Run a kernel on one warp.
+
+    Parameters
+    ----------
+    entry : Entry
+        Its variables in ``.global`` are placed in memory like arrays of their size.
+    open_machine : callable
+        Makes the machine, given the bytes of memory it needs; it is closed in the end.
+    arguments : mapping of str to array or number
+        By the name of the parameter; arrays by the name of a variable too. Arrays are placed in memory as
+        they are: float16 for f16, float32 for f32 and tf32, or raw bits in unsigned integers.
+    outputs : sequence of Output
+        Arrays to read in the end. One that is no argument as well begins as zeros.
+    registers : int
+        32-bit registers per lane of the machine.
+    on_progress : callable
+        Called with the number of pieces of work that the machine has taken since the last call.
+
+    Raises
+    ------
+    InvalidArgument
+        For an output that does not fit its argument, and for an argument or output that does not fit its
+        variable.
+    golden.ptx.source.PtxError
+        For arguments that do not fit the kernel.
+    golden.programs.execution.ProgramFault
+    golden.machine.Difference
+        From a machine that checks itself.
+
+    Warns
+    -----
+    golden.programs.array_types.ArrayTypeWarning
+        For an array of values that are loaded as another type.
+    """
+    variables = _variable_sizes(entry, arguments, outputs)
+    buffers = Buffers(_parameter_sizes(variables, arguments, outputs) | variables)
+    numbers = {name: value for name, value in arguments.items() if not isinstance(value, np.ndarray)}
+    values = {**numbers, **buffers.addresses}
+    entry.require(values, registers=registers)
+    machine = open_machine(buffers.memory_size)
+    try:
+        shared = machine.shared
+        window = range(shared.base, shared.base + shared.size) if shared is not None else range(0)
+        commands = entry.commands(values, registers=registers, shared=window)
+        arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
+        for name, array in arrays.items():
+            buffers.write(machine.memory, name, array)
+        execution = execute(machine, checked_types(commands, arrays, buffers.addresses), on_progress)
+        results = {
+            output.name: buffers.read(machine.memory, output.name)[: output.size]
+            .view(output.dtype)
+            .reshape(output.shape)
+            for output in outputs
+        }
+    finally:
+        machine.close()
+    return ProgramRun(outputs=results, execution=execution)
+
+
+def _parameter_sizes(
+    variables: Collection[str], arguments: Mapping[str, Argument], outputs: Sequence[Output]
+) -> dict[str, int]:
+    """Bytes of the arrays that are not `variables`, which have sizes of their own."""
+    sizes = {
+        name: value.nbytes
+        for name, value in arguments.items()
+        if isinstance(value, np.ndarray) and name not in variables
+    }
+    for output in outputs:
+        if output.name in variables:
+            continue
+        argument = arguments.get(output.name)
+        if argument is not None and not isinstance(argument, np.ndarray):
+            raise InvalidArgument(
+                f"output {output.name}", f"the number {argument} as its argument", "an array"
+            )
+        if argument is not None and argument.nbytes < output.size:
+            raise InvalidArgument(
+                f"output {output.name}",
+                f"{output.size} bytes",
+                f"at most the {argument.nbytes} bytes of its argument",
+            )
+        sizes.setdefault(output.name, output.size)
+    return sizes
+
+
+def _variable_sizes(
+    entry: Entry, arguments: Mapping[str, Argument], outputs: Sequence[Output]
+) -> dict[str, int]:
+    """Bytes of the variables that a kernel names; where a declaration leaves that open, of what they get."""
+    sizes = {}
+    for variable in entry.variables:
+        name, size = variable.name, variable.size
+        argument = arguments.get(name)
+        if argument is not None and not isinstance(argument, np.ndarray):
+            raise InvalidArgument(
+                f"argument {name}", f"the number {argument}", f"an array, as {name} is a variable"
+            )
+        given = {
+            "argument": 0 if argument is None else argument.nbytes,
+            "output": max((output.size for output in outputs if output.name == name), default=0),
+        }
+        for kind, count in given.items():
+            if size is not None and count > size:
+                raise InvalidArgument(
+                    f"{kind} {name}", f"{count} bytes", f"at most the {size} bytes that are declared"
+                )
+        sizes[name] = max(given.values()) if size is None else size
+    return sizes

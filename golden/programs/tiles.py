@@ -1,0 +1,270 @@
+"""Multiplies a batch of tiles: each loaded, multiplied and stored by a machine."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.arguments import checked_array, dtype_of
+from golden.fragments import collect, distribute
+from golden.invalid_argument import InvalidArgument
+from golden.machine import Machine, Storage
+from golden.programs.buffers import Buffers
+from golden.programs.execution import Execution, execute
+from golden.programs.values import pack, unpack
+from golden.tables.commands import Command, Load, Mma, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
+    LAYOUTS,
+    USES,
+    Layout,
+    LoadInstruction,
+    MmaInstruction,
+    StoreInstruction,
+    Use,
+)
+from golden.tables.layouts import fragment
+
+__all__ = ["TileRun", "multiply_tiles"]
+
+_CHUNK = 256
+"""Tiles that are in memory at once."""
+
+_UNUSED = 64
+"""Bytes of memory for a matrix that never gets there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileRun:
+    """What a batch gave.
+
+    Parameters
+    ----------
+    d : ndarray, shape (..., m, n)
+        Raw bit patterns, or int32.
+    execution : Execution
+    """
+
+    d: NDArray[Any]
+    execution: Execution
+
+
+def multiply_tiles(
+    instruction: MmaInstruction,
+    operands: Sequence[ArrayLike],
+    open_machine: Callable[[int], Machine],
+    on_progress: Callable[[int], None] = lambda count: None,
+    *,
+    registers: int = 32,
+    memory_bytes: int | None = None,
+) -> TileRun:
+    """D = A B + C for every tile.
+
+    Where the registers hold several tiles, the loads of one are issued before the multiply of the one before
+    and the store of the one before that, so that a core can do them at once.
+
+    Parameters
+    ----------
+    instruction : MmaInstruction
+        Of a `wmma.mma`, A and B lie in memory in its layouts, C and D by rows. An `mma` has no loads: its
+        fragments are written to the registers, and D is read from there.
+    operands : sequence of three array_like
+        a, b and c, as for `golden.mma`: shapes (..., m, k), (..., k, n), (..., m, n).
+    open_machine : callable
+        Makes the machine, given the bytes of memory it needs; it is closed in the end.
+    on_progress : callable
+        Called with the number of commands that have just been executed, of which a tile has five, or one
+        where there are no loads.
+    registers : int
+        32-bit registers per lane of the machine.
+    memory_bytes : int or None
+        The most memory that the machine can have; None where there is no end.
+
+    Raises
+    ------
+    golden.InvalidArgument
+        For an array of the wrong shape or dtype.
+    golden.programs.execution.ProgramFault
+    golden.machine.Difference
+        From a machine that checks itself.
+    """
+    tiles = _Tiles.of(instruction, operands)
+    count = len(tiles.a)
+    if instruction.mnemonic == "mma":
+        return _multiply_in_registers(tiles, open_machine, on_progress)
+    chunk = max(1, min(count, _CHUNK))
+    while chunk > 1 and memory_bytes is not None and tiles.buffers(chunk).memory_size > memory_bytes:
+        chunk //= 2
+    buffers = tiles.buffers(chunk)
+    machine = open_machine(buffers.memory_size)
+    pieces = []
+    try:
+        seconds = 0.0
+        for first in range(0, count, chunk):
+            size = min(chunk, count - first)
+            tiles.write(buffers, machine.memory, slice(first, first + size))
+            execution = execute(machine, tiles.commands(buffers, first, size, registers), on_progress)
+            seconds += execution.seconds
+            pieces.append(tiles.read(buffers, machine.memory, size))
+        counters = machine.counters
+    finally:
+        machine.close()
+    shape = instruction.shape
+    d = np.concatenate(pieces) if pieces else unpack(np.zeros(0, np.uint8), instruction.d_type)
+    return TileRun(
+        d=d.reshape(*tiles.leading, shape.m, shape.n),
+        execution=Execution(counters=counters, seconds=seconds),
+    )
+
+
+def _multiply_in_registers(
+    tiles: "_Tiles", open_machine: Callable[[int], Machine], on_progress: Callable[[int], None]
+) -> TileRun:
+    """Multiply with fragments that are put into the registers from outside."""
+    instruction = tiles.instruction
+    machine = open_machine(Buffers(dict.fromkeys(USES, _UNUSED)).memory_size)
+    first: dict[Use, int] = {}
+    register = 0
+    for use in USES:
+        first[use] = register
+        register += fragment(use, tiles.type(use), instruction.shape).registers
+    multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
+    d = np.zeros((len(tiles.a), *instruction.shape.extent("d")), dtype_of(FORMATS[instruction.d_type]))
+    seconds = 0.0
+    try:
+        for tile, matrices in enumerate(zip(tiles.a, tiles.b, tiles.c, strict=True)):
+            for use, matrix in zip(USES, matrices, strict=False):
+                words = distribute(matrix, use, tiles.type(use), instruction.shape)
+                machine.write_registers(first[use], words)
+            seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
+            words = machine.read_registers()[first["d"] : register]
+            d[tile] = collect(words, "d", instruction.d_type, instruction.shape)
+        counters = machine.counters
+    finally:
+        machine.close()
+    return TileRun(
+        d=d.reshape(*tiles.leading, *d.shape[1:]), execution=Execution(counters=counters, seconds=seconds)
+    )
+
+
+@dataclass(frozen=True)
+class _Tiles:
+    instruction: MmaInstruction
+    a: NDArray[Any]
+    b: NDArray[Any]
+    c: NDArray[Any]
+    leading: tuple[int, ...]
+
+    @classmethod
+    def of(cls, instruction: MmaInstruction, operands: Sequence[ArrayLike]) -> "_Tiles":
+        """Checked arrays, each with one leading axis."""
+        uses: tuple[Use, ...] = ("a", "b", "c")
+        checked = [
+            checked_array(use, matrix, type_, instruction.shape.extent(use))
+            for use, matrix, type_ in zip(
+                uses,
+                operands,
+                (instruction.a_type, instruction.b_type, instruction.c_type),
+                strict=True,
+            )
+        ]
+        leading = checked[0].shape[:-2]
+        for use, matrix in zip("bc", checked[1:], strict=True):
+            if matrix.shape[:-2] != leading:
+                raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, those of a")
+        a, b, c = (matrix.reshape(-1, *matrix.shape[-2:]) for matrix in checked)
+        return cls(instruction, a, b, c, leading)
+
+    def type(self, use: Use) -> str:
+        """Element type of a matrix."""
+        instruction = self.instruction
+        return {"a": instruction.a_type, "b": instruction.b_type, "c": instruction.c_type}.get(
+            use, instruction.d_type
+        )
+
+    def layout(self, use: Use) -> Layout:
+        """How a matrix lies in memory."""
+        return {"a": self.instruction.a_layout, "b": self.instruction.b_layout}.get(use, LAYOUTS[0])
+
+    def lines(self, use: Use) -> tuple[int, int]:
+        """Rows (or columns, where they are contiguous) of a matrix, and the elements of each."""
+        rows, columns = self.instruction.shape.extent(use)
+        return (rows, columns) if self.layout(use) == "row" else (columns, rows)
+
+    def stride(self, use: Use) -> int:
+        """Elements from one line to the next: each must begin at a multiple of the fragment's size."""
+        layout = fragment(use, self.type(use), self.instruction.shape)
+        multiple = layout.size * 8 // layout.element_bits
+        return -(-self.lines(use)[1] // multiple) * multiple
+
+    def tile_bytes(self, use: Use) -> int:
+        """Bytes from one tile to the next."""
+        return self.lines(use)[0] * self.stride(use) * FORMATS[self.type(use)].bits // 8
+
+    def buffers(self, count: int) -> Buffers:
+        """Where the matrices of `count` tiles lie."""
+        return Buffers({use: count * self.tile_bytes(use) for use in USES})
+
+    def write(self, buffers: Buffers, memory: Storage, part: slice) -> None:
+        """Put some tiles into memory."""
+        uses: tuple[Use, ...] = ("a", "b", "c")
+        for use, matrix in zip(uses, (self.a, self.b, self.c), strict=True):
+            tiles = matrix[part]
+            if self.layout(use) == "col":
+                tiles = tiles.swapaxes(-1, -2)
+            padding = self.stride(use) - tiles.shape[-1]
+            padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
+            buffers.write(memory, use, pack(padded, self.type(use)))
+
+    def read(self, buffers: Buffers, memory: Storage, count: int) -> NDArray[Any]:
+        """The results of `count` tiles."""
+        data = buffers.read(memory, "d")[: count * self.tile_bytes("d")]
+        lines, length = self.lines("d")
+        return unpack(data, self.type("d")).reshape(count, lines, self.stride("d"))[..., :length]
+
+    def commands(
+        self, buffers: Buffers, first: int, count: int, registers: int
+    ) -> Iterator[tuple[Command, str]]:
+        """Load, multiply and store each of `count` tiles; `first` is the first one's number, for messages."""
+        instruction, shape = self.instruction, self.instruction.shape
+        place: dict[Use, int] = {}
+        used = 0
+        for use in USES:
+            place[use] = used
+            used += fragment(use, self.type(use), shape).registers
+        sets = max(1, registers // used)
+        uses: tuple[Use, ...] = ("a", "b", "c")
+        instructions = [
+            LoadInstruction(
+                use=use, layout=self.layout(use), shape=shape, type=self.type(use), space="global"
+            )
+            for use in uses
+        ]
+        storing = StoreInstruction(layout=self.layout("d"), shape=shape, type=self.type("d"), space="global")
+        addresses = dict(zip(USES, buffers.addresses.values(), strict=True))
+
+        def base(tile: int) -> int:
+            return tile % sets * used
+
+        def address(use: Use, tile: int) -> int:
+            return addresses[use] + tile * self.tile_bytes(use)
+
+        # Tiles that the multiply and the store are behind the loads. Two sets of registers are enough: loads
+        # replace A, B and C of the tile before the last, which has been multiplied, but not its D.
+        multiply_lag, store_lag = (1, 2) if sets > 1 else (0, 0)
+        for step in range(count + store_lag):
+            if step < count:
+                for load in instructions:
+                    use = load.use
+                    command = Load(load, base(step) + place[use], address(use, step), self.stride(use))
+                    yield command, f"tile {first + step}"
+            tile = step - multiply_lag
+            if 0 <= tile < count:
+                d, a, b, c = (base(tile) + place[use] for use in ("d", *uses))
+                yield Mma(instruction, d=d, a=a, b=b, c=c), f"tile {first + tile}"
+            tile = step - store_lag
+            if tile >= 0:
+                store = Store(storing, base(tile) + place["d"], address("d", tile), self.stride("d"))
+                yield store, f"tile {first + tile}"

@@ -1,0 +1,223 @@
+"""Comparison and selection: setp, set, selp, slct, testp."""
+
+from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from golden.scalar.floats import FLOATS, flushed, is_nan
+from golden.scalar.form import Array, Evaluate, Form, dtype, raw_dtype, width
+from golden.scalar.logic import BOOLEAN
+
+__all__ = ["FORMS"]
+
+_EQUALITY = ".eq|.ne"
+_ORDER = f"{_EQUALITY}|.lt|.le|.gt|.ge"
+_FLOAT = f"{_ORDER}|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan"
+_COMBINE = ".and|.or|.xor?"
+_BITS = ".b16|.b32|.b64"
+_SIGNED = ".s16|.s32|.s64"
+_UNSIGNED = ".u16|.u32|.u64"
+
+_COMPARISONS: Final = MappingProxyType[str, Evaluate](
+    {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+        "lo": np.less,
+        "ls": np.less_equal,
+        "hi": np.greater,
+        "hs": np.greater_equal,
+    }
+)
+"""Comparisons of integers and bits."""
+
+_FLOAT_COMPARISONS: Final = MappingProxyType[str, Evaluate](
+    {
+        "eq": np.equal,
+        "ne": lambda x, y: (x < y) | (x > y),
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+        "equ": lambda x, y: ~((x < y) | (x > y)),
+        "neu": np.not_equal,
+        "ltu": lambda x, y: ~(x >= y),
+        "leu": lambda x, y: ~(x > y),
+        "gtu": lambda x, y: ~(x <= y),
+        "geu": lambda x, y: ~(x < y),
+        "num": lambda x, y: (x == x) & (y == y),  # noqa: PLR0124
+        "nan": lambda x, y: (x != x) | (y != y),  # noqa: PLR0124
+    }
+)
+"""Comparisons of floats: false for a NaN without the suffix ``u``, true with it."""
+
+
+def _float_comparison(name: str, flush: str, type_: str) -> Evaluate:
+    element, compare = FLOATS[type_], _FLOAT_COMPARISONS[name]
+
+    def evaluate(a: Array, b: Array) -> Any:
+        return compare(element.comparable(a), element.comparable(b))
+
+    def flushing(a: Array, b: Array) -> Any:
+        return evaluate(flushed(a, element), flushed(b, element))
+
+    return flushing if flush else evaluate
+
+
+def _comparison(name: str, flush: str, type_: str) -> Evaluate:
+    if type_ in FLOATS:
+        return _float_comparison(name, flush, type_)
+    number = dtype(type_)
+    compare = _COMPARISONS[name]
+    if number.kind == "u":
+        return compare
+    return lambda a, b: compare(a.view(number), b.view(number))
+
+
+def _set_predicate(pair: bool, name: str, combine: str, flush: str, type_: str) -> Any:
+    """``setp``: the predicate; with `pair` its counterpart ``q`` too, from the negated comparison."""
+    compare = _comparison(name, flush, type_)
+    bits = width(type_)
+
+    def one(a: Array, b: Array, *p: Array) -> Any:
+        return BOOLEAN[combine](compare(a, b), *p)
+
+    def two(a: Array, b: Array, *p: Array) -> tuple[Array, Array]:
+        holds = compare(a, b)
+        return (BOOLEAN[combine](holds, *p), BOOLEAN[combine](~holds, *p)) if combine else (holds, ~holds)
+
+    single = one if combine else compare
+    return (1, 1) if pair else (1,), (bits, bits, *((1,) if combine else ())), two if pair else single
+
+
+def _halves(a: Array) -> tuple[Array, Array]:
+    return a.astype(np.uint16), (a >> np.uint32(16)).astype(np.uint16)
+
+
+def _set_packed_predicates(name: str, combine: str, flush: str, type_: str) -> Any:
+    """``setp`` of packed halves: the predicate of the lower one and that of the upper one."""
+    compare = _comparison(name, flush, type_.removesuffix("x2"))
+
+    def evaluate(a: Array, b: Array, *p: Array) -> tuple[Array, ...]:
+        results = [compare(x, y) for x, y in zip(_halves(a), _halves(b), strict=True)]
+        return tuple(BOOLEAN[combine](result, *p) if combine else result for result in results)
+
+    return (1, 1), (32, 32, *((1,) if combine else ())), evaluate
+
+
+def _set(name: str, combine: str, flush: str, target: str, type_: str) -> Any:
+    """``set``: 1.0 in a float, all ones in an integer, or 0."""
+    compare = _comparison(name, flush, type_.removesuffix("x2"))
+    part = target.removesuffix("x2")
+    raw = raw_dtype(part).type
+    true = raw(FLOATS[part].one if part in FLOATS else (1 << width(part)) - 1)
+    bits = width(type_)
+
+    def evaluate(a: Array, b: Array, *p: Array) -> Array:
+        holds = compare(a, b)
+        return np.where(BOOLEAN[combine](holds, *p) if combine else holds, true, raw(0))
+
+    def packed(a: Array, b: Array, *p: Array) -> Array:
+        low, high = (evaluate(x, y, *p) for x, y in zip(_halves(a), _halves(b), strict=True))
+        return low | (high.astype(np.uint32) << np.uint32(16))
+
+    operands = (bits, bits, *((1,) if combine else ()))
+    return (width(target),), operands, packed if part != target else evaluate
+
+
+def _select(type_: str) -> Any:
+    bits = width(type_)
+    return (bits,), (bits, bits, 1), lambda a, b, p: np.where(p, a, b)
+
+
+def _select_by_sign(type_: str, sign: str) -> Any:
+    """``slct``: the first operand where the third is not negative, else the second."""
+    bits = width(type_)
+
+    def evaluate(a: Array, b: Array, c: Array) -> Array:
+        return np.where(c.view(np.int32) >= 0, a, b)
+
+    return (bits,), (bits, bits, width(sign)), evaluate
+
+
+def _select_by_float(flush: str, type_: str, sign: str) -> Any:
+    """``slct`` by a float: -0 is not negative, a NaN selects the second operand."""
+    element = FLOATS[sign]
+    bits = width(type_)
+
+    def evaluate(a: Array, b: Array, c: Array) -> Array:
+        return np.where(element.comparable(flushed(c, element) if flush else c) >= 0, a, b)
+
+    return (bits,), (bits, bits, 32), evaluate
+
+
+def _test(property_: str, type_: str) -> Any:
+    """``testp``: a zero counts as normal."""
+    element = FLOATS[type_]
+
+    def evaluate(a: Array) -> Array:
+        raw = a.dtype.type
+        magnitude = a & raw(element.sign - 1)
+        infinity, least_normal = raw(element.infinity), raw(element.least_normal)
+        if property_ == "finite":
+            return magnitude < infinity
+        if property_ == "infinite":
+            return magnitude == infinity
+        if property_ == "number":
+            return magnitude <= infinity
+        if property_ == "notanumber":
+            return is_nan(a, element)
+        if property_ == "normal":
+            return ((magnitude >= least_normal) & (magnitude < infinity)) | (magnitude == 0)
+        return (magnitude != 0) & (magnitude < least_normal)
+
+    return (1,), (width(type_),), evaluate
+
+
+def _unflushed(build: Callable[..., Any]) -> Callable[..., Any]:
+    """A builder that is called without the qualifier ``.ftz``, which stands before the last type."""
+    return lambda name, combine, *types: build(name, combine, "", *types)
+
+
+_ANY = f"{_BITS}|{_UNSIGNED}|{_SIGNED}|.f32|.f64"
+_SETS = ".u32|.s32|.f32"
+_HALF_SETS = ".u16|.s16|.u32|.s32"
+
+FORMS: Final = (
+    *(
+        Form(syntax, build(partial(_set_predicate, pair)), pair=pair)
+        for pair in (False, True)
+        for syntax, build in (
+            (f"setp {_EQUALITY} {_COMBINE} {_BITS}", _unflushed),
+            (f"setp {_ORDER} {_COMBINE} {_SIGNED}", _unflushed),
+            (f"setp {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_UNSIGNED}", _unflushed),
+            (f"setp {_FLOAT} {_COMBINE} .ftz? .f16|.f32", lambda build: build),
+            (f"setp {_FLOAT} {_COMBINE} .bf16|.f64", _unflushed),
+        )
+    ),
+    Form(f"setp {_FLOAT} {_COMBINE} .ftz? .f16x2", _set_packed_predicates, pair=True),
+    Form(f"setp {_FLOAT} {_COMBINE} .bf16x2", _unflushed(_set_packed_predicates), pair=True),
+    Form(f"set {_EQUALITY} {_COMBINE} {_SETS}|.f16|.bf16 {_BITS}", _unflushed(_set)),
+    Form(f"set {_ORDER} {_COMBINE} {_SETS}|.f16|.bf16 {_SIGNED}", _unflushed(_set)),
+    Form(f"set {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_SETS}|.f16|.bf16 {_UNSIGNED}", _unflushed(_set)),
+    Form(f"set {_FLOAT} {_COMBINE} .ftz? {_SETS}|.f16|.bf16 .f32", _set),
+    Form(f"set {_FLOAT} {_COMBINE} {_SETS}|.f16|.bf16 .f64", _unflushed(_set)),
+    Form(f"set {_FLOAT} {_COMBINE} .ftz? {_HALF_SETS}|.f16 .f16", _set),
+    Form(f"set {_FLOAT} {_COMBINE} {_HALF_SETS}|.bf16 .bf16", _unflushed(_set)),
+    Form(f"set {_FLOAT} {_COMBINE} .ftz? .f16x2 .f16x2", _set),
+    Form(f"set {_FLOAT} {_COMBINE} .bf16x2 .bf16x2", _unflushed(_set)),
+    Form(f"selp {_ANY}", _select),
+    Form(f"slct {_ANY} .s32", _select_by_sign),
+    Form(f"slct .ftz? {_ANY} .f32", _select_by_float),
+    Form(
+        "testp .finite|.infinite|.number|.notanumber|.normal|.subnormal .f32|.f64",
+        _test,
+    ),
+)
+"""The forms of this family."""

@@ -1,0 +1,116 @@
+"""The floating-point types of scalar instructions: bit fields, and the numbers that patterns stand for."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from golden.scalar.form import Array, Evaluate
+from golden.tables.formats import float_format
+
+__all__ = ["F64_INVALID", "FLOATS", "Element", "flushed", "is_nan", "quieted", "silent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Element:
+    """A floating-point type as masks and constants of its bit patterns.
+
+    Parameters
+    ----------
+    name : str
+        The qualifier without its dot.
+    raw : dtype
+        Unsigned integers of the type's width.
+    native : dtype
+        numpy's floating-point type with the same exponents: of bf16 float32.
+    spare_bits : int
+        How many bits `native` has more.
+    sign, infinity, least_normal, one, quiet, nan : int
+        Bit patterns: -0, infinity, the least normal number, 1, the bit that makes a NaN quiet, and the NaN
+        that an operation returns (f64 operations return an operand's where there is one).
+    minimum_exponent, significand_bits : int
+        Exponent of the least normal number; bits of a significand.
+    """
+
+    name: str
+    raw: np.dtype[Any]
+    native: np.dtype[Any]
+    spare_bits: int
+    sign: int
+    infinity: int
+    least_normal: int
+    one: int
+    quiet: int
+    nan: int
+    minimum_exponent: int
+    significand_bits: int
+
+    def comparable(self, a: Array) -> Array:
+        """The numbers in `native`: without loss, infinities and NaN included."""
+        if self.spare_bits:
+            a = a.astype(f"u{self.native.itemsize}") << np.uint32(self.spare_bits)
+        return a.view(self.native)
+
+    def numbers(self, a: Array) -> Array:
+        """The numbers in float64."""
+        return self.comparable(a).astype(np.float64)
+
+
+def _element(name: str, native: str) -> Element:
+    format_ = float_format(name)
+    native_dtype = np.dtype(native)
+    return Element(
+        name=name,
+        raw=np.dtype(f"u{format_.bits // 8}"),
+        native=native_dtype,
+        spare_bits=8 * native_dtype.itemsize - format_.bits,
+        sign=format_.sign_mask,
+        infinity=format_.infinity,
+        least_normal=1 << format_.fraction_bits,
+        one=format_.bias << format_.fraction_bits,
+        quiet=1 << (format_.fraction_bits - 1),
+        nan=format_.canonical_nan,
+        minimum_exponent=format_.minimum_exponent,
+        significand_bits=format_.significand_bits,
+    )
+
+
+FLOATS: Final = MappingProxyType(
+    {
+        name: _element(name, native)
+        for name, native in (("f16", "f2"), ("bf16", "f4"), ("f32", "f4"), ("f64", "f8"))
+    }
+)
+"""The types by their qualifiers."""
+
+F64_INVALID: Final = np.uint64(FLOATS["f64"].nan)
+"""What an invalid operation in f64 returns."""
+
+
+def silent(evaluate: Callable[..., Array]) -> Evaluate:
+    """The function without numpy's warnings of overflow, division by zero and invalid operations."""
+
+    def without_warnings(*operands: Array) -> Array:
+        with np.errstate(all="ignore"):
+            return evaluate(*operands)
+
+    return without_warnings
+
+
+def is_nan(a: Array, element: Element) -> Array:
+    """Where the patterns are NaN."""
+    raw = element.raw.type
+    return (a & raw(element.sign - 1)) > raw(element.infinity)
+
+
+def quieted(a: Array, element: Element) -> Array:
+    """The patterns with the quiet bit set, for NaN."""
+    return a | element.raw.type(element.quiet)
+
+
+def flushed(a: Array, element: Element) -> Array:
+    """The patterns with zeros of their sign in place of subnormal numbers (``.ftz``)."""
+    raw = element.raw.type
+    return np.where(a & raw(element.infinity) == 0, a & raw(element.sign), a)

@@ -1,0 +1,134 @@
+"""What an operation of scalar PTX is, and the tables that turn a mnemonic into one."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Evaluate", "Form", "Operation", "UnsupportedInstruction", "dtype", "raw_dtype", "width"]
+
+Array = NDArray[Any]
+"""Raw bits of one operand, one element for each thread."""
+
+Evaluate = Callable[..., Any]
+"""From the raw bits of the sources to those of the result, or to a tuple of them."""
+
+_WIDTHS: Final = MappingProxyType(
+    {
+        "pred": 1,
+        **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
+        **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
+        **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
+    }
+)
+"""Bits of a value of each type, by the qualifier without its dot."""
+
+
+class UnsupportedInstruction(ValueError):
+    """A mnemonic that names no scalar instruction known here; the message repeats it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A scalar instruction as a function on arrays of raw bits.
+
+    Operands and results are arrays of the unsigned integer of their width, predicates of bool. They have one
+    dimension or more and broadcast: an immediate operand (the table of ``lop3``, the selector of ``prmt``) is
+    an array of one element. A numpy scalar does as well, beside an array and under
+    ``numpy.errstate(over="ignore")``.
+
+    A register may be wider than the operand it holds (``cvt``): the operand is its low bits. A result goes to
+    a wider register extended by its sign if `signed` is set, else by zeros.
+
+    A carry flag (``add.cc``, ``addc``, ``madc.hi.cc``, ...) is one more predicate: the last operand of what
+    reads it, the last result of what writes it. It is a borrow where it belongs to a subtraction.
+
+    Parameters
+    ----------
+    name : str
+        The mnemonic with all its qualifiers.
+    results : tuple of int
+        Width in bits of each destination; 1 for a predicate.
+    operands : tuple of int
+        Width in bits of each source.
+    evaluate : callable
+        Takes the sources as positional arguments. Returns the result, or a tuple where there are several. It
+        changes no operand, but may return one of them.
+    signed : bool
+        Whether a result that is narrower than its register is extended by its sign.
+    """
+
+    name: str
+    results: tuple[int, ...]
+    operands: tuple[int, ...]
+    evaluate: Evaluate = field(repr=False)
+    signed: bool = False
+
+
+@dataclass(frozen=True)
+class Form:
+    """A line of syntax, and what makes the operation of each mnemonic that it describes.
+
+    Parameters
+    ----------
+    syntax : str
+        Opcode and qualifiers, separated by spaces: ``add .rn|.rz? .ftz? .f32``. Alternatives are separated by
+        ``|``; a qualifier with ``?`` may be left off.
+    build : callable
+        Takes one string for each qualifier in the order of the syntax, without its dot, empty where it is
+        left off. Returns results, operands and evaluation, and optionally `Operation.signed`; None where the
+        combination does not exist.
+    pair : bool
+        Whether the form has two predicates as destinations (``setp`` with ``p|q``).
+    """
+
+    syntax: str
+    build: Callable[..., Any]
+    pair: bool = False
+
+    @property
+    def opcode(self) -> str:
+        """The first word."""
+        return self.syntax.split(maxsplit=1)[0]
+
+    def operation(self, name: str) -> Operation | None:
+        """The operation that `name` stands for, or None where it is not of this form.
+
+        Types are taken in their order; the other qualifiers may stand anywhere after the opcode.
+        """
+        words = name.split(".")[1:]
+        chosen: list[str] = []
+        for group in self.syntax.split()[1:]:
+            alternatives = group.rstrip("?").replace(".", "").split("|")
+            # Only the next type may fill the place of a type.
+            next_type = next((word for word in words if word in _WIDTHS), "")
+            candidates = [word for word in words if word not in _WIDTHS or word == next_type]
+            found = next((word for word in candidates if word in alternatives), "")
+            if found:
+                words.remove(found)
+            elif not group.endswith("?"):
+                return None
+            chosen.append(found)
+        if words:
+            return None
+        definition = self.build(*chosen)
+        return None if definition is None else Operation(name, *definition)
+
+
+def width(type_: str) -> int:
+    """Bits of a value of a type, given by its qualifier."""
+    return _WIDTHS[type_]
+
+
+def raw_dtype(type_: str) -> np.dtype[Any]:
+    """The dtype of the raw bits of a type."""
+    bits = width(type_)
+    return np.dtype(np.bool_ if bits == 1 else f"u{bits // 8}")
+
+
+def dtype(type_: str) -> np.dtype[Any]:
+    """The dtype of the numbers of an integer or bit type: signed for ``s32``, else unsigned."""
+    return np.dtype(f"{'i' if type_[0] == 's' else 'u'}{width(type_) // 8}")

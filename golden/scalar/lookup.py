@@ -1,0 +1,87 @@
+"""From a mnemonic to its operation."""
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from golden.scalar import (
+    approximate,
+    bit_fields,
+    carry,
+    comparison,
+    double,
+    extremes,
+    float_arithmetic,
+    float_conversion,
+    integer_conversion,
+    integers,
+    logic,
+    narrow_conversion,
+)
+from golden.scalar.form import Form, Operation, UnsupportedInstruction
+
+__all__ = ["SYNTAX", "operation"]
+
+_FAMILIES = (
+    integers,
+    carry,
+    bit_fields,
+    logic,
+    comparison,
+    float_arithmetic,
+    double,
+    extremes,
+    integer_conversion,
+    float_conversion,
+    narrow_conversion,
+    approximate,
+)
+
+
+def _by_opcode() -> Mapping[str, tuple[Form, ...]]:
+    forms: dict[str, tuple[Form, ...]] = {}
+    for family in _FAMILIES:
+        for form in family.FORMS:
+            forms[form.opcode] = (*forms.get(form.opcode, ()), form)
+    return MappingProxyType(forms)
+
+
+SYNTAX: Final = _by_opcode()
+"""The forms of each opcode."""
+
+
+@cache
+def operation(name: str, *, pair: bool = False) -> Operation:
+    """The operation that a mnemonic stands for.
+
+    Parameters
+    ----------
+    name : str
+        Opcode with all qualifiers: ``mad.lo.s32``. Types stand in their order; the other qualifiers may stand
+        anywhere after the opcode.
+    pair : bool
+        Whether the instruction has two predicates as destinations: ``setp`` with ``p|q``. Of packed halves it
+        always has.
+
+    Returns
+    -------
+    Operation
+        The same object for the same mnemonic. Approximate instructions are computed by
+        `golden.approximation`.
+
+    Raises
+    ------
+    UnsupportedInstruction
+        There is no such scalar instruction.
+    """
+    opcode = name.split(".", maxsplit=1)[0]
+    forms = SYNTAX.get(opcode)
+    if forms is None:
+        raise UnsupportedInstruction(f"{name}: no scalar instruction has the opcode {opcode!r}")
+    for form in forms:
+        found = form.operation(name) if form.pair == pair else None
+        if found is not None:
+            return found
+    known = ", ".join(dict.fromkeys(form.syntax for form in forms))
+    raise UnsupportedInstruction(f"{name}: {opcode} has no form with these qualifiers; there are: {known}")

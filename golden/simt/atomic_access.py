@@ -1,0 +1,123 @@
+"""Atomics of the threads of a block, on global and shared memory: one thread after the other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.simt.address_map import GLOBAL, SHARED
+from golden.simt.memory_access import BASES, SHIFTS, TYPES, MemoryAccess
+
+__all__ = ["AtomicAccess"]
+
+Addresses = NDArray[np.uint64]
+Threads = NDArray[np.int64]
+
+
+class AtomicAccess(MemoryAccess):
+    """What ``atom`` and ``red`` do: operations go from old bits of cells and sources to new bits."""
+
+    def atomic_global(
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
+    ) -> NDArray[Any]:
+        """Do an atomic on global memory, thread after thread; the old values."""
+        found = self._buffer(addresses, size)
+        if found is not None:
+            offsets = (addresses - np.uint64(found.address)).view(np.int64)
+            self._require_aligned(threads, addresses, offsets, size, index)
+            return self._atomic(found.views[size], offsets >> SHIFTS[size], operation, sources)
+        result = np.zeros(threads.size, dtype=TYPES[size])
+        for buffer, where in self._by_buffer(threads, addresses, size, index):
+            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+            self._require_aligned(threads[where], addresses[where], offsets, size, index)
+            result[where] = self._atomic(
+                buffer.views[size], offsets >> SHIFTS[size], operation, [source[where] for source in sources]
+            )
+        return result
+
+    def atomic_shared(
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
+    ) -> NDArray[Any]:
+        """Do an atomic on shared memory."""
+        offsets = self._offsets(self.shared, threads, addresses, size, index, SHARED)
+        return self._atomic(self.shared.views[size], offsets >> SHIFTS[size], operation, sources)
+
+    def atomic_generic(
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
+    ) -> NDArray[Any]:
+        """Do an atomic on global or shared memory, wherever the addresses lie."""
+        if not threads.size or int(addresses.min()) >= GLOBAL:
+            return self.atomic_global(threads, addresses, operation, sources, size, index)
+        result = np.zeros(threads.size, dtype=TYPES[size])
+        for name, where in self._by_space(threads, addresses, index):
+            if name not in ("global", "shared"):
+                self.fault(index, threads[where], f"an atomic on .{name} memory", 0, int(addresses[where][0]))
+            atomic = getattr(self, f"atomic_{name}")
+            some = [source[where] for source in sources]
+            result[where] = atomic(
+                threads[where], addresses[where] - BASES[name], operation, some, size, index
+            )
+        return result
+
+    def _atomic(
+        self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Sequence[NDArray[Any]]
+    ) -> NDArray[Any]:
+        """One atomic by each thread, in their order; the old values."""
+        if operation is np.add and cells.size:
+            return self._add(view, cells, sources[0])
+        old = np.empty(cells.size, dtype=view.dtype)
+        left = np.arange(cells.size)
+        while left.size:
+            # Until a cell changes, all its threads find what is in it: one round does for all of them, and
+            # for the first that changes it.
+            where = cells[left]
+            before = view[where]
+            after = operation(before, *(source[left] for source in sources))
+            old[left] = before
+            changing = np.flatnonzero(before != after)
+            if not changing.size:
+                break
+            self.launch.changed += 1
+            changed, first = np.unique(where[changing], return_index=True)
+            first = changing[first]
+            view[changed] = after[first]
+            place = np.minimum(np.searchsorted(changed, where), changed.size - 1)
+            left = left[(changed[place] == where) & (np.arange(left.size) > first[place])]
+        return old
+
+    def _add(self, view: NDArray[Any], cells: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+        """Sums of integers: what a thread finds is what was there and the values of the threads before it."""
+        values = np.broadcast_to(values, cells.shape)
+        if values.any():
+            self.launch.changed += 1
+        order = np.argsort(cells, kind="stable")
+        sorted_cells = cells[order]
+        ends = np.cumsum(values[order], dtype=view.dtype)
+        before = ends - values[order]
+        starts = np.flatnonzero(np.diff(sorted_cells, prepend=-1))
+        group = np.cumsum(np.diff(sorted_cells, prepend=-1) != 0) - 1
+        found = view[sorted_cells] + before - before[starts][group]
+        lasts = np.append(starts[1:], cells.size) - 1
+        view[sorted_cells[lasts]] = found[lasts] + values[order][lasts]
+        old = np.empty(cells.size, dtype=view.dtype)
+        old[order] = found
+        return old

@@ -1,0 +1,370 @@
+"""One block of a grid while it runs: which of its threads go on, and where.
+
+Threads at the same basic block form a group, whatever their warps; the group with the lowest block number
+runs next. So threads that branch apart come together again where the code does, and the lanes of a warp
+stay in step. A group leaves this order in four cases:
+
+- It has reached instructions that the lanes of a warp execute together, and lanes are missing: it waits.
+- It has reached a barrier.
+- It spins: it has gone round a loop without a change of its registers or of memory. It waits for a store.
+- It has run for long while others could: they take turns.
+
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.ptx.syntax import Immediate
+from golden.simt.async_copy import AsyncCopies
+from golden.simt.atomic_access import AtomicAccess
+from golden.simt.barriers import Barriers
+from golden.simt.errors import Deadlock, KernelFault, StepLimit
+from golden.simt.flow import EXIT, Terminator
+from golden.simt.matrix_operations import MatrixOperations
+from golden.simt.memory_access import Window
+from golden.simt.special_registers import SPECIAL, Geometry
+from golden.simt.spinning import SpinDetector
+from golden.simt.warp_operations import lane_masks, match, reduce, shuffle, vote
+from golden.simt.writer import DTYPES
+
+__all__ = ["BlockRun"]
+
+Threads = NDArray[np.int64]
+
+_SLICE: Final = 1024
+"""Steps after which another warp gets a turn; after 64 times as many, another group of the same warp."""
+
+_TURN: Final = 1 << 18
+"""Steps after which another block of the grid gets a turn."""
+
+_FULL_MASK: Final = np.uint32(0xFFFFFFFF)
+
+
+class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
+    """A block of a grid.
+
+    Parameters
+    ----------
+    kernel : golden.simt.kernel.CompiledKernel
+    launch : golden.simt.grid.LaunchState
+    index : (int, int, int)
+        Of the block in the grid.
+    geometry : Geometry
+    """
+
+    def __init__(self, kernel: Any, launch: Any, geometry: Geometry) -> None:
+        x, y, z = geometry.block
+        self.kernel = kernel
+        self.launch = launch
+        self.geometry = geometry
+        self.total = x * y * z
+        self.warps = -(-self.total // 32)
+        self.everyone = np.arange(self.total, dtype=np.int64)
+        zeros = {bits: np.zeros(self.total, dtype=dtype) for bits, dtype in DTYPES.items()}
+        self.registers: list[NDArray[Any]] = [zeros[bits] for bits in kernel.widths]
+        self.live = lane_masks(self.everyone, self.warps)
+        self.alive = self.total
+        self.barriers = Barriers(self)
+        self._specials: dict[str, NDArray[Any]] = {}
+        self._groups: dict[int, Threads] = {0: self.everyone} if self.total else {}
+        self._incomplete: dict[int, Threads] = {}
+        self._spins = SpinDetector(self)
+        self._running_since = 0
+        self.steps = 0
+        self.device = launch.device
+        self.engine = launch.engine
+        self.shared = Window(geometry.total_shared, "shared memory")
+        self.local_bytes = kernel.local_bytes
+        self.local = Window(kernel.local_bytes * self.total, "local memory")
+        self.parameters = Window(len(launch.parameters), "the parameters")
+        self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
+        self._recent = None
+
+    # What runs next
+
+    def run(self) -> Literal["done", "waiting", "paused"]:
+        """Run until all threads have ended, wait for another block, or have had their turn.
+
+        Raises
+        ------
+        KernelFault
+        """
+        groups, codes, blocks = self._groups, self.kernel.codes, self.kernel.blocks
+        pause = self.steps + _TURN
+        with np.errstate(all="ignore"):
+            while True:
+                self._spins.wake(groups)
+                if not groups and not self._release():
+                    return "waiting" if self._spins.parked else "done"
+                number = min(groups) if len(groups) == 1 or self.steps % _SLICE else self._fair()
+                if self.steps >= pause:
+                    return "paused"
+                threads = groups.pop(number)
+                block = blocks[number]
+                if block.mask is not None:
+                    complete = self._converged(number, threads, block.mask)
+                    if complete is None:
+                        continue
+                    threads = complete
+                everyone = threads.size == self.total
+                code = codes[everyone][number] or self.kernel.code(number, everyone)
+                outcome = code(self, threads)
+                self.steps += 1
+                terminator = block.terminator
+                if terminator is None:
+                    self._go(number + 1, threads)
+                elif terminator.kind == "branch":
+                    self._branch(number, threads, terminator, outcome)
+                else:
+                    self._end_block(number, threads, terminator, outcome)
+                self._count(threads, block.size)
+
+    def _fair(self) -> int:
+        """The block of code to run once in a while: not the lowest, so that nobody waits for ever."""
+        lowest, *others = sorted(self._groups)
+        if self.steps % (64 * _SLICE):
+            warps = np.unique(self._groups[lowest] >> 5)
+            others = [number for number in others if not np.isin(self._groups[number] >> 5, warps).any()]
+        return others[self.steps // _SLICE % len(others)] if others else lowest
+
+    def _count(self, threads: Threads, size: int) -> None:
+        warps = self.warps if threads.size == self.total else int(np.count_nonzero(np.diff(threads >> 5))) + 1
+        launch = self.launch
+        launch.warp_instructions += warps * size
+        launch.thread_instructions += threads.size * size
+        if launch.warp_instructions > launch.limit:
+            raise StepLimit(
+                f"more than {launch.limit} warp instructions, the limit of this launch; "
+                f"the warps are at {self.whereabouts()}",
+                kernel=self.kernel.readable,
+                block=self.geometry.index,
+            )
+
+    def _go(self, number: int, threads: Threads) -> None:
+        """Let threads go on at a block."""
+        if not threads.size:
+            return
+        if number == EXIT:
+            self._exit(threads)
+            return
+        waiting = self._incomplete.pop(number, None)
+        for others in (self._groups.get(number), waiting):
+            if others is not None:
+                threads = np.sort(np.concatenate((threads, others)))
+        self._groups[number] = threads
+
+    def _branch(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
+        (target,) = terminator.targets
+        if terminator.guard is None:
+            self._jump(number, target, threads)
+            return
+        taken = np.count_nonzero(outcome)
+        if taken == threads.size:
+            self._jump(number, target, threads)
+        elif not taken:
+            self._go(number + 1, threads)
+        else:
+            self._go(number + 1, threads[~outcome])
+            self._jump(number, target, threads[outcome])
+
+    def _jump(self, number: int, target: int, threads: Threads) -> None:
+        if EXIT < target <= number and self._spins.is_spinning(target, threads):
+            self._spins.park(target, threads)
+        else:
+            self._go(target, threads)
+
+    def _end_block(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
+        if terminator.kind == "barrier":
+            self.barriers.arrive(threads, number + 1, terminator, outcome)
+        elif terminator.kind == "warp barrier":
+            self._warp_barrier(number + 1, threads, outcome)
+        elif terminator.kind == "indexed":
+            choices = np.minimum(outcome, len(terminator.targets) - 1)
+            for choice in np.unique(choices).tolist():
+                self._jump(number, terminator.targets[choice], threads[choices == choice])
+        else:
+            self.fault(terminator.index, threads, "the kernel stopped itself with a trap")
+
+    def _exit(self, threads: Threads) -> None:
+        self.live &= ~lane_masks(threads, self.warps)
+        self.alive -= threads.size
+        for number in list(self._incomplete):  # they may have waited for those that have ended
+            self._go(number, self._incomplete.pop(number))
+        self.barriers.check()
+
+    def resume(self, number: int, threads: Threads) -> None:
+        """Let threads go on that have waited."""
+        self._go(number, threads)
+
+    # Instructions that lanes execute together
+
+    def _converged(self, number: int, threads: Threads, mask: object) -> Threads | None:
+        """The threads whose partners are all here; the others wait."""
+        if threads.size == self.total and self.total % 32 == 0:
+            return threads
+        needed = self._needed(threads, mask)
+        present = lane_masks(threads, self.warps)
+        missing = (needed & self.live & ~present) != 0
+        if mask == "all":
+            missing |= (~self.live & _FULL_MASK) != 0
+        waits = missing[threads >> 5]
+        if not waits.any():
+            return threads
+        self._incomplete[number] = threads[waits]
+        complete = threads[~waits]
+        return complete if complete.size else None
+
+    def _needed(self, threads: Threads, mask: object) -> NDArray[np.uint32]:
+        if mask == "all":
+            return np.full(self.warps, _FULL_MASK)
+        if isinstance(mask, Immediate):
+            return np.full(self.warps, np.uint32(mask.value & 0xFFFFFFFF))
+        needed = np.zeros(self.warps, dtype=np.uint32)
+        values = self.registers[self.kernel.slots[mask.key]][threads]  # type: ignore[attr-defined]
+        np.bitwise_or.at(needed, threads >> 5, values)
+        return needed
+
+    def _warp_barrier(self, number: int, threads: Threads, masks: NDArray[np.uint32]) -> None:
+        """``bar.warp.sync``: the lanes of the mask wait for each other, wherever they meet it."""
+        if threads.size == self.total and bool((masks == _FULL_MASK).all()):
+            self._go(number, threads)
+            return
+        self.barriers.arrive_warp(threads, number, masks)
+
+    def _release(self) -> bool:
+        """Find someone who can go on although nobody is ready; False if there is nobody."""
+        if self.barriers.check_warps(force=False) or self._groups:
+            return True
+        stuck = bool(self._incomplete or self.barriers.waiting)
+        if not stuck or self._spins.parked:
+            return False
+        for number, threads in self._incomplete.items():
+            step = self.kernel.blocks[number].steps[0]
+            if step.mask == "all":
+                self.fault(
+                    step.index,
+                    threads,
+                    f"{step.instruction.name} in a warp whose lanes have diverged: "
+                    "all 32 must execute it together",
+                )
+        raise Deadlock(
+            f"the threads that are left wait for others that never come: {self.whereabouts()}",
+            kernel=self.kernel.readable,
+            block=self.geometry.index,
+        )
+
+    def launch_matrix(self, count: int) -> None:
+        """Count matrix multiplies."""
+        self.launch.matrix_instructions += count
+
+    def note_early_exit(self, index: int) -> None:
+        """Note that a barrier opened although threads have ended that never reached it."""
+
+    def note_barrier(self, threads: Threads) -> None:
+        """Note that threads have passed a barrier together."""
+
+    def describe_shared(self, offset: int) -> str:
+        """Where a byte of shared memory lies, for a message."""
+        return f"byte {offset} of shared memory, {self.kernel.shared_variable(offset)}"
+
+    def whereabouts(self) -> str:
+        """Where the threads are that have not ended, warp by warp."""
+        places: dict[int, list[int]] = {}
+        sources = [*self._groups.items(), *self._incomplete.items(), *self._spins.parked.items()]
+        for number, threads in sources:
+            line = self.kernel.line_of(self.kernel.blocks[number].first)
+            places.setdefault(line, []).extend(np.unique(threads >> 5).tolist())
+        for index, threads in self.barriers.places():
+            places.setdefault(self.kernel.line_of(index), []).extend(np.unique(threads >> 5).tolist())
+        written = [f"line {line} (warps {_ranges(sorted(set(places[line])))})" for line in sorted(places)]
+        return ", ".join(written) or "no line"
+
+    # What the code of blocks calls
+
+    def special(self, name: str, threads: Threads) -> NDArray[Any]:
+        """The values of a predefined register."""
+        spec = SPECIAL[name]
+        if not spec.varies:
+            values = self._specials.get(name)
+            if values is None:
+                values = np.broadcast_to(
+                    np.asarray(spec.value(self.geometry, self.everyone, self)), (self.total,)
+                ).astype(DTYPES[spec.bits])
+                self._specials[name] = values
+            return values if threads.size == self.total else values[threads]
+        return np.full(
+            threads.size, spec.value(self.geometry, threads, self) & ((1 << spec.bits) - 1), DTYPES[spec.bits]
+        )
+
+    def ticks(self) -> int:
+        """A clock: warp instructions of the launch."""
+        return int(self.launch.warp_instructions)
+
+    def shuffle(self, mode: str, threads: Threads, a: Any, b: Any, c: Any) -> Any:
+        """``shfl``."""
+        return shuffle(mode, threads, self.total, a, b, c)
+
+    def vote(self, mode: str, threads: Threads, predicate: NDArray[np.bool_]) -> Any:
+        """``vote``."""
+        return vote(mode, threads, self.warps, predicate)
+
+    def match(self, mode: str, threads: Threads, values: NDArray[Any]) -> Any:
+        """``match``."""
+        return match(mode, threads, values)
+
+    def reduce(self, name: str, type_: str, threads: Threads, values: NDArray[Any]) -> Any:
+        """``redux``."""
+        return reduce(name, type_, threads, self.warps, values)
+
+    def active_mask(self, threads: Threads) -> NDArray[np.uint32]:
+        """``activemask``."""
+        return np.asarray(lane_masks(threads, self.warps)[threads >> 5])
+
+    def elect(self, threads: Threads) -> Any:
+        """``elect``: the lowest lane."""
+        masks = lane_masks(threads, self.warps)
+        lowest = np.bitwise_and(masks, ~masks + np.uint32(1))
+        lane = np.round(np.log2(np.maximum(lowest, 1))).astype(np.uint32)[threads >> 5]
+        return lane, lane == (threads & 31)
+
+    # Faults
+
+    def place(self, index: int) -> str:
+        """File, line and text of an instruction."""
+        return str(self.kernel.source_line(index))
+
+    def coordinates(self, thread: int) -> tuple[int, int, int]:
+        """The index of a thread in its block."""
+        x, y, _ = self.geometry.block
+        return thread % x, thread // x % y, thread // (x * y)
+
+    def fault(
+        self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
+    ) -> NoReturn:
+        """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
+        raise KernelFault(
+            message,
+            kernel=self.kernel.readable,
+            place=str(self.kernel.source_line(index)),
+            block=self.geometry.index,
+            thread=self.coordinates(int(threads[position])) if threads.size else None,
+            address=address,
+        )
+
+
+def _ranges(numbers: list[int]) -> str:
+    """``0-3, 7``."""
+    parts: list[str] = []
+    start = previous = numbers[0]
+    for number in [*numbers[1:], -2]:
+        if number != previous + 1:
+            parts.append(str(start) if start == previous else f"{start}-{previous}")
+            start = number
+        previous = number
+    return ", ".join(parts)
+
+
+Resume = Callable[[int, Threads], None]

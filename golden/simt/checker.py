@@ -1,0 +1,340 @@
+"""Looks for what a kernel must not do although a chip does not stop it.
+
+Reads of bytes that were never written, reads of bytes that ``cp.async`` may still be copying, barriers
+that part of a block never reaches, and data races on shared memory. Two accesses of one byte are a race
+when at least one is a store, the threads are of different warps, and no barrier in which both took part
+lies between; atomics do not race with atomics. Synchronisation through flags in memory is not understood.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.simt.address_map import SHARED
+from golden.simt.block import BlockRun
+
+__all__ = ["CheckedBlock", "Report"]
+
+Addresses = NDArray[np.uint64]
+Threads = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Report:
+    """Something the checker found.
+
+    Parameters
+    ----------
+    message : str
+        What happened, with the address and the nearest array.
+    kernel : str
+    place : str
+        File and line of the instruction, and its text.
+    block, thread : (int, int, int)
+        Of the first time.
+    address : int or None
+        Generic address.
+    times : int
+        Accesses of this kind at this instruction, in all threads and blocks.
+    """
+
+    message: str
+    kernel: str
+    place: str
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int] | None
+    address: int | None
+    times: int
+
+    def __str__(self) -> str:
+        thread = f", thread {self.thread}" if self.thread is not None else ""
+        more = f", {self.times} times" if self.times > 1 else ""
+        return f"{self.message} (kernel {self.kernel}, block {self.block}{thread}{more}) at {self.place}"
+
+
+class CheckedBlock(BlockRun):
+    """A block whose accesses are checked; parameters as for `BlockRun`."""
+
+    def __init__(self, kernel: Any, launch: Any, geometry: Any) -> None:
+        super().__init__(kernel, launch, geometry)
+        size = self.shared.data.size
+        self._written = {
+            id(self.shared): np.zeros(size, dtype=np.bool_),
+            id(self.local): np.zeros(self.local.data.size, dtype=np.bool_),
+        }
+        self._copying = np.zeros(size, dtype=np.int32)
+        self._group = np.zeros(size, dtype=np.int64)
+        self._committed = np.zeros(self.total, dtype=np.int64)
+        self._races = _Races(self.total, size) if launch.races else None
+
+    # Loads
+
+    def load_global(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
+        """As `MemoryAccess.load_global`, checked."""
+        result = super().load_global(threads, addresses, size, count, index)
+        for buffer, where in self._by_buffer(threads, addresses, size * count, index):
+            if buffer.written is not None:
+                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+                self._require_written(
+                    buffer.written, threads[where], addresses[where], offsets, size * count, index
+                )
+        return result
+
+    def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
+        """As `MemoryAccess.load_shared`, checked."""
+        result = super().load_shared(threads, addresses, size, count, index)
+        self._check_shared(threads, addresses, size * count, index, reads=True, writes=False)
+        return result
+
+    def load_local(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
+        """As `MemoryAccess.load_local`, checked."""
+        result = super().load_local(threads, addresses, size, count, index)
+        offsets = addresses.view(np.int64) + threads * self.local_bytes
+        self._require_written(self._written[id(self.local)], threads, addresses, offsets, size * count, index)
+        return result
+
+    # Stores
+
+    def store_global(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
+        """As `MemoryAccess.store_global`, and the bytes count as written."""
+        super().store_global(threads, addresses, values, size, index)
+        self._note_global(threads, addresses, size * len(values), index)
+
+    def store_shared(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
+        """As `MemoryAccess.store_shared`, checked."""
+        super().store_shared(threads, addresses, values, size, index)
+        self._check_shared(threads, addresses, size * len(values), index, reads=False, writes=True)
+
+    def store_local(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
+        """As `MemoryAccess.store_local`, and the bytes count as written."""
+        super().store_local(threads, addresses, values, size, index)
+        offsets = addresses.view(np.int64) + threads * self.local_bytes
+        self._written[id(self.local)][_bytes(offsets, size * len(values))] = True
+
+    # Atomics
+
+    def atomic_global(
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
+    ) -> NDArray[Any]:
+        """As `MemoryAccess.atomic_global`, checked."""
+        for buffer, where in self._by_buffer(threads, addresses, size, index):
+            if buffer.written is not None:
+                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+                self._require_written(buffer.written, threads[where], addresses[where], offsets, size, index)
+        result = super().atomic_global(threads, addresses, operation, sources, size, index)
+        self._note_global(threads, addresses, size, index)
+        return result
+
+    def atomic_shared(
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
+    ) -> NDArray[Any]:
+        """As `MemoryAccess.atomic_shared`, checked."""
+        result = super().atomic_shared(threads, addresses, operation, sources, size, index)
+        self._check_shared(threads, addresses, size, index, reads=True, writes=True)
+        return result
+
+    # Asynchronous copies
+
+    def copy_async(
+        self, threads: Threads, targets: Addresses, sources: Addresses, size: int, valid: Any, index: int
+    ) -> None:
+        """As `AsyncCopies.copy_async`, and the bytes are in flight until their thread has waited for them."""
+        super().copy_async(threads, targets, sources, size, valid, index)
+        places = _bytes(targets.view(np.int64), size)
+        self._copying[places] = threads[:, None] + 1
+        self._group[places] = self._committed[threads][:, None]
+
+    def commit_copies(self, threads: Threads) -> None:
+        """``cp.async.commit_group``."""
+        self._committed[threads] += 1
+
+    def await_copies(self, threads: Threads, remaining: int, everything: bool) -> None:
+        """``cp.async.wait_group`` and ``wait_all``."""
+        done = np.zeros(self.total, dtype=np.int64)
+        done[threads] = self._committed[threads] + 1 if everything else self._committed[threads] - remaining
+        flying = np.flatnonzero(self._copying)
+        landed = self._group[flying] < done[self._copying[flying] - 1]
+        self._copying[flying[landed]] = 0
+
+    # Barriers
+
+    def note_early_exit(self, index: int) -> None:
+        """Report a barrier that opened although threads have ended that never reached it."""
+        missing = self.total - self.alive
+        self._report(
+            "barrier",
+            index,
+            f"{missing} of {self.total} threads of the block ended without reaching this barrier",
+        )
+
+    def note_barrier(self, threads: Threads) -> None:
+        """Note that threads have passed a barrier together."""
+        if self._races is not None:
+            self._races.barrier(threads)
+
+    # Reports
+
+    def _check_shared(
+        self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
+    ) -> None:
+        offsets = addresses.view(np.int64)
+        places = _bytes(offsets, width)
+        written = self._written[id(self.shared)]
+        generic = addresses + np.uint64(SHARED)
+        if reads:
+            self._require_written(written, threads, generic, offsets, width, index)
+            flying = (self._copying[places] != 0).any(axis=1)
+            if flying.any():
+                position = int(np.argmax(flying))
+                self._report(
+                    "flight",
+                    index,
+                    "read of bytes that cp.async may still be copying: "
+                    f"{self.describe_shared(int(offsets[position]))}",
+                    int(threads[position]),
+                    int(generic[position]),
+                    int(flying.sum()),
+                )
+        if self._races is not None:
+            found = self._races.access(threads, places, index, writes=writes, atomic=reads and writes)
+            if found is not None:
+                position, other, other_index = found
+                line = self.kernel.line_of(other_index)
+                self._report(
+                    "race",
+                    index,
+                    f"data race with thread {self.coordinates(other)} at line {line}: "
+                    f"{self.describe_shared(int(offsets[position]))}",
+                    int(threads[position]),
+                    int(generic[position]),
+                )
+        if writes:
+            written[places] = True
+
+    def _require_written(
+        self,
+        written: NDArray[np.bool_],
+        threads: Threads,
+        addresses: Addresses,
+        offsets: NDArray[np.int64],
+        width: int,
+        index: int,
+    ) -> None:
+        missing = ~written[_bytes(offsets, width)].all(axis=1)
+        if not missing.any():
+            return
+        position = int(np.argmax(missing))
+        address = int(addresses[position])
+        if written is self._written[id(self.local)]:
+            where = f"byte {address} of local memory"
+        elif written is self._written[id(self.shared)]:
+            where = self.describe_shared(int(offsets[position]))
+        else:
+            where = self.device.describe(address)
+        self._report(
+            "unwritten",
+            index,
+            f"read of {width} bytes that were never written: {where}",
+            int(threads[position]),
+            address,
+            int(missing.sum()),
+        )
+
+    def _note_global(self, threads: Threads, addresses: Addresses, width: int, index: int) -> None:
+        for buffer, where in self._by_buffer(threads, addresses, width, index):
+            if buffer.written is not None:
+                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+                buffer.written[_bytes(offsets, width)] = True
+
+    def _report(
+        self,
+        kind: str,
+        index: int,
+        message: str,
+        thread: int | None = None,
+        address: int | None = None,
+        times: int = 1,
+    ) -> None:
+        reports = self.launch.reports
+        before = reports.get((kind, index))
+        if before is not None:
+            reports[kind, index] = replace(before, times=before.times + times)
+            return
+        at = f" at {address:#x}" if address is not None else ""
+        reports[kind, index] = Report(
+            message + at,
+            self.kernel.readable,
+            str(self.kernel.source_line(index)),
+            self.geometry.index,
+            None if thread is None else self.coordinates(thread),
+            address,
+            times,
+        )
+
+
+class _Races:
+    """The last store and the last load of each byte of shared memory, and who has met whom at barriers."""
+
+    def __init__(self, threads: int, size: int) -> None:
+        self._met = np.zeros((threads, threads), dtype=np.int32)
+        self._now = 0
+        self._accesses = {
+            kind: (
+                np.full(size, -1, dtype=np.int32),
+                np.zeros(size, dtype=np.int32),
+                np.zeros(size, dtype=np.int32),
+                np.zeros(size, dtype=np.bool_),
+            )
+            for kind in ("store", "load")
+        }
+
+    def barrier(self, threads: Threads) -> None:
+        """All these threads have met."""
+        self._now += 1
+        self._met[np.ix_(threads, threads)] = self._now
+
+    def access(
+        self, threads: Threads, places: NDArray[np.int64], index: int, *, writes: bool, atomic: bool
+    ) -> tuple[int, int, int] | None:
+        """Note accesses; position, other thread and other instruction of the first race, if there is one."""
+        found = None
+        me = np.broadcast_to(threads[:, None], places.shape)
+        for kind in ("store", "load") if writes else ("store",):
+            who, when, what, was_atomic = self._accesses[kind]
+            other = who[places]
+            known = (other >= 0) & (other >> 5 != me >> 5)
+            if atomic:
+                known &= ~was_atomic[places]
+            apart = known & (self._met[np.maximum(other, 0), me] <= when[places])
+            if found is None and apart.any():
+                position, byte = np.argwhere(apart)[0].tolist()
+                found = (position, int(other[position, byte]), int(what[places[position, byte]]))
+        who, when, what, was_atomic = self._accesses["store" if writes else "load"]
+        who[places], when[places], what[places], was_atomic[places] = me, self._now, index, atomic
+        return found
+
+
+def _bytes(offsets: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    """The place of each byte of accesses, shape (accesses, width)."""
+    return offsets[:, None] + np.arange(width)

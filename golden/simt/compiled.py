@@ -1,0 +1,205 @@
+"""A kernel ready to run: its blocks, its registers, and where its variables are."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from golden.ptx.source import Source, SourceLine
+from golden.ptx.syntax import Address, SpecialRegister, Symbol, Vector
+from golden.simt.code import BlockCode, compile_block
+from golden.simt.decoding import LOCAL_PARAMETERS, Context
+from golden.simt.flow import build_blocks
+from golden.simt.inlining import FlatBody
+from golden.simt.liveness import remove_unused
+from golden.simt.names import readable
+from golden.simt.special_registers import SPECIAL
+from golden.simt.syntax import Arguments, Function, Instruction, Storage
+
+__all__ = ["CompiledKernel"]
+
+_LOCAL_ALIGNMENT: Final = 16
+
+
+class CompiledKernel:
+    """An entry, decoded.
+
+    Parameters
+    ----------
+    source : Source
+    version : (int, int)
+        PTX ISA version.
+    entry : Function
+    flat : FlatBody
+        Its body without calls.
+    variables : mapping of str to (Storage, int or None)
+        The variables of the module, those in global memory and constants with their addresses.
+
+    Attributes
+    ----------
+    name, readable : str
+        As mangled, and for messages.
+    parameters : tuple of (Storage, int)
+        With their offsets.
+    parameter_bytes, static_shared, local_bytes : int
+    dynamic_shared : int or None
+        Where dynamic shared memory begins; None where the kernel declares none.
+    blocks : list of Block
+    codes : tuple of list
+        The compiled blocks for some and for all threads; None where not compiled yet.
+    slots : dict of str to int
+    widths : list of int
+    matrix : tuple of (int, Instruction)
+        The matrix instructions with their numbers.
+    reads_clock : bool
+        Whether it uses a predefined register that changes with time.
+    unused_loads : tuple of SourceLine
+        Loads that were removed because nobody uses their results.
+
+    Raises
+    ------
+    PtxError
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        version: tuple[int, int],
+        entry: Function,
+        flat: FlatBody,
+        variables: Mapping[str, tuple[Storage, int | None]],
+    ) -> None:
+        self.name = entry.name
+        self.readable = readable(entry.name)
+        self.directives = entry.directives
+        self._source = source
+        self._locations = [instruction.location for instruction in flat.instructions]
+        self.parameters = _place_parameters(entry)
+        self.parameter_bytes = max(
+            (offset + (storage.size or 0) for storage, offset in self.parameters), default=0
+        )
+        symbols: dict[str, tuple[Storage, int]] = {
+            storage.key: (replace(storage, space="entry"), offset) for storage, offset in self.parameters
+        }
+        symbols |= {
+            key: (storage, address) for key, (storage, address) in variables.items() if address is not None
+        }
+        named = _named(flat)
+        shared = [
+            storage for storage, _ in variables.values() if storage.space == "shared" and storage.key in named
+        ]
+        shared += [storage for storage in flat.storage.values() if storage.space == "shared"]
+        addresses, self.static_shared, self.dynamic_shared = _place_shared(shared)
+        symbols |= {storage.key: (storage, addresses[storage.key]) for storage in shared}
+        self._shared = sorted((addresses[storage.key], storage.size or 0, storage.name) for storage in shared)
+        self.local_bytes = 0
+        for storage in flat.storage.values():
+            if storage.space in ("local", "param"):
+                symbols[storage.key] = (storage, self._place_local(storage))
+        context = Context(source, version, symbols)
+        self.blocks = build_blocks(context, flat)
+        self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
+        steps = [step for block in self.blocks for step in block.steps]
+        self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
+        self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
+        self.slots = context.slots
+        self.widths = context.widths
+        self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
+        self.codes: tuple[list[BlockCode | None], list[BlockCode | None]] = (
+            [None] * len(self.blocks),
+            [None] * len(self.blocks),
+        )
+
+    def code(self, number: int, everyone: bool) -> BlockCode:
+        """The compiled block, for all threads of the block or for some."""
+        code = compile_block(
+            self.blocks[number], number, everyone=everyone, slots=self.slots, widths=self.widths
+        )
+        self.codes[everyone][number] = code
+        return code
+
+    def line_of(self, index: int) -> int:
+        """The line of an instruction, by its number."""
+        return self._locations[min(index, len(self._locations) - 1)].line if self._locations else 0
+
+    def shared_variable(self, offset: int) -> str:
+        """The variable at a byte of shared memory, or the last one before it, for a message."""
+        before = [item for item in self._shared if item[0] <= offset]
+        if not before:
+            return "which belongs to no variable"
+        start, size, name = before[-1]
+        inside = f"byte {offset - start} of {readable(name)}"
+        return inside if offset < start + size or not size else f"{inside}, which has {size}"
+
+    def source_line(self, index: int) -> SourceLine:
+        """File, line and text of an instruction, by its number."""
+        return self._source.line(self._locations[min(index, len(self._locations) - 1)])
+
+    @property
+    def signature(self) -> str:
+        """Name and parameters, for messages."""
+        return f"{self.readable}({', '.join(_told(storage) for storage, _ in self.parameters)})"
+
+    def _place_local(self, storage: Storage) -> int:
+        self.local_bytes = -(-self.local_bytes // storage.alignment) * storage.alignment
+        address = self.local_bytes
+        self.local_bytes += storage.size or 0
+        return address + (LOCAL_PARAMETERS if storage.space == "param" else 0)
+
+
+def _reads_clock(instruction: Instruction) -> bool:
+    return any(
+        isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies
+        for operand in instruction.operands
+    )
+
+
+def _told(storage: Storage) -> str:
+    if storage.is_array:
+        return f"{storage.size} bytes {storage.name}"
+    return f"{storage.type} {storage.name}"
+
+
+def _place_parameters(entry: Function) -> tuple[tuple[Storage, int], ...]:
+    placed = []
+    end = 0
+    for storage in entry.parameters:
+        offset = -(-end // storage.alignment) * storage.alignment
+        placed.append((storage, offset))
+        end = offset + (storage.size or 0)
+    return tuple(placed)
+
+
+def _place_shared(variables: list[Storage]) -> tuple[dict[str, int], int, int | None]:
+    """Addresses, the bytes of all variables of a given length, and where the memory behind them begins."""
+    addresses: dict[str, int] = {}
+    end = 0
+    for storage in variables:
+        if storage.size is not None and not (storage.external and storage.is_array and not storage.size):
+            addresses[storage.key] = -(-end // storage.alignment) * storage.alignment
+            end = addresses[storage.key] + storage.size
+    dynamic = [storage for storage in variables if storage.key not in addresses]
+    if not dynamic:
+        return addresses, end, None
+    alignment = max(storage.alignment for storage in dynamic)
+    base = -(-end // alignment) * alignment
+    addresses |= {storage.key: base for storage in dynamic}
+    return addresses, end, base
+
+
+def _named(flat: FlatBody) -> frozenset[str]:
+    """The names that instructions use."""
+    names: set[str] = set()
+
+    def visit(operand: Any) -> None:
+        if isinstance(operand, Symbol):
+            names.add(operand.name)
+        elif isinstance(operand, Address):
+            visit(operand.base)
+        elif isinstance(operand, Vector | Arguments):
+            for element in operand.elements:
+                visit(element)
+
+    for instruction in flat.instructions:
+        for operand in instruction.operands:
+            visit(operand)
+    return frozenset(names)

@@ -1,0 +1,255 @@
+"""Declarations of variables and parameters, with their initialisers."""
+
+import struct
+
+from golden.ptx.cursor import Cursor
+from golden.ptx.lexer import Token
+from golden.ptx.scalar_types import ScalarType, float_bits, float_value
+from golden.simt.syntax import ModuleVariable, Piece, Storage
+
+__all__ = ["STATE_SPACES", "declare", "parameters"]
+
+STATE_SPACES = (".shared", ".local", ".global", ".const", ".param")
+_LARGEST = 1 << 40
+"""Bytes of a variable; more is an error of whoever wrote the size."""
+
+
+def declare(
+    cursor: Cursor, space: str, *, external: bool = False, block: int | None = None
+) -> list[ModuleVariable]:
+    """Take a declaration from after its state space up to and with the semicolon.
+
+    Parameters
+    ----------
+    cursor : Cursor
+    space : str
+        State space with its dot.
+    external : bool
+        Whether ``.extern`` stands before it.
+    block : int or None
+        Number of the pair of braces it stands in, which makes the keys unique; None outside of functions.
+
+    Raises
+    ------
+    PtxError
+        For a malformed declaration and for an initialiser that does not fit.
+    """
+    alignment, length, type_ = _modifiers(cursor)
+    declared = []
+    while True:
+        name = cursor.expect_kind("word", "a variable name")
+        size, is_array = _extent(cursor, type_.bits // 8 * length)
+        pieces: list[Piece] = []
+        if cursor.accept("="):
+            pieces = _Initialiser(cursor, type_, is_array=is_array or length > 1).parse()
+            end = max((piece.offset + piece.size for piece in pieces), default=0)
+            if size is None:
+                size = end
+            elif end > size:
+                raise cursor.error(name, f"{name.text} has {size} bytes, but its initialiser has {end}")
+        if size is None and space != ".shared" and not external:
+            raise cursor.error(name, f"{name.text} in {space} must have a size")
+        key = name.text if block is None else f"{name.text}@{block}"
+        storage = Storage(
+            key,
+            name.text,
+            space[1:],
+            type_,
+            size,
+            alignment or type_.bits // 8 * length,
+            name.location,
+            external,
+            is_array,
+        )
+        declared.append(ModuleVariable(storage, tuple(pieces)))
+        if not cursor.accept(","):
+            break
+    cursor.expect(";")
+    return declared
+
+
+def parameters(cursor: Cursor) -> tuple[Storage, ...]:
+    """Take the parameters of a function from its opening to its closing parenthesis."""
+    cursor.expect("(")
+    found: list[Storage] = []
+    while not cursor.accept(")"):
+        if found:
+            cursor.expect(",")
+        space = cursor.next
+        if not (cursor.accept(".param") or cursor.accept(".reg")):
+            raise cursor.unexpected("'.param'")
+        alignment, length, type_ = _modifiers(cursor)
+        name = cursor.expect_kind("word", "the name of a parameter")
+        size, is_array = _extent(cursor, max(1, type_.bits // 8) * length)
+        if size is None:
+            raise cursor.error(name, f"parameter {name.text} must have a size")
+        if any(other.name == name.text and name.text != "_" for other in found):
+            raise cursor.error(name, f"parameter {name.text} is already declared")
+        natural = alignment or max(1, type_.bits // 8) * length
+        found.append(
+            Storage(
+                name.text, name.text, space.text[1:], type_, size, natural, name.location, False, is_array
+            )
+        )
+    return tuple(found)
+
+
+def _modifiers(cursor: Cursor) -> tuple[int | None, int, ScalarType]:
+    """Alignment, vector length and type of a declaration."""
+    alignment: int | None = None
+    length = 1
+    while True:
+        token = cursor.next
+        if cursor.accept(".align"):
+            alignment = _alignment(cursor)
+        elif cursor.accept(".attribute"):
+            while not cursor.accept(")"):
+                if cursor.next.kind == "end":
+                    raise cursor.unexpected("')'")
+                cursor.advance()
+        elif cursor.accept(".v2"):
+            length = 2
+        elif cursor.accept(".v4"):
+            length = 4
+        elif token.text == ".ptr":
+            raise cursor.unexpected("a type before .ptr")
+        else:
+            break
+    token = cursor.next
+    type_ = cursor.type()
+    if cursor.accept(".ptr"):
+        if cursor.next.text in STATE_SPACES:
+            cursor.advance()
+        if cursor.accept(".align"):
+            _alignment(cursor)
+    if cursor.accept(".align"):
+        alignment = _alignment(cursor)
+    return alignment, length, type_
+
+
+def _alignment(cursor: Cursor) -> int:
+    token = cursor.next
+    value = cursor.integer("an alignment")
+    if value < 1 or value & (value - 1) or value > 1 << 16:
+        raise cursor.error(token, f"the alignment must be a power of two up to 65536, not {value}")
+    return value
+
+
+def _extent(cursor: Cursor, element: int) -> tuple[int | None, bool]:
+    """Bytes of the array whose dimensions follow, None if a dimension is open; and whether any follow."""
+    size: int | None = element
+    is_array = False
+    while cursor.accept("["):
+        is_array = True
+        if cursor.accept("]"):
+            size = None
+            continue
+        token = cursor.next
+        extent = cursor.integer("the size of an array")
+        size = None if size is None else size * extent
+        if size is not None and size > _LARGEST:
+            raise cursor.error(token, f"the variable exceeds {_LARGEST} bytes")
+        cursor.expect("]")
+    return size, is_array
+
+
+_DEEPEST = 16
+
+
+class _Initialiser:
+    """Parser of what follows the equals sign of a declaration."""
+
+    def __init__(self, cursor: Cursor, type_: ScalarType, *, is_array: bool) -> None:
+        self._cursor = cursor
+        self._type = type_
+        self._is_array = is_array
+        self._pieces: list[Piece] = []
+        self._offset = 0
+
+    def parse(self) -> list[Piece]:
+        if self._cursor.sees("{"):
+            self._list()
+        else:
+            self._element()
+        return self._pieces
+
+    def _list(self, depth: int = 0) -> None:
+        cursor = self._cursor
+        opening = cursor.expect("{")
+        if depth > _DEEPEST:
+            raise cursor.error(opening, f"an initialiser has at most {_DEEPEST} dimensions")
+        while not cursor.accept("}"):
+            if cursor.sees("{"):
+                self._list(depth + 1)
+            else:
+                self._element()
+            if not cursor.sees("}"):
+                cursor.expect(",")
+
+    def _element(self) -> None:
+        cursor, type_ = self._cursor, self._type
+        token = cursor.next
+        size = type_.bits // 8
+        if token.kind == "word":
+            self._address(token)
+            return
+        constant = cursor.immediate()
+        if cursor.sees("("):
+            self._masked(token, constant.value)
+            return
+        if constant.kind == "integer":
+            if type_.kind == "float":
+                value = float_bits(float(constant.value), type_.bits)
+            else:
+                value = constant.value & ((1 << type_.bits) - 1)
+        elif type_.kind == "float" or constant.kind == f"f{type_.bits}":
+            bits = 32 if constant.kind == "f32" else 64
+            same = bits == type_.bits
+            value = constant.value if same else float_bits(float_value(constant.value, bits), type_.bits)
+        else:
+            raise cursor.error(token, f"{token} cannot initialise an element of type {type_}")
+        self._add(size, value, None, token)
+
+    def _masked(self, token: Token, mask: int) -> None:
+        """``0xff(symbol)``: one byte of an address."""
+        cursor = self._cursor
+        shift = (mask & -mask).bit_length() - 1
+        if not mask or mask >> shift != 0xFF or shift % 8:
+            raise cursor.error(token, f"the mask {mask:#x} does not select one byte of an address")
+        raise cursor.error(token, "single bytes of an address in an initialiser are not supported")
+
+    def _address(self, token: Token) -> None:
+        cursor = self._cursor
+        generic = cursor.sees("generic")
+        cursor.advance()
+        name = token.text
+        if generic:
+            cursor.expect("(")
+            name = cursor.expect_kind("word", "a variable name").text
+        offset = 0
+        if generic:
+            offset += self._sum()
+            cursor.expect(")")
+        offset += self._sum()
+        if self._type.bits < 32:
+            raise cursor.error(token, f"an address does not fit into {self._type}")
+        self._add(self._type.bits // 8, offset, name, token, generic=generic)
+
+    def _sum(self) -> int:
+        cursor = self._cursor
+        if cursor.accept("+") or cursor.sees("-"):
+            return cursor.immediate().value
+        return 0
+
+    def _add(self, size: int, value: int, symbol: str | None, token: Token, *, generic: bool = False) -> None:
+        self._pieces.append(Piece(self._offset, size, value, symbol, generic, token.location))
+        self._offset += size
+
+
+def content(pieces: tuple[Piece, ...], size: int) -> bytes:
+    """The bytes of a variable as its initialiser gives them, with zeros where it names an address."""
+    data = bytearray(size)
+    for piece in pieces:
+        if piece.symbol is None:
+            struct.pack_into(f"<{'_BH_I___Q'[piece.size]}", data, piece.offset, piece.value)
+    return bytes(data)

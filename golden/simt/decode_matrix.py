@@ -1,0 +1,240 @@
+"""Matrix instructions: wmma, mma.sync, ldmatrix, stmatrix, movmatrix."""
+
+from typing import Any, Final
+
+from golden.ptx.mnemonic import parse_qualifiers
+from golden.ptx.syntax import Immediate, Register, Symbol, Vector
+from golden.simt.address_map import SHARED
+from golden.simt.decoding import Context
+from golden.simt.syntax import Instruction, Operand
+from golden.simt.writer import Step, Writer
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
+    ROUNDINGS,
+    IllegalInstruction,
+    LoadInstruction,
+    StoreInstruction,
+    Use,
+)
+from golden.tables.layouts import fragment
+
+__all__ = ["DECODERS"]
+
+
+def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
+    try:
+        parsed = parse_qualifiers(_in_order(instruction.opcode), ptx_version=context.version)
+    except IllegalInstruction as error:
+        raise context.error(instruction.location, str(error)) from error
+    operands = instruction.operands
+    if isinstance(parsed, LoadInstruction):
+        context.require_count(instruction, 2, 3)
+        registers = _fragment(context, operands[0], parsed, parsed.use, parsed.type)
+        return _access(context, instruction, index, parsed, registers, operands[1], operands[2:])
+    if isinstance(parsed, StoreInstruction):
+        context.require_count(instruction, 2, 3)
+        registers = _fragment(context, operands[1], parsed, "d", parsed.type)
+        return _access(context, instruction, index, parsed, registers, operands[0], operands[2:])
+    context.require_count(instruction, 4)
+    types: dict[Use, str] = {"d": parsed.d_type, "a": parsed.a_type, "b": parsed.b_type, "c": parsed.c_type}
+    fragments = {
+        use: _fragment(context, operand, parsed, use, type_)
+        for (use, type_), operand in zip(types.items(), operands, strict=True)
+    }
+
+    def emit(writer: Writer) -> None:
+        texts = [_tuple(writer, fragments[use]) for use in ("a", "b", "c")]
+        call = f"B.multiply({writer.bind(parsed)}, {writer.threads}, {', '.join(texts)}, {index})"
+        _assign(writer, fragments["d"], call)
+
+    return Step(
+        instruction=instruction,
+        index=index,
+        reads=context.registers((*fragments["a"], *fragments["b"], *fragments["c"])),
+        writes=context.registers(fragments["d"]),
+        emit=emit,
+        select=False,
+        mask="all",
+        matrix=parsed,
+    )
+
+
+def _in_order(parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The qualifiers of a multiply, with a rounding before its types and ``.satfinite`` behind them.
+
+    Assemblers take both in either place.
+    """
+    if parts[:2] in (("wmma", "load"), ("wmma", "store")):
+        return parts
+    moved = [part for part in parts if part in ROUNDINGS]
+    rest = [part for part in parts if part not in ROUNDINGS and part != "satfinite"]
+    first = next((place for place, part in enumerate(rest) if part in FORMATS), len(rest))
+    saturated = [part for part in parts if part == "satfinite"]
+    return (*rest[:first], *moved, *rest[first:], *saturated)
+
+
+def _access(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    parsed: LoadInstruction | StoreInstruction,
+    registers: tuple[Register, ...],
+    place: Operand,
+    stride: tuple[Operand, ...],
+) -> Step:
+    address = context.require_address(place)
+    for operand in stride:
+        context.require_source(operand, 32)
+    in_shared = parsed.space == "shared" or (
+        isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "shared"
+    )
+    is_load = isinstance(parsed, LoadInstruction)
+
+    def emit(writer: Writer) -> None:
+        where = context.address(writer, address)
+        if in_shared:
+            where = f"({where} + {writer.constant(SHARED, 64)})"
+        step = writer.array(stride[0], 32) if stride else "None"
+        bound = writer.bind(parsed)
+        if is_load:
+            call = f"B.load_fragment({bound}, {writer.threads}, {where}, {step}, {index})"
+            _assign(writer, registers, call)
+        else:
+            values = _tuple(writer, registers)
+            writer.line(f"B.store_fragment({bound}, {writer.threads}, {where}, {step}, {values}, {index})")
+
+    sources: tuple[object, ...] = (address, *stride)
+    return Step(
+        instruction=instruction,
+        index=index,
+        reads=context.registers(sources if is_load else (*sources, *registers)),
+        writes=context.registers(registers) if is_load else (),
+        emit=emit,
+        select=False,
+        pure=is_load,
+        loads=is_load,
+        mask="all",
+        matrix=parsed,
+    )
+
+
+def _move_matrices(context: Context, instruction: Instruction, index: int) -> Step:
+    """``ldmatrix`` and ``stmatrix``."""
+    name, *parts = instruction.opcode
+    flags = [part for part in parts if part not in ("sync", "aligned")]
+    counts = [int(part[1:]) for part in flags if part in ("x1", "x2", "x4")]
+    known = {"m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta", "b16"}
+    if "sync" not in parts or len(counts) != 1 or set(flags) - known or not {"m8n8", "b16"} <= set(flags):
+        raise context.unsupported(instruction)
+    context.require_count(instruction, 2)
+    is_load = name == "ldmatrix"
+    vector, place = instruction.operands if is_load else instruction.operands[::-1]
+    elements = vector.elements if isinstance(vector, Vector) else (vector,)
+    if len(elements) != counts[0]:
+        raise context.error(
+            vector.location, f"{instruction.name} takes {counts[0]} registers, not {len(elements)}"
+        )
+    for element in elements:
+        context.require_destination(element, 32)
+    address = context.require_address(place)
+    in_shared = any(part.startswith("shared") for part in flags) or (
+        isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "shared"
+    )
+    transposed = "trans" in flags
+
+    def emit(writer: Writer) -> None:
+        where = context.address(writer, address)
+        if in_shared:
+            where = f"({where} + {writer.constant(SHARED, 64)})"
+        head = f"{writer.threads}, {where}, {counts[0]}, {transposed}"
+        if is_load:
+            _assign(writer, elements, f"B.load_matrices({head}, {index})")
+        else:
+            writer.line(f"B.store_matrices({head}, {_tuple(writer, elements)}, {index})")
+
+    return Step(
+        instruction=instruction,
+        index=index,
+        reads=context.registers((address,) if is_load else (address, *elements)),
+        writes=context.registers(elements) if is_load else (),
+        emit=emit,
+        select=False,
+        pure=is_load,
+        loads=is_load,
+        mask="all",
+    )
+
+
+def _transpose(context: Context, instruction: Instruction, index: int) -> Step:
+    """``movmatrix``."""
+    if [part for part in instruction.opcode[1:] if part != "aligned"] != ["sync", "m8n8", "trans", "b16"]:
+        raise context.unsupported(instruction)
+    context.require_count(instruction, 2)
+    target, source = instruction.operands
+    context.require_destination(target, 32)
+    context.require_source(source, 32)
+
+    def emit(writer: Writer) -> None:
+        writer.write(target, f"B.transpose_matrix({writer.threads}, {writer.array(source, 32)})", 32)
+
+    return Step(
+        instruction=instruction,
+        index=index,
+        reads=context.registers((source,)),
+        writes=context.registers((target,)),
+        emit=emit,
+        select=False,
+        mask="all",
+    )
+
+
+def _tuple(writer: Writer, registers: tuple[Any, ...]) -> str:
+    return "(" + ", ".join(writer.array(item, _width(item)) for item in registers) + ",)"
+
+
+def _assign(writer: Writer, registers: tuple[Any, ...], call: str) -> None:
+    names = [writer.name() for _ in registers]
+    writer.line(f"({', '.join(names)},) = {call}")
+    for register, name in zip(registers, names, strict=True):
+        writer.write(register, name, _width(register))
+
+
+def _width(register: object) -> int:
+    return register.type.bits if isinstance(register, Register) else 32
+
+
+def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Any, ...]:
+    name = f"fragment {use} of .{type_} in .{parsed.shape}"
+    bits = max(32, FORMATS[type_].bits)
+    count = fragment(use, type_, parsed.shape).registers * 32 // bits
+    elements: tuple[object, ...] = (operand,)
+    if isinstance(operand, Vector):
+        elements = operand.elements
+    elif count != 1:
+        raise context.error(operand.location, f"{name} must be a vector of registers in braces")
+    for element in elements:
+        if isinstance(element, Immediate) and use in "abc" and not isinstance(parsed, LoadInstruction):
+            context.require_source(element, bits)
+            continue
+        if not isinstance(element, Register):
+            raise context.error(
+                getattr(element, "location", operand.location), f"{name} must consist of registers"
+            )
+        if element.type.bits != bits:
+            raise context.error(
+                element.location, f"{name} needs {bits}-bit registers, but {element.name} is {element.type}"
+            )
+    if len(elements) != count:
+        plural = "" if count == 1 else "s"
+        raise context.error(operand.location, f"{name} has {count} register{plural}, not {len(elements)}")
+    return elements
+
+
+DECODERS: Final = {
+    "wmma": _matrix,
+    "mma": _matrix,
+    "ldmatrix": _move_matrices,
+    "stmatrix": _move_matrices,
+    "movmatrix": _transpose,
+}
+"""By first word of the opcode."""

@@ -1,0 +1,175 @@
+"""Instructions that exchange values between the lanes of a warp."""
+
+from typing import Final
+
+from golden.ptx.syntax import Immediate
+from golden.simt.decoding import Context
+from golden.simt.syntax import Instruction, Negated, Operand, Pair, Sink
+from golden.simt.warp_operations import REDUCTIONS
+from golden.simt.writer import Step, Writer
+
+__all__ = ["DECODERS"]
+
+_SHUFFLES: Final = ("up", "down", "bfly", "idx")
+_VOTES: Final = ("all", "any", "uni", "ballot")
+
+
+def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
+    parts = instruction.opcode[1:]
+    synchronous = parts[:1] == ("sync",)
+    rest = parts[1:] if synchronous else parts
+    if len(rest) != 2 or rest[0] not in _SHUFFLES or rest[1] != "b32":
+        raise context.unsupported(instruction)
+    context.require_count(instruction, 4 + synchronous)
+    target, *sources = instruction.operands
+    value, predicate = (
+        (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+    )
+    context.require_destination(value, 32)
+    context.require_destination(predicate, 1)
+    for source in sources:
+        context.require_source(source, 32)
+    mode = rest[0]
+
+    def emit(writer: Writer) -> None:
+        texts = ", ".join(writer.array(source, 32) for source in sources[:3])
+        result, holds = writer.name(), writer.name()
+        writer.line(f"{result}, {holds} = B.shuffle({mode!r}, {writer.threads}, {texts})")
+        writer.write(value, result, 32)
+        writer.write(predicate, holds, 1)
+
+    mask = sources[3] if synchronous else None
+    return _step(context, instruction, index, tuple(sources), (value, predicate), emit, mask)
+
+
+def _vote(context: Context, instruction: Instruction, index: int) -> Step:
+    parts = instruction.opcode[1:]
+    synchronous = parts[:1] == ("sync",)
+    mode, type_ = (parts[1:] if synchronous else parts)[:2] if len(parts) == 2 + synchronous else ("", "")
+    if mode not in _VOTES or type_ != ("b32" if mode == "ballot" else "pred"):
+        raise context.unsupported(instruction)
+    context.require_count(instruction, 2 + synchronous)
+    target, source = instruction.operands[:2]
+    bits = 32 if mode == "ballot" else 1
+    context.require_destination(target, bits)
+    context.require_source(source, 1)
+
+    def emit(writer: Writer) -> None:
+        writer.write(target, f"B.vote({mode!r}, {writer.threads}, {writer.array(source, 1)})", bits)
+
+    mask = instruction.operands[2] if synchronous else None
+    return _step(context, instruction, index, (source,), (target,), emit, mask)
+
+
+def _match(context: Context, instruction: Instruction, index: int) -> Step:
+    parts = instruction.opcode[1:]
+    if (
+        len(parts) != 3
+        or parts[0] not in ("any", "all")
+        or parts[1] != "sync"
+        or parts[2] not in ("b32", "b64")
+    ):
+        raise context.unsupported(instruction)
+    context.require_count(instruction, 3)
+    bits = int(parts[2][1:])
+    target, source, mask = instruction.operands
+    value, predicate = (
+        (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+    )
+    context.require_destination(value, 32)
+    context.require_destination(predicate, 1)
+    context.require_source(source, bits)
+
+    def emit(writer: Writer) -> None:
+        result, holds = writer.name(), writer.name()
+        writer.line(
+            f"{result}, {holds} = B.match({parts[0]!r}, {writer.threads}, {writer.array(source, bits)})"
+        )
+        writer.write(value, result, 32)
+        writer.write(predicate, holds, 1)
+
+    return _step(context, instruction, index, (source,), (value, predicate), emit, mask)
+
+
+def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
+    parts = instruction.opcode[1:]
+    if len(parts) != 3 or parts[0] != "sync" or (parts[1], parts[2]) not in REDUCTIONS:
+        raise context.unsupported(instruction)
+    context.require_count(instruction, 3)
+    target, source, mask = instruction.operands
+    context.require_destination(target, 32)
+    context.require_source(source, 32)
+
+    def emit(writer: Writer) -> None:
+        text = writer.array(source, 32)
+        writer.write(target, f"B.reduce({parts[1]!r}, {parts[2]!r}, {writer.threads}, {text})", 32)
+
+    return _step(context, instruction, index, (source,), (target,), emit, mask)
+
+
+def _active_mask(context: Context, instruction: Instruction, index: int) -> Step:
+    context.require_count(instruction, 1)
+    if instruction.opcode[1:] != ("b32",):
+        raise context.unsupported(instruction)
+    (target,) = instruction.operands
+    context.require_destination(target, 32)
+
+    def emit(writer: Writer) -> None:
+        writer.write(target, f"B.active_mask({writer.threads})", 32)
+
+    return _step(context, instruction, index, (), (target,), emit, None)
+
+
+def _elect(context: Context, instruction: Instruction, index: int) -> Step:
+    context.require_count(instruction, 2)
+    target, mask = instruction.operands
+    if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
+        raise context.unsupported(instruction)
+    context.require_destination(target.first, 32)
+    context.require_destination(target.second, 1)
+
+    def emit(writer: Writer) -> None:
+        result, holds = writer.name(), writer.name()
+        writer.line(f"{result}, {holds} = B.elect({writer.threads})")
+        writer.write(target.first, result, 32)
+        writer.write(target.second, holds, 1)
+
+    return _step(context, instruction, index, (), (target.first, target.second), emit, mask)
+
+
+def _step(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    sources: tuple[Operand, ...],
+    targets: tuple[object, ...],
+    emit: object,
+    mask: Operand | None,
+) -> Step:
+    if mask is not None:
+        context.require_source(mask, 32)
+        if isinstance(mask, Negated):
+            raise context.error(mask.location, "the mask of lanes must be a 32-bit register or constant")
+        if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
+            raise context.error(mask.location, "the mask of lanes is empty")
+    masks = (mask,) if mask is not None else ()
+    return Step(
+        instruction=instruction,
+        index=index,
+        reads=context.registers((*sources, *masks)),
+        writes=context.registers(targets),
+        emit=emit,  # type: ignore[arg-type]
+        select=False,
+        mask=mask,
+    )
+
+
+DECODERS: Final = {
+    "shfl": _shuffle,
+    "vote": _vote,
+    "match": _match,
+    "redux": _reduce,
+    "activemask": _active_mask,
+    "elect": _elect,
+}
+"""By first word of the opcode."""

@@ -1,0 +1,220 @@
+"""What all decoders of instructions share: names to registers and addresses, and complaints."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from golden.ptx.source import Location, PtxError, Source
+from golden.ptx.syntax import Address, Immediate, Register, SpecialRegister, Symbol, Vector
+from golden.simt.special_registers import SPECIAL
+from golden.simt.syntax import Arguments, Instruction, Negated, Operand, Pair, Sink, Storage
+from golden.simt.writer import Writer, constant_bits
+
+__all__ = ["LOCAL_PARAMETERS", "Context", "split_qualifiers"]
+
+LOCAL_PARAMETERS: Final = 1 << 20
+"""Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
+
+
+class Context:
+    """The registers and names of one kernel, while it is decoded.
+
+    Parameters
+    ----------
+    source : Source
+    version : (int, int)
+        PTX ISA version.
+    symbols : mapping of str to (Storage, int)
+        Each variable and parameter by its key, with its address within its state space.
+
+    Attributes
+    ----------
+    slots : dict of str to int
+        Number of each register that has been met, by key.
+    widths : list of int
+        Bits of each.
+    """
+
+    def __init__(
+        self, source: Source, version: tuple[int, int], symbols: Mapping[str, tuple[Storage, int]]
+    ) -> None:
+        self.source = source
+        self.version = version
+        self.symbols = symbols
+        self.slots: dict[str, int] = {}
+        self.widths: list[int] = []
+        self.names: list[str] = []
+
+    def error(self, location: Location, message: str) -> PtxError:
+        """The error about something at `location`."""
+        return self.source.error(location, message)
+
+    def unsupported(self, instruction: Instruction, detail: str = "") -> PtxError:
+        """The error that an instruction is not supported."""
+        return self.error(
+            instruction.location, f"{instruction.name} is not supported" + (f": {detail}" if detail else "")
+        )
+
+    def slot(self, register: Register) -> int:
+        """The number of a register."""
+        slot = self.slots.get(register.key)
+        if slot is None:
+            slot = self.slots[register.key] = len(self.widths)
+            self.widths.append(register.type.bits)
+            self.names.append(register.name)
+        return slot
+
+    def carry(self) -> int:
+        """The number of the carry flag, a predicate without a name."""
+        if "%cc" not in self.slots:
+            self.slots["%cc"] = len(self.widths)
+            self.widths.append(1)
+            self.names.append("the carry flag")
+        return self.slots["%cc"]
+
+    def registers(self, operands: Iterable[object]) -> tuple[int, ...]:
+        """The numbers of all registers in some operands."""
+        found: list[int] = []
+        for operand in operands:
+            if isinstance(operand, Register):
+                found.append(self.slot(operand))
+            elif isinstance(operand, Negated):
+                found.append(self.slot(operand.register))
+            elif isinstance(operand, Address):
+                found.extend(self.registers((operand.base,)))
+            elif isinstance(operand, Vector | Arguments):
+                found.extend(self.registers(operand.elements))
+            elif isinstance(operand, Pair):
+                found.extend(self.registers((operand.first, operand.second)))
+        return tuple(dict.fromkeys(found))
+
+    def require_count(self, instruction: Instruction, least: int, most: int | None = None) -> None:
+        """Refuse an instruction with another number of operands."""
+        given, most = len(instruction.operands), least if most is None else most
+        if not least <= given <= most:
+            expected = str(least) if least == most else f"{least} to {most}"
+            raise self.error(
+                instruction.location, f"{instruction.name} takes {expected} operands, not {given}"
+            )
+
+    def require_source(self, operand: object, bits: int, *, wider: bool = False) -> None:
+        """Refuse an operand that cannot be a source of this width.
+
+        Parameters
+        ----------
+        operand : Operand
+        bits : int
+        wider : bool
+            Whether a register may be wider than that.
+        """
+        if isinstance(operand, Negated) and bits == 1:
+            operand = operand.register
+        if isinstance(operand, Register):
+            have = operand.type.bits
+            if have != bits and not (wider and have > bits > 1):
+                raise self.error(
+                    operand.location,
+                    f"expected an operand of {_bits(bits)}, but {operand.name} is {operand.type}",
+                )
+        elif isinstance(operand, SpecialRegister):
+            have = SPECIAL[operand.name].bits
+            if have < bits:
+                raise self.error(operand.location, f"{operand.name} has {have} bits, not {bits}")
+        elif isinstance(operand, Immediate):
+            if constant_bits(operand, bits) < 0:
+                raise self.error(operand.location, f"the constant does not fit an operand of {_bits(bits)}")
+        else:
+            location = getattr(operand, "location", Location(1, 1))
+            raise self.error(location, f"expected a register or a constant of {_bits(bits)}")
+
+    def require_destination(self, operand: object, bits: int, *, wider: bool = False) -> None:
+        """Refuse an operand that cannot be a destination of this width."""
+        if isinstance(operand, Sink):
+            return
+        if not isinstance(operand, Register):
+            raise self.error(
+                getattr(operand, "location", Location(1, 1)), "the destination must be a register"
+            )
+        have = operand.type.bits
+        if have != bits and not (wider and have > bits > 1):
+            raise self.error(
+                operand.location,
+                f"expected a destination of {_bits(bits)}, but {operand.name} is {operand.type}",
+            )
+
+    def symbol(self, symbol: Symbol) -> tuple[Storage, int]:
+        """The variable or parameter of a name, and its address in its state space, without the offset."""
+        found = self.symbols.get(symbol.name)
+        if found is None:
+            raise self.error(
+                symbol.location, f"{symbol.name.partition('@')[0]} is not a variable or parameter"
+            )
+        return found
+
+    def require_address(self, operand: object) -> Address:
+        """The operand, which must be an address in brackets."""
+        if not isinstance(operand, Address):
+            raise self.error(getattr(operand, "location", Location(1, 1)), "expected an address in brackets")
+        base = operand.base
+        if isinstance(base, Register) and (base.type.bits not in (32, 64) or base.type.kind == "float"):
+            raise self.error(base.location, f"an address cannot be in {base.name}, which is {base.type}")
+        if isinstance(base, Symbol):
+            self.symbol(base)
+        return operand
+
+    def address(self, writer: Writer, operand: Address) -> str:
+        """The code of an address within its state space: an array of uint64."""
+        base = operand.base
+        offset = operand.offset
+        if isinstance(base, Symbol):
+            offset += self.symbol(base)[1] + base.offset
+            return f"full({writer.count}, {writer.constant(offset & ((1 << 64) - 1), 64)})"
+        if isinstance(base, Immediate):
+            return f"full({writer.count}, {writer.constant((base.value + offset) & ((1 << 64) - 1), 64)})"
+        bits = base.type.bits
+        text = writer.read(base, bits)
+        if offset:
+            text = f"({text} + {writer.constant(offset & ((1 << bits) - 1), bits)})"
+        return text if bits == 64 else f"{text}.astype('u8')"
+
+
+def split_qualifiers(
+    context: Context,
+    instruction: Instruction,
+    groups: Mapping[str, Iterable[str]],
+    ignored: Iterable[str] = (),
+) -> dict[str, str]:
+    """Sort the qualifiers of an instruction by what they say.
+
+    Parameters
+    ----------
+    context : Context
+    instruction : Instruction
+    groups : mapping of str to iterable of str
+        What each group of qualifiers may be; at most one of each group may be given.
+    ignored : iterable of str
+        Qualifiers without effect on values; cache hints need not be listed.
+
+    Returns
+    -------
+    dict of str to str
+        The qualifier given of each group, where there is one.
+    """
+    found: dict[str, str] = {}
+    without = frozenset(ignored)
+    for part in instruction.opcode[1:]:
+        if part in without or part.startswith(("L1::", "L2::")):
+            continue
+        group = next(
+            (name for name, allowed in groups.items() if part in allowed and name not in found), None
+        )
+        if group is None:
+            raise context.unsupported(instruction, f"qualifier .{part}")
+        found[group] = part
+    return found
+
+
+def _bits(bits: int) -> str:
+    return "one bit (a predicate)" if bits == 1 else f"{bits} bits"
+
+
+OperandLike = Operand

@@ -1,0 +1,66 @@
+"""What can go wrong from a launch to its end; errors in the text are `golden.ptx.source.PtxError`."""
+
+__all__ = ["Deadlock", "KernelFault", "LaunchError", "SimtError", "StepLimit"]
+
+
+class SimtError(Exception):
+    """A launch that cannot begin, or a kernel that cannot go on; the message is one sentence."""
+
+
+class LaunchError(SimtError, ValueError):
+    """A launch whose grid, block, shared memory or arguments do not fit the kernel or the machine."""
+
+
+class KernelFault(SimtError):
+    """A kernel that did what is not allowed.
+
+    Parameters
+    ----------
+    message : str
+        What it did, with the value and the rule.
+    kernel : str
+        Name of the kernel, readable.
+    place : str
+        File and line of the instruction, and its text.
+    block : (int, int, int) or None
+        Index of the block.
+    thread : (int, int, int) or None
+        Index of the first thread at fault.
+    address : int or None
+        The generic address, where there is one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kernel: str = "",
+        place: str = "",
+        block: tuple[int, int, int] | None = None,
+        thread: tuple[int, int, int] | None = None,
+        address: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.place = place
+        self.block = block
+        self.thread = thread
+        self.address = address
+        where = [f"kernel {kernel}"] if kernel else []
+        if block is not None:
+            where.append(f"block {_triple(block)}")
+        if thread is not None:
+            where.append(f"thread {_triple(thread)}")
+        text = f"{message} ({', '.join(where)})" if where else message
+        super().__init__(f"{text} at {place}" if place else text)
+
+
+class Deadlock(KernelFault):
+    """All threads that are left wait for something that none of them will do."""
+
+
+class StepLimit(KernelFault):
+    """A kernel executed more instructions than the limit of its launch."""
+
+
+def _triple(index: tuple[int, int, int]) -> str:
+    return "(" + ", ".join(str(part) for part in index) + ")"

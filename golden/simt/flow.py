@@ -1,0 +1,317 @@
+"""Basic blocks: what runs without a branch, and where it goes on."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from golden.ptx.source import Location
+from golden.ptx.syntax import Guard, Immediate, Register, Symbol
+from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
+from golden.simt.decoding import Context, split_qualifiers
+from golden.simt.inlining import FlatBody
+from golden.simt.syntax import Instruction
+from golden.simt.writer import Step
+
+__all__ = ["EXIT", "Block", "Terminator", "build_blocks"]
+
+EXIT: Final = -1
+"""The number of the block behind the end of the kernel."""
+
+_DECODERS: Final[Mapping[str, Callable[[Context, Instruction, int], Step]]] = {
+    **decode_scalar.DECODERS,
+    **decode_memory.DECODERS,
+    **decode_warp.DECODERS,
+    **decode_matrix.DECODERS,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Terminator:
+    """What ends a block.
+
+    Parameters
+    ----------
+    kind : {"branch", "indexed", "barrier", "warp barrier", "trap"}
+        A branch without a guard is a jump; an exit is a branch to `EXIT`.
+    instruction : Instruction
+    index : int
+        Number of the instruction.
+    guard : (int, bool) or None
+        Register of the guard of a branch, and whether it is negated.
+    targets : tuple of str or int
+        Labels, which become numbers of blocks; `EXIT` as it is.
+    reads, writes : tuple of int
+    details : mapping of str to object
+        Operands of a barrier.
+    """
+
+    kind: str
+    instruction: Instruction
+    index: int
+    guard: tuple[int, bool] | None = None
+    targets: tuple[Any, ...] = ()
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Block:
+    """A basic block.
+
+    Parameters
+    ----------
+    first : int
+        Number of its first instruction, or of the one behind it if it has none.
+    steps : list of Step
+    terminator : Terminator or None
+        None where the next block follows.
+    mask : object
+        The lanes that must enter it together; see `golden.simt.writer.Step`.
+    """
+
+    first: int
+    steps: list[Step] = field(default_factory=list)
+    terminator: Terminator | None = None
+    mask: object = None
+    live_in: tuple[int, ...] = ()
+    live_out: frozenset[int] = frozenset()
+
+    @property
+    def size(self) -> int:
+        """Instructions in it."""
+        return len(self.steps) + (self.terminator is not None)
+
+
+def build_blocks(context: Context, flat: FlatBody) -> list[Block]:
+    """Decode the instructions of a kernel and cut them into blocks.
+
+    A guarded instruction that the lanes of a warp must execute together becomes a branch around it.
+
+    Raises
+    ------
+    PtxError
+        For an instruction that is not supported or malformed.
+    """
+    return _Builder(context, flat).build()
+
+
+class _Builder:
+    def __init__(self, context: Context, flat: FlatBody) -> None:
+        self._context = context
+        self._flat = flat
+        self._blocks: list[Block] = [Block(0)]
+        self._starts: dict[int, int] = {}
+        self._written: set[int] = set()
+
+    def build(self) -> list[Block]:
+        leaders = set(self._flat.labels.values())
+        instructions = self._flat.instructions
+        for index, instruction in enumerate(instructions):
+            if index in leaders and (self._blocks[-1].size or self._blocks[-1].mask is not None):
+                self._open(index)
+            self._starts.setdefault(index, len(self._blocks) - 1)
+            self._add(index, instruction)
+        end = len(instructions)
+        if self._blocks[-1].size:
+            self._open(end)
+        self._starts.setdefault(end, len(self._blocks) - 1)
+        location = instructions[-1].location if instructions else Location(1, 1)
+        last = Instruction(("exit",), (), None, location)
+        self._blocks[-1].terminator = Terminator(
+            kind="branch", instruction=last, index=max(0, end - 1), targets=(EXIT,)
+        )
+        for block in self._blocks:
+            if block.terminator is not None:
+                block.terminator = replace(
+                    block.terminator,
+                    targets=tuple(self._number(target) for target in block.terminator.targets),
+                )
+        return self._blocks
+
+    def _number(self, target: Any) -> int:
+        if isinstance(target, Symbol):
+            if target.name not in self._flat.labels:
+                raise self._context.error(target.location, f"{target.name.partition('@')[0]} is not a label")
+            return self._starts[self._flat.labels[target.name]]
+        return int(target)
+
+    def _open(self, index: int) -> None:
+        self._blocks.append(Block(index))
+        self._written = set()
+
+    def _add(self, index: int, instruction: Instruction) -> None:
+        terminator = self._terminator(index, instruction)
+        if terminator is not None:
+            self._end(terminator, index)
+            return
+        opcode = instruction.opcode[0]
+        step = _DECODERS.get(opcode, decode_scalar.decode_scalar)(self._context, instruction, index)
+        if step.mask is not None:
+            self._together(step, instruction)
+            return
+        if instruction.guard is not None:
+            slot = self._context.slot(instruction.guard.register)
+            step = replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))
+        self._append(step)
+
+    def _append(self, step: Step) -> None:
+        self._blocks[-1].steps.append(step)
+        self._written.update(step.writes)
+
+    def _together(self, step: Step, instruction: Instruction) -> None:
+        """Add an instruction that lanes execute together: in a block that they enter together."""
+        guard = instruction.guard
+        if guard is not None:
+            around = self._jump_around(step.index, instruction, guard)
+        block = self._blocks[-1]
+        same = block.mask is not None and self._same_mask(block.mask, step.mask)
+        if not same:
+            if block.size:
+                self._open(step.index)
+            self._blocks[-1].mask = step.mask
+        self._append(step)
+        if guard is not None:
+            self._open(step.index + 1)
+            self._close(around)
+
+    def _jump_around(self, index: int, instruction: Instruction, guard: Guard) -> Block:
+        """End the block with a branch that skips an instruction; its target is set by `_close`."""
+        slot = self._context.slot(guard.register)
+        block = self._blocks[-1]
+        block.terminator = Terminator(
+            kind="branch",
+            instruction=instruction,
+            index=index,
+            guard=(slot, not guard.negated),
+            reads=(slot,),
+        )
+        self._open(index)
+        return block
+
+    def _close(self, around: Block) -> None:
+        assert around.terminator is not None
+        around.terminator = replace(around.terminator, targets=(len(self._blocks) - 1,))
+
+    def _same_mask(self, first: object, second: object) -> bool:
+        if isinstance(first, Register) and isinstance(second, Register):
+            slot = self._context.slot(first)
+            return first.key == second.key and slot not in self._written
+        return _constant_mask(first) is not None and _constant_mask(first) == _constant_mask(second)
+
+    def _end(self, terminator: Terminator, index: int) -> None:
+        guard = terminator.instruction.guard
+        if terminator.kind == "branch" and guard is not None:
+            slot = self._context.slot(guard.register)
+            terminator = replace(terminator, guard=(slot, guard.negated), reads=(slot,))
+            guard = None
+        around = None
+        if guard is not None:
+            around = self._jump_around(index, terminator.instruction, guard)
+        self._blocks[-1].terminator = terminator
+        self._open(index + 1)
+        if around is not None:
+            self._close(around)
+
+    def _terminator(self, index: int, instruction: Instruction) -> Terminator | None:
+        name = instruction.opcode[0]
+        if name in ("ret", "exit"):
+            return Terminator(kind="branch", instruction=instruction, index=index, targets=(EXIT,))
+        if name == "bra":
+            self._context.require_count(instruction, 1)
+            (target,) = instruction.operands
+            if not isinstance(target, Symbol):
+                raise self._context.error(instruction.location, "bra needs a label")
+            return Terminator(kind="branch", instruction=instruction, index=index, targets=(target,))
+        if name == "brx":
+            return self._indexed(index, instruction)
+        if name in ("trap", "brkpt"):
+            return Terminator(kind="trap", instruction=instruction, index=index)
+        if name in ("bar", "barrier"):
+            return self._barrier(index, instruction)
+        return None
+
+    def _indexed(self, index: int, instruction: Instruction) -> Terminator:
+        context = self._context
+        context.require_count(instruction, 2)
+        choice, labels = instruction.operands
+        if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
+            raise context.unsupported(instruction)
+        if labels.name not in self._flat.targets:
+            raise context.error(
+                labels.location, f"{labels.name.partition('@')[0]} is not a list of branch targets"
+            )
+        context.require_source(choice, 32)
+        targets = tuple(Symbol(name, labels.location) for name in self._flat.targets[labels.name])
+        return Terminator(
+            kind="indexed",
+            instruction=instruction,
+            index=index,
+            targets=targets,
+            reads=context.registers((choice,)),
+            details={"choice": choice},
+        )
+
+    def _barrier(self, index: int, instruction: Instruction) -> Terminator:
+        context, operands = self._context, instruction.operands
+        parts = [part for part in instruction.opcode[1:] if part not in ("cta", "aligned")]
+        if parts[:1] == ["warp"]:
+            context.require_count(instruction, 1)
+            context.require_source(operands[0], 32)
+            return Terminator(
+                kind="warp barrier",
+                instruction=instruction,
+                index=index,
+                reads=context.registers(operands),
+                details={"mask": operands[0]},
+            )
+        mode = parts[0] if parts else ""
+        details: dict[str, Any] = {"mode": mode, "operation": None, "target": None, "value": None}
+        targets: tuple[object, ...] = ()
+        sources = list(operands)
+        if mode == "red":
+            found = split_qualifiers(
+                context,
+                instruction,
+                {
+                    "scope": ("cta",),
+                    "red": ("red",),
+                    "operation": ("popc", "and", "or"),
+                    "type": ("u32", "pred"),
+                },
+                ("aligned",),
+            )
+            expected = "u32" if found.get("operation") == "popc" else "pred"
+            if found.get("type") != expected or len(operands) not in (3, 4):
+                raise context.unsupported(instruction)
+            target, *sources = operands
+            value = sources.pop()
+            context.require_destination(target, 32 if expected == "u32" else 1)
+            context.require_source(value, 1)
+            targets = (target,)
+            details.update(operation=found["operation"], target=context.registers(targets)[0], value=value)
+        elif mode not in ("sync", "arrive") or len(parts) != 1:
+            raise context.unsupported(instruction)
+        least = 2 if mode == "arrive" else 1
+        if not least <= len(sources) <= 2:
+            raise context.error(
+                instruction.location, f"{instruction.name} does not take {len(operands)} operands"
+            )
+        for source in sources:
+            context.require_source(source, 32)
+        details.update(barrier=sources[0], count=sources[1] if len(sources) == 2 else None)
+        reads = (*sources, *((details["value"],) if details["value"] is not None else ()))
+        return Terminator(
+            kind="barrier",
+            instruction=instruction,
+            index=index,
+            reads=context.registers(reads),
+            writes=context.registers(targets),
+            details=details,
+        )
+
+
+def _constant_mask(mask: object) -> int | None:
+    if mask == "all":
+        return 0xFFFFFFFF
+    return mask.value & 0xFFFFFFFF if isinstance(mask, Immediate) else None

@@ -1,0 +1,185 @@
+"""Runs the blocks of a grid, one after the other; those that wait for others give way."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from golden.simt.block import BlockRun
+from golden.simt.checker import CheckedBlock, Report
+from golden.simt.compiled import CompiledKernel
+from golden.simt.device_memory import DeviceMemory
+from golden.simt.errors import Deadlock
+from golden.simt.matrix_engine import MatrixEngine
+from golden.simt.special_registers import Geometry
+
+__all__ = ["LaunchResult", "LaunchState", "block_indices", "geometry_of", "run_grid"]
+
+_TOLD: int = 4
+"""Blocks whose lines a message about a deadlock gives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchResult:
+    """What a launch did.
+
+    Parameters
+    ----------
+    blocks : int
+    warp_instructions : int
+        Instructions, each counted once for each warp with lanes that execute it.
+    thread_instructions : int
+    matrix_instructions : int
+        Matrix multiplies of a warp.
+    seconds : float
+        Wall time.
+    notes : tuple of str
+        What does not change results, but is worth knowing: loads that were removed.
+    reports : tuple of Report
+        What the memory checker found.
+    """
+
+    blocks: int
+    warp_instructions: int
+    thread_instructions: int
+    matrix_instructions: int
+    seconds: float
+    notes: tuple[str, ...] = ()
+    reports: tuple[Report, ...] = ()
+
+
+@dataclass
+class LaunchState:
+    """What the blocks of a launch share.
+
+    Parameters
+    ----------
+    device : DeviceMemory
+    engine : MatrixEngine
+    parameters : bytes
+    limit : int
+        Most warp instructions.
+    dynamic_shared : int
+        Bytes of dynamic shared memory.
+    check, races : bool
+        Whether accesses are checked, and whether for data races too.
+    """
+
+    device: DeviceMemory
+    engine: MatrixEngine
+    parameters: bytes
+    limit: int
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    dynamic_shared: int
+    changed: int = 0
+    warp_instructions: int = 0
+    thread_instructions: int = 0
+    matrix_instructions: int = 0
+    check: bool = False
+    races: bool = False
+    reports: dict[tuple[str, int], Report] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+    def result(self, kernel: CompiledKernel, blocks: int) -> "LaunchResult":
+        """What the launch did, after its end."""
+        return LaunchResult(
+            blocks=blocks,
+            warp_instructions=self.warp_instructions,
+            thread_instructions=self.thread_instructions,
+            matrix_instructions=self.matrix_instructions,
+            seconds=time.perf_counter() - self.started,
+            notes=tuple(f"removed, as nobody uses what it loads: {line}" for line in kernel.unused_loads),
+            reports=tuple(self.reports.values()),
+        )
+
+
+@dataclass
+class _Waiting:
+    run: BlockRun
+    changed: int
+    paused: bool
+
+
+def run_grid(
+    kernel: CompiledKernel, launch: LaunchState, on_block: Callable[[int, int], None] | None = None
+) -> LaunchResult:
+    """Run all blocks of a grid.
+
+    Parameters
+    ----------
+    kernel : CompiledKernel
+    launch : LaunchState
+    on_block : callable or None
+        Called after each block with the number of those that have ended, and of all.
+
+    Raises
+    ------
+    KernelFault
+    """
+    total = int(np.prod(launch.grid, dtype=np.int64))
+    done = 0
+    waiting: list[_Waiting] = []
+
+    kind = CheckedBlock if launch.check or launch.races else BlockRun
+
+    def finished() -> None:
+        nonlocal done
+        done += 1
+        if on_block is not None:
+            on_block(done, total)
+
+    for index in block_indices(launch.grid):
+        run = kind(kernel, launch, geometry_of(kernel, launch, index))
+        outcome = run.run()
+        if outcome == "done":
+            finished()
+        else:
+            waiting.append(_Waiting(run, launch.changed, outcome == "paused"))
+    while waiting:
+        progress = False
+        left: list[_Waiting] = []
+        for item in reversed(waiting):
+            if not item.paused and item.changed == launch.changed:
+                left.append(item)
+                continue
+            progress = True
+            outcome = item.run.run()
+            if outcome == "done":
+                finished()
+            else:
+                left.append(_Waiting(item.run, launch.changed, outcome == "paused"))
+        waiting = left  # in the other direction next time: chains of blocks may run either way
+        if not progress:
+            raise _deadlock(kernel, waiting)
+    return launch.result(kernel, total)
+
+
+def block_indices(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
+    """The indices of the blocks of a grid, in the order in which they start."""
+    x, y, z = grid
+    for k, j, i in itertools.product(range(z), range(y), range(x)):
+        yield i, j, k
+
+
+def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:
+    """Where a block stands."""
+    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
+    return Geometry(
+        grid=launch.grid,
+        block=launch.block,
+        index=index,
+        dynamic_shared=launch.dynamic_shared,
+        total_shared=base + launch.dynamic_shared,
+    )
+
+
+def _deadlock(kernel: CompiledKernel, waiting: list[_Waiting]) -> Deadlock:
+    waiting = sorted(waiting, key=lambda item: item.run.geometry.index[::-1])
+    told = [f"block {item.run.geometry.index} at {item.run.whereabouts()}" for item in waiting[:_TOLD]]
+    more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
+    return Deadlock(
+        f"{len(waiting)} blocks wait for each other: {'; '.join(told)}{more}", kernel=kernel.readable
+    )

@@ -1,0 +1,249 @@
+"""Matrix instructions on a machine: one warp after the other, through its registers and its memory.
+
+A machine has a memory of its own, so what a fragment is loaded from is copied there first, row by row,
+and what is stored is copied back. Fragments stay in the registers as long as there is room: one that an
+instruction needs is not written again if a register already holds its bits.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.lines import gather_lines
+from golden.machine import Machine, Storage
+from golden.simt.errors import LaunchError
+from golden.simt.golden_engine import GoldenEngine
+from golden.simt.matrix_engine import FragmentMemory
+from golden.tables.commands import Load, Mma, Store
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import (
+    CORE_FAMILIES,
+    Instruction,
+    LoadInstruction,
+    MmaInstruction,
+    Space,
+    StoreInstruction,
+)
+from golden.tables.layouts import LANES, fragment
+
+__all__ = ["MachineEngine"]
+
+_ALIGNMENT: Final = 256
+
+
+class MachineEngine:
+    """Implements `golden.simt.matrix_engine.MatrixEngine` on any `golden.machine.Machine`.
+
+    ``ldmatrix``, ``stmatrix`` and ``movmatrix``, which are no commands of the core, are done by the host.
+
+    Parameters
+    ----------
+    machine : Machine
+        Not shared with anything else while a kernel runs.
+    name : str
+        For messages.
+    formats : iterable of str or None
+        Multiplicand formats it has, as `golden.warp.GoldenMachine` names them; None for all.
+    """
+
+    def __init__(
+        self, machine: Machine, *, name: str = "this machine", formats: Iterable[str] | None = None
+    ) -> None:
+        self._machine = machine
+        self._name = name
+        self._formats = None if formats is None else frozenset(formats)
+        self._registers = _RegisterFile(machine)
+        self._host = GoldenEngine()
+
+    def missing(self, instruction: Instruction) -> str | None:
+        """Why the machine cannot execute an instruction; None if it can."""
+        if isinstance(instruction, MmaInstruction):
+            if instruction.family not in CORE_FAMILIES:
+                return f"{self._name} does not execute {instruction}"
+            needed = [instruction.a_type]
+        else:
+            needed = [instruction.type] if instruction.use in "ab" else []
+        names = [f"i{name[1:]}" if name[0] in "su" else name for name in needed]
+        if self._formats is not None and any(name not in self._formats for name in names):
+            return f"{self._name} has no .{needed[0]} multiply"
+        return None
+
+    def load(
+        self,
+        instruction: LoadInstruction,
+        warps: NDArray[np.int64],
+        addresses: NDArray[np.uint64],
+        strides: NDArray[np.int64],
+        memory: FragmentMemory,
+    ) -> NDArray[np.uint32]:
+        """The fragments that the warps load, shape (warps, registers, 32)."""
+        layout = fragment(instruction.use, instruction.type, instruction.shape)
+        results = np.empty((len(warps), layout.registers, LANES), dtype=np.uint32)
+        storage, base, space = self._scratch(instruction.space)
+        local = replace(instruction, space=space)
+        for place in range(len(warps)):
+            lines = _line_addresses(instruction, int(addresses[place]), int(strides[place]))
+            data = memory.gather(warps[place : place + 1], lines[None], 1)[0]
+            stride, step = _own_stride(instruction, data.shape[1], layout.size)
+            storage.write(base, _spread(data, step))
+            first = self._registers.take(layout.registers)
+            address = base if space != "shared" else base - storage.base
+            self._machine.execute(Load(local, first, address, stride))
+            results[place] = self._registers.read(first, layout.registers)
+        return results
+
+    def store(
+        self,
+        instruction: StoreInstruction,
+        warps: NDArray[np.int64],
+        addresses: NDArray[np.uint64],
+        strides: NDArray[np.int64],
+        registers: NDArray[np.uint32],
+        memory: FragmentMemory,
+    ) -> None:
+        """Store the fragments of the warps."""
+        layout = fragment("d", instruction.type, instruction.shape)
+        storage, base, space = self._scratch(instruction.space)
+        local = replace(instruction, space=space)
+        for place in range(len(warps)):
+            lines = _line_addresses(instruction, int(addresses[place]), int(strides[place]))
+            stride, step = _own_stride(instruction, lines.shape[1], layout.size)
+            (first,) = self._registers.hold(registers[place])
+            address = base if space != "shared" else base - storage.base
+            self._machine.execute(Store(local, first, address, stride))
+            data = storage.read(base, step * len(lines)).reshape(len(lines), step)[:, : lines.shape[1]]
+            memory.scatter(warps[place : place + 1], lines[None], data[None], 1)
+
+    def multiply(
+        self,
+        instruction: MmaInstruction,
+        a: NDArray[np.uint32],
+        b: NDArray[np.uint32],
+        c: NDArray[np.uint32],
+    ) -> NDArray[np.uint32]:
+        """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
+        count = fragment("d", instruction.d_type, instruction.shape).registers
+        results = np.empty((len(a), count, LANES), dtype=np.uint32)
+        for place in range(len(a)):
+            first_a, first_b, first_c = self._registers.hold(a[place], b[place], c[place])
+            first = first_c
+            if count != c.shape[1]:
+                first = self._registers.take(
+                    count, keep=((first_a, a.shape[1]), (first_b, b.shape[1]), (first_c, c.shape[1]))
+                )
+            self._machine.execute(Mma(instruction, first, first_a, first_b, first_c))
+            results[place] = self._registers.read(first, count)
+        return results
+
+    def load_matrices(
+        self, warps: NDArray[np.int64], rows: NDArray[np.uint64], transposed: bool, memory: FragmentMemory
+    ) -> NDArray[np.uint32]:
+        """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
+        return self._host.load_matrices(warps, rows, transposed, memory)
+
+    def store_matrices(
+        self,
+        warps: NDArray[np.int64],
+        rows: NDArray[np.uint64],
+        transposed: bool,
+        registers: NDArray[np.uint32],
+        memory: FragmentMemory,
+    ) -> None:
+        """Store matrices as ``stmatrix`` does."""
+        self._host.store_matrices(warps, rows, transposed, registers, memory)
+
+    def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """What ``movmatrix`` gives."""
+        return self._host.transpose(registers)
+
+    def finish(self) -> None:
+        """Have the machine end its work."""
+        self._machine.finish()
+
+    def _scratch(self, space: Space) -> tuple[Storage, int, Space]:
+        """The memory through which fragments go, an address in it, and the state space to name."""
+        shared = self._machine.shared
+        if space == "shared" and shared is not None:
+            return shared, shared.base, "shared"
+        memory = self._machine.memory
+        return memory, -(-memory.base // _ALIGNMENT) * _ALIGNMENT, "global"
+
+
+class _RegisterFile:
+    """Which fragments the registers of a machine hold."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._size = len(machine.read_registers())
+        self._next = 0
+        self._held: dict[bytes, tuple[int, int]] = {}
+
+    def hold(self, *fragments: NDArray[np.uint32]) -> tuple[int, ...]:
+        """Have fragments, each of shape (registers, 32), in registers; the first register of each."""
+        places: list[tuple[int, int]] = []
+        keys = [words.tobytes() for words in fragments]
+        kept = [self._held[key] for key in keys if key in self._held]
+        for key, words in zip(keys, fragments, strict=True):
+            found = self._held.get(key)
+            if found is None:
+                first = self.take(len(words), keep=(*places, *kept))
+                self._machine.write_registers(first, np.ascontiguousarray(words))
+                found = self._held[key] = (first, len(words))
+            places.append(found)
+        return tuple(first for first, _ in places)
+
+    def take(self, count: int, keep: tuple[tuple[int, int], ...] = ()) -> int:
+        """Free registers for a fragment, not those of some others; the first one."""
+        for _ in range(2 * self._size):
+            if self._next + count > self._size:
+                self._next = 0
+            overlapping = [
+                end
+                for first, end in ((f, f + n) for f, n in keep)
+                if first < self._next + count and end > self._next
+            ]
+            if not overlapping:
+                first = self._next
+                self._next += count
+                self._forget(first, count)
+                return first
+            self._next = max(overlapping)
+        raise LaunchError(f"the fragments of one instruction do not fit {self._size} registers")
+
+    def read(self, first: int, count: int) -> NDArray[np.uint32]:
+        """The registers that an instruction has written."""
+        words = self._machine.read_registers(first, count)
+        self._forget(first, count)
+        self._held[words.tobytes()] = (first, count)
+        return words
+
+    def _forget(self, first: int, count: int) -> None:
+        self._held = {
+            key: (start, size)
+            for key, (start, size) in self._held.items()
+            if start >= first + count or start + size <= first
+        }
+
+
+def _line_addresses(
+    instruction: LoadInstruction | StoreInstruction, address: int, stride: int
+) -> NDArray[np.uint64]:
+    """The address of each byte of a matrix, shape (lines, bytes)."""
+    lines = gather_lines(instruction, address, stride)
+    starts = np.array([start for start, _ in lines], dtype=np.uint64)
+    return np.asarray(starts[:, None] + np.arange(lines[0][1], dtype=np.uint64), dtype=np.uint64)
+
+
+def _own_stride(instruction: LoadInstruction | StoreInstruction, line: int, unit: int) -> tuple[int, int]:
+    """The least legal stride for lines of so many bytes, in elements and in bytes."""
+    step = -(-line // unit) * unit
+    return step * 8 // FORMATS[instruction.type].bits, step
+
+
+def _spread(data: NDArray[np.uint8], step: int) -> NDArray[np.uint8]:
+    spread = np.zeros((len(data), step), dtype=np.uint8)
+    spread[:, : data.shape[1]] = data
+    return spread.reshape(-1)

@@ -1,0 +1,218 @@
+"""The matrix instructions of a block: from its registers to the engine and back."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.machine import Difference
+from golden.simt.matrix_engine import MatrixEngine
+from golden.simt.memory_access import MemoryAccess
+from golden.tables.faults import Fault
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.layouts import LANES, fragment
+
+__all__ = ["MatrixOperations"]
+
+Threads = NDArray[np.int64]
+
+_ROW_ALIGNMENT: Final = 16
+"""Bytes; rows of smaller fragments are aligned to the fragment."""
+
+
+class _Memory:
+    """The memory of a block as a matrix instruction sees it; implements `FragmentMemory`."""
+
+    def __init__(self, block: MemoryAccess, index: int) -> None:
+        self._block = block
+        self._index = index
+
+    def gather(self, warps: NDArray[np.int64], addresses: NDArray[np.uint64], size: int) -> NDArray[Any]:
+        """The elements of `size` bytes at addresses, shape (warps, ...)."""
+        threads = np.repeat(warps * LANES, addresses[0].size)
+        values = self._block.load_generic(threads, addresses.reshape(-1), size, 1, self._index)
+        return np.asarray(values).reshape(addresses.shape)
+
+    def scatter(
+        self, warps: NDArray[np.int64], addresses: NDArray[np.uint64], values: NDArray[Any], size: int
+    ) -> None:
+        """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
+        threads = np.repeat(warps * LANES, addresses[0].size)
+        self._block.store_generic(
+            threads, addresses.reshape(-1), [np.ascontiguousarray(values).reshape(-1)], size, self._index
+        )
+
+
+class MatrixOperations(MemoryAccess):
+    """What the code of a block calls for matrix instructions; `threads` are whole warps."""
+
+    engine: MatrixEngine
+
+    def load_fragment(
+        self,
+        instruction: LoadInstruction,
+        threads: Threads,
+        addresses: NDArray[np.uint64],
+        strides: NDArray[np.uint32] | None,
+        index: int,
+    ) -> Sequence[NDArray[Any]]:
+        """``wmma.load``: one array for each register."""
+        places, steps = self._checked_access(instruction, threads, addresses, strides, index)
+        with self._faults(threads, index):
+            words = self.engine.load(instruction, threads[::LANES] >> 5, places, steps, _Memory(self, index))
+        return _unpacked(words, FORMATS[instruction.type].bits)
+
+    def store_fragment(
+        self,
+        instruction: StoreInstruction,
+        threads: Threads,
+        addresses: NDArray[np.uint64],
+        strides: NDArray[np.uint32] | None,
+        registers: Sequence[NDArray[Any]],
+        index: int,
+    ) -> None:
+        """``wmma.store``."""
+        places, steps = self._checked_access(instruction, threads, addresses, strides, index)
+        words = _packed(registers)
+        with self._faults(threads, index):
+            self.engine.store(instruction, threads[::LANES] >> 5, places, steps, words, _Memory(self, index))
+
+    def multiply(
+        self,
+        instruction: MmaInstruction,
+        threads: Threads,
+        a: Sequence[NDArray[Any]],
+        b: Sequence[NDArray[Any]],
+        c: Sequence[NDArray[Any]],
+        index: int,
+    ) -> Sequence[NDArray[Any]]:
+        """``wmma.mma`` and ``mma.sync``."""
+        self.launch_matrix(threads.size // LANES)
+        with self._faults(threads, index):
+            words = self.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
+        return _unpacked(words, FORMATS[instruction.d_type].bits)
+
+    def load_matrices(
+        self, threads: Threads, addresses: NDArray[np.uint64], count: int, transposed: bool, index: int
+    ) -> Sequence[NDArray[Any]]:
+        """``ldmatrix``."""
+        rows = self._rows(threads, addresses, count, index)
+        words = self.engine.load_matrices(threads[::LANES] >> 5, rows, transposed, _Memory(self, index))
+        return _unpacked(words, 32)
+
+    def store_matrices(
+        self,
+        threads: Threads,
+        addresses: NDArray[np.uint64],
+        count: int,
+        transposed: bool,
+        registers: Sequence[NDArray[Any]],
+        index: int,
+    ) -> None:
+        """``stmatrix``."""
+        rows = self._rows(threads, addresses, count, index)
+        warps = threads[::LANES] >> 5
+        self.engine.store_matrices(warps, rows, transposed, _packed(registers), _Memory(self, index))
+
+    def transpose_matrix(self, threads: Threads, register: NDArray[np.uint32]) -> NDArray[Any]:
+        """``movmatrix``."""
+        return self.engine.transpose(register.reshape(-1, LANES)).reshape(-1)
+
+    def launch_matrix(self, count: int) -> None:
+        """Count matrix multiplies."""
+        raise NotImplementedError
+
+    def place(self, index: int) -> str:
+        """File, line and text of an instruction."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _faults(self, threads: Threads, index: int) -> Iterator[None]:
+        """Report a fault of the machine as one of the kernel."""
+        try:
+            yield
+        except Difference as difference:
+            difference.origin = self.place(index)
+            raise
+        except Fault as fault:
+            self.fault(index, threads, f"the machine refused the instruction: {fault}")
+
+    def _rows(
+        self, threads: Threads, addresses: NDArray[np.uint64], count: int, index: int
+    ) -> NDArray[np.uint64]:
+        rows = addresses.reshape(-1, LANES)[:, : 8 * count]
+        if int(np.bitwise_or.reduce(rows, axis=None)) & 15:
+            warp, lane = np.argwhere(rows & np.uint64(15))[0].tolist()
+            address = int(rows[warp, lane])
+            self.fault(
+                index,
+                threads,
+                f"row address {address:#x} is not a multiple of 16",
+                warp * LANES + lane,
+                address,
+            )
+        return rows.reshape(-1, count, 8)
+
+    def _checked_access(
+        self,
+        instruction: LoadInstruction | StoreInstruction,
+        threads: Threads,
+        addresses: NDArray[np.uint64],
+        strides: NDArray[np.uint32] | None,
+        index: int,
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Address and stride of each warp; both must keep rows aligned as the chip's loads need it.
+
+        The chip takes strides of 16 bytes where the specification asks for the size of a fragment, and
+        strides of less than a row: a bias of one row is loaded with stride 0.
+        """
+        places = addresses[::LANES]
+        layout = fragment(instruction.use, instruction.type, instruction.shape)
+        unit = min(_ROW_ALIGNMENT, layout.size)
+        least = instruction.shape.default_stride(instruction.use, instruction.layout)
+        steps = np.full(len(places), least) if strides is None else strides[::LANES].astype(np.int64)
+        if int(np.bitwise_or.reduce(places)) & (unit - 1):
+            position = int(np.flatnonzero(places & np.uint64(unit - 1))[0])
+            address = int(places[position])
+            self.fault(
+                index,
+                threads,
+                f"address {address:#x} is not a multiple of {unit} bytes",
+                position * LANES,
+                address,
+            )
+        spans = steps * layout.element_bits
+        if int(np.bitwise_or.reduce(spans)) & (8 * unit - 1):
+            position = int(np.flatnonzero(spans & (8 * unit - 1))[0])
+            self.fault(
+                index,
+                threads,
+                f"stride {steps[position]} of {layout.element_bits}-bit elements "
+                f"is not a multiple of {unit} bytes",
+                position * LANES,
+            )
+        return places, steps
+
+
+def _packed(registers: Sequence[NDArray[Any]]) -> NDArray[np.uint32]:
+    """Registers as they are in a block to shape (warps, 32-bit registers, 32)."""
+    stacked = np.stack(registers)
+    warps = stacked.shape[1] // LANES
+    lanes = stacked.reshape(len(registers), warps, LANES).transpose(1, 0, 2)
+    if stacked.dtype.itemsize == 8:
+        halves = np.ascontiguousarray(lanes).view(np.uint32).reshape(warps, len(registers), LANES, 2)
+        return np.ascontiguousarray(halves.transpose(0, 1, 3, 2)).reshape(warps, -1, LANES)
+    return np.ascontiguousarray(lanes)
+
+
+def _unpacked(words: NDArray[np.uint32], bits: int) -> list[NDArray[Any]]:
+    """The inverse of `_packed`."""
+    warps = len(words)
+    if bits == 64:
+        pairs = words.reshape(warps, -1, 2, LANES).transpose(1, 0, 3, 2)
+        wide = np.ascontiguousarray(pairs).view(np.uint64).reshape(-1, warps * LANES)
+        return list(wide)
+    return list(np.ascontiguousarray(words.transpose(1, 0, 2)).reshape(-1, warps * LANES))

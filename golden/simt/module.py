@@ -1,0 +1,326 @@
+"""Modules and kernels: from the text of a PTX file to launches."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.source import PtxError, Source
+from golden.simt.address_map import FUNCTIONS
+from golden.simt.arguments import bind
+from golden.simt.body import parse_body
+from golden.simt.buffers import DEVICE, DeviceBuffer
+from golden.simt.compiled import CompiledKernel
+from golden.simt.device_memory import Allocation, DeviceMemory
+from golden.simt.errors import LaunchError
+from golden.simt.golden_engine import GoldenEngine
+from golden.simt.grid import LaunchResult, LaunchState
+from golden.simt.inlining import flatten
+from golden.simt.matrix_engine import MatrixEngine
+from golden.simt.module_parser import parse_module_syntax
+from golden.simt.names import matches, readable
+from golden.simt.parallel import run_parallel
+from golden.simt.syntax import Body, Function, Piece, Storage
+
+__all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module"]
+
+LIMIT: Final = 10**9
+"""Most warp instructions of a launch, where it names no other limit."""
+
+SHARED_BYTES: Final = 227 * 1024
+"""Most bytes of shared memory of a block, static and dynamic."""
+
+_GRID: Final = (2**31 - 1, 65535, 65535)
+_BLOCK: Final = (1024, 1024, 64)
+_THREADS: Final = 1024
+
+Extent = int | Sequence[int]
+
+
+class Module:
+    """A loaded PTX file: its variables live in device memory, from launch to launch.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        File name, for messages.
+    memory : DeviceMemory
+
+    Raises
+    ------
+    PtxError
+        For text that is not PTX. What is not supported in an entry is reported when that entry is selected.
+    """
+
+    def __init__(self, text: str, name: str = "<ptx>", *, memory: DeviceMemory = DEVICE) -> None:
+        self._source = Source(text, name)
+        self._memory = memory
+        self._syntax = parse_module_syntax(self._source)
+        self._bodies: dict[str, Body] = {}
+        self._kernels: dict[str, Kernel] = {}
+        self._buffers: dict[str, DeviceBuffer] = {}
+        self._function_addresses = {name: FUNCTIONS + 16 * i for i, name in enumerate(self._syntax.functions)}
+        self._allocations: dict[str, Allocation] = {}
+        for key, variable in self._syntax.variables.items():
+            storage = variable.storage
+            if storage.space in ("global", "const") and storage.size is not None:
+                self._allocations[key] = memory.allocate(storage.size, storage.name)
+        for key, variable in self._syntax.variables.items():
+            if key in self._allocations:
+                self._initialise(self._allocations[key], variable.pieces)
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of the kernels, as mangled."""
+        return tuple(item.name for item in self._syntax.functions.values() if item.kind == "entry")
+
+    def kernel(self, name: str | None = None) -> "Kernel":
+        """A kernel by name.
+
+        Parameters
+        ----------
+        name : str or None
+            Mangled, as C++ writes it, or without its parameters; None where the module has one kernel.
+
+        Raises
+        ------
+        LaunchError
+            For a name that no kernel has, or several.
+        PtxError
+            For a kernel that is malformed or not supported.
+        """
+        found = [entry for entry in self.entries if name is None or entry == name]
+        if not found and name is not None:
+            found = [entry for entry in self.entries if matches(entry, name)]
+        if len(found) != 1:
+            names = ", ".join(readable(entry) for entry in self.entries) or "none"
+            problem = "name one of the kernels" if name is None or found else f"no kernel {name}"
+            raise LaunchError(f"{self._source.file}: {problem}; kernels: {names}")
+        if found[0] not in self._kernels:
+            self._kernels[found[0]] = Kernel(
+                self, self._compile(self._syntax.functions[found[0]]), self._memory
+            )
+        return self._kernels[found[0]]
+
+    def __getitem__(self, name: str) -> DeviceBuffer:
+        """The buffer over a ``.global`` or ``.const`` variable."""
+        found = [key for key in self._allocations if key == name or matches(key, name)]
+        if len(found) != 1:
+            names = ", ".join(readable(key) for key in self._allocations) or "none"
+            raise KeyError(f"no variable {name} in .global or .const; variables: {names}")
+        key = found[0]
+        if key not in self._buffers:
+            storage = self._syntax.variables[key].storage
+            dtype = _dtype(storage)
+            allocation = self._allocations[key]
+            shape = (allocation.nbytes // dtype.itemsize,) if storage.is_array else ()
+            self._buffers[key] = DeviceBuffer(self._memory, allocation, dtype, shape, owned=False)
+        return self._buffers[key]
+
+    def __del__(self) -> None:
+        for allocation in getattr(self, "_allocations", {}).values():
+            self._memory.free(allocation)
+
+    def _initialise(self, allocation: Allocation, pieces: tuple[Piece, ...]) -> None:
+        for piece in pieces:
+            value = piece.value
+            if piece.symbol is not None:
+                other = self._allocations.get(piece.symbol)
+                if other is not None:
+                    value += other.address
+                elif piece.symbol in self._function_addresses:
+                    value += self._function_addresses[piece.symbol]
+                else:
+                    raise self._source.error(
+                        piece.location, f"{piece.symbol} is no variable and no function of this module"
+                    )
+            data = (value & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
+            allocation.bytes[piece.offset : piece.offset + piece.size] = np.frombuffer(data, dtype=np.uint8)
+
+    def _body(self, function: Function) -> Body:
+        if function.name not in self._bodies:
+            known = (*self._syntax.variables, *self._syntax.functions)
+            self._bodies[function.name] = parse_body(self._source, function, known)
+        return self._bodies[function.name]
+
+    def _compile(self, entry: Function) -> CompiledKernel:
+        if not entry.tokens:
+            raise self._source.error(entry.location, f"{readable(entry.name)} is declared, but has no body")
+        try:
+            flat = flatten(self._source, entry, self._syntax.functions, self._body)
+            variables: dict[str, tuple[Storage, int | None]] = {
+                key: (variable.storage, self._allocations[key].address if key in self._allocations else None)
+                for key, variable in self._syntax.variables.items()
+            }
+            for name, address in self._function_addresses.items():
+                location = self._syntax.functions[name].location
+                variables[name] = (Storage(name, name, "function", TYPES["b8"], 0, 1, location), address)
+            for key, storage in flat.storage.items():
+                if storage.space in ("global", "const") and storage.size is not None:
+                    if key not in self._allocations:
+                        self._allocations[key] = self._memory.allocate(storage.size, storage.name)
+                    variables[key] = (storage, self._allocations[key].address)
+            return CompiledKernel(self._source, self._syntax.version, entry, flat, variables)
+        except RecursionError as error:
+            raise PtxError(
+                self._source.file, entry.location.line, 1, "calls are nested too deeply"
+            ) from error
+
+
+class Kernel:
+    """An entry of a module, ready to be launched.
+
+    Parameters
+    ----------
+    module : Module
+        Kept alive with its variables.
+    compiled : CompiledKernel
+    memory : DeviceMemory
+    """
+
+    def __init__(self, module: Module, compiled: CompiledKernel, memory: DeviceMemory) -> None:
+        self._module = module
+        self._compiled = compiled
+        self._memory = memory
+
+    @property
+    def name(self) -> str:
+        """The name as mangled."""
+        return self._compiled.name
+
+    @property
+    def signature(self) -> str:
+        """Readable name and parameters."""
+        return self._compiled.signature
+
+    @property
+    def compiled(self) -> CompiledKernel:
+        """The decoded kernel."""
+        return self._compiled
+
+    def launch(
+        self,
+        grid: Extent,
+        block: Extent,
+        arguments: Sequence[Any] | Mapping[str, Any] = (),
+        shared: int = 0,
+        *,
+        engine: MatrixEngine | None = None,
+        check: bool = False,
+        races: bool = False,
+        limit: int = LIMIT,
+        jobs: int = 1,
+        on_block: Callable[[int, int], None] | None = None,
+    ) -> LaunchResult:
+        """Run the kernel on a grid.
+
+        Parameters
+        ----------
+        grid, block : int or sequence of up to three int
+            Blocks of the grid, and threads of a block, along x, y and z.
+        arguments : sequence, or mapping of str to value
+            See `golden.simt.arguments.bind`. Arrays are updated in place.
+        shared : int
+            Bytes of dynamic shared memory.
+        engine : MatrixEngine or None
+            What executes matrix instructions; None for the golden model.
+        check : bool
+            Whether to look for reads of bytes that were never written, or are still being copied.
+        races : bool
+            Whether to look for data races on shared memory too.
+        limit : int
+            Most warp instructions; more is an error.
+        jobs : int
+            Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
+        on_block : callable or None
+            Called after each block with the number of those that have ended, and of all.
+
+        Raises
+        ------
+        LaunchError
+            For a grid, a block, shared memory or arguments that do not fit.
+        KernelFault
+            For what the kernel does wrong.
+        golden.machine.Difference
+            From an engine that checks itself.
+        """
+        compiled = self._compiled
+        extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
+        _require_threads(compiled, extents[1])
+        _require_shared(compiled, shared)
+        if jobs < 1:
+            raise LaunchError(f"there must be at least 1 job, not {jobs}")
+        if limit < 1:
+            raise LaunchError(f"the limit must be at least 1 instruction, not {limit}")
+        engine = GoldenEngine() if engine is None else engine
+        for index, instruction in compiled.matrix:
+            problem = engine.missing(instruction)
+            if problem is not None:
+                raise LaunchError(f"{problem}, needed at {compiled.source_line(index)}")
+        bound = bind(compiled, arguments, self._memory)
+        try:
+            state = LaunchState(
+                device=self._memory,
+                engine=engine,
+                parameters=bytes(bound.data),
+                limit=limit,
+                grid=extents[0],
+                block=extents[1],
+                dynamic_shared=shared,
+                check=check,
+                races=races,
+            )
+            result = run_parallel(compiled, state, jobs, on_block)
+            engine.finish()
+            bound.collect()
+        finally:
+            bound.release()
+        return result
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.signature}>"
+
+
+def _extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:
+    values = tuple(given) if isinstance(given, Sequence | np.ndarray) else (given,)
+    if not 1 <= len(values) <= 3 or not all(isinstance(value, int | np.integer) for value in values):
+        raise LaunchError(f"{what} takes one to three integers, not {given!r}")
+    padded = [*(int(value) for value in values), 1, 1][:3]
+    for axis, value, bound in zip("xyz", padded, most, strict=True):
+        if not 1 <= value <= bound:
+            raise LaunchError(f"{what}.{axis} must be 1 to {bound}, not {value}")
+    return padded[0], padded[1], padded[2]
+
+
+def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> None:
+    threads = block[0] * block[1] * block[2]
+    if threads > _THREADS:
+        raise LaunchError(f"a block has at most {_THREADS} threads, not {threads}")
+    most = kernel.directives.get(".maxntid")
+    if most is not None and threads > int(np.prod(most)):
+        raise LaunchError(
+            f"{kernel.readable} is compiled for at most {int(np.prod(most))} threads, not {threads}"
+        )
+    required = kernel.directives.get(".reqntid")
+    if required is not None and tuple([*required, 1, 1][:3]) != block:
+        raise LaunchError(f"{kernel.readable} is compiled for blocks of {required}, not {block}")
+
+
+def _require_shared(kernel: CompiledKernel, shared: int) -> None:
+    if shared < 0:
+        raise LaunchError(f"shared memory must be at least 0 bytes, not {shared}")
+    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
+    if base + shared > SHARED_BYTES:
+        raise LaunchError(
+            f"{kernel.readable} needs {base + shared} bytes of shared memory "
+            f"({base} static, {shared} dynamic), but a block has at most {SHARED_BYTES}"
+        )
+
+
+def _dtype(storage: Storage) -> np.dtype[Any]:
+    kind = {"float": "f", "signed": "i"}.get(storage.type.kind, "u")
+    if storage.type.name == "bf16":
+        kind = "u"
+    return np.dtype(f"{kind}{storage.type.bits // 8}")

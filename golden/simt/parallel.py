@@ -1,0 +1,246 @@
+"""Runs the blocks of a grid in several processes, with the memory that one process would leave.
+
+Each process takes a range of the blocks, in their order, on its own copy of device memory, and notes
+which bytes it reads that it has not written, and which it writes. If no range reads what an earlier one
+writes, every block has read what it would have read in the sequence, and the bytes written, taken over in
+the order of the ranges, are those of the sequence. Otherwise, and where a block waits for another,
+faults, or looks at a clock, the grid runs again in one process: nothing of device memory has changed.
+"""
+
+import itertools
+import multiprocessing
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.simt.block import BlockRun
+from golden.simt.compiled import CompiledKernel
+from golden.simt.errors import SimtError
+from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
+
+__all__ = ["run_parallel"]
+
+Addresses = NDArray[np.uint64]
+Threads = NDArray[np.int64]
+Index = tuple[int, int, int]
+
+_LEAST_BLOCKS: Final = 2
+"""Blocks that a process is worth."""
+
+
+@dataclass
+class _Trace:
+    """The bytes of one buffer that a range of blocks has read before it wrote them, and has written."""
+
+    read: NDArray[np.bool_]
+    written: NDArray[np.bool_]
+
+
+@dataclass
+class _Outcome:
+    """What a process sends in the end."""
+
+    read: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    written: dict[int, tuple[NDArray[np.int64], NDArray[np.uint8]]] = field(default_factory=dict)
+    counts: tuple[int, int, int] = (0, 0, 0)
+    changed: int = 0
+
+
+class _TracedBlock(BlockRun):
+    """A block that notes its accesses to global memory in `traces`, by address of the buffer."""
+
+    traces: dict[int, _Trace]
+
+    def load_global(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
+        """As `MemoryAccess.load_global`, noted."""
+        result = super().load_global(threads, addresses, size, count, index)
+        self._note(threads, addresses, size * count, index, reads=True, writes=False)
+        return result
+
+    def store_global(
+        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+    ) -> None:
+        """As `MemoryAccess.store_global`, noted."""
+        super().store_global(threads, addresses, values, size, index)
+        self._note(threads, addresses, size * len(values), index, reads=False, writes=True)
+
+    def atomic_global(
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        operation: Any,
+        sources: Sequence[NDArray[Any]],
+        size: int,
+        index: int,
+    ) -> NDArray[Any]:
+        """As `AtomicAccess.atomic_global`, noted."""
+        self._note(threads, addresses, size, index, reads=True, writes=True)
+        return super().atomic_global(threads, addresses, operation, sources, size, index)
+
+    def _note(
+        self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
+    ) -> None:
+        for buffer, where in self._by_buffer(threads, addresses, width, index):
+            trace = self.traces.get(buffer.address)
+            if trace is None:
+                size = buffer.nbytes
+                trace = self.traces[buffer.address] = _Trace(
+                    np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+                )
+            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+            places = offsets[:, None] + np.arange(width)
+            if reads:
+                trace.read[places] |= ~trace.written[places]
+            if writes:
+                trace.written[places] = True
+
+
+def run_parallel(
+    kernel: CompiledKernel,
+    launch: LaunchState,
+    jobs: int,
+    on_block: Callable[[int, int], None] | None = None,
+) -> LaunchResult:
+    """Run all blocks of a grid in up to `jobs` processes.
+
+    Parameters
+    ----------
+    kernel : CompiledKernel
+    launch : LaunchState
+    jobs : int
+        Where it is 1, where accesses are checked, and where the system cannot fork: one process.
+    on_block : callable or None
+        As for `golden.simt.grid.run_grid`; begins again if the grid has to run again.
+
+    Raises
+    ------
+    KernelFault
+    """
+    indices = list(block_indices(launch.grid)) if jobs > 1 else []
+    ranges = _ranges(indices, jobs)
+    can_fork = "fork" in multiprocessing.get_all_start_methods()
+    if len(ranges) < 2 or not can_fork or launch.check or launch.races or kernel.reads_clock:
+        return run_grid(kernel, launch, on_block)
+    outcomes = _run_processes(kernel, launch, ranges, len(indices), on_block)
+    if outcomes is None or not _independent(outcomes):
+        return run_grid(kernel, launch, on_block)
+    if launch.warp_instructions + sum(outcome.counts[0] for outcome in outcomes) > launch.limit:
+        return run_grid(kernel, launch, on_block)
+    for outcome in outcomes:
+        for address, (places, values) in outcome.written.items():
+            allocation = launch.device.find(address)
+            assert allocation is not None
+            allocation.bytes[places] = values
+            if allocation.written is not None:
+                allocation.written[places] = True
+        launch.warp_instructions += outcome.counts[0]
+        launch.thread_instructions += outcome.counts[1]
+        launch.matrix_instructions += outcome.counts[2]
+        launch.changed += outcome.changed
+    return launch.result(kernel, len(indices))
+
+
+def _ranges(indices: list[Index], jobs: int) -> list[list[Index]]:
+    count = min(jobs, len(indices) // _LEAST_BLOCKS)
+    if count < 2:
+        return []
+    ends = [len(indices) * place // count for place in range(count + 1)]
+    return [indices[start:end] for start, end in itertools.pairwise(ends)]
+
+
+def _run_processes(
+    kernel: CompiledKernel,
+    launch: LaunchState,
+    ranges: list[list[Index]],
+    total: int,
+    on_block: Callable[[int, int], None] | None,
+) -> list[_Outcome] | None:
+    """What each process has done; None if one could not do its blocks alone."""
+    context = multiprocessing.get_context("fork")
+    outcomes: dict[int, _Outcome] = {}
+    pipes: dict[Connection, int] = {}
+    processes = []
+    try:
+        for place, indices in enumerate(ranges):
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_work, args=(kernel, launch, indices, sender), daemon=True)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of fork where libraries have threads
+                process.start()
+            sender.close()
+            processes.append(process)
+            pipes[receiver] = place
+        done = 0
+        while pipes:
+            for ready in wait(list(pipes)):
+                assert isinstance(ready, Connection)
+                try:
+                    message = ready.recv()
+                except EOFError:
+                    return None
+                if message == "block":
+                    done += 1
+                    if on_block is not None:
+                        on_block(done, total)
+                elif message is None:
+                    return None
+                else:
+                    outcomes[pipes.pop(ready)] = message
+    finally:
+        for process in processes:
+            process.terminate()
+            process.join()
+        for pipe in pipes:
+            pipe.close()
+    return [outcomes[place] for place in range(len(ranges))]
+
+
+def _work(kernel: CompiledKernel, launch: LaunchState, indices: list[Index], sender: Connection) -> None:
+    """Run a range of blocks in a process of its own and send what it did; None if that is not possible."""
+    traces: dict[int, _Trace] = {}
+    changed = launch.changed
+    launch.warp_instructions = launch.thread_instructions = launch.matrix_instructions = 0
+    try:
+        for index in indices:
+            block = _TracedBlock(kernel, launch, geometry_of(kernel, launch, index))
+            block.traces = traces
+            outcome = block.run()
+            while outcome == "paused":
+                outcome = block.run()
+            if outcome != "done":
+                sender.send(None)
+                return
+            sender.send("block")
+    except SimtError:
+        sender.send(None)
+        return
+    result = _Outcome(
+        counts=(launch.warp_instructions, launch.thread_instructions, launch.matrix_instructions),
+        changed=launch.changed - changed,
+    )
+    for address, trace in traces.items():
+        allocation = launch.device.find(address)
+        assert allocation is not None
+        result.read[address] = np.flatnonzero(trace.read)
+        places = np.flatnonzero(trace.written)
+        result.written[address] = (places, allocation.bytes[places])
+    sender.send(result)
+
+
+def _independent(outcomes: list[_Outcome]) -> bool:
+    """Whether no range of blocks has read what an earlier one has written."""
+    before: dict[int, list[NDArray[np.int64]]] = {}
+    for outcome in outcomes:
+        for address, read in outcome.read.items():
+            if any(
+                np.intersect1d(read, written, assume_unique=True).size for written in before.get(address, ())
+            ):
+                return False
+        for address, (places, _) in outcome.written.items():
+            before.setdefault(address, []).append(places)
+    return True

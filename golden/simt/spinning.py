@@ -1,0 +1,81 @@
+"""Finds threads that wait in a loop for a change of memory."""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SpinDetector"]
+
+Threads = NDArray[np.int64]
+
+_FIRST_LOOK: Final = 16
+
+
+class SpinDetector:
+    """Notices loops that change nothing, and keeps the threads in them until memory changes.
+
+    A round of a loop that leaves all live registers as they were, without a store or an atomic that changed
+    something, is repeated for ever unless another thread stores something. Registers are compared in two
+    successive rounds, after 16 rounds, 32, 64, ..., and at once in a loop that has been found to spin before.
+
+    Parameters
+    ----------
+    block : golden.simt.block.BlockRun
+
+    Attributes
+    ----------
+    parked : dict of int to ndarray
+        The threads that wait, by the block of code where they go on.
+    """
+
+    def __init__(self, block: Any) -> None:
+        self._block = block
+        self.parked: dict[int, Threads] = {}
+        self._seen_changes = 0
+        self._known: set[int] = set()
+        self._rounds: dict[int, tuple[int, int, list[NDArray[Any]] | None]] = {}
+
+    def is_spinning(self, target: int, threads: Threads) -> bool:
+        """Note that threads go back to a block of code; whether that will go on for ever."""
+        changes = self._block.launch.changed
+        rounds, at, before = self._rounds.get(target, (0, changes, None))
+        if at != changes:
+            rounds, before = 0, None
+        rounds += 1
+        now: list[NDArray[Any]] | None = None
+        if before is not None or self._looks(target, rounds):
+            registers = self._block.registers
+            live = self._block.kernel.blocks[target].live_in
+            now = [threads, *(registers[slot][threads] for slot in live)]
+        same = (
+            before is not None
+            and now is not None
+            and all(np.array_equal(x, y) for x, y in zip(before, now, strict=True))
+        )
+        if same:
+            self._known.add(target)
+        self._rounds[target] = (0 if same else rounds, changes, None if before is not None else now)
+        return same
+
+    def _looks(self, target: int, rounds: int) -> bool:
+        """Whether to keep the registers after so many rounds; at once where threads have spun before."""
+        return target in self._known or (rounds >= _FIRST_LOOK and rounds & (rounds - 1) == 0)
+
+    def park(self, target: int, threads: Threads) -> None:
+        """Keep threads until memory changes."""
+        others = self.parked.get(target)
+        if others is not None:
+            threads = np.sort(np.concatenate((threads, others)))
+        if not self.parked:
+            self._seen_changes = self._block.launch.changed
+        self.parked[target] = threads
+
+    def wake(self, groups: dict[int, Threads]) -> None:
+        """Give back the threads that wait, if memory has changed since the first of them began to."""
+        if not self.parked or self._block.launch.changed == self._seen_changes:
+            return
+        for target, threads in self.parked.items():
+            self._block.resume(target, threads)
+        self.parked.clear()
+        del groups

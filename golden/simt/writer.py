@@ -1,0 +1,239 @@
+"""Writes the numpy code of one basic block.
+
+In the code, ``r7`` is the value of register 7 in the threads at hand, one element each; ``ix`` are those
+threads; ``n`` is their number; ``B`` is the block (`golden.simt.block.BlockRun`). Arrays are never changed in
+place, so registers may share them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from golden.ptx.syntax import Immediate, Register, SpecialRegister
+from golden.simt.special_registers import SPECIAL
+from golden.simt.syntax import Instruction, Negated, Sink
+from golden.tables.instruction_set import Instruction as MatrixInstruction
+
+__all__ = ["DTYPES", "Step", "Writer", "constant_bits"]
+
+DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+"""The dtype of the raw bits of a register, by its width."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One decoded instruction.
+
+    Parameters
+    ----------
+    instruction : Instruction
+    index : int
+        Its number in the kernel: what reports name.
+    reads, writes : tuple of int
+        Registers, the guard among those read.
+    emit : callable
+        Writes its code.
+    guard : (int, bool) or None
+        Register of the guard, and whether it is negated.
+    select : bool
+        Whether a guarded instruction is computed in all threads, with its results kept where the guard holds;
+        otherwise it is executed for the threads alone whose guard holds.
+    pure : bool
+        Whether nothing is lost by leaving it out when its results are not used.
+    loads : bool
+        Whether it reads memory, so that leaving it out is worth a note.
+    mask : Operand, "all" or None
+        The lanes that must execute it together: a register or constant, or the whole warp.
+    matrix : golden.tables.instruction_set.Instruction or None
+        What the engine is asked to execute.
+    """
+
+    instruction: Instruction
+    index: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    emit: "Callable[[Writer], None]"
+    guard: tuple[int, bool] | None = None
+    select: bool = True
+    pure: bool = False
+    loads: bool = False
+    mask: object = None
+    matrix: MatrixInstruction | None = None
+
+
+def constant_bits(operand: Immediate, bits: int) -> int:
+    """The bits of a constant where an operand of this width stands; -1 where it does not fit."""
+    if operand.kind == "integer":
+        value = operand.value
+        if bits == 1:
+            return int(value != 0)
+        return value & ((1 << bits) - 1) if -(1 << 63) <= value < 1 << 64 else -1
+    if operand.kind == "f32":
+        return operand.value if bits == 32 else -1
+    if bits == 64:
+        return operand.value
+    if bits == 32:
+        return int(np.array(operand.value, np.uint64).view(np.float64).astype(np.float32).view(np.uint32))
+    return -1
+
+
+class Writer:
+    """The code of one block, as it grows.
+
+    Parameters
+    ----------
+    slots : mapping of str to int
+        Number of each register, by its key.
+    widths : sequence of int
+        Bits of each register.
+    """
+
+    def __init__(self, slots: Mapping[str, int], widths: Sequence[int]) -> None:
+        self.lines: list[str] = []
+        self.namespace: dict[str, Any] = {}
+        self.inputs: dict[int, None] = {}
+        self.defined: dict[int, None] = {}
+        self._slots = slots
+        self._widths = widths
+        self._constants: dict[tuple[Any, ...], str] = {}
+        self._specials: dict[str, str] = {}
+        self._count = 0
+        self._subset = ""
+        self._select = ""
+        self._indent = "    "
+
+    @property
+    def threads(self) -> str:
+        """The threads that execute the instruction."""
+        return f"ix[{self._subset}]" if self._subset else "ix"
+
+    @property
+    def count(self) -> str:
+        """How many they are."""
+        return f"{self._subset}.size" if self._subset else "n"
+
+    def line(self, text: str) -> None:
+        """Add a line of code."""
+        self.lines.append(self._indent + text)
+
+    def name(self) -> str:
+        """A new name for a value in between."""
+        self._count += 1
+        return f"t{self._count}"
+
+    def bind(self, value: Any) -> str:
+        """A name for an object that the code uses."""
+        key = ("object", id(value))
+        if key not in self._constants:
+            name = f"k{len(self._constants)}"
+            self._constants[key] = name
+            self.namespace[name] = value
+        return self._constants[key]
+
+    def constant(self, value: int, bits: int) -> str:
+        """A numpy scalar."""
+        key = (value, bits)
+        if key not in self._constants:
+            name = f"k{len(self._constants)}"
+            self._constants[key] = name
+            self.namespace[name] = DTYPES[bits](value)
+        return self._constants[key]
+
+    def broadcast(self, operand: object, bits: int) -> str:
+        """As `read`, with a constant as an array of one element."""
+        if not isinstance(operand, Immediate):
+            return self.read(operand, bits)
+        key = (constant_bits(operand, bits), bits, "array")
+        if key not in self._constants:
+            name = f"k{len(self._constants)}"
+            self._constants[key] = name
+            self.namespace[name] = np.full(1, key[0], dtype=DTYPES[bits])
+        return self._constants[key]
+
+    def emit(self, step: Step) -> None:
+        """Add the code of an instruction, under its guard."""
+        if step.guard is None:
+            step.emit(self)
+            return
+        slot, negated = step.guard
+        guard = ("~" if negated else "") + self.slot(slot)
+        name = self.name()
+        if step.select:
+            self.line(f"{name} = {guard}")
+            self._select = name
+            step.emit(self)
+            self._select = ""
+            return
+        for written in step.writes:
+            self.slot(written)
+        self.line(f"{name} = ({guard}).nonzero()[0]")
+        self.line(f"if {name}.size:")
+        self._subset, self._indent = name, self._indent + "    "
+        specials, self._specials = self._specials, {}
+        step.emit(self)
+        self._specials = specials
+        self._subset, self._indent = "", self._indent[:-4]
+
+    def read(self, operand: object, bits: int) -> str:
+        """The code of a source operand, as raw bits of this width."""
+        if isinstance(operand, Negated):
+            return f"(~{self.read(operand.register, 1)})"
+        if isinstance(operand, Register):
+            slot = self._slots[operand.key]
+            text = self.slot(slot)
+            if self._subset:
+                text = f"{text}[{self._subset}]"
+            return self.resize(text, self._widths[slot], bits)
+        if isinstance(operand, SpecialRegister):
+            return self.resize(self._special(operand.name), SPECIAL[operand.name].bits, bits)
+        assert isinstance(operand, Immediate), operand
+        return self.constant(constant_bits(operand, bits), bits)
+
+    def array(self, operand: object, bits: int) -> str:
+        """As `read`, with one element for each thread even of a constant."""
+        text = self.read(operand, bits)
+        return f"full({self.count}, {text})" if isinstance(operand, Immediate) else text
+
+    def write(self, operand: object, value: str, bits: int, *, signed: bool = False) -> None:
+        """Assign a value of this width to a destination operand; a narrower one is extended."""
+        if isinstance(operand, Sink):
+            return
+        assert isinstance(operand, Register), operand
+        slot = self._slots[operand.key]
+        self.assign(slot, self.resize(value, bits, self._widths[slot], signed=signed))
+
+    def assign(self, slot: int, value: str) -> None:
+        """Assign a value of its width to a register, by its number."""
+        if self._select:
+            old = self.slot(slot)
+            self.line(f"r{slot} = where({self._select}, {value}, {old})")
+        elif self._subset:
+            self.line(f"r{slot} = merge(r{slot}, {self._subset}, {value})")
+        else:
+            self.line(f"r{slot} = {value}")
+        self.defined[slot] = None
+
+    def resize(self, text: str, bits: int, wanted: int, *, signed: bool = False) -> str:
+        """The code of a value of `bits` bits as one of `wanted` bits."""
+        if bits == wanted:
+            return text
+        if wanted == 1:
+            return f"({text} != 0)"
+        if signed and wanted > bits > 1:
+            return f"{text}.view('i{bits // 8}').astype('i{wanted // 8}').view('u{wanted // 8}')"
+        return f"{text}.astype('u{wanted // 8}')"
+
+    def slot(self, slot: int) -> str:
+        """The name of a register's value."""
+        if slot not in self.defined:
+            self.inputs[slot] = None
+        return f"r{slot}"
+
+    def _special(self, name: str) -> str:
+        if SPECIAL[name].varies or name not in self._specials:
+            variable = self.name()
+            self.line(f"{variable} = B.special({name!r}, {self.threads})")
+            self._specials[name] = variable
+        return self._specials[name]

@@ -1,0 +1,232 @@
+"""The registers of the host interface: their only declaration.
+
+The hardware, the host's software, the JSON file and SystemRDL are derived from `REGISTER_MAP`.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from golden.tables.faults import Cause
+from golden.tables.layouts import LANES
+from hdl.command import COMMAND_WORDS
+from hdl.config import CoreConfig
+from hdl.control.host.register_types import WORD_BITS, WORD_BYTES, Access, Field, Register
+from hdl.dot_product.operands import Multiplicand
+
+__all__ = [
+    "COUNTERS",
+    "IDENTITY",
+    "MAP_ADDRESS_BITS",
+    "REGISTERS",
+    "REGISTER_MAP",
+    "SHARED_WINDOW",
+    "VERSION",
+    "WINDOW",
+    "constants",
+    "lane_address",
+]
+
+IDENTITY: Final = 0x4F574D4D
+"""What the IDENTITY register reads: ``OWMM``."""
+
+VERSION: Final = 0x0000_0200
+"""Major, minor and patch number of the register map, a byte each."""
+
+MAP_ADDRESS_BITS: Final = 8
+"""Bits of the byte address of a register."""
+
+WINDOW: Final = 0x8000
+"""First byte of the window onto the fragment registers; see `lane_address`."""
+
+SHARED_WINDOW: Final = 0x4_0000
+"""First byte of the window onto the on-chip memory."""
+
+_F64_BIT: Final = max(item.value for item in Multiplicand) + 1
+
+
+def _format(name: str, bit: int, unit: str) -> Field:
+    return Field(name, bit, 1, f"The {unit} multiplies {name}.", lambda config: int(name in config.formats))
+
+
+def _shared_base(config: CoreConfig) -> int:
+    return config.shared_base if config.shared_bytes else 0
+
+
+def _counter(name: str, offset: int, meaning: str, *, serial: bool = False) -> Register:
+    fields = (Field("count", 0, 2 * WORD_BITS, "Since the reset, modulo 2**64."),)
+    counted = "" if serial else " A serial core does not count it: it reads 0."
+    rule = " Read the low word first: that latches the high word."
+    return Register(name, offset, meaning + counted + rule, fields, width=2 * WORD_BITS)
+
+
+_REGISTERS: Final = (
+    Register(
+        *("IDENTITY", 0x000, "The same for every core of this project."),
+        (Field("identity", 0, 32, "The letters OWMM, the first one in the highest byte.", IDENTITY),),
+        constant=True,
+    ),
+    Register(
+        *("VERSION", 0x004, "Version of this register map."),
+        (
+            Field("patch", 0, 8, "Patch number.", VERSION & 0xFF),
+            Field("minor", 8, 8, "Minor number.", VERSION >> 8 & 0xFF),
+            Field("major", 16, 8, "Major number.", VERSION >> 16),
+        ),
+        constant=True,
+    ),
+    Register(
+        *("FORMATS", 0x008, "Formats of the multiplicands."),
+        (
+            *(_format(item.name.lower(), item.value, "dot-product unit") for item in Multiplicand),
+            _format("f64", _F64_BIT, "f64 unit"),
+        ),
+        constant=True,
+    ),
+    Register(
+        *("CONFIGURATION", 0x00C, "Sizes of the core."),
+        (
+            Field("registers", 0, 16, "Registers of each lane.", lambda c: c.registers),
+            Field("dot_product_units", 16, 8, "Dot-product units.", lambda c: c.dot_product_units),
+            Field(
+                "queue_depth_less_one", 24, 8, "Depth of the queue, less one.", lambda c: c.queue_depth - 1
+            ),
+        ),
+        constant=True,
+    ),
+    Register(
+        *("CONTROL", 0x010, "Reads 0."),
+        (
+            Field(
+                "clear", 0, 1, "Writing 1 drops the queued commands and clears the fault.", self_clearing=True
+            ),
+        ),
+        Access.READ_WRITE,
+    ),
+    Register(
+        *("STATUS", 0x014, "State of the core."),
+        (
+            Field("busy", 0, 1, "A command is in progress or queued."),
+            Field("fault", 1, 1, "A command has failed. No further one is executed until CONTROL.clear."),
+            Field("free", 8, 9, "Commands that the queue can still take.", lambda c: c.queue_depth),
+        ),
+    ),
+    Register(
+        *("FAULT_CAUSE", 0x018, "Why a command failed."),
+        (
+            Field(
+                *("cause", 0, 4, "Cause of the fault."),
+                values=MappingProxyType({"NONE": 0} | {cause.name: cause.value for cause in Cause}),
+            ),
+        ),
+    ),
+    Register(
+        *("FAULT_INDEX", 0x01C, "Which command failed."),
+        (Field("index", 0, 32, "Commands executed before it: the low word of INSTRUCTIONS."),),
+    ),
+    Register(
+        *("FAULT_PROGRESS", 0x020, "How much of a failed store was written."),
+        (
+            Field(
+                *("bursts", 0, 16),
+                "Bursts that the memory took before the first it refused; of a serial core, words.",
+            ),
+        ),
+    ),
+    Register(
+        *("INTERRUPT_ENABLE", 0x024, "When the interrupt is raised."),
+        (Field("idle", 0, 1, "While the core is idle."), Field("fault", 1, 1, "While there is a fault.")),
+        Access.READ_WRITE,
+    ),
+    Register(
+        *("MODE", 0x028, "How commands are executed. A write is refused with SLVERR while the core is busy."),
+        (
+            Field(
+                *("serial", 0, 1),
+                "Execute one command at a time. A serial core always does: there the field reads 1, and "
+                "writing 0 is refused with SLVERR.",
+                lambda c: int(c.always_serial),
+            ),
+        ),
+        Access.READ_WRITE,
+    ),
+    _counter("INSTRUCTIONS", 0x030, "Commands executed.", serial=True),
+    _counter("CYCLES", 0x038, "Cycles in which a command was in progress.", serial=True),
+    _counter(
+        "DOT_PRODUCT_CYCLES", 0x040, "Cycles in which a dot-product unit took operands, over all units."
+    ),
+    _counter("READ_BEATS", 0x048, "Beats of data read from memory."),
+    _counter("WRITE_BEATS", 0x050, "Beats of data written to memory."),
+    Register(
+        *("COMMAND", 0x060),
+        "The words of a command, as `hdl.command` encodes it. Writing word 0, the last one to be written, "
+        "queues the command; on a full queue that write is refused with SLVERR, and nothing is queued. "
+        "Words 1 to 4 keep their values for the next command, but not in a serial core.",
+        (Field("word", 0, 32, "One word of the command."),),
+        Access.WRITE_ONLY,
+        count=COMMAND_WORDS,
+    ),
+    Register(
+        *("UNITS", 0x080, "More sizes of the core."),
+        (
+            Field("f64_units", 0, 8, "f64 units.", lambda c: c.f64_units),
+            Field(
+                "word_quads", 8, 8, "Quads of lanes in a word of the register file.", lambda c: c.word_quads
+            ),
+        ),
+        constant=True,
+    ),
+    Register(
+        *("MEMORY", 0x084, "Sizes of the memory port."),
+        (
+            Field("address_bits", 0, 8, "Bits of an address.", lambda c: c.address_bits),
+            Field("data_bytes", 8, 8, "Bytes of the data bus.", lambda c: c.data_bits // 8),
+            Field(
+                "outstanding_reads", 16, 8, "Reads that may be outstanding.", lambda c: c.outstanding_reads
+            ),
+        ),
+        constant=True,
+    ),
+    Register(
+        *("SHARED_SIZE", 0x088, "Size of the on-chip memory."),
+        (Field("bytes", 0, 32, "Bytes, 0 for none.", lambda c: c.shared_bytes),),
+        constant=True,
+    ),
+    Register(
+        *("SHARED_BASE", 0x08C, "Generic address of the first byte of the on-chip memory, low word."),
+        (Field("low", 0, 32, "Bits 31 to 0.", lambda c: _shared_base(c) & 0xFFFF_FFFF),),
+        constant=True,
+    ),
+    Register(
+        *("SHARED_BASE_HIGH", 0x090, "Generic address of the first byte of the on-chip memory, high word."),
+        (Field("high", 0, 32, "Bits 63 to 32.", lambda c: _shared_base(c) >> 32),),
+        constant=True,
+    ),
+    _counter("STALL_REGISTERS", 0x0A0, "Cycles in which the next command waited for its registers."),
+    _counter(
+        "STALL_MEMORY", 0x0A8, "Cycles in which the next command waited for memory an earlier one uses."
+    ),
+    _counter("STALL_UNIT", 0x0B0, "Cycles in which the next command waited for its unit."),
+    _counter(
+        "STALL_EMPTY", 0x0B8, "Cycles in which a command was in progress, but none waited in the queue."
+    ),
+)
+
+REGISTER_MAP: Final[Mapping[str, Register]] = MappingProxyType({item.name: item for item in _REGISTERS})
+"""Every register by its name, in the order of the addresses."""
+
+REGISTERS: Final[Mapping[str, int]] = MappingProxyType({item.name: item.offset for item in _REGISTERS})
+"""Byte address of each register."""
+
+COUNTERS: Final = tuple(item.name for item in _REGISTERS if item.width > WORD_BITS)
+"""The 64-bit counters among the registers; see `golden.machine.Counters`."""
+
+
+def constants(config: CoreConfig) -> dict[str, int]:
+    """What the constant registers of a core read, by name."""
+    return {item.name: item.reset_value(config) for item in _REGISTERS if item.constant}
+
+
+def lane_address(register: int, lane: int = 0) -> int:
+    """Byte address of one lane of a fragment register in the window."""
+    return WINDOW + WORD_BYTES * (LANES * register + lane)

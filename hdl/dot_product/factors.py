@@ -1,0 +1,105 @@
+"""Factors: what the multipliers get, but for the shift of floating-point significands."""
+
+from amaranth.hdl import Module, Mux
+from amaranth.lib.wiring import Out
+
+from hdl.config import DotProductConfig
+from hdl.dot_product.integers import IntegerMode, integer_factors
+from hdl.dot_product.operands import Operation
+from hdl.dot_product.widths import FLOATING, Widths
+from hdl.dot_product.words import WORDS, every_place
+from hdl.stream.pipeline import Stage, register
+
+__all__ = ["INTEGER_FACTORS", "Factors"]
+
+INTEGER_FACTORS = ("low_a", "top_a", "low_b", "top_b")
+"""Fields of integers of more than one bit."""
+
+
+class Factors(Stage):
+    """Significands, zero in operations on integers, and integers, zero in others.
+
+    Latency 1 cycle, one operation per cycle. Expected critical path: a nibble's borrow, three look-up
+    tables, in front of the OR of `Multiply`.
+
+    Testbench: ``cocotb_tests/dot_product/test_multiply.py``, together with `Multiply`.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.operation : Operation
+    input.significand_a, input.significand_b : 4 x 64
+        Words of four lanes; 11 bits with 10 fraction bits. Of lanes 0 to 7 the low bits are also bytes 0, 2,
+        ... 14 of integer operands.
+    input.byte_a, input.byte_b : 2 x 64
+        Words of the lanes 8 to 15; bytes 1, 3, ... 15 of integer operands. Only with those.
+    output.float_a, output.float_b : 4 x 64
+        Words of 11-bit significands.
+    output.low_a, output.top_a, output.low_b, output.top_b : 4 x 64
+        Words of what `hdl.dot_product.integers.Factor` contains. Only with integers of more than one bit.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_multiply.py.
+    """
+
+    latency = 1
+
+    def __init__(self, config: DotProductConfig) -> None:
+        self.widths = Widths(config)
+        words = Out(64).array(WORDS)
+        odd = {"byte_a": Out(64).array(WORDS // 2), "byte_b": Out(64).array(WORDS // 2)}
+        super().__init__(
+            {
+                "operation": Out(Operation),
+                "significand_a": words,
+                "significand_b": words,
+                **(odd if self.widths.multiplied_integer else {}),
+            },
+            {
+                "float_a": words,
+                "float_b": words,
+                **(dict.fromkeys(INTEGER_FACTORS, words) if self.widths.multiplied_integer else {}),
+            },
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        given, output = self.input, self.output
+        floating = self.widths.chosen(given.operation.multiplicand, FLOATING)
+        for index in range(WORDS):
+            a = Mux(floating, given.significand_a[index] & every_place(0x7FF), 0)
+            b = Mux(floating, given.significand_b[index] & every_place(0x7FF), 0)
+            m.d.comb += [
+                output.float_a[index].eq(register(m, a, f"a{index}")),
+                output.float_b[index].eq(register(m, b, f"b{index}")),
+            ]
+        if self.widths.multiplied_integer:
+            self._integers(m)
+        return m
+
+    def _integers(self, m: Module) -> None:
+        given, output = self.input, self.output
+        operation = given.operation
+        mode = IntegerMode(
+            self.widths.chosen(operation.multiplicand, frozenset({"i8"})),
+            self.widths.chosen(operation.multiplicand, frozenset({"i4"})),
+            operation.a_signed,
+            operation.b_signed,
+        )
+        late = mode.registered(m)
+        low = WORDS // 2
+        bytes_a = [*given.significand_a[:low], *given.byte_a]
+        bytes_b = [*given.significand_b[:low], *given.byte_b]
+        for index, (a, b) in enumerate(zip(bytes_a, bytes_b, strict=True)):
+            factor_a, factor_b = integer_factors(m, a, b, mode, late, f"word{index}")
+            m.d.comb += [
+                output.low_a[index].eq(factor_a.low),
+                output.top_a[index].eq(factor_a.top),
+                output.low_b[index].eq(factor_b.low),
+                output.top_b[index].eq(factor_b.top),
+            ]

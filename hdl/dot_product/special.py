@@ -1,0 +1,103 @@
+"""Special values: what infinities and NaN among the terms make of the result."""
+
+from amaranth.hdl import Cat, Module, Mux, Value, unsigned
+from amaranth.lib import data
+from amaranth.lib.wiring import Out
+
+from hdl.config import DotProductConfig
+from hdl.dot_product.operands import Operation
+from hdl.dot_product.widths import FLOATING, LANES, Widths
+from hdl.dot_product.words import PLACE, WORDS
+from hdl.stream.pipeline import Stage, register
+
+__all__ = ["ProductSpecial", "Special", "SpecialValues"]
+
+
+class Special(data.Struct):
+    """What the special values among the terms make of the result.
+
+    Members
+    -------
+    nan : unsigned(1)
+    positive, negative : unsigned(1)
+        There is an infinity of that sign; with both the result is NaN.
+    """
+
+    nan: unsigned(1)
+    positive: unsigned(1)
+    negative: unsigned(1)
+
+
+class ProductSpecial(Stage):
+    """Look for special values among the products.
+
+    Latency 1 cycle, one operation per cycle. Expected critical path: the OR of 32 bits.
+
+    Members
+    -------
+    input.nan, input.infinite : 4 x 64, input.sign : 16
+        From `Decode`.
+    output.product_special : Special
+    """
+
+    latency = 1
+
+    def __init__(self) -> None:
+        flags = Out(64).array(WORDS)
+        super().__init__(
+            {"nan": flags, "infinite": flags, "sign": Out(LANES)}, {"product_special": Out(Special)}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        infinite = Cat(Cat(*self.input.infinite)[::PLACE])
+        special = self.output.product_special
+        m.d.sync += [
+            special.nan.eq(_any(self.input.nan)),
+            special.positive.eq((infinite & ~self.input.sign).any()),
+            special.negative.eq((infinite & self.input.sign).any()),
+        ]
+        return m
+
+
+class SpecialValues(Stage):
+    """Special values among the products and C; none among integers.
+
+    Latency 1 cycle, one operation per cycle. Expected critical path: three look-up tables.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.operation : Operation
+    input.product_special, input.c_special : Special
+    output.special : Special
+    """
+
+    latency = 1
+
+    def __init__(self, config: DotProductConfig) -> None:
+        self.widths = Widths(config)
+        super().__init__(
+            {"operation": Out(Operation), "product_special": Out(Special), "c_special": Out(Special)},
+            {"special": Out(Special)},
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        floating = self.widths.chosen(self.input.operation.multiplicand, FLOATING)
+        special = self.input.product_special.as_value() | self.input.c_special.as_value()
+        m.d.comb += self.output.special.eq(register(m, Mux(floating, special, 0), "special"))
+        return m
+
+
+def _any(words: list[Value]) -> Value:
+    """Whether any bit of any word is set."""
+    combined = words[0]
+    for word in words[1:]:
+        combined = combined | word
+    return combined.any()

@@ -1,0 +1,94 @@
+"""openwmma: an open tensor core, its golden model, its simulation and its boards.
+
+Every name is loaded on first use from the module that implements it, so that the import itself costs
+nothing.
+"""
+
+from typing import TYPE_CHECKING
+
+from golden.first_use import loaded_on_first_use
+
+if TYPE_CHECKING:
+    from boards.boards import BOARDS
+    from boards.flow.flow import build_board
+    from boards.host.board_machine import BoardMachine, open_board
+    from golden.approximation.call import approximate
+    from golden.explanation.explain import explain
+    from golden.fragments import collect, distribute, fragment_layout
+    from golden.machine import Difference, Machine
+    from golden.memory import Memory
+    from golden.multiply import mma
+    from golden.programs.gemm import Gemm, multiply_matrices
+    from golden.programs.kernel_run import run_program
+    from golden.programs.outputs import Output
+    from golden.programs.tiles import multiply_tiles
+    from golden.ptx.program import parse_module
+    from golden.tables.faults import Fault
+    from golden.warp import GoldenMachine
+    from hdl.config import PRESETS, CoreConfig
+    from openwmma.target import open_on_board
+    from openwmma.verilog_files import write_verilog
+    from sim.lockstep import LockstepMachine
+    from sim.machines import Backend, golden_machine, open_machine
+    from sim.rtl_machine import RtlMachine
+
+__all__ = [
+    "BOARDS",
+    "PRESETS",
+    "Backend",
+    "BoardMachine",
+    "CoreConfig",
+    "Difference",
+    "Fault",
+    "Gemm",
+    "GoldenMachine",
+    "LockstepMachine",
+    "Machine",
+    "Memory",
+    "Output",
+    "RtlMachine",
+    "approximate",
+    "build_board",
+    "collect",
+    "distribute",
+    "explain",
+    "fragment_layout",
+    "golden_machine",
+    "mma",
+    "multiply_matrices",
+    "multiply_tiles",
+    "open_board",
+    "open_machine",
+    "open_on_board",
+    "parse_module",
+    "run_program",
+    "write_verilog",
+]
+
+_MODULES = {
+    "boards.boards": ("BOARDS",),
+    "boards.flow.flow": ("build_board",),
+    "boards.host.board_machine": ("BoardMachine", "open_board"),
+    "golden.approximation.call": ("approximate",),
+    "golden.explanation.explain": ("explain",),
+    "golden.fragments": ("collect", "distribute", "fragment_layout"),
+    "golden.machine": ("Difference", "Machine"),
+    "golden.memory": ("Memory",),
+    "golden.multiply": ("mma",),
+    "golden.programs.gemm": ("Gemm", "multiply_matrices"),
+    "golden.programs.kernel_run": ("run_program",),
+    "golden.programs.outputs": ("Output",),
+    "golden.programs.tiles": ("multiply_tiles",),
+    "golden.ptx.program": ("parse_module",),
+    "golden.tables.faults": ("Fault",),
+    "golden.warp": ("GoldenMachine",),
+    "hdl.config": ("PRESETS", "CoreConfig"),
+    "openwmma.target": ("open_on_board",),
+    "openwmma.verilog_files": ("write_verilog",),
+    "sim.lockstep": ("LockstepMachine",),
+    "sim.machines": ("Backend", "golden_machine", "open_machine"),
+    "sim.rtl_machine": ("RtlMachine",),
+}
+__getattr__, __dir__ = loaded_on_first_use(
+    __name__, {name: module for module, names in _MODULES.items() for name in names}
+)

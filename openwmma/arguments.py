@@ -1,0 +1,80 @@
+"""The command line's arrays and numbers: `--arg` and `--out`."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.programs.outputs import OUTPUT_TYPES, Output
+from openwmma.usage import UsageError
+
+__all__ = ["load_array", "parse_argument", "parse_output"]
+
+
+def parse_argument(text: str) -> tuple[str, NDArray[Any] | int | float]:
+    """Parse ``NAME=FILE.npy`` or ``NAME=NUMBER``, and read the file.
+
+    Raises
+    ------
+    UsageError
+    """
+    name, separator, value = text.partition("=")
+    if not separator or not name or not value:
+        raise UsageError(f"--arg {text}: expected NAME=FILE.npy or NAME=NUMBER, as in A=a.npy or n=64")
+    if value.endswith(".npy"):
+        return name, load_array(f"--arg {text}", Path(value))
+    try:
+        return name, int(value, 0)
+    except ValueError:
+        pass
+    try:
+        return name, float(value)
+    except ValueError:
+        raise UsageError(
+            f"--arg {text}: expected a file that ends in .npy or a number, not {value}"
+        ) from None
+
+
+def load_array(what: str, path: Path) -> NDArray[Any]:
+    """Read an .npy file of numbers; `what` begins the message of an error.
+
+    Raises
+    ------
+    UsageError
+        For a file that is missing, is no .npy file, or holds something else than numbers.
+    """
+    if not path.is_file():
+        raise UsageError(f"{what}: expected an .npy file, but there is no file {path}")
+    try:
+        array = np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError):
+        raise UsageError(f"{what}: expected an .npy file of numbers, which {path} is not") from None
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
+        found = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else "an archive"
+        raise UsageError(f"{what}: expected an array of integers or floating point, not {found}")
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def parse_output(text: str) -> tuple[Output, Path]:
+    """Parse ``NAME=FILE.npy:TYPE:SHAPE``, as in ``D=d.npy:f32:64x64``: an output and its file.
+
+    Raises
+    ------
+    UsageError
+    """
+    match = re.fullmatch(r"(?P<name>[^=]+)=(?P<path>.+\.npy):(?P<type>[^:]+):(?P<shape>[^:]+)", text)
+    if match is None:
+        raise UsageError(f"--out {text}: expected NAME=FILE.npy:TYPE:SHAPE, as in D=d.npy:f32:64x64")
+    if match["type"] not in OUTPUT_TYPES:
+        raise UsageError(
+            f"--out {text}: expected one of the types {', '.join(OUTPUT_TYPES)}, not {match['type']}"
+        )
+    if not re.fullmatch(r"[1-9][0-9]*(x[1-9][0-9]*)*", match["shape"]):
+        raise UsageError(f"--out {text}: expected a shape such as 64x64, not {match['shape']}")
+    shape = tuple(int(extent) for extent in match["shape"].split("x"))
+    path = Path(match["path"])
+    if not path.parent.is_dir():
+        raise UsageError(f"--out {text}: expected a file in a folder that exists, not in {path.parent}")
+    return Output(match["name"], match["type"], shape), path

@@ -1,0 +1,47 @@
+"""`openwmma verilog`: the core as Verilog, by `openwmma.verilog_files.write_verilog`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from openwmma.options import Preset, preset_config, require_folder
+from openwmma.target import DEFAULT_PRESET
+from openwmma.usage import UsageError
+from openwmma.verilog_files import write_verilog
+
+__all__ = ["verilog"]
+
+
+def verilog(
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", help="The Verilog file.")],
+    preset: Preset = DEFAULT_PRESET,
+) -> None:
+    """Write the core as one file of plain Verilog-2001, for any simulator and any synthesis.
+
+    Example:
+
+        openwmma verilog --preset small -o core.v
+
+    writes four files, each whole or not at all:
+
+    - `core.v`: the module `openwmma_core` and those inside it; the same preset always gives the same bytes
+    - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
+    - `core.rdl`: the host's registers and their fields in SystemRDL, for register tools
+    - `core_example.v`: the core with a memory of its own, to compile beside it and to begin from
+
+    The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
+    memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.
+    """
+    config = preset_config(preset)
+    require_folder("--output", output)
+    if output.suffix != ".v":
+        raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
+    written = write_verilog(config, output)
+    Console().print(
+        f"{written.core}: {written.lines:,} lines; ports and registers in {written.description}; "
+        f"SystemRDL in {written.rdl}; an example in {written.example}",
+        highlight=False,
+        soft_wrap=True,
+    )

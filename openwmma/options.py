@@ -1,0 +1,55 @@
+"""Option types that several commands share, and checks of paths."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hdl.config import PRESETS, CoreConfig
+from openwmma.target import DEFAULT_PRESET, MachineKind
+from openwmma.usage import UsageError
+
+__all__ = ["Baud", "On", "Port", "Preset", "RunPreset", "Waves", "preset_config", "require_folder"]
+
+On = Annotated[
+    MachineKind,
+    typer.Option(
+        "--on",
+        help="The golden model, the simulated core, the core on a board; in lockstep: the golden model and a "
+        "core, compared after each instruction.",
+    ),
+]
+Preset = Annotated[str, typer.Option("--preset", help="Configuration of the core; see `openwmma presets`.")]
+RunPreset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset",
+        help=f"Configuration of the core, {DEFAULT_PRESET} by default; see `openwmma presets`. "
+        "A board knows its own.",
+    ),
+]
+Port = Annotated[
+    str | None,
+    typer.Option(
+        "--port",
+        metavar="DEVICE",
+        help="Serial port of the board, as in /dev/ttyUSB0; in lockstep it takes the simulated core's place.",
+    ),
+]
+Baud = Annotated[int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")]
+Waves = Annotated[
+    Path | None, typer.Option("--waves", metavar="FILE.fst", help="Write a waveform of the simulated core.")
+]
+
+
+def preset_config(name: str) -> CoreConfig:
+    """The configuration of a preset; UsageError for an unknown name."""
+    if name not in PRESETS:
+        raise UsageError(f"--preset {name}: expected one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def require_folder(option: str, path: Path) -> None:
+    """UsageError for a file in a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise UsageError(f"{option} {path}: expected a file in a folder that exists, not in {path.parent}")

@@ -1,0 +1,73 @@
+"""What the terminal shows of an execution: its progress and a table of its counters."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+from golden.programs.execution import Execution
+from hdl.config import CoreConfig
+from openwmma.target import Target
+
+__all__ = ["execution_rows", "print_result", "progress"]
+
+
+def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
+    """What an execution took: names and values for two columns.
+
+    Parameters
+    ----------
+    execution : Execution
+    units : int
+        Dot-product units of the core.
+    """
+    counters = execution.counters
+    share = execution.utilisation(units)
+    rows = [
+        ("instructions", f"{counters.instructions:,}"),
+        ("cycles", f"{counters.cycles:,}" if counters.cycles else "none: golden model"),
+        ("dot-product utilisation", "none: golden model" if share is None else f"{share:.1%}"),
+    ]
+    if counters.cycles:
+        causes = {
+            "waiting for registers": counters.stall_registers,
+            "waiting for memory": counters.stall_memory,
+            "waiting for a unit": counters.stall_unit,
+            "waiting for the host": counters.stall_empty,
+        }
+        rows += [
+            (name, f"{cycles:,} cycles, {cycles / counters.cycles:.1%}") for name, cycles in causes.items()
+        ]
+    return [*rows, ("wall time", f"{execution.seconds:.3f} s")]
+
+
+def print_result(title: str, target: Target, execution: Execution, config: CoreConfig) -> None:
+    """Print a table of what an execution took."""
+    table = Table(title=f"{title} on {target.on.value}", show_header=False)
+    for row in execution_rows(execution, config.dot_product_units):
+        table.add_row(*row)
+    if target.waves is not None:
+        table.add_row("waveform", str(target.waves))
+    Console().print(table)
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int], None]]:
+    """A progress bar on a terminal, and nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda count: None
+        return
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda count: bar.advance(task, count)

@@ -1,0 +1,157 @@
+"""What the options of the command line say about the machine, and the machine that they mean."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from boards.host.board_machine import BoardMachine, open_board
+from golden.machine import Machine
+from golden.memory import Memory
+from golden.programs.buffers import BASE
+from hdl.config import PRESETS, CoreConfig
+from openwmma.usage import UsageError
+from sim.lockstep import LockstepMachine
+from sim.machines import Backend, golden_machine, open_machine
+
+__all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineKind", "MachineSource", "Target", "open_on_board"]
+
+DEFAULT_PRESET: Final = "small"
+
+DEFAULT_BAUD: Final = 1_000_000
+"""That of every board in `boards.boards`."""
+
+
+class MachineKind(StrEnum):
+    """What executes the commands."""
+
+    GOLDEN = "golden"
+    RTL = "rtl"
+    BOARD = "board"
+    LOCKSTEP = "lockstep"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineSource:
+    """A machine that can be made.
+
+    Parameters
+    ----------
+    config : CoreConfig
+        Of its core.
+    memory_bytes : int or None
+        The most memory that it can have; None where there is no end.
+    open : callable
+        Makes it, given the bytes of memory that are needed.
+    """
+
+    config: CoreConfig
+    memory_bytes: int | None
+    open: Callable[[int], Machine]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """The options that name a machine.
+
+    Parameters
+    ----------
+    on : MachineKind
+    preset : str or None
+        Of `PRESETS`; None for the default, and on a board for whatever it carries.
+    waves : Path or None
+        Where a simulated core writes its waveform.
+    port : str or None
+        Serial port of a board. In lockstep the board takes the place of the simulated core.
+    baud : int
+
+    Raises
+    ------
+    UsageError
+        For options that do not go together.
+    """
+
+    on: MachineKind
+    preset: str | None = None
+    waves: Path | None = None
+    port: str | None = None
+    baud: int = DEFAULT_BAUD
+
+    def __post_init__(self) -> None:
+        if self.preset is not None and self.preset not in PRESETS:
+            raise UsageError(f"--preset {self.preset}: expected one of {', '.join(PRESETS)}")
+        if self.on is MachineKind.BOARD and self.port is None:
+            raise UsageError("--on board: expected --port with the board's serial port, as in /dev/ttyUSB0")
+        if self.port is not None and self.on not in (MachineKind.BOARD, MachineKind.LOCKSTEP):
+            raise UsageError(f"--port: expected --on board or --on lockstep, not --on {self.on.value}")
+        if self.waves is None:
+            return
+        if self.on is MachineKind.GOLDEN:
+            raise UsageError(
+                "--waves: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
+            )
+        if self.port is not None:
+            raise UsageError("--waves: expected a simulated core, not one on a board")
+        if not self.waves.parent.is_dir():
+            raise UsageError(
+                f"--waves {self.waves}: expected a file in a folder that exists, not in {self.waves.parent}"
+            )
+
+    @contextmanager
+    def prepared(self) -> Iterator[MachineSource]:
+        """Find the board, where it is one, and give its port back in the end.
+
+        Raises
+        ------
+        boards.host.link.LinkError
+            When the port cannot be opened, or nothing answers.
+        sim.capabilities.CapabilityError
+            When the board's core is not of the preset that was named.
+        """
+        config = PRESETS[self.preset or DEFAULT_PRESET]
+        if self.port is None:
+            yield MachineSource(
+                config=config,
+                memory_bytes=None,
+                open=lambda size: open_machine(Backend(self.on.value), config, size, waves=self.waves),
+            )
+            return
+        board = open_board(self.port, config if self.preset else None, self.baud)
+        try:
+            yield MachineSource(
+                config=board.config,
+                memory_bytes=board.identity.memory_bytes,
+                open=lambda size: open_on_board(board, size, lockstep=self.on is MachineKind.LOCKSTEP),
+            )
+        finally:
+            board.close()
+
+
+def open_on_board(board: BoardMachine, memory_size: int, *, lockstep: bool = False) -> Machine:
+    """Make a core on a board as good as new.
+
+    Parameters
+    ----------
+    board : BoardMachine
+    memory_size : int
+        Bytes of global memory that are needed, from `golden.programs.buffers.BASE` on.
+    lockstep : bool
+        Whether a golden machine goes along with it; then all of the board's memory is cleared.
+
+    Raises
+    ------
+    UsageError
+        For more memory than the board has.
+    """
+    memory = board.memory
+    if not memory.contains(BASE, memory_size):
+        raise UsageError(
+            f"expected arrays of at most {max(0, memory.base + memory.size - BASE)} bytes in all, for which "
+            f"the board has memory, not {memory_size}"
+        )
+    board.clear(memory.size if lockstep else BASE + memory_size - memory.base)
+    if not lockstep:
+        return board
+    return LockstepMachine(golden_machine(board.config, Memory(memory.size, memory.base)), board)

@@ -1,0 +1,45 @@
+"""Errors of the command line, and the exit code of every error."""
+
+from boards.host.link import BoardRefusal, LinkError, PortError
+from golden.invalid_argument import InvalidArgument
+from golden.machine import Difference
+from golden.programs.execution import ProgramFault
+from golden.ptx.source import PtxError
+from golden.tables.instruction_set import IllegalInstruction
+from sim.capabilities import CapabilityError
+from sim.simulation import SimulationError
+from sim.verilate import BuildError
+
+__all__ = ["FAILURE", "MISUSE", "UsageError", "exit_code"]
+
+FAILURE = 1
+"""Exit code for a difference, a fault, and hardware or tools that fail."""
+
+MISUSE = 2
+"""Exit code for input that cannot be used."""
+
+
+class UsageError(ValueError):
+    """What came on the command line, and what was expected, in one line."""
+
+
+_CODES: dict[type[Exception], int] = {
+    PortError: MISUSE,  # before LinkError, of which it is one
+    UsageError: MISUSE,
+    PtxError: MISUSE,
+    IllegalInstruction: MISUSE,
+    InvalidArgument: MISUSE,
+    OSError: MISUSE,
+    Difference: FAILURE,
+    ProgramFault: FAILURE,
+    CapabilityError: FAILURE,
+    SimulationError: FAILURE,
+    BuildError: FAILURE,
+    LinkError: FAILURE,
+    BoardRefusal: FAILURE,
+}
+
+
+def exit_code(error: Exception) -> int | None:
+    """The exit code for an error; None for one that no input may cause."""
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), None)

@@ -1,0 +1,183 @@
+"""Millions of results: a Verilated unit driven from numpy arrays through C++."""
+
+import ctypes
+import hashlib
+import os
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from amaranth.hdl import Shape
+from amaranth.lib import wiring
+from numpy.typing import NDArray
+
+from sim.compiler import compiler
+from sim.files import locked
+from sim.testbench.unit import TOP, unit_design
+from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
+from sim.verilated_runtime import runtime_archive
+
+__all__ = ["BulkUnit"]
+
+_HARNESS: Final = Path(__file__).with_suffix(".cpp")
+_BUILD: Final = Path(__file__).parents[2] / "build" / "bulk"
+_VERILATOR_FLAGS: Final = (
+    *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
+    *("--x-assign", "fast", "--x-initial", "fast", *(f"-Wno-{name}" for name in WAIVED)),
+)
+_COMPILER_FLAGS: Final = ("-O3", "-std=c++20")
+
+
+class BulkUnit:
+    """One unit, simulated without a Python call per cycle.
+
+    Parameters
+    ----------
+    unit : wiring.Component
+        Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers.
+        Its simulation is built once for each Verilog text and kept under ``build/bulk``.
+    verilog : str or None
+        What to simulate in place of the unit's own Verilog: a module with the same ports. It is compiled in
+        less time and runs slower.
+
+    Attributes
+    ----------
+    operand_words, result_words : int
+        32-bit words of one operation and of one result.
+    cycles : int
+        Of the last run, from reset to the last result.
+    """
+
+    def __init__(self, unit: wiring.Component, *, verilog: str | None = None) -> None:
+        self.operand_words = _words(unit.operands)
+        self.result_words = _words(unit.result)
+        text = verilog or unit_design("bulk", unit).verilog
+        sizes = (f"-DOPERAND_WORDS={self.operand_words}", f"-DRESULT_WORDS={self.result_words}")
+        self._library = ctypes.CDLL(str(_build(text, sizes, "-O1" if verilog else "-O3")))
+        self._library.run_bulk.restype = ctypes.c_int64
+        self._library.run_bulk.argtypes = [
+            *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+            *(ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64),
+        ]
+        self.cycles = 0
+
+    def run(
+        self, operands: NDArray[np.uint32], *, input_pause: int = 0, output_pause: int = 0, seed: int = 1
+    ) -> NDArray[np.uint32]:
+        """Send operations through a unit fresh from reset and return the results in order.
+
+        Parameters
+        ----------
+        operands : ndarray of uint32, shape (count, operand_words)
+            Payloads, low words first.
+        input_pause, output_pause : int
+            Of 256 chances in each cycle, in how many that side makes the unit wait.
+        seed : int
+            Of those chances.
+
+        Returns
+        -------
+        ndarray of uint32, shape (count, result_words)
+
+        Raises
+        ------
+        ValueError
+            For operands of another shape.
+        RuntimeError
+            If results are missing, or there are more than operands.
+        """
+        if operands.ndim != 2 or operands.shape[1] != self.operand_words:
+            raise ValueError(
+                f"operands must have {self.operand_words} words each, not shape {operands.shape}"
+            )
+        operands = np.ascontiguousarray(operands, dtype=np.uint32)
+        results = np.zeros((len(operands), self.result_words), dtype=np.uint32)
+        self.cycles = self._library.run_bulk(
+            operands.ctypes.data, results.ctypes.data, len(operands), input_pause, output_pause, seed
+        )
+        if self.cycles == -1:
+            raise RuntimeError(f"fewer than {len(operands)} results came")
+        if self.cycles == -2:
+            raise RuntimeError(f"more than {len(operands)} results came")
+        return results
+
+
+def _words(port: Any) -> int:
+    bits: int = Shape.cast(port.payload.shape()).width
+    return -(-bits // 32)
+
+
+def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:
+    tool = compiler()
+    flags = (*_COMPILER_FLAGS, *tool.library_flags)
+    parts = (
+        text,
+        _HARNESS.read_text(),
+        version("verilator"),
+        *_VERILATOR_FLAGS,
+        *tool.command,
+        tool.version,
+        *flags,
+        *sizes,
+        optimisation,
+    )
+    folder = _BUILD / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    library = folder / "bulk.so"
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(library.with_suffix(".lock")):
+        if not library.exists():
+            _compile(text, library, (*flags, *sizes), optimisation)
+    return library
+
+
+def _compile(text: str, library: Path, flags: tuple[str, ...], optimisation: str) -> None:
+    tool = compiler()
+    folder = library.parent
+    source = folder / f"{TOP}.v"
+    source.write_text(text)
+    objects = folder / f"objects-{os.getpid()}"
+    _run(
+        [
+            str(VERILATOR_ROOT / "bin" / "verilator"),
+            *_VERILATOR_FLAGS,
+            "--Mdir",
+            str(objects),
+            str(source),
+            "-CFLAGS",
+            " ".join(flags),
+        ]
+    )
+    model = f"libV{TOP}.a"
+    _run(
+        [
+            "make",
+            "-C",
+            str(objects),
+            "-f",
+            f"V{TOP}.mk",
+            f"OPT_FAST={optimisation}",
+            "OPT_SLOW=-O1",
+            *(f"{name}={value}" for name, value in tool.make_variables.items()),
+            model,
+        ]
+    )
+    shared_flags = (*_COMPILER_FLAGS, *tool.library_flags)
+    runtime = runtime_archive(objects, f"V{TOP}", shared_flags, _BUILD, _run)
+    unfinished = library.with_suffix(".part")
+    _run(
+        [
+            *(*tool.command, *flags, f"-I{objects}", f"-isystem{VERILATOR_ROOT / 'include'}"),
+            *("-o", str(unfinished), str(_HARNESS), str(objects / model), str(runtime), *tool.link_flags),
+        ]
+    )
+    unfinished.replace(library)
+
+
+def _run(command: list[str]) -> None:
+    result = subprocess.run(command, env=verilator_environment(), capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(
+            f"{command[0]} failed with status {result.returncode}:\n{result.stdout}{result.stderr}"
+        )

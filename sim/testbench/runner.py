@@ -1,0 +1,333 @@
+"""Builds one design with Verilator or Icarus Verilog and runs the cocotb tests of a module on it."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+from unittest import mock
+
+import cocotb_tools.runner
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import VerilatorControlFile, Verilog, get_runner
+
+from hdl.verilog.modules import Conversion
+from sim.compiler import compiler
+from sim.files import locked
+from sim.testbench.design import Design
+from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
+
+__all__ = [
+    "SIMULATORS",
+    "BenchFailure",
+    "Coverage",
+    "SimulatorMissing",
+    "build",
+    "iverilog",
+    "parameter_variables",
+    "parameters",
+    "run",
+    "tool_environment",
+]
+
+BUILD: Final = Path(__file__).parents[2] / "build" / "cocotb"
+"""Where simulations are kept, one folder a design."""
+
+SIMULATORS: Final = ("verilator", "icarus")
+"""By the names that cocotb has for them; the first comes with the Python environment."""
+
+_PARAMETERS: Final = "OPENWMMA_BENCH_PARAMETERS"
+_LOG_TAIL: Final = 12_000
+
+# The model is compiled anew at every change and runs for seconds, so the compiler optimises little.
+_OPTIMISATION: Final = {"OPT_FAST": "-O1", "OPT_GLOBAL": "-O1", "OPT_SLOW": "-O0"}
+_VERILATOR_FLAGS: Final = ("--assert", "--no-public-flat-rw", *(f"-Wno-{name}" for name in WAIVED))
+# In Verilog with sources Verilator sees neither that a switch covers all values nor that its order counts.
+_COVERAGE_FLAGS: Final = ("--coverage-line", "--coverage-toggle", "-Wno-LATCH", "-Wno-CASEOVERLAP")
+_RUNTIME_OBJECTS: Final = "verilated*.o"
+_TIMESCALE: Final = ("1ns", "1ps")
+
+
+class SimulatorMissing(RuntimeError):
+    """Icarus Verilog is wanted and not there."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no program iverilog, Icarus Verilog; on Debian or Ubuntu: apt-get install iverilog"
+        )
+
+
+class BenchFailure(AssertionError):
+    """A simulation that did not build, or whose cocotb tests did not all pass.
+
+    Parameters
+    ----------
+    what : str
+        What failed.
+    log : Path
+        The log, of which the end is shown.
+    """
+
+    def __init__(self, what: str, log: Path) -> None:
+        text = log.read_text(errors="replace") if log.exists() else "no log was written"
+        super().__init__(f"{what}; the end of {log}:\n{text[-_LOG_TAIL:]}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """Where Verilator's counts are kept, and how designs are converted so that counts have a place.
+
+    Parameters
+    ----------
+    folder : Path
+        Takes the counts and, under the same name, the Verilog that their lines are of.
+    conversion : Conversion
+    """
+
+    folder: Path
+    conversion: Conversion
+
+
+def parameters() -> dict[str, Any]:
+    """Within the simulation: what `run` was given."""
+    return dict(json.loads(os.environ[_PARAMETERS]))
+
+
+def parameter_variables(values: Mapping[str, Any] | None) -> dict[str, str]:
+    """The environment variables through which `parameters` returns these values in a simulation."""
+    return {_PARAMETERS: json.dumps(dict(values or {}))}
+
+
+def iverilog() -> str:
+    """The compiler of Icarus Verilog.
+
+    Raises
+    ------
+    SimulatorMissing
+    """
+    program = shutil.which("iverilog")
+    if program is None:
+        raise SimulatorMissing
+    return program
+
+
+def build(
+    design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0], coverage: bool = False
+) -> Path:
+    """Build a design's simulation, or find it built.
+
+    Parameters
+    ----------
+    design : Design
+    waves : bool
+        Whether it can write waveforms.
+    simulator : str
+        One of `SIMULATORS`.
+    coverage : bool
+        Whether Verilator's simulation counts what is executed and what toggles.
+
+    Returns
+    -------
+    Path
+        Folder of the simulation.
+
+    Raises
+    ------
+    BenchFailure
+    SimulatorMissing
+    """
+    flags = (*_VERILATOR_FLAGS, *(_COVERAGE_FLAGS if coverage else ()))
+    variant = f"-{simulator}" if simulator != SIMULATORS[0] else ""
+    variant += ("-waves" if waves else "") + ("-coverage" if coverage else "")
+    folder = BUILD / (design.name + variant)
+    folder.mkdir(parents=True, exist_ok=True)
+    key = folder / "key"
+    digest = _digest(design.verilog, flags, waves, simulator)
+    with locked(folder.with_suffix(".lock")):
+        if key.exists() and key.read_text() == digest:
+            return folder
+        shutil.rmtree(folder)
+        folder.mkdir()
+        source = folder / f"{design.top}.v"
+        source.write_text(design.verilog)
+        if simulator == "icarus":
+            _build_icarus(design, folder, source, waves)
+        else:
+            _build_verilator(design, folder, source, flags, waves)
+        key.write_text(digest)
+    return folder
+
+
+def run(
+    design: Design,
+    module: str,
+    *,
+    values: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    waves: bool = False,
+    cases: tuple[str, ...] = (),
+    simulator: str = SIMULATORS[0],
+    coverage: Coverage | None = None,
+) -> None:
+    """Run every cocotb test of a module on a design, in a process of its own.
+
+    Parameters
+    ----------
+    design : Design
+    module : str
+        Import path of the module with the cocotb tests.
+    values : mapping
+        What `parameters` returns there; anything JSON can hold.
+    seed : int
+        Seed of all randomness.
+    waves : bool
+        Write ``dump.vcd`` beside the log; of Icarus Verilog, an FST file into the folder above it.
+    cases : tuple of str
+        Run only the cocotb tests of these names.
+    simulator : str
+        One of `SIMULATORS`.
+    coverage : Coverage or None
+        Keep Verilator's counts; the design is converted for them.
+
+    Raises
+    ------
+    BenchFailure
+        If one fails, or there is none.
+    SimulatorMissing
+    """
+    if coverage is not None:
+        design = design.converted(coverage.conversion)
+    folder = build(design, waves=waves, simulator=simulator, coverage=coverage is not None)
+    place = folder / module.rpartition(".")[2]
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    log = place / "simulation.log"
+    results = place / "results.xml"
+    print(f"{design.name}: {module}, {simulator}, seed {seed}, log {log}")
+    outcome = ""
+    with tool_environment():
+        try:
+            get_runner(simulator).test(
+                test_module=module,
+                hdl_toplevel=design.top,
+                hdl_toplevel_lang="verilog",
+                build_dir=folder,
+                test_dir=place,
+                testcase=list(cases) or None,
+                seed=seed,
+                extra_env=parameter_variables(values),
+                results_xml=str(results),
+                waves=waves,
+                timescale=_TIMESCALE,
+                log_file=log,
+            )
+        except (RuntimeError, SystemExit) as error:
+            outcome = f"{error}"
+    if not results.exists():
+        raise BenchFailure(f"{design.name}: {module}, seed {seed}: no results: {outcome}", log)
+    count, failed = get_results(results)
+    if coverage is not None:
+        _keep_counts(place / "coverage.dat", design, coverage.folder)
+    if failed or outcome or count < max(1, len(cases)):
+        raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
+
+
+def _keep_counts(counts: Path, design: Design, folder: Path) -> None:
+    """Keep what a run has counted; of runs of one design the names differ."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number, kept = tempfile.mkstemp(prefix=f"{design.name}-", suffix=".dat", dir=folder)
+    os.close(number)
+    shutil.copyfile(counts, kept)
+    Path(kept).with_suffix(".v").write_text(design.verilog)
+
+
+def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[str, ...], waves: bool) -> None:
+    visible = folder / "visible.vlt"
+    settings = ["`verilator_config", f'public_flat_rw -module "{design.top}" -var "*"']
+    settings += [
+        f'no_inline -module "{name}"' for name in SHARED_MODULES if f"module {name}(" in design.verilog
+    ]
+    visible.write_text("\n".join(settings) + "\n")
+    runtime = BUILD / f"runtime-{_digest('', flags, waves, 'verilator')}"
+    for item in runtime.glob(_RUNTIME_OBJECTS):
+        kept = Path(shutil.copyfile(item, folder / item.name))
+        later = time.time() + 3600  # make compares objects with the makefile, which is yet to be written
+        os.utime(kept, (later, later))
+    sources = [Verilog(source), VerilatorControlFile(visible)]
+    _compile("verilator", design, folder, sources, list(flags), waves)
+    _keep_runtime(folder, runtime)
+
+
+def _build_icarus(design: Design, folder: Path, source: Path, waves: bool) -> None:
+    iverilog()
+    # What cocotb adds to write waveforms is no Verilog-2001.
+    _compile("icarus", design, folder, [Verilog(source)], [] if waves else ["-g2001"], waves)
+
+
+def _compile(
+    simulator: str, design: Design, folder: Path, sources: list[Any], arguments: list[str], waves: bool
+) -> None:
+    log = folder / "build.log"
+    with tool_environment(), mock.patch.object(cocotb_tools.runner, "MAX_PARALLEL_BUILD_JOBS", 1):
+        try:
+            get_runner(simulator).build(
+                sources=sources,
+                hdl_toplevel=design.top,
+                build_dir=folder,
+                build_args=arguments,
+                timescale=_TIMESCALE,
+                waves=waves,
+                log_file=log,
+            )
+        except RuntimeError as error:
+            raise BenchFailure(f"{design.name}: {error}", log) from None
+
+
+def _digest(text: str, flags: tuple[str, ...], waves: bool, simulator: str) -> str:
+    if simulator == "icarus":
+        said = subprocess.run([iverilog(), "-V"], capture_output=True, text=True, check=False).stdout
+        tool: tuple[str, ...] = tuple(said.splitlines()[:1])
+    else:
+        tool = (
+            *(version("verilator"), str(VERILATOR_ROOT), *flags),
+            *(f"{name}={value}" for name, value in _make_variables().items()),
+            compiler().version,
+        )
+    parts = (text, simulator, version("cocotb"), str(waves), *tool)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+def _keep_runtime(folder: Path, runtime: Path) -> None:
+    """Keep the objects that are the same in every simulation: they take longer than most units."""
+    if runtime.exists():
+        return
+    part = runtime.with_name(f"{runtime.name}-{os.getpid()}")
+    part.mkdir()
+    for item in folder.glob(_RUNTIME_OBJECTS):
+        shutil.copyfile(item, part / item.name)
+    try:
+        part.rename(runtime)
+    except OSError:
+        shutil.rmtree(part)  # another process was quicker
+
+
+def _make_variables() -> dict[str, str]:
+    return {**_OPTIMISATION, **compiler().make_variables}
+
+
+@contextmanager
+def tool_environment() -> Iterator[None]:
+    """The process environment of Verilator, make and the simulation."""
+    assignments = (f"{name}={value}" for name, value in _make_variables().items())
+    flags = " ".join(assignment.replace(" ", "\\ ") for assignment in assignments)
+    with mock.patch.dict(os.environ, {**verilator_environment(), "MAKEFLAGS": flags}):
+        os.environ.pop("PYTEST_CURRENT_TEST", None)  # with it cocotb's runner judges the results by itself
+        yield

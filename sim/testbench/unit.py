@@ -1,0 +1,127 @@
+"""One hardware unit as a design: every port of the component becomes a port of the top module."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from amaranth.hdl import Cat, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+
+from hdl.config import CoreConfig
+from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
+from hdl.verilog.modules import Conversion
+from hdl.verilog.top import Top
+from sim.testbench.design import Design
+
+__all__ = ["TOP", "unit_design", "with_axi_ids"]
+
+TOP: Final = "bench"
+_ID_OWNERS: Final = ("ar", "aw", "r", "b")
+
+
+def unit_design(name: str, component: wiring.Component, config: CoreConfig | None = None) -> Design:
+    """Make a design of one component.
+
+    A port ``member.field`` becomes ``member_field``; of a structure or a
+    one-dimensional array of ports, all bits in one port. An AXI4 member is
+    named ``m_axi_...`` with one-bit ids, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset
+    ``aresetn``.
+
+    Parameters
+    ----------
+    name : str
+        Of the build.
+    component : wiring.Component
+    config : CoreConfig or None
+        Needed where the component has an AXI4 port.
+
+    Returns
+    -------
+    Design
+    """
+    top = Top(component)
+    has_memory = False
+    for member_name, member in component.signature.members.items():
+        value = getattr(component, member_name)
+        if member.is_signature and isinstance(member.signature, Axi4Signature):
+            if config is None:
+                raise ValueError(f"{name} has an AXI4 port, so its design needs the configuration")
+            top.memory(value, config)
+            has_memory = True
+        elif member.is_signature and isinstance(
+            member.signature.flip() if member.flow == In else member.signature, Axi4LiteSignature
+        ):
+            top.host(value)
+        else:
+            _plain(top, member_name, member, value)
+    if has_memory:
+        ports: list[dict[str, Any]] = [
+            {"name": port_name, "width": len(port.signal), "direction": port.direction}
+            for port_name, port in top.ports.items()
+        ]
+
+        def write(conversion: Conversion) -> str:
+            return with_axi_ids(top.convert("unit", conversion), "unit", ports)
+
+    else:
+
+        def write(conversion: Conversion) -> str:
+            return top.convert(TOP, conversion)
+
+    return Design(name=name, top=TOP, write=write)
+
+
+def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: str = "m_axi_") -> str:
+    """Wrap a module as ``bench``, with the id ports that AXI bus models insist on: one bit, always zero.
+
+    Parameters
+    ----------
+    text : str
+        Verilog with the module.
+    module : str
+    ports : list of dict
+        Name, width and direction, as in `hdl.verilog.core_verilog.describe`.
+    prefix : str
+        Of the AXI4 port.
+
+    Returns
+    -------
+    str
+    """
+    declarations = [f"{port['direction']} wire [{port['width'] - 1}:0] {port['name']}" for port in ports]
+    connections = [f".{port['name']}({port['name']})" for port in ports]
+    assignments = []
+    for channel in _ID_OWNERS:
+        if channel.startswith("a"):
+            declarations.append(f"output wire [0:0] {prefix}{channel}id")
+            assignments.append(f"assign {prefix}{channel}id = 1'b0;")
+        else:
+            declarations.append(f"input wire [0:0] {prefix}{channel}id")
+    lines = [
+        f"module {TOP} (",
+        ",\n".join(f"  {line}" for line in declarations),
+        ");",
+        f"  {module} inner (",
+        ",\n".join(f"    {line}" for line in connections),
+        "  );",
+        *(f"  {line}" for line in assignments),
+        "endmodule",
+    ]
+    return text + "\n" + "\n".join(lines) + "\n"
+
+
+def _plain(top: Top, name: str, member: wiring.Member, value: Any) -> None:
+    for port, leaf, signal in _leaves(name, member, value):
+        if leaf.flow == In:
+            top.input(port, signal)
+        else:
+            top.output(port, signal)
+
+
+def _leaves(name: str, member: wiring.Member, value: Any) -> Iterator[tuple[str, wiring.Member, Value]]:
+    """The ports of a member; an array of ports is one."""
+    if member.is_port:
+        yield name, member, Cat(value) if member.dimensions else Value.cast(value)
+        return
+    for field, inner in member.signature.members.items():
+        yield from _leaves(f"{name}_{field}", inner, getattr(value, field))

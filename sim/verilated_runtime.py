@@ -1,0 +1,75 @@
+"""Verilator's own library, compiled once for each compiler and set of flags."""
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from sim.compiler import compiler
+from sim.files import locked
+
+__all__ = ["runtime_archive"]
+
+_NAME: Final = "libverilated.a"
+_OPTIMISATION: Final = "-O2"
+# Which sources belong to it, and with which macros they are compiled. Only model classes differ otherwise.
+_SETTINGS: Final = re.compile(
+    r"^(?:VM_GLOBAL_\w+ \+= \\\n(?:  .*\n)*|VM_(?!PARALLEL|PREFIX|MODPREFIX)\w+ = .*\n)", re.MULTILINE
+)
+
+
+def runtime_archive(
+    objects: Path,
+    prefix: str,
+    flags: tuple[str, ...],
+    keep: Path,
+    make: Callable[[list[str]], None],
+    *,
+    headers: Path | None = None,
+) -> Path:
+    """Compile the library that a Verilated model is linked with, or find it compiled.
+
+    Parameters
+    ----------
+    objects : Path
+        Folder that Verilator has written, with its makefiles.
+    prefix : str
+        Of the model's classes and makefiles.
+    flags : tuple of str
+        Of the compiler.
+    keep : Path
+        Folder in which the library stays.
+    make : callable
+        Runs a command, and raises an exception where that fails.
+    headers : Path or None
+        Folder of headers that replace those of system libraries.
+
+    Returns
+    -------
+    Path
+    """
+    settings = _SETTINGS.findall((objects / f"{prefix}_classes.mk").read_text())
+    replaced: list[str] = []
+    if headers is not None:
+        flags = (*flags, f"-I{headers}")
+        replaced = [path.read_text() for path in sorted(headers.glob("*.h"))]
+    tool = compiler()
+    parts = (version("verilator"), tool.version, *tool.command, _OPTIMISATION, *flags, *settings, *replaced)
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    archive = keep / f"verilated-{digest}.a"
+    with locked(archive.with_suffix(".lock")):
+        if not archive.exists():
+            variables = {
+                **tool.make_variables,
+                "OPT_GLOBAL": _OPTIMISATION,
+                "VM_USER_CFLAGS": " ".join(flags),
+            }
+            assignments = [f"{name}={value}" for name, value in variables.items()]
+            make(["make", "-C", str(objects), "-f", f"{prefix}.mk", *assignments, _NAME])
+            unfinished = archive.with_suffix(".part")
+            shutil.copyfile(objects / _NAME, unfinished)
+            unfinished.replace(archive)
+    return archive

@@ -1,0 +1,64 @@
+"""Whole kernels with their matrix instructions on golden model and RTL in lockstep."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from golden.memory import Memory
+from golden.simt.machine_engine import MachineEngine
+from golden.tables.commands import Mma
+from golden.warp import GoldenMachine
+from hdl.config import PRESETS
+from sim.lockstep import LockstepMachine
+from sim.machines import Backend, open_machine
+from sim.mismatch import Mismatch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "simt"))
+from captured import module, prepare
+
+NAMES = (
+    "single_warp.wmma_ker",
+    "single_warp.half_accumulator",
+    "sub_byte.gemm_s4",
+    "library.mixed_fragments",
+)
+
+
+@pytest.fixture(scope="module")
+def lockstep():
+    machine = open_machine(Backend.LOCKSTEP, PRESETS["small"], 1 << 16)
+    yield machine
+    machine.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_memory_is_that_of_the_chip(name, lockstep):
+    prepared = prepare(name)
+    case = prepared.case
+    kernel = module(name).kernel(case["entry"])
+    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    before = lockstep.counters.instructions
+    kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], engine=engine)
+    lockstep.finish()
+    assert prepared.differences() == {}
+    assert lockstep.counters.instructions > before
+
+
+class Wrong(GoldenMachine):
+    """A machine with one wrong bit in what it multiplies."""
+
+    def execute(self, work):
+        super().execute(work)
+        if isinstance(work, Mma):
+            self.write_registers(work.d, self.read_registers(work.d, 1) ^ np.uint32(1))
+
+
+def test_a_difference_names_the_line_of_the_kernel():
+    machines = [kind(memory=Memory(1 << 16, 0x1000)) for kind in (GoldenMachine, Wrong)]
+    prepared = prepare("single_warp.wmma_ker")
+    kernel = module("single_warp.wmma_ker").kernel("wmma_ker")
+    with pytest.raises(Mismatch, match=r"single_warp\.ptx:\d+: wmma\.mma\.sync") as caught:
+        kernel.launch(1, 32, prepared.arguments, engine=MachineEngine(LockstepMachine(*machines)))
+    assert "row" in str(caught.value)

@@ -1,0 +1,42 @@
+"""The page about whole kernels: its example runs, and kernels that do not run say what it says."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+from short_kernels import HEADER
+
+from golden.ptx.source import PtxError
+from golden.simt import Module
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "kernels.md"
+
+BODIES = {
+    "wgmma": "wgmma.fence.sync.aligned;",
+    "TMA, bulk copies": "cp.async.bulk.commit_group;",
+    "`mbarrier`": ".reg .b64 %rd<2>; mbarrier.init.shared.b64 [%rd0], 1;",
+    "clusters": "barrier.cluster.arrive;",
+    "textures, surfaces": ".reg .f32 %f<4>; .reg .b32 %r<2>; "
+    "tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [t, {%r0}];",
+    "function pointers": ".reg .b64 %rd<2>; call %rd0, ();",
+    "recursion": "call fib, ();",
+}
+
+
+def test_the_example(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    results = doctest.testfile(str(PAGE), module_relative=False)
+    assert results.attempted > 5
+    assert not results.failed
+
+
+@pytest.mark.parametrize("construct", BODIES)
+def test_messages(construct):
+    (message,) = re.findall(
+        rf"^\| `?{re.escape(construct.strip('`'))}`? \| `(.*)` \|$", PAGE.read_text(), re.MULTILINE
+    )
+    before = ".global .b64 t; .func fib() { call fib, (); ret; }"
+    with pytest.raises(PtxError, match=re.escape(message)):
+        Module(f"{HEADER}{before} .entry k() {{ {BODIES[construct]} ret; }}").kernel()

@@ -1,0 +1,71 @@
+"""Matrix instructions of kernels through a machine's registers and memory."""
+
+import numpy as np
+import pytest
+from captured import cases, module, prepare
+
+from golden.memory import Memory
+from golden.simt import KernelFault, LaunchError
+from golden.simt.golden_engine import GoldenEngine
+from golden.simt.machine_engine import MachineEngine
+from golden.tables.profiles import PROFILES
+from golden.warp import GoldenMachine
+
+CORE = [name for name in cases() if name.startswith(("single_warp", "sub_byte", "families"))]
+
+
+def machine(registers=64, **options):
+    return GoldenMachine(
+        registers=registers, memory=Memory(1 << 16, 0x1000), shared=Memory(1 << 14, 1 << 20), **options
+    )
+
+
+def launch(name, engine):
+    prepared = prepare(name)
+    case = prepared.case
+    kernel = module(name).kernel(case["entry"])
+    result = kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], engine=engine)
+    assert prepared.differences() == {}
+    return result
+
+
+@pytest.mark.parametrize("name", [*CORE, "multi_warp.scores_softmax", "library.gemm_structure"])
+def test_memory_is_that_of_the_chip(name):
+    used = machine()
+    result = launch(name, MachineEngine(used))
+    assert used.counters.instructions >= result.matrix_instructions > 0
+
+
+def test_fragments_stay_in_registers():
+    used = machine(128)
+    writes = []
+    write = used.write_registers
+    used.write_registers = lambda first, values: (writes.append(len(values)), write(first, values))
+    launch("single_warp.gemm_tile", MachineEngine(used))
+    # What is loaded or multiplied is where it is needed; accumulators that the host computed are written.
+    assert sum(writes) <= 3 * 8
+
+
+@pytest.mark.parametrize("registers", [24, 25, 40])
+def test_few_registers(registers):
+    launch("single_warp.gemm_tile", MachineEngine(machine(registers)))
+
+
+def test_too_few_registers():
+    with pytest.raises((LaunchError, KernelFault), match="registers"):
+        launch("single_warp.gemm_tile", MachineEngine(machine(16)))
+
+
+def test_what_a_machine_lacks_is_said_before_anything_runs():
+    prepared = prepare("families.gemm_f64")
+    kernel = module("families.gemm_f64").kernel("gemm_f64")
+    before = {name: buffer.numpy() for name, buffer in prepared.buffers.items()}
+    engine = MachineEngine(machine(formats={"f16"}), name="small", formats={"f16"})
+    with pytest.raises(LaunchError, match=r"small has no \.f64 multiply, needed at families\.ptx:\d+: "):
+        kernel.launch(1, 32, prepared.arguments, engine=engine)
+    for name, buffer in prepared.buffers.items():
+        assert np.array_equal(buffer.numpy().view(np.uint8), before[name].view(np.uint8))
+    turing = GoldenEngine(PROFILES["turing"])
+    prepared = prepare("families.gemm_tf32")
+    with pytest.raises(LaunchError, match="turing, which has no tf32"):
+        module("families.gemm_tf32").kernel("gemm_tf32").launch(1, 32, prepared.arguments, engine=turing)
