@@ -15,7 +15,19 @@ from cocotb.triggers import Timer
 from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.requests import check_geometry, check_order, check_tile
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    MATRIX_SPACES,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
@@ -35,6 +47,8 @@ from golden.tables.instruction_set import (
 from golden.tables.layouts import FragmentLayout, fragment
 from hdl.command import (
     COMMAND_BITS,
+    MatrixCommand,
+    MatrixMove,
     MemoryCommand,
     MmaCommand,
     Opcode,
@@ -45,7 +59,7 @@ from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.decoder import Decoded, Decoder
 from hdl.control.scoreboard import Unit
 from hdl.dot_product.operands import Multiplicand, Result
-from hdl.memory.fragment_geometry import legal_fragments
+from hdl.memory.fragment_geometry import Pattern, legal_fragments
 from hdl.multiply.tile.request import TileShape
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
@@ -240,6 +254,45 @@ async def every_length_of_fill_and_move(dut: Any) -> None:
 
 
 @cocotb.test
+async def every_move_of_matrices(dut: Any) -> None:
+    """Unit, registers, geometry and rows of each; a core without on-chip memory has none."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    for kind, count, transposed, space in product(
+        (LoadMatrix, StoreMatrix), MATRIX_COUNTS, (False, True), MATRIX_SPACES
+    ):
+        register = rng.randrange(config.registers - count + 1)
+        addresses = rng.randrange(config.registers)
+        decoded = await decode(dut, bits_of(kind(register, addresses, count, transposed, space)))
+        if not config.shared_bytes:
+            assert decoded.cause == Cause.ILLEGAL_INSTRUCTION
+            continue
+        held = set(range(register, register + count))
+        reads = [{addresses}] if kind is LoadMatrix else [held, {addresses}]
+        assert decoded.cause == 0
+        assert decoded.unit is (Unit.LOAD if kind is LoadMatrix else Unit.STORE)
+        assert footprint(decoded) == (reads, held if kind is LoadMatrix else set())
+        assert (decoded.rows.register, 1 << decoded.rows.count_log2) == (addresses, count)
+        assert decoded.rows.is_store == (kind is StoreMatrix)
+        request = decoded.memory
+        assert (request.listed, request.register, request.space) == (1, register, SPACES.index(space))
+        geometry = request.geometry
+        assert (8 * count, 16, count) == (
+            1 << geometry.lines_log2,
+            1 << geometry.line_log2,
+            geometry.registers,
+        )
+        assert geometry.pattern == (Pattern.TRANSPOSED_16 if transposed else Pattern.PACKED)
+    decoded = await decode(dut, bits_of(MoveMatrix(3, 5)))
+    if config.shared_bytes:
+        assert (decoded.cause, decoded.unit, decoded.move.transposes) == (0, Unit.MOVE, 1)
+        assert (decoded.move.destination, decoded.move.source) == (3, 5)
+        assert footprint(decoded) == ([{5}], {3})
+    else:
+        assert decoded.cause == Cause.ILLEGAL_INSTRUCTION
+
+
+@cocotb.test
 async def random_words(dut: Any) -> None:
     """Command words at random, most of them nearly legal: refused exactly when the tables do."""
     rng = random.Random(cocotb.RANDOM_SEED)
@@ -253,10 +306,12 @@ async def random_words(dut: Any) -> None:
         expected = expected_cause(bits, config)
         assert decoded.cause == expected, f"{bits:#x}: {expected}"
         seen[opcode, expected] += 1
-    for opcode in (item.value for item in Opcode):
-        assert seen[opcode, 0] > 20, opcode
-        assert seen[opcode, Cause.REGISTER_RANGE] > 20, opcode
-    for item in (0, 6, 7, Opcode.LOAD.value, Opcode.STORE.value, Opcode.MMA.value):
+    for item in Opcode:
+        if item is not Opcode.MATRIX or config.shared_bytes:
+            assert seen[item.value, 0] > 20, item
+            assert seen[item.value, Cause.REGISTER_RANGE] > 20, item
+    refused = (Opcode.LOAD, Opcode.STORE, Opcode.MMA, Opcode.MATRIX)
+    for item in (0, 7, *(opcode.value for opcode in refused)):
         assert seen[item, Cause.ILLEGAL_INSTRUCTION] > 20, item
 
 
@@ -304,6 +359,19 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "unused": rng.getrandbits(96),
         }
         return int(MmaCommand.const(fields).as_bits())
+    if opcode == Opcode.MATRIX.value:
+        fields = {
+            "move": rng.getrandbits(2),
+            "count_log2": pick(range(3), 2),
+            "transposed": rng.getrandbits(1),
+            "space": pick((1, 2), 2),
+            "reserved": rng.getrandbits(22),
+            "register": pick(place, 8),
+            "source": pick(place, 8),
+            "reserved_registers": rng.getrandbits(16),
+            "unused": rng.getrandbits(96),
+        }
+        return int(MatrixCommand.const(fields).as_bits())
     fields = {
         "reserved": rng.getrandbits(13),
         "count": pick(range(registers // 2), 16) | (rng.random() < 0.2) << rng.randrange(16),
@@ -329,7 +397,25 @@ def expected_cause(bits: int, config: CoreConfig) -> int:
         if opcode == Opcode.MOVE.value:
             ends.append(command.source + command.count)
         return Cause.REGISTER_RANGE if max(ends) > config.registers else 0
+    if opcode == Opcode.MATRIX.value and config.shared_bytes:
+        return expected_matrix_cause(bits, config)
     return Cause.ILLEGAL_INSTRUCTION
+
+
+def expected_matrix_cause(bits: int, config: CoreConfig) -> int:
+    command = data.Layout.cast(MatrixCommand).from_bits(bits)
+    moves = [item.value for item in MatrixMove]
+    move = bits >> 3 & 3
+    if move not in moves:
+        return Cause.ILLEGAL_INSTRUCTION
+    count = 1
+    if move != MatrixMove.REGISTER.value:
+        spaces = [SPACES.index(space) for space in MATRIX_SPACES]
+        if command.count_log2 > 2 or command.space not in spaces:
+            return Cause.ILLEGAL_INSTRUCTION
+        count = MATRIX_COUNTS[command.count_log2]
+    beyond = command.register + count > config.registers or command.source >= config.registers
+    return Cause.REGISTER_RANGE if beyond else 0
 
 
 def expected_memory_cause(bits: int, config: CoreConfig) -> int:
@@ -512,7 +598,13 @@ def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
                 )
 
 
-ANY = ("every_family", "absent_formats_and_spaces", "every_length_of_fill_and_move", "random_words")
+ANY = (
+    "every_family",
+    "every_move_of_matrices",
+    "absent_formats_and_spaces",
+    "every_length_of_fill_and_move",
+    "random_words",
+)
 
 
 @pytest.mark.parametrize("config", list(CONFIGS))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from sim.machine import RtlMachine
 
 from golden.memory import Memory
 from golden.tables.commands import Fill, LoadMatrix, Mma, Move, MoveMatrix, StoreMatrix
@@ -11,6 +10,7 @@ from golden.tables.instruction_set import MmaInstruction, Shape
 from hdl.config import PRESETS
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
+from sim.rtl_machine import RtlMachine
 
 CONFIG = PRESETS["small"]
 BASE = 0x4000
