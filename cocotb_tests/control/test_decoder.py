@@ -361,7 +361,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
         return int(MmaCommand.const(fields).as_bits())
     if opcode == Opcode.MATRIX.value:
         fields = {
-            "move": rng.getrandbits(2),
+            "move": rng.randrange(len(MatrixMove)),
             "count_log2": pick(range(3), 2),
             "transposed": rng.getrandbits(1),
             "space": pick((1, 2), 2),

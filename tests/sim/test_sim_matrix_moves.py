@@ -63,7 +63,7 @@ def test_every_form_equals_golden(pair, space):
                 for register in (0, 7, 32, 56):
                     write_everywhere(pair, ADDRESSES, row_addresses(random, space, distinct=register != 7))
                     lockstep.execute(kind(register, ADDRESSES, count, transposed, space))
-    lockstep.compare_memory()
+    lockstep.finish()
 
 
 def test_the_register_of_addresses_may_be_loaded_over(pair):
@@ -74,7 +74,7 @@ def test_the_register_of_addresses_may_be_loaded_over(pair):
         lockstep.execute(LoadMatrix(8, 9, 4, transposed))
         write_everywhere(pair, 9, row_addresses(random))
         lockstep.execute(StoreMatrix(9, 9, 1, transposed))
-    lockstep.compare_memory()
+    lockstep.finish()
 
 
 def test_movmatrix_equals_golden(pair):
@@ -89,7 +89,7 @@ def test_generic_addresses_of_global_memory(pair):
     write_everywhere(pair, ADDRESSES, row_addresses(random, "global"))
     lockstep.execute(LoadMatrix(0, ADDRESSES, 4, True, "generic"))
     lockstep.execute(StoreMatrix(16, ADDRESSES, 4, False, "generic"))
-    lockstep.compare_memory()
+    lockstep.finish()
 
 
 @pytest.mark.parametrize("kind", [LoadMatrix, StoreMatrix])
@@ -165,7 +165,8 @@ def test_commands_that_overlap_in_time(pair):
         commands = list(program(random, 150))
         for command in commands:
             golden.execute(command)
-        rtl.execute_batch(commands)
+        rtl.queue(commands)
+        rtl.finish()
         np.testing.assert_array_equal(golden.read_registers(), rtl.read_registers())
         base, size = CONFIG.shared_base, CONFIG.shared_bytes
         np.testing.assert_array_equal(golden.shared.read(base, size), rtl.shared.read(base, size))
@@ -176,6 +177,7 @@ def test_a_row_in_nine_of_ten_cycles(pair):
     _, rtl = pair
     write_everywhere([rtl], ADDRESSES, row_addresses(np.random.default_rng(3)))
     before = rtl.counters
-    rtl.execute_batch([LoadMatrix(4 * (index % 14), ADDRESSES, 4) for index in range(64)])
+    rtl.queue([LoadMatrix(4 * (index % 14), ADDRESSES, 4) for index in range(64)])
+    rtl.finish()
     cycles = rtl.counters.cycles - before.cycles
     assert 64 * 32 / cycles >= 0.9, cycles
