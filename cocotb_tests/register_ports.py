@@ -9,7 +9,7 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from cocotb_tests.streams import never
+from cocotb_tests.streams import ChangingInput, never
 from golden.tables.layouts import LANES
 from hdl.config import QUADS, CoreConfig
 from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY
@@ -52,9 +52,17 @@ class RegisterPorts:
         self.reads = 0
         self.writes = 0
         self._dut = dut
+        names = [
+            f"{port}_{name}"
+            for port in ("read", "c_read", "write")
+            for name in ("enable", "address", "data", "lanes", "ready")
+        ]
+        self._handles = {name: getattr(dut, name) for name in names if hasattr(dut, name)}
         self._lanes = 4 * config.word_quads
         self._groups = QUADS // config.word_quads
-        self._quads_read = hasattr(dut, "read_ready")
+        self._quads_read = "read_ready" in self._handles
+        lanes = 4 if self._quads_read else self._lanes
+        self._nobodys = sum(_NOBODYS_DATA << 32 * lane for lane in range(lanes))
         if read_pause and not self._quads_read:
             raise ValueError("the read port for words has no other user")
         self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys(("read", "c_read", "write"))
@@ -66,36 +74,37 @@ class RegisterPorts:
 
     async def _serve(self, read_pause: Iterator[bool], write_pause: Iterator[bool]) -> None:
         dut = self._dut
-        writes = hasattr(dut, "write_enable")
+        writes = "write_enable" in self._handles
+        ports = [port for port in ("read", "c_read") if f"{port}_enable" in self._handles]
+        inputs = {
+            name: ChangingInput(self._handles[name])
+            for name in ("read_ready", "write_ready", "read_data", "c_read_data")
+            if name in self._handles
+        }
         edge = RisingEdge(dut.aclk)
-        ports = [port for port in ("read", "c_read") if hasattr(dut, f"{port}_enable")]
-        under_way = {port: deque([self._nobodys()] * (READ_LATENCY - 1)) for port in ports}
+        under_way = {port: deque([self._nobodys] * (READ_LATENCY - 1)) for port in ports}
         while True:
             if self._quads_read:
-                dut.read_ready.value = not next(read_pause)
+                inputs["read_ready"].set(not next(read_pause))
             if writes:
-                dut.write_ready.value = not next(write_pause)
+                inputs["write_ready"].set(not next(write_pause))
             await edge
             write = self._made("write", ("address", "data", "lanes")) if writes else None
             for port in ports:
                 under_way[port].append(self._read(port, write[0] if write else None))
-                getattr(dut, f"{port}_data").value = under_way[port].popleft()
+                inputs[f"{port}_data"].set(under_way[port].popleft())
             if write:
                 self._write(*write)
-
-    def _nobodys(self) -> int:
-        lanes = 4 if self._quads_read else self._lanes
-        return sum(_NOBODYS_DATA << 32 * lane for lane in range(lanes))
 
     def _read(self, port: str, written: int | None) -> int:
         """What a read of this cycle gives."""
         made = self._made(port, ("address",))
         if made is None:
-            return self._nobodys()
+            return self._nobodys
         self.reads += 1
         address, in_word = divmod(made[0], QUADS // self._groups) if self._quads_read else (made[0], 0)
         if address == written:
-            return self._nobodys()
+            return self._nobodys
         register, lanes = self._place(address)
         word = int.from_bytes(self.values[register, lanes].astype("<u4").tobytes(), "little")
         return word >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1 if self._quads_read else word
@@ -109,14 +118,13 @@ class RegisterPorts:
 
     def _made(self, port: str, fields: tuple[str, ...]) -> tuple[int, ...] | None:
         """What is asked for, if it takes place in this cycle; what does not must be asked for again."""
-        dut = self._dut
         held, self._held[port] = self._held[port], None
-        if not getattr(dut, f"{port}_enable").value:
-            assert held is None or not dut.aresetn.value, f"the {port} {held} was given up"
+        if not self._handles[f"{port}_enable"].value:
+            assert held is None or not self._dut.aresetn.value, f"the {port} {held} was given up"
             return None
-        asked = tuple(int(getattr(dut, f"{port}_{name}").value) for name in fields)
-        assert held in (None, asked) or not dut.aresetn.value, f"the {port} {held} became {asked}"
-        ready = getattr(dut, f"{port}_ready", None)
+        asked = tuple(int(self._handles[f"{port}_{name}"].value) for name in fields)
+        assert held in (None, asked) or not self._dut.aresetn.value, f"the {port} {held} became {asked}"
+        ready = self._handles.get(f"{port}_ready")
         if ready is None or ready.value:
             return asked
         self._held[port] = asked

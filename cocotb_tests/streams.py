@@ -10,6 +10,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import Event, RisingEdge
 
 __all__ = [
+    "ChangingInput",
     "StreamMonitor",
     "StreamSink",
     "StreamSource",
@@ -59,6 +60,25 @@ async def reset(dut: Any, cycles: int = 3) -> None:
     await RisingEdge(dut.aclk)
 
 
+class ChangingInput:
+    """An input of the unit that is written when its value changes: a write costs much more than a comparison.
+
+    Parameters
+    ----------
+    handle : handle
+        Nobody else writes it.
+    """
+
+    def __init__(self, handle: Any) -> None:
+        self._handle = handle
+        self._value: int | None = None
+
+    def set(self, value: int) -> None:
+        """Write the value if it is another one."""
+        if value != self._value:
+            self._handle.value = self._value = value
+
+
 class StreamSource:
     """Drives a stream into the unit; while there is nothing to offer, the payload is noise.
 
@@ -73,7 +93,7 @@ class StreamSource:
 
     def __init__(self, dut: Any, name: str, pause: Iterator[bool] | None = None) -> None:
         self._clock = dut.aclk
-        self._valid = getattr(dut, f"{name}_valid")
+        self._valid = ChangingInput(getattr(dut, f"{name}_valid"))
         self._ready = getattr(dut, f"{name}_ready")
         self._payload = getattr(dut, f"{name}_payload")
         self._pause = pause or never()
@@ -82,7 +102,7 @@ class StreamSource:
         self._empty.set()
         self._active = False
         self._noise = random.Random(cocotb.RANDOM_SEED)
-        self._valid.value = 0
+        self._valid.set(0)
         cocotb.start_soon(self._drive())
 
     def put(self, *payloads: int) -> None:
@@ -105,7 +125,7 @@ class StreamSource:
         self._waiting.clear()
         self._empty.set()
         self._active = False
-        self._valid.value = 0
+        self._valid.set(0)
 
     async def send(self, *payloads: int) -> None:
         """Queue payloads and wait until they have been taken."""
@@ -126,7 +146,7 @@ class StreamSource:
                 self._active = bool(self._waiting) and not next(self._pause)
                 if self._active:
                     self._payload.value = self._waiting[0]
-                self._valid.value = self._active
+                self._valid.set(self._active)
 
 
 class StreamMonitor:
@@ -191,14 +211,15 @@ class StreamSink(StreamMonitor):
     def __init__(self, dut: Any, name: str, pause: Iterator[bool] | None = None) -> None:
         super().__init__(dut, name)
         self._pause = pause or never()
-        self._ready.value = 0
+        self._driven_ready = ChangingInput(self._ready)
+        self._driven_ready.set(0)
         self._driving = cocotb.start_soon(self._drive())
 
     def stop(self) -> None:
         """Take nothing any more."""
         self._driving.cancel()
         self._watching.cancel()
-        self._ready.value = 0
+        self._driven_ready.set(0)
 
     async def take(self, count: int, limit: int = 10_000) -> list[int]:
         """Wait until `count` payloads have come, and hand them over.
@@ -219,5 +240,5 @@ class StreamSink(StreamMonitor):
     async def _drive(self) -> None:
         edge = RisingEdge(self._clock)
         while True:
-            self._ready.value = not next(self._pause)
+            self._driven_ready.set(not next(self._pause))
             await edge

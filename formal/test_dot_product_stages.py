@@ -117,9 +117,9 @@ def rounded(hdl: ModuleType = round) -> Claim:
 
     Assumes of `Normalize` that an exponent other than 0 comes with the leading bit; that there are no
     infinities or NaN among the operands; and that the exponent is below 400, or 300 where the result is f16:
-    its products are of f16, and C is below 2 ** 128. Where the sum's highest bit lies one place below that of
-    the smallest normal f32 (`halve`), the result is f32 and the exponent 0: Emax is the least, so C is zero,
-    and sixteen products of bf16 stay below 64 * 2 ** Emax, the weight of that bit.
+    its products are of f16, and C is below 2 ** 128. Where the sum's highest bit lies below that of the
+    smallest normal f32, so that the significand goes `right`, the result is f32 and the exponent 0: C is
+    zero, and sixteen products of bf16 stay below 64 * 2 ** Emax, the weight of that bit.
     """
     claim = Claim()
     unit = hdl.Round(CONFIG)
@@ -129,18 +129,18 @@ def rounded(hdl: ModuleType = round) -> Claim:
     claim.assume("normal", (given.exponent != 0) == given.value[-1])
     single_result = given.operation.result == Result.F32
     claim.assume("exponent", given.exponent < Mux(single_result, 400, 300))
-    claim.assume("halve", implies(given.halve, (given.exponent == 0) & single_result))
+    claim.assume("right", implies(given.right.any(), (given.exponent == 0) & single_result))
     parts = [
         Value.cast(part)
-        for part in (given.operation, given.c_sign, given.negative, given.halve, given.value, given.exponent)
+        for part in (given.operation, given.c_sign, given.negative, given.right, given.value, given.exponent)
     ]
     late = claim.past(Cat(*parts), unit.latency, name="input")
     ends = [sum(map(len, parts[:index])) for index in range(len(parts) + 1)]
-    operation, c_sign, negative, halve, value, exponent = (late[start:end] for start, end in pairwise(ends))
+    operation, c_sign, negative, right, value, exponent = (late[start:end] for start, end in pairwise(ends))
     operation = Operation(operation)
     floating = is_float(operation)
     to_single = operation.result == Result.F32
-    significand, sticky = Mux(halve, value[-24:] >> 1, value[-24:]), value[:-24].any()
+    significand, sticky = value[-24:] >> right, value[:-24].any()
     sign = (negative ^ c_sign)[0]
 
     # f32: zero is positive, what is too large is infinite or, saturated, the largest number.

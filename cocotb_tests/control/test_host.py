@@ -62,7 +62,7 @@ async def constants(dut: Any) -> None:
     host, _ = await host_of(dut)
     config = configuration()
     assert await host.get("IDENTITY") == IDENTITY == int.from_bytes(b"OWMM", "big")
-    assert await host.get("VERSION") == VERSION == 0x200
+    assert await host.get("VERSION") == VERSION == 0x300
     formats = await host.get("FORMATS")
     named = {item.name.lower() for item in Multiplicand if formats >> item.value & 1}
     assert named == config.dot_product.formats
@@ -82,6 +82,8 @@ async def constants(dut: Any) -> None:
     assert await host.get("SHARED_SIZE") == config.shared_bytes
     base = await host.get("SHARED_BASE") | await host.get("SHARED_BASE_HIGH") << 32
     assert base == (config.shared_base if config.shared_bytes else 0)
+    codes = ["other", "hopper", "blackwell", "ada", "ampere", "turing", "volta"]
+    assert await host.get("PROFILE") == codes.index(config.dot_product.profile.name)
     assert await host.get("CONTROL") == 0
     assert await host.get("MODE") == 0
     assert await host.get("STATUS") == config.queue_depth << 8

@@ -10,7 +10,7 @@ from amaranth.utils import ceil_log2
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from cocotb_tests.streams import never
+from cocotb_tests.streams import ChangingInput, never
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER
 from hdl.dot_product.operands import Multiplicand, Operation, Result
@@ -61,9 +61,9 @@ class Units:
         units = range(self._count)
         valid_in = [getattr(dut, f"operands_{unit}_valid") for unit in units]
         payload_in = [getattr(dut, f"operands_{unit}_payload") for unit in units]
-        ready_in = [getattr(dut, f"operands_{unit}_ready") for unit in units]
-        valid_out = [getattr(dut, f"result_{unit}_valid") for unit in units]
-        payload_out = [getattr(dut, f"result_{unit}_payload") for unit in units]
+        ready_in = [ChangingInput(getattr(dut, f"operands_{unit}_ready")) for unit in units]
+        valid_out = [ChangingInput(getattr(dut, f"result_{unit}_valid")) for unit in units]
+        payload_out = [ChangingInput(getattr(dut, f"result_{unit}_payload")) for unit in units]
         ready_out = [getattr(dut, f"result_{unit}_ready") for unit in units]
         ready, valid = [False] * self._count, [False] * self._count
         offered: list[int | None] = [None] * self._count
@@ -72,14 +72,14 @@ class Units:
             for unit in units:
                 waiting = self._under_way[unit]
                 ready[unit] = len(waiting) < _PLACES and not next(self._pause_in[unit])
-                ready_in[unit].value = ready[unit]
+                ready_in[unit].set(ready[unit])
                 due = bool(waiting) and waiting[0][1] <= cycle
                 valid[unit] = due and (valid[unit] or not next(self._pause_out[unit]))
-                valid_out[unit].value = valid[unit]
+                valid_out[unit].set(valid[unit])
                 if valid[unit]:
                     if waiting[0][2] is None:
                         self._compute()
-                    payload_out[unit].value = waiting[0][2]
+                    payload_out[unit].set(waiting[0][2])
             await edge
             if not dut.aresetn.value:
                 for unit in units:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ecp5_netlists import BUILD, cells_of
 
-from boards.flow.crowded import ROUTER, change_settings, place_and_route
+from boards.flow.crowded import ROUTER, change_settings, place_and_route, route
 from boards.flow.room import keep_room
 from boards.flow.tools import run_tool
 from sim.verilate import BuildError
@@ -109,13 +109,16 @@ def test_a_design_is_routed_around_the_room() -> None:
     assert "Running router1 to check that route is legal" in log
 
 
-@pytest.mark.parametrize("name", ROUTER)
-def test_the_router_reads_each_setting(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_router_reads_each_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is no router and no number is refused; with a name that means nothing it would be ignored."""
-    monkeypatch.setitem(ROUTER, name, "wide")
-    folder = synthesised(f"setting_{name.replace('/', '_')}")
-    with pytest.raises(BuildError, match=r"/routed\.log"):
-        place_and_route(folder, ("--85k",), "netlist.json", "report.json", "routed.log")
+    folder = synthesised("settings")
+    device = ("--25k",)
+    place_and_route(folder, device, "netlist.json", "report.json", "routed.log")
+    for name in ROUTER:
+        with monkeypatch.context() as patch:
+            patch.setitem(ROUTER, name, "wide")
+            with pytest.raises(BuildError, match=r"/routed\.log"):
+                route(folder, device, "report.json", "routed.log")
 
 
 def test_what_is_no_option_of_the_tool_is_its_error() -> None:

@@ -134,9 +134,11 @@ def test_nextpnr_has_the_places() -> None:
     sizes = [16] * 9 + [4] * 3
     modules = "\n".join(
         f"module unit{index} (input clk, input [17:0] a, output reg [{size - 1}:0] y);\n"
+        f"  reg [17:0] b = {index + 3}; wire [35:0] twice = {{b, b}};\n"
+        "  always @(posedge clk) b <= {b, ^y};\n"
         + "".join(
-            f"  reg [17:0] b{bit} = {bit + 3}; wire [35:0] p{bit} = a * b{bit};\n"
-            f"  always @(posedge clk) begin b{bit} <= {{b{bit}, y[{bit}]}}; y[{bit}] <= ^p{bit}; end\n"
+            f"  wire [35:0] p{bit} = a * twice[{bit} +: 18];\n"
+            f"  always @(posedge clk) y[{bit}] <= p{bit}[17];\n"
             for bit in range(size)
         )
         + "endmodule"

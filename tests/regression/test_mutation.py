@@ -17,7 +17,7 @@ from regression.mutation.records import Record, RecordFile
 from regression.mutation.report import print_report, scores
 from regression.mutation.units import UNITS, Unit, simulation_of, units_named
 
-MUTANTS = 40
+MUTANTS = 16
 COUNTER = Unit(
     name="counter",
     bench="saturating_counter",

@@ -36,24 +36,43 @@ MEMORY_CHOICES = {"layout": LAYOUTS, "shape": SHAPES, "type": FORMATS, "space": 
 MIXED = {name: pair for pair in (("s8", "u8"), ("s4", "u4"), ("e4m3", "e5m2")) for name in pair}
 LOADS = legal(LoadInstruction, {"use": ("a", "b", "c"), **MEMORY_CHOICES})
 STORES = legal(StoreInstruction, MEMORY_CHOICES)
+MODIFIERS = {
+    "a_layout": LAYOUTS,
+    "b_layout": LAYOUTS,
+    "saturate": (False, True),
+    "rounding": (None, "rn", "rz", "rm", "rp"),
+    "operation": (None, "xor", "and"),
+}
+# One value of each modifier that is legal wherever another one is; `operation` has none.
+PLAIN = {"a_layout": ("row",), "b_layout": ("col",), "operation": (None, "xor")}
+
+
+def multiplies(modifiers):
+    """Every legal multiply among all types and shapes, and the given modifiers."""
+    return [
+        instruction
+        for a_type, mnemonic in product(FORMATS, ("wmma", "mma"))
+        for instruction in legal(
+            MmaInstruction,
+            {
+                "mnemonic": (mnemonic,),
+                "a_type": (a_type,),
+                "b_type": MIXED.get(a_type, (a_type,)) if mnemonic == "mma" else (a_type,),
+                "shape": SHAPES,
+                "c_type": ("f16", "f32", "f64", "s32"),
+                "d_type": ("f16", "f32", "f64", "s32"),
+                **modifiers,
+            },
+        )
+    ]
+
+
+# Modifiers are varied where the types and the shape are legal: a sixtieth of all combinations.
 MULTIPLIES = [
     instruction
-    for a_type, mnemonic in product(FORMATS, ("wmma", "mma"))
+    for plain in multiplies(PLAIN)
     for instruction in legal(
-        MmaInstruction,
-        {
-            "mnemonic": (mnemonic,),
-            "a_type": (a_type,),
-            "b_type": MIXED.get(a_type, (a_type,)) if mnemonic == "mma" else (a_type,),
-            "shape": SHAPES,
-            "a_layout": LAYOUTS,
-            "b_layout": LAYOUTS,
-            "c_type": ("f16", "f32", "f64", "s32"),
-            "d_type": ("f16", "f32", "f64", "s32"),
-            "saturate": (False, True),
-            "rounding": (None, "rn", "rz", "rm", "rp"),
-            "operation": (None, "xor", "and"),
-        },
+        MmaInstruction, {**{name: (value,) for name, value in vars(plain).items()}, **MODIFIERS}
     )
 ]
 INSTRUCTIONS = LOADS + STORES + MULTIPLIES
@@ -74,6 +93,12 @@ def test_the_instructions_tried_here_are_all_of_the_specification():
     # mma: f16 with two accumulators, bf16, tf32, f64 with five roundings, integers of four pairs
     mma = 2 * 2 + 2 + 2 + 4 * 5 + 2 * 3 * 4 * 2 + 3 * 2 + 2 * 4 * 2
     assert len(MULTIPLIES) == wmma + mma
+
+
+@pytest.mark.long
+def test_no_other_modifier_makes_an_instruction_legal():
+    """All combinations of types, shapes and modifiers."""
+    assert sorted(map(str, multiplies(MODIFIERS))) == sorted(map(str, MULTIPLIES))
 
 
 @given(strategies.sampled_from(INSTRUCTIONS))
