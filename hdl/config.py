@@ -32,6 +32,13 @@ _FORMATS: Final = MappingProxyType(
         "sub-byte": "i4",
         "single-bit": "b1",
         "mma.m8n8k16": "i8",
+        "mma.f16": "f16",
+        "mma.bf16": "bf16",
+        "mma.tf32": "tf32",
+        "mma.f64": "f64",
+        "mma.integer": "i8",
+        "mma.sub-byte": "i4",
+        "mma.single-bit": "b1",
     }
 )
 
@@ -82,9 +89,17 @@ class DotProductConfig:
             raise ValueError(
                 f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent or none, not {margin}"
             )
-        block, most = profile.tf32_block, MULTIPLIERS // 2
-        if "tf32" in self.formats and (block is None or not 1 <= block <= most):
-            raise ValueError(f"Products of tf32 in one block must be from 1 to {most}, not {block}")
+        most = MULTIPLIERS // 2
+        for block in (profile.tf32_block, profile.tf32_mma_block):
+            if "tf32" in self.formats and (block is None or not 1 <= block <= most):
+                raise ValueError(f"Products of tf32 in one block must be from 1 to {most}, not {block}")
+
+    @property
+    def tf32_products(self) -> int:
+        """Products of tf32 that a unit adds at once: those of the longest block; 0 without tf32."""
+        if "tf32" not in self.formats:
+            return 0
+        return max(self.profile.tf32_block or 0, self.profile.tf32_mma_block or 0)
 
 
 @dataclass(frozen=True, kw_only=True)

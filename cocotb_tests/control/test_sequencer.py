@@ -239,7 +239,7 @@ def check_request(command: Command, unit: Unit, request: Any) -> None:
         case Mma(instruction, d, a, b, c) if instruction.a_type == "f64":
             assert unit is Unit.F64
             assert (request.a, request.b, request.c, request.d) == (a, b, c, d)
-            assert ROUNDINGS[request.rounding] == (instruction.rounding or "rn")
+            assert ROUNDINGS[request.tile.rounding] == (instruction.rounding or "rn")
         case Mma(instruction, d, a, b, c):
             assert unit is Unit.TILE
             assert (request.x, request.y, request.c, request.d) == (a, b, c, d)
