@@ -34,7 +34,15 @@ def main() -> int:
     data = options.out / "data"
     if not options.report_only:
         shutil.rmtree(data, ignore_errors=True)
-        chosen = ["-n", options.jobs, "--dist", "worksteal", "-m", "not long and not icarus", *options.tests]
+        chosen = [
+            "-n",
+            options.jobs,
+            "--dist",
+            "worksteal",
+            "-m",
+            "(not long or coverage) and not icarus",
+            *options.tests,
+        ]
         command = [sys.executable, "-m", "pytest", "-p", PLUGIN, f"--code-coverage={data}", *chosen]
         tests = subprocess.run(command, cwd=PROJECT, check=False)
         if tests.returncode:
