@@ -234,7 +234,7 @@ async def another_core(dut: Any) -> None:
     link = Link(PinTransport(bench.line, TIMEOUT_BITS))
 
     def work() -> None:
-        with pytest.raises(RuntimeError, match="^the core has .*, but the configuration says "):
+        with pytest.raises(RuntimeError, match=r"^the core has .*, but the configuration says "):
             BoardMachine(PRESETS["small"], link)
 
     await in_thread(work)()
