@@ -19,9 +19,9 @@ from golden.memory import Memory
 from golden.tables.commands import Command, Load, Store
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Layout, LoadInstruction, Shape, StoreInstruction, Use
-from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
+from sim.testbench.reference import golden_machine
 from sim.testbench.runner import parameters
 
 __all__ = ["BASE", "BUS_CAUSES", "SCRATCH", "SIZE", "SQUARE", "CoreBench", "start_bench"]
@@ -57,7 +57,7 @@ class CoreBench:
         self.host = HostPort(dut)
         self.bus = BusMemory(dut, Memory(SIZE, BASE))
         self.checker = AxiChecker(dut, config.outstanding_reads)
-        self.golden = self._golden_machine()
+        self.golden = golden_machine(self.config, Memory(SIZE, BASE))
 
     async def start(self, pause: float = 0.2) -> None:
         """Reset, and fill memory and registers with finite f16 numbers."""
@@ -73,7 +73,7 @@ class CoreBench:
     async def restart(self) -> None:
         """After a reset: a new golden machine, known memory and registers, interrupts enabled."""
         await self.host.set("INTERRUPT_ENABLE", 3)
-        self.golden = self._golden_machine()
+        self.golden = golden_machine(self.config, Memory(SIZE, BASE))
         self.bus.memory.data[:] = self.golden.memory.data[:] = self.finite(SIZE // 2).view(np.uint8)
         await self.randomize()
 
@@ -182,7 +182,7 @@ class CoreBench:
 
     def memory_after(self, command: Command) -> NDArray[np.uint8]:
         """What golden memory would hold after a command, which is not executed here."""
-        other = self._golden_machine()
+        other = golden_machine(self.config, Memory(SIZE, BASE))
         other.memory.data[:] = self.golden.memory.data
         other.write_registers(0, self.golden.read_registers())
         other.execute(command)
@@ -205,19 +205,6 @@ class CoreBench:
         """Let time pass."""
         for _ in range(count):
             await RisingEdge(self.dut.aclk)
-
-    def _golden_machine(self) -> GoldenMachine:
-        return GoldenMachine(
-            registers=self.config.registers,
-            memory=Memory(SIZE, BASE),
-            shared=self._shared_memory(),
-            address_bits=self.config.address_bits,
-            formats=self.config.formats,
-        )
-
-    def _shared_memory(self) -> Memory | None:
-        config = self.config
-        return Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None
 
 
 async def start_bench(dut: Any, pause: float = 0.2) -> CoreBench:

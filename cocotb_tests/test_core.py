@@ -167,7 +167,9 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
     assert await made.run(*commands) is None
 
 
-@pytest.mark.parametrize("preset", ["small", "tiny", "standard"])
+@pytest.mark.parametrize(
+    "preset", ["small", "tiny", pytest.param("standard", marks=(pytest.mark.long, pytest.mark.coverage))]
+)
 def test_core(simulate: Simulate, preset: str) -> None:
     design = core_design(preset)
     if preset == "small":

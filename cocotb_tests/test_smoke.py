@@ -116,11 +116,14 @@ async def faults(dut: Any) -> None:
 
 
 def presets(*quick: str) -> list[Any]:
-    """All presets; those that are not quick are `long`."""
-    return [pytest.param(name, marks=() if name in quick else pytest.mark.long) for name in PRESETS]
+    """All presets; those that are not quick are `long`, and all but the largest one count for coverage."""
+    slow = {
+        name: (pytest.mark.long, *([] if name == "large" else [pytest.mark.coverage])) for name in PRESETS
+    }
+    return [pytest.param(name, marks=() if name in quick else slow[name]) for name in PRESETS]
 
 
-@pytest.mark.parametrize("preset", presets("tiny", "small", "standard"))
+@pytest.mark.parametrize("preset", presets("tiny", "small"))
 def test_smoke(simulate: Simulate, preset: str) -> None:
     simulate(core_design(preset), __name__, values={"preset": preset})
 

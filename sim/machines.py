@@ -6,10 +6,10 @@ from pathlib import Path
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
-from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
 from sim.lockstep import LockstepMachine
 from sim.rtl_machine import RtlMachine
+from sim.testbench.reference import golden_machine
 
 __all__ = ["Backend", "golden_machine", "open_machine"]
 
@@ -56,24 +56,4 @@ def open_machine(
         rtl
         if backend is Backend.RTL
         else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl, interval=interval)
-    )
-
-
-def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:
-    """The golden machine that is as large and as able as a core of the configuration.
-
-    Parameters
-    ----------
-    config : CoreConfig
-    memory : Memory
-        Global memory.
-    """
-    return GoldenMachine(
-        registers=config.registers,
-        memory=memory,
-        shared=Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None,
-        address_bits=config.address_bits,
-        formats=config.formats,
-        families=config.families,
-        profile=config.dot_product.profile,
     )

@@ -17,10 +17,7 @@ MAY_IMPORT = {
     "boards": ("golden", "hdl", "sim"),
     "constraints": (),
     "openwmma": SHIPPED,
-    "cocotb_tests": (
-        *("golden", "hdl", "boards", "sim.build", "sim.files", "sim.testbench", "sim.verilate"),
-        *("sim.capabilities", "sim.machines"),
-    ),
+    "cocotb_tests": ("golden", "hdl", "boards", "sim.build", "sim.files", "sim.testbench", "sim.verilate"),
     "formal": ("hdl", "golden.tables"),
     "regression": (*SHIPPED, "formal", "bench"),
     "bench": (*SHIPPED, "formal", "regression"),

@@ -17,7 +17,7 @@ from cocotb_tests.boards.serial_line import CLOCK_PS, PinTransport, SerialLine
 from cocotb_tests.streams import start
 from golden.memory import Memory
 from golden.tables.commands import Command
-from sim.machines import golden_machine
+from sim.testbench.reference import golden_machine
 
 __all__ = ["TIMEOUT_BITS", "BoardBench"]
 

@@ -23,7 +23,6 @@ from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
 from hdl.config import PAGE_BYTES, PRESETS
-from sim.capabilities import CapabilityError
 
 CORE = PRESETS["tiny"]
 CONFIG = BoardConfig(
@@ -235,7 +234,7 @@ async def another_core(dut: Any) -> None:
     link = Link(PinTransport(bench.line, TIMEOUT_BITS))
 
     def work() -> None:
-        with pytest.raises(CapabilityError):
+        with pytest.raises(RuntimeError, match=r"^the core has .*, but the configuration says "):
             BoardMachine(PRESETS["small"], link)
 
     await in_thread(work)()

@@ -15,7 +15,7 @@ from sim.testbench.dot_product_operands import MODES, Batch, Mode, random_batch
 FAMILIES = ("f16", "bf16", "tf32", "i8", "i4", "b1")
 ALL = DotProductConfig(formats=frozenset(FAMILIES))
 SUBSETS = (frozenset({"f16", "bf16"}), frozenset({"tf32"}), frozenset({"i8"}), frozenset({"i4", "b1"}))
-RESULTS = 200_000
+RESULTS = 100_000
 LONG_RESULTS = 10_000_000
 CHUNK = 100_000
 
@@ -108,7 +108,7 @@ def test_one_result_per_cycle(unit: BulkUnit) -> None:
 def test_f16_alone() -> None:
     """The unit of the small presets, with the logic of all other formats left out."""
     formats = frozenset({"f16"})
-    compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats))), formats, 50_000)
+    compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats))), formats, 25_000)
 
 
 @pytest.mark.long

@@ -168,8 +168,10 @@ SHARES = {
 """Units, and the least share of their cycles that they are to be busy: more than sixteen wait for words."""
 
 
-ALL_CASES = (1, 8, 64)
+ALL_CASES = (1, 8, 32)
 """Units with which every case is simulated: words of one quad or of all quads, and many units for a word."""
+
+SOME_CASES = (2, 4, 16)
 
 EVERYWHERE = (
     "every_instruction",
@@ -179,7 +181,7 @@ EVERYWHERE = (
 """The cases that depend most on how many units there are."""
 
 
-def simulate_tile(simulate: Simulate, units: int, cases: tuple[str, ...]) -> None:
+def simulate_tile(simulate: Simulate, units: int, cases: tuple[str, ...] = ()) -> None:
     simulate(
         unit_design(f"tile-{units}", TileMultiplier(config_of(units))),
         __name__,
@@ -188,12 +190,18 @@ def simulate_tile(simulate: Simulate, units: int, cases: tuple[str, ...]) -> Non
     )
 
 
-@pytest.mark.parametrize("units", SHARES)
+@pytest.mark.parametrize("units", ALL_CASES)
 def test_tile(simulate: Simulate, units: int) -> None:
-    simulate_tile(simulate, units, () if units in ALL_CASES else EVERYWHERE)
+    simulate_tile(simulate, units)
+
+
+@pytest.mark.parametrize("units", SOME_CASES)
+def test_other_numbers_of_units(simulate: Simulate, units: int) -> None:
+    simulate_tile(simulate, units, EVERYWHERE)
 
 
 @pytest.mark.long
+@pytest.mark.coverage
 @pytest.mark.parametrize("units", sorted({*SHARES} - {*ALL_CASES}))
 def test_every_case(simulate: Simulate, units: int) -> None:
-    simulate_tile(simulate, units, ())
+    simulate_tile(simulate, units)

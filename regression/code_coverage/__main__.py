@@ -34,7 +34,8 @@ def main() -> int:
     data = options.out / "data"
     if not options.report_only:
         shutil.rmtree(data, ignore_errors=True)
-        chosen = ["-n", options.jobs, "--dist", "worksteal", "-m", "not long and not icarus", *options.tests]
+        marks = "(not long or coverage) and not icarus"
+        chosen = ["-n", options.jobs, "--dist", "worksteal", "-m", marks, *options.tests]
         command = [sys.executable, "-m", "pytest", "-p", PLUGIN, f"--code-coverage={data}", *chosen]
         tests = subprocess.run(command, cwd=PROJECT, check=False)
         if tests.returncode:

@@ -5,13 +5,14 @@ import numpy as np
 from golden.memory import Memory
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
-from golden.warp import GoldenMachine
-from hdl.config import CoreConfig
+from hdl.config import PRESETS
+from sim import machines
 from sim.rtl_machine import RtlMachine
 
 BASE = 0x4000
 SQUARE = Shape(16, 16, 16)
-CONFIG = CoreConfig()
+CONFIG = PRESETS["small"]
+TINY = PRESETS["tiny"]
 """f16 alone, so that there is something to refuse."""
 
 
@@ -21,12 +22,12 @@ def memory_of_noise(seed=1, size=1 << 14):
     return memory
 
 
-def golden_machine(seed=1):
-    return GoldenMachine(registers=CONFIG.registers, memory=memory_of_noise(seed), formats=CONFIG.formats)
+def golden_machine(seed=1, config=CONFIG):
+    return machines.golden_machine(config, memory_of_noise(seed))
 
 
-def rtl_machine(seed=1, **options):
-    return RtlMachine(CONFIG, memory_of_noise(seed), **options)
+def rtl_machine(seed=1, config=CONFIG, **options):
+    return RtlMachine(config, memory_of_noise(seed), **options)
 
 
 def load(use="a", register=0, address=BASE, stride=None, *, layout="row", type="f16", shape=SQUARE):

@@ -36,8 +36,8 @@ from hdl.config import PAGE_BYTES
 from hdl.control.host import REGISTERS
 from hdl.memory.axi import Axi4LiteSignature
 from hdl.multiply.multiplies import legal_multiplies
-from sim.machines import golden_machine
 from sim.testbench.design import Design
+from sim.testbench.reference import golden_machine
 from sim.testbench.unit import unit_design
 
 __all__ = ["BASE", "CONFIG", "SIZE", "PortLink", "SerialBench", "serial_design", "with_spram_model"]

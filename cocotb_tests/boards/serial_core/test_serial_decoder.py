@@ -35,7 +35,7 @@ from hdl.command import MemoryCommand, MmaCommand, Opcode, RegisterCommand, enco
 from hdl.config import DotProductConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.multiply.multiplies import legal_multiplies
-from sim.machines import golden_machine
+from sim.testbench.reference import golden_machine
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 

@@ -1,0 +1,27 @@
+"""The golden machine of a configuration, which testbenches compare a core with."""
+
+from golden.memory import Memory
+from golden.warp import GoldenMachine
+from hdl.config import CoreConfig
+
+__all__ = ["golden_machine"]
+
+
+def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:
+    """The golden machine that is as large and as able as a core of the configuration.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    memory : Memory
+        Global memory.
+    """
+    return GoldenMachine(
+        registers=config.registers,
+        memory=memory,
+        shared=Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None,
+        address_bits=config.address_bits,
+        formats=config.formats,
+        families=config.families,
+        profile=config.dot_product.profile,
+    )
