@@ -16,6 +16,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+CUDA_STAMP := $(VENV)/.installed-cuda
 REGISTERS := build/docs/registers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # setuptools, the build backend, is pinned like everything else: hence no isolated build environment.
@@ -41,11 +42,15 @@ tools: $(STAMP)
 
 .PHONY: test
 test: tools ## every test but those marked long
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda"
 
 .PHONY: test-long
 test-long: tools ## every test but those of Icarus Verilog
-	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda"
+
+.PHONY: test-cuda
+test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
+	$(BIN)/python -m pytest $(PARALLEL) -m cuda
 
 .PHONY: test-icarus
 test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
@@ -117,7 +122,7 @@ lock: prerequisites ## requirements.lock anew, with the newest versions pyprojec
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --upgrade "setuptools>=77,<90"
-	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs]"
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs,cuda]"
 	{ echo "# Exact versions of everything that openwmma installs. Written by: make lock"; \
 	  build/lock/bin/python -m pip freeze --all --exclude openwmma --exclude pip; } > requirements.lock
 	rm -rf build/lock
@@ -136,6 +141,10 @@ $(STAMP): pyproject.toml requirements.lock | prerequisites
 	@$(PYTHON) -m venv $(VENV)
 	@$(INSTALL) setuptools
 	@$(INSTALL) --no-build-isolation --editable ".[test,fpga]"
+	@touch $@
+
+$(CUDA_STAMP): $(STAMP)
+	@$(INSTALL) --no-build-isolation --editable ".[cuda]"
 	@touch $@
 
 $(DOCS_STAMP): $(STAMP)

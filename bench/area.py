@@ -31,11 +31,13 @@ from hdl.dot_product.unit import DotProductUnit
 from hdl.fma64.unit import FusedMultiplyAdd64
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.port import MemoryPort
+from hdl.memory.row_addresses import RowAddresses
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
+from hdl.registers.transposer import Transposer
 
 BUILD: Final = Path(__file__).parents[1] / "build" / "bench" / "area"
 OUTPUT: Final = BUILD.with_suffix(".json")
@@ -59,6 +61,8 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "memory-port": MemoryPort,
     "register-file": RegisterFile,
     "register-mover": RegisterMover,
+    "transposer": Transposer,
+    "row-addresses": RowAddresses,
     "scoreboard": Scoreboard,
     "sequencer": Sequencer,
     "host-interface": HostInterface,

@@ -26,7 +26,7 @@ from golden.programs.gemm import Gemm, multiply_matrices
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction
+from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction, MmaInstruction
 from hdl.config import PRESETS
 from sim.machines import Backend, golden_machine, open_machine
 from sim.rtl_machine import RtlMachine
@@ -38,6 +38,7 @@ OUTPUT = Path("build/bench/utilisation.json")
 CONFIG: Final = PRESETS["standard"]
 TIMING: Final = BusTiming(latency=20)
 MULTIPLY: Final = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+MMA_SYNC: Final = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 GEMMS: Final = {
     "f16": (MULTIPLY, 85.0),
     "bf16": ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", None),
@@ -50,7 +51,8 @@ SIZE: Final = 128
 """Rows, columns and depth of the matrix multiplies."""
 
 _FRAGMENT = 8
-"""Registers of a fragment of m16n16k16 with f16 multiplicands and f32 accumulators."""
+"""Registers of a fragment of m16n16k16 with f16 multiplicands and f32 accumulators; those of m16n8k16 are in
+the same places."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,9 +85,12 @@ class Figure:
         return self.required is None or self.value >= self.required
 
 
-def multiplies() -> list[Figure]:
+def multiplies(texts: Sequence[str] = (MULTIPLY, MMA_SYNC)) -> list[Figure]:
     """Dot-product units in 64 independent multiplies of fragments that are in the registers."""
-    instruction = resolve_instruction(MULTIPLY)
+    return [_multiplies(resolve_instruction(text)) for text in texts]
+
+
+def _multiplies(instruction: MmaInstruction) -> Figure:
     random = np.random.default_rng(1)
     half = random.standard_normal((4 * _FRAGMENT, 32, 2)).astype(np.float16).view(np.uint32)[..., 0]
     single = random.standard_normal((_FRAGMENT, 32)).astype(np.float32).view(np.uint32)
@@ -102,7 +107,7 @@ def multiplies() -> list[Figure]:
         for index in range(64)
     ]
     counters = _counted(commands, registers=registers)
-    return [_busy("64 m16n16k16 in registers", counters, 95.0)]
+    return _busy(f"64 {instruction.shape} in registers", counters, 95.0)
 
 
 def gemm(types: Sequence[str] = tuple(GEMMS)) -> list[Figure]:

@@ -20,7 +20,7 @@ _NOBODYS_DATA = 0xDEAD_BEEF
 
 
 class RegisterPorts:
-    """Serves the ports ``write_...`` and ``read_...`` of a unit, whichever it has.
+    """Serves the ports ``write_...``, ``read_...`` and ``c_read_...`` of a unit, whichever it has.
 
     A read port with a ready is that for quads, any other one that for words, which is the unit's alone.
     Another user has a port in the cycles in which its generator says so. What was read is on the port in the
@@ -54,7 +54,7 @@ class RegisterPorts:
         self._dut = dut
         names = [
             f"{port}_{name}"
-            for port in ("read", "write")
+            for port in ("read", "c_read", "write")
             for name in ("enable", "address", "data", "lanes", "ready")
         ]
         self._handles = {name: getattr(dut, name) for name in names if hasattr(dut, name)}
@@ -65,7 +65,7 @@ class RegisterPorts:
         self._nobodys = sum(_NOBODYS_DATA << 32 * lane for lane in range(lanes))
         if read_pause and not self._quads_read:
             raise ValueError("the read port for words has no other user")
-        self._held: dict[str, tuple[int, ...] | None] = {"read": None, "write": None}
+        self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys(("read", "c_read", "write"))
         cocotb.start_soon(self._serve(read_pause or never(), write_pause or never()))
 
     def _place(self, address: int) -> tuple[int, slice]:
@@ -74,14 +74,15 @@ class RegisterPorts:
 
     async def _serve(self, read_pause: Iterator[bool], write_pause: Iterator[bool]) -> None:
         dut = self._dut
-        reads, writes = "read_enable" in self._handles, "write_enable" in self._handles
+        writes = "write_enable" in self._handles
+        ports = [port for port in ("read", "c_read") if f"{port}_enable" in self._handles]
         inputs = {
             name: ChangingInput(self._handles[name])
-            for name in ("read_ready", "write_ready", "read_data")
+            for name in ("read_ready", "write_ready", "read_data", "c_read_data")
             if name in self._handles
         }
         edge = RisingEdge(dut.aclk)
-        under_way = deque([self._nobodys] * (READ_LATENCY - 1))
+        under_way = {port: deque([self._nobodys] * (READ_LATENCY - 1)) for port in ports}
         while True:
             if self._quads_read:
                 inputs["read_ready"].set(not next(read_pause))
@@ -89,15 +90,15 @@ class RegisterPorts:
                 inputs["write_ready"].set(not next(write_pause))
             await edge
             write = self._made("write", ("address", "data", "lanes")) if writes else None
-            if reads:
-                under_way.append(self._read(write[0] if write else None))
-                inputs["read_data"].set(under_way.popleft())
+            for port in ports:
+                under_way[port].append(self._read(port, write[0] if write else None))
+                inputs[f"{port}_data"].set(under_way[port].popleft())
             if write:
                 self._write(*write)
 
-    def _read(self, written: int | None) -> int:
+    def _read(self, port: str, written: int | None) -> int:
         """What a read of this cycle gives."""
-        made = self._made("read", ("address",))
+        made = self._made(port, ("address",))
         if made is None:
             return self._nobodys
         self.reads += 1

@@ -57,10 +57,18 @@ def check_tile(instruction: MmaInstruction, tile: Any) -> None:
     b = fragment("b", instruction.b_type, instruction.shape)
     x, y = (a, b) if a.wide else (b, a)
     assert tile.x_is_b == (not a.wide), instruction
-    shapes = {(16, 16): TileShape.SQUARE_16, (32, 8): TileShape.WIDE_32, (8, 8): TileShape.SQUARE_8}
+    shapes = {
+        (16, 16): TileShape.SQUARE_16,
+        (32, 8): TileShape.WIDE_32,
+        (16, 8): TileShape.WIDE_16,
+        (8, 8): TileShape.SQUARE_8,
+    }
     assert tile.tile_shape == shapes[8 * x.x_blocks, 8 * y.x_blocks], instruction
     assert tile.halves == (x.y_blocks == 2), instruction
-    assert tile.chained == (instruction.a_type == "tf32"), instruction
+    # A unit adds 16 products of 16 and 8 bits, 32 of 4, 128 of one; of tf32, 4 in wmma and 8 in mma.
+    products = {16: 16, 8: 16, 4: 32, 1: 128, 32: 4 if instruction.mnemonic == "wmma" else 8}
+    expected = max(1, instruction.shape.k // products[FORMATS[instruction.a_type].bits])
+    assert tile.passes == expected - 1, instruction
     check_order(tile.x_order, x)
     check_order(tile.y_order, y)
     operation = tile.operation

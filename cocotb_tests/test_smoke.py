@@ -36,6 +36,7 @@ def multiply_of(made: CoreBench, family: Family) -> MmaInstruction:
     """A multiply of a family, its types and qualifiers at random."""
     rng = made.rng
     a_type = rng.choice(family.multiplicands)
+    c_type = rng.choice(family.accumulators)
     fixed = family.fixed_layout
     return MmaInstruction(
         mnemonic=family.mnemonic,
@@ -44,8 +45,8 @@ def multiply_of(made: CoreBench, family: Family) -> MmaInstruction:
         b_layout="col" if fixed else rng.choice(LAYOUTS),
         a_type=a_type,
         b_type=rng.choice(family.multiplicands) if family.mixed else a_type,
-        c_type=rng.choice(family.accumulators),
-        d_type=rng.choice(family.accumulators),
+        c_type=c_type,
+        d_type=c_type if family.same_accumulators else rng.choice(family.accumulators),
         saturate=family.saturate != "never" and rng.random() < 0.5,
         rounding=rng.choice(family.roundings) if family.roundings else None,
         operation=rng.choice(family.operations) if family.operations else None,

@@ -67,6 +67,8 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
     fits = [field == value for field, value in zip(fields, shape, strict=True)]
     claim.assume("geometry", Cat(*fits).all())
     claim.assume("request_at_once", claim.started | unit.request.valid)
+    # Rows of matrices have addresses of their own, which are checked elsewhere.
+    claim.assume("not_listed", ~unit.request.payload.listed)
 
     geometry = request.geometry
     default = Signal(32, name="default_stride")

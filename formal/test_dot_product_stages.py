@@ -11,7 +11,8 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
 from golden.tables.formats import float_format
-from hdl.config import PRESETS
+from golden.tables.profiles import PROFILES
+from hdl.config import PRESETS, DotProductConfig
 from hdl.dot_product import align, normalize, reduce, round
 from hdl.dot_product.operands import Multiplicand, Operation, Result
 from hdl.dot_product.widths import LANES, Widths
@@ -20,6 +21,9 @@ pytestmark = pytest.mark.formal
 
 CONFIG = PRESETS["small"].dot_product
 WIDTHS = Widths(CONFIG)
+VOLTA = DotProductConfig(formats=frozenset({"f16", "bf16", "i8"}), profile=PROFILES["volta"])
+"""Without a least Emax: limits of bf16 go down to -120."""
+
 FLOATS = (Multiplicand.F16, Multiplicand.BF16, Multiplicand.TF32)
 F16, F32 = float_format("f16"), float_format("f32")
 
@@ -80,24 +84,36 @@ def reduced(hdl: ModuleType = reduce) -> Claim:
     return claim
 
 
-def normalized(hdl: ModuleType = normalize) -> Claim:
+def is_of(operation: Any, config: DotProductConfig) -> Value:
+    """Whether an operation's multiplicands are of a format of the configuration."""
+    return Cat(operation.multiplicand == Multiplicand[name.upper()] for name in sorted(config.formats)).any()
+
+
+def normalized(hdl: ModuleType = normalize, config: DotProductConfig = CONFIG, lowest: int = -1) -> Claim:
     """`Normalize`: the magnitude of the sum, shifted left by what the exponent becomes less.
 
     With the leading bit one, limit + 1 - exponent is the shift; without, the exponent is 0 and the limit the
-    shift. Integers pass. Assumes a limit below 511, so that the exponent fits, and a format that exists.
+    shift. A negative limit, down to `lowest`, counts as 0, and its distance comes out, of five bits at most.
+    Integers pass. Assumes a limit below 511 for f16, so that the exponent fits, and a format that exists.
     """
     claim = Claim()
-    unit = hdl.Normalize(CONFIG)
+    unit = hdl.Normalize(config)
     claim.include(unit)
     output = unit.output
     bits, limit_bits = len(output.value), len(unit.input.limit)
-    claim.assume("limit", unit.input.limit < (1 << limit_bits) - 1)
-    multiplicand = unit.input.operation.multiplicand.as_value()
-    claim.assume("format", multiplicand <= Multiplicand.B1.value)
-    integer = ~is_float(unit.input.operation)
-    late = claim.past(Cat(integer, unit.input.limit, unit.input.sum), unit.latency, name="input")
-    integer, limit = late[0], late[1 : 1 + limit_bits]
-    total = late[1 + limit_bits :].as_signed()
+    operation = unit.input.operation
+    wide = (operation.multiplicand == Multiplicand.BF16) | (operation.multiplicand == Multiplicand.TF32)
+    claim.assume("limit", implies(~wide, unit.input.limit < (1 << limit_bits) - 1))
+    claim.assume("format", is_of(operation, config))
+    integer = ~is_float(operation)
+    late = claim.past(Cat(integer, wide, unit.input.limit, unit.input.sum), unit.latency, name="input")
+    integer, wide, given_limit = late[0], late[1], late[2 : 2 + limit_bits]
+    total = late[2 + limit_bits :].as_signed()
+    below = wide & (given_limit >= (1 << limit_bits) + lowest)
+    limit = Signal(limit_bits, name="limit")
+    distance = Signal(limit_bits, name="distance")
+    claim.module.d.comb += [limit.eq(Mux(below, 0, given_limit)), distance.eq(-given_limit)]
+    claim.always("right", output.right == Mux(below, Mux(distance > 31, 31, distance), 0))
     magnitude = Mux(total < 0, -total, total)[:bits]
     normal = output.value[-1]
     shift = Signal(10, name="shift")
@@ -112,35 +128,36 @@ def normalized(hdl: ModuleType = normalize) -> Claim:
     return claim
 
 
-def rounded(hdl: ModuleType = round) -> Claim:
+def rounded(hdl: ModuleType = round, config: DotProductConfig = CONFIG) -> Claim:
     """`Round`: the magnitude truncated to f32, to the nearest f16, or the clamped integer.
 
     Assumes of `Normalize` that an exponent other than 0 comes with the leading bit; that there are no
     infinities or NaN among the operands; and that the exponent is below 400, or 300 where the result is f16:
-    its products are of f16, and C is below 2 ** 128. Where the sum's highest bit lies one place below that of
-    the smallest normal f32 (`halve`), the result is f32 and the exponent 0: Emax is the least, so C is zero,
-    and sixteen products of bf16 stay below 64 * 2 ** Emax, the weight of that bit.
+    its products are of f16, and C is below 2 ** 128. Where the sum's highest bit lies below that of the
+    smallest normal f32, so that the significand goes `right`, the result is f32 and the exponent 0: C is
+    zero, and sixteen products of bf16 stay below 64 * 2 ** Emax, the weight of that bit.
     """
     claim = Claim()
-    unit = hdl.Round(CONFIG)
+    unit = hdl.Round(config)
     claim.include(unit)
     given, d = unit.input, unit.output.d
+    claim.assume("format", is_of(given.operation, config))
     claim.assume("no_specials", Value.cast(given.special) == 0)
     claim.assume("normal", (given.exponent != 0) == given.value[-1])
     single_result = given.operation.result == Result.F32
     claim.assume("exponent", given.exponent < Mux(single_result, 400, 300))
-    claim.assume("halve", implies(given.halve, (given.exponent == 0) & single_result))
+    claim.assume("right", implies(given.right.any(), (given.exponent == 0) & single_result))
     parts = [
         Value.cast(part)
-        for part in (given.operation, given.c_sign, given.negative, given.halve, given.value, given.exponent)
+        for part in (given.operation, given.c_sign, given.negative, given.right, given.value, given.exponent)
     ]
     late = claim.past(Cat(*parts), unit.latency, name="input")
     ends = [sum(map(len, parts[:index])) for index in range(len(parts) + 1)]
-    operation, c_sign, negative, halve, value, exponent = (late[start:end] for start, end in pairwise(ends))
+    operation, c_sign, negative, right, value, exponent = (late[start:end] for start, end in pairwise(ends))
     operation = Operation(operation)
     floating = is_float(operation)
     to_single = operation.result == Result.F32
-    significand, sticky = Mux(halve, value[-24:] >> 1, value[-24:]), value[:-24].any()
+    significand, sticky = value[-24:] >> right, value[:-24].any()
     sign = (negative ^ c_sign)[0]
 
     # f32: zero is positive, what is too large is infinite or, saturated, the largest number.
@@ -194,6 +211,15 @@ def test_round() -> None:
     prove("dot_product_round", rounded(), Flushed(round.Round.latency))
 
 
+def test_normalize_without_least_maximum() -> None:
+    claim = normalized(config=VOLTA, lowest=-120)
+    prove("dot_product_normalize_volta", claim, Flushed(normalize.Normalize.latency))
+
+
+def test_round_without_least_maximum() -> None:
+    prove("dot_product_round_volta", rounded(config=VOLTA), Flushed(round.Round.latency))
+
+
 def test_faulty_align() -> None:
     broken = faulty(align, "(magnitude ^ sign.replicate(bits))", "(magnitude ^ sign.replicate(bits - 1))")
     with pytest.raises(Counterexample, match=r"broken: .*term"):
@@ -204,6 +230,13 @@ def test_faulty_reduce() -> None:
     broken = faulty(reduce, "carries[half:]", "carries[:half]")
     with pytest.raises(Counterexample, match="broken: sum"):
         prove("faulty_dot_product_reduce", reduced(broken), Flushed(reduce.Reduce.latency))
+
+
+def test_faulty_normalize_without_least_maximum() -> None:
+    broken = faulty(normalize, "distance[bits:].any()", "distance[bits + 1 :].any()")
+    claim = normalized(broken, VOLTA, -120)
+    with pytest.raises(Counterexample, match="broken: right"):
+        prove("faulty_dot_product_normalize_volta", claim, Flushed(normalize.Normalize.latency))
 
 
 def test_faulty_normalize() -> None:

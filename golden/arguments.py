@@ -1,14 +1,27 @@
 """Checks of the arrays that callers hand in: what must hold before any arithmetic."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from golden.host_arrays import host_array
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
 
-__all__ = ["checked_array", "dtype_of"]
+__all__ = ["are_values", "as_values", "checked_array", "dtype_of"]
+
+_VALUES: Final = {
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "tf32": "float32",
+    "f32": "float32",
+    "f64": "float64",
+    "e4m3": "float8_e4m3fn",
+    "e5m2": "float8_e5m2",
+}
+"""The dtype, of numpy or of ml_dtypes, whose arrays hold values of a format."""
 
 
 def dtype_of(element: Format) -> np.dtype[Any]:
@@ -21,14 +34,16 @@ def dtype_of(element: Format) -> np.dtype[Any]:
 def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int, ...]) -> NDArray[Any]:
     """Check dtype, trailing axes and range of an array of elements of `type`.
 
-    Floating point comes as raw bit patterns in the unsigned integer of its width, s32 as int32, smaller
-    integers and single bits as values in any integer dtype.
+    Floating point comes as values in the dtype of the format (float16, float32, float64, ml_dtypes' bfloat16,
+    float8_e4m3fn and float8_e5m2), or as raw bit patterns in the unsigned integer of its width; s32 as int32,
+    smaller integers and single bits as values in any integer dtype. Values of tf32 are float32, of which an
+    instruction ignores the low 13 bits. Nothing is rounded: another dtype is refused.
 
     Parameters
     ----------
     argument : str
         Name for messages.
-    array : array_like
+    array : array_like, or an object with ``__array__`` or ``__dlpack__``
     type : str
         Key of `golden.tables.formats.FORMATS`.
     extent : tuple of int
@@ -37,17 +52,23 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     Returns
     -------
     ndarray
-        `array` itself, if it is one.
+        `array` itself, if it is one; of values the bit patterns, in the same memory.
 
     Raises
     ------
     InvalidArgument
     """
     try:
-        checked = np.asarray(array)
+        checked = host_array(array)
+    except (TypeError, BufferError, RuntimeError) as error:
+        raise InvalidArgument(
+            argument, f"{array.__class__.__name__} ({error})", "an array in host memory"
+        ) from None
     except ValueError:
         raise InvalidArgument(argument, "a ragged sequence", f"an array of shape {_shape(extent)}") from None
     element = FORMATS[type]
+    if _holds_values(checked, element):
+        checked = checked.view(dtype_of(element))
     exact = isinstance(element, FloatFormat) or element.bits == 32
     if exact and checked.dtype != dtype_of(element):
         held = "raw bit patterns of" if isinstance(element, FloatFormat) else "values of"
@@ -70,6 +91,24 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
                 f"{element.name} from {element.minimum} to {element.maximum}",
             )
     return checked
+
+
+def are_values(arrays: Sequence[ArrayLike], types: Sequence[str]) -> bool:
+    """Whether all arrays of floating-point types hold values, not bit patterns."""
+    return all(
+        _holds_values(host_array(array), FORMATS[type_])
+        for array, type_ in zip(arrays, types, strict=True)
+        if isinstance(FORMATS[type_], FloatFormat)
+    )
+
+
+def as_values(bits: NDArray[Any], type: str) -> NDArray[Any]:
+    """Bit patterns of f16, f32 or f64 as values, in the same memory; any other array as it is."""
+    return bits.view(_VALUES[type]) if type in ("f16", "f32", "f64") else bits
+
+
+def _holds_values(array: NDArray[Any], element: Format) -> bool:
+    return array.dtype.isnative and array.dtype.name == _VALUES.get(element.name)
 
 
 def _shape(extent: tuple[int, ...]) -> str:

@@ -1,13 +1,14 @@
 """The one interface that programs, tests and pictures meet at."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.tables.commands import Command, Elementwise
+from golden.tables.profiles import Profile
 
 __all__ = ["Counters", "Difference", "Machine", "Storage", "Work"]
 
@@ -58,6 +59,14 @@ class Counters:
     stall_unit: int = 0
     stall_empty: int = 0
 
+    def __add__(self, other: "Counters") -> "Counters":
+        """What two machines have done together."""
+        return Counters(**{x.name: getattr(self, x.name) + getattr(other, x.name) for x in fields(self)})
+
+    def __sub__(self, other: "Counters") -> "Counters":
+        """What a machine has done since it had done `other`."""
+        return Counters(**{x.name: getattr(self, x.name) - getattr(other, x.name) for x in fields(self)})
+
 
 class Storage(Protocol):
     """Bytes at the addresses `base` to ``base + size``: `golden.memory.Memory`, or what stands for one."""
@@ -90,6 +99,10 @@ class Machine(Protocol):
     @property
     def shared(self) -> Storage | None:
         """Shared memory, by generic addresses; None where there is none."""
+
+    @property
+    def profile(self) -> Profile:
+        """Constants of the arithmetic."""
 
     @property
     def counters(self) -> Counters:

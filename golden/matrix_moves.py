@@ -7,12 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.invalid_argument import InvalidArgument
+from golden.tables.commands import MATRIX_COUNTS
 from golden.tables.layouts import LANES
 
 __all__ = ["MATRIX_COUNTS", "ldmatrix", "movmatrix", "stmatrix"]
-
-MATRIX_COUNTS: Final = (1, 2, 4)
-"""Matrices that one instruction moves: ``.x1``, ``.x2``, ``.x4``."""
 
 _SIZE: Final = 8
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import checked_array, dtype_of
+from golden.arguments import are_values, as_values, checked_array, dtype_of
 from golden.arithmetic.exact import exact_dot_product
 from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.fma64 import matrix_multiply64
@@ -42,16 +42,18 @@ def mma(
     a : array_like, shape (..., m, k)
     b : array_like, shape (..., k, n)
     c : array_like, shape (..., m, n)
-        The leading axes are the same in all three. Floating point comes as raw bit patterns in the unsigned
-        integer of its width (tf32: uint32); s32 as int32; smaller integers and single bits as values in
-        any integer dtype.
+        The leading axes are the same in all three. Floating point comes as values in the dtype of its format
+        (float16, float32, float64; ml_dtypes' bfloat16, float8_e4m3fn, float8_e5m2; tf32: float32) or as
+        raw bit patterns in the unsigned integer of its width (tf32: uint32); s32 as int32; smaller integers
+        and single bits as values in any integer dtype. Objects with ``__array__`` or ``__dlpack__`` are
+        arrays too. Nothing is rounded on the way in.
     profile : str, Profile or ExactProfile
         Name in `golden.tables.profiles.PROFILES` or `EXACT_PROFILES`, or the object.
 
     Returns
     -------
     ndarray, shape (..., m, n)
-        Raw bit patterns, or int32.
+        int32; of floating point values if a, b and c all came as values, and raw bit patterns otherwise.
 
     Raises
     ------
@@ -77,12 +79,14 @@ def mma(
         if operand.shape[:-2] != leading:
             raise InvalidArgument(name, f"leading axes {operand.shape[:-2]}", f"{leading}, those of a")
     tiles = [operand.reshape(-1, *operand.shape[-2:]) for operand in operands]
+    values = are_values((a, b, c), (instruction.a_type, instruction.b_type, instruction.c_type))
     result = np.empty((len(tiles[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
     step = max(1, _CHUNK_ELEMENTS // (shape.m * shape.n))
     for chunk in _chunks(len(result), step):
         a_chunk, b_chunk, c_chunk = (operand[chunk] for operand in tiles)
         result[chunk] = _multiply(instruction, a_chunk, b_chunk, c_chunk, profile)
-    return result.reshape(*leading, shape.m, shape.n)
+    result = result.reshape(*leading, shape.m, shape.n)
+    return as_values(result, instruction.d_type) if values else result
 
 
 def _chunks(count: int, step: int) -> Iterator[slice]:

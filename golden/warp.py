@@ -11,9 +11,21 @@ from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters, Work
+from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import Memory
 from golden.multiply import mma
-from golden.tables.commands import Elementwise, Fill, Load, Mma, Move, Store
+from golden.tables.commands import (
+    MATRIX_ROW_BYTES,
+    Elementwise,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import CORE_FAMILIES, Family, MmaInstruction, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
@@ -38,12 +50,15 @@ class GoldenMachine:
         Global memory.
     shared : Memory or None
         Shared memory. A ``.shared`` address counts from its first byte; a generic address from its base to
-        its end means it, every other one global memory. None for a machine that has none.
+        its end means it, every other one global memory. None for a machine that has none, and no moves of
+        matrices either.
     address_bits : int
         Width of an address.
     formats : iterable of str
         Multiplicand formats it has, of `MULTIPLICAND_FORMATS`. A fragment that no multiply of these formats
         uses is an illegal instruction.
+    families : iterable of Family
+        Rows of the instruction tables it executes, as far as it has their formats.
     profile : Profile
         Constants of the arithmetic.
 
@@ -61,6 +76,7 @@ class GoldenMachine:
         shared: Memory | None = None,
         address_bits: int = 32,
         formats: Iterable[str] = MULTIPLICAND_FORMATS,
+        families: Iterable[Family] = CORE_FAMILIES,
         profile: Profile = HOPPER,
     ) -> None:
         chosen = frozenset(formats)
@@ -76,7 +92,7 @@ class GoldenMachine:
         self._address_bits = address_bits
         self._profile = profile
         self._registers = np.zeros((registers, LANES), dtype=np.uint32)
-        self._families = tuple(family for family in CORE_FAMILIES if _available(family, chosen))
+        self._families = tuple(family for family in families if _available(family, chosen))
         self._executed = 0
 
     @property
@@ -88,6 +104,11 @@ class GoldenMachine:
     def shared(self) -> Memory | None:
         """Shared memory, where there is one."""
         return self._shared
+
+    @property
+    def profile(self) -> Profile:
+        """Constants of the arithmetic."""
+        return self._profile
 
     @property
     def counters(self) -> Counters:
@@ -136,11 +157,15 @@ class GoldenMachine:
                 self._fill(work)
             case Move():
                 self._move(work)
+            case LoadMatrix() | StoreMatrix():
+                self._move_matrices(work)
+            case MoveMatrix():
+                self._transpose(work)
             case Elementwise():
                 execute_elementwise(self, work)
                 return
             case _:
-                raise InvalidArgument("command", repr(work), "Load, Store, Mma, Fill, Move or Elementwise")
+                raise InvalidArgument("command", repr(work), "a command or Elementwise")
         self._executed += 1
 
     def queue(self, work: Iterable[Work]) -> None:
@@ -223,6 +248,52 @@ class GoldenMachine:
         self._check_registers(command.source, command.count, "the source")
         for offset in range(command.count):
             self._registers[command.destination + offset] = self._registers[command.source + offset]
+
+    def _move_matrices(self, command: LoadMatrix | StoreMatrix) -> None:
+        """`ldmatrix` and `stmatrix`; every check comes before the first row, in the order of the causes."""
+        if self._shared is None:
+            self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
+        self._check_registers(command.register, command.count, "the matrices")
+        self._check_registers(command.addresses, 1, "the addresses")
+        rows = [int(address) for address in self._registers[command.addresses, : 8 * command.count]]
+        for address in rows:
+            if address % MATRIX_ROW_BYTES:
+                self._fault(
+                    Cause.MISALIGNED_ADDRESS,
+                    f"row address {address:#x} is not a multiple of {MATRIX_ROW_BYTES}",
+                )
+        for address in rows:
+            if address + MATRIX_ROW_BYTES > 1 << self._address_bits:
+                self._fault(
+                    Cause.ADDRESS_RANGE, f"row address {address:#x} exceeds {self._address_bits} address bits"
+                )
+        held = slice(command.register, command.register + command.count)
+        if isinstance(command, LoadMatrix):
+            data = np.stack([self._read_line(row, MATRIX_ROW_BYTES, command.space) for row in rows])
+            matrices = data.view("<u2").reshape(command.count, 8, 8).astype(np.uint16)
+            self._registers[held] = ldmatrix(matrices, transposed=command.transposed)
+            return
+        matrices = stmatrix(self._registers[held], transposed=command.transposed)
+        written = matrices.astype("<u2").reshape(len(rows), 8).view(np.uint8)
+        missing: int | None = None
+        for address, line in zip(rows, written, strict=True):
+            found = self._find(address, MATRIX_ROW_BYTES, command.space)
+            if found is not None:
+                memory, place = found
+                memory.write(place, line)
+            elif missing is None:
+                missing = address
+        if missing is not None:
+            self._fault(Cause.WRITE_DECODE_ERROR, f"no memory at {missing:#x}; the other rows were written")
+
+    def _transpose(self, command: MoveMatrix) -> None:
+        if self._shared is None:
+            self._fault(
+                Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory, and so no matrix moves"
+            )
+        self._check_registers(command.destination, 1, "the destination")
+        self._check_registers(command.source, 1, "the source")
+        self._registers[command.destination] = movmatrix(self._registers[command.source])
 
     def _checked_access(self, command: Load | Store) -> FragmentLayout:
         """Every check that comes before the bus, in the order of the causes."""

@@ -3,7 +3,18 @@
 from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, enum
 
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
     BIT_OPERATIONS,
@@ -20,6 +31,8 @@ from golden.tables.instruction_set import (
 __all__ = [
     "COMMAND_BITS",
     "COMMAND_WORDS",
+    "MatrixCommand",
+    "MatrixMove",
     "MemoryCommand",
     "MmaCommand",
     "Opcode",
@@ -46,6 +59,15 @@ class Opcode(enum.Enum, shape=3):
     MMA = 3
     FILL = 4
     MOVE = 5
+    MATRIX = 6
+
+
+class MatrixMove(enum.Enum, shape=2):
+    """Which way a matrix moves."""
+
+    LOAD = 0
+    STORE = 1
+    REGISTER = 2
 
 
 class MemoryCommand(data.Struct):
@@ -106,6 +128,24 @@ class RegisterCommand(data.Struct):
     reserved_registers: unsigned(16)
     value: unsigned(32)
     unused: unsigned(64)
+
+
+class MatrixCommand(data.Struct):
+    """A move of ``2**count_log2`` matrices from or to rows in memory, or of one from `source` to `register`.
+
+    `source` is also the register of the rows' addresses. A move of registers has neither count nor space.
+    """
+
+    opcode: unsigned(3)
+    move: MatrixMove
+    count_log2: unsigned(2)
+    transposed: unsigned(1)
+    space: unsigned(2)
+    reserved: unsigned(22)
+    register: unsigned(8)
+    source: unsigned(8)
+    reserved_registers: unsigned(16)
+    unused: unsigned(96)
 
 
 _SHAPE_CODES = {shape: code for code, shape in enumerate(SHAPES)}
@@ -198,6 +238,24 @@ def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
                 "b": b,
                 "c": c,
             }
+        case LoadMatrix() | StoreMatrix():
+            move = MatrixMove.LOAD if isinstance(command, LoadMatrix) else MatrixMove.STORE
+            return data.Layout.cast(MatrixCommand), {
+                "opcode": Opcode.MATRIX.value,
+                "move": move.value,
+                "count_log2": MATRIX_COUNTS.index(command.count),
+                "transposed": int(command.transposed),
+                "space": SPACES.index(command.space),
+                "register": command.register,
+                "source": command.addresses,
+            }
+        case MoveMatrix(destination, source):
+            return data.Layout.cast(MatrixCommand), {
+                "opcode": Opcode.MATRIX.value,
+                "move": MatrixMove.REGISTER.value,
+                "register": destination,
+                "source": source,
+            }
         case Fill(register, count, value):
             return data.Layout.cast(RegisterCommand), {
                 "opcode": Opcode.FILL.value,
@@ -213,4 +271,4 @@ def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
                 "source": source,
             }
         case _:
-            raise ValueError(f"no core executes {command}: expected Load, Store, Mma, Fill or Move")
+            raise ValueError(f"no core executes {command}: expected a command of golden.tables.commands")

@@ -32,6 +32,13 @@ _FORMATS: Final = MappingProxyType(
         "sub-byte": "i4",
         "single-bit": "b1",
         "mma.m8n8k16": "i8",
+        "mma.f16": "f16",
+        "mma.bf16": "bf16",
+        "mma.tf32": "tf32",
+        "mma.f64": "f64",
+        "mma.integer": "i8",
+        "mma.sub-byte": "i4",
+        "mma.single-bit": "b1",
     }
 )
 
@@ -55,8 +62,7 @@ class DotProductConfig:
     ------
     ValueError
         For an empty set, an unknown format, or a profile that lacks one of the formats or has constants for
-        which the datapath has no room. `volta` and `turing` have no tf32; `volta` has no least Emax, which
-        bf16 needs.
+        which the datapath has no room. `volta` and `turing` have no tf32.
     """
 
     formats: frozenset[str] = frozenset({"f16"})
@@ -79,13 +85,21 @@ class DotProductConfig:
                 f"Products of f16 in one block must be from 1 to {MULTIPLIERS}, not {profile.half_block}"
             )
         margin = profile.exponent_margin
-        if self.formats & {"bf16", "tf32"} and (margin is None or not 0 <= margin <= 7):
+        if self.formats & {"bf16", "tf32"} and margin is not None and not 0 <= margin <= 7:
             raise ValueError(
-                f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent, not {margin}"
+                f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent or none, not {margin}"
             )
-        block, most = profile.tf32_block, MULTIPLIERS // 2
-        if "tf32" in self.formats and (block is None or not 1 <= block <= most):
-            raise ValueError(f"Products of tf32 in one block must be from 1 to {most}, not {block}")
+        most = MULTIPLIERS // 2
+        for block in (profile.tf32_block, profile.tf32_mma_block):
+            if "tf32" in self.formats and (block is None or not 1 <= block <= most):
+                raise ValueError(f"Products of tf32 in one block must be from 1 to {most}, not {block}")
+
+    @property
+    def tf32_products(self) -> int:
+        """Products of tf32 that a unit adds at once: those of the longest block; 0 without tf32."""
+        if "tf32" not in self.formats:
+            return 0
+        return max(self.profile.tf32_block or 0, self.profile.tf32_mma_block or 0)
 
 
 @dataclass(frozen=True, kw_only=True)

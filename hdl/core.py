@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -15,12 +15,14 @@ from hdl.fma64.unit import FMA64_SIGNATURE, FusedMultiplyAdd64
 from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.port import MemoryPort
+from hdl.memory.row_addresses import RowAddresses
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.register_ports import share_read_port, share_write_port
+from hdl.registers.transposer import Transposer
 from hdl.verilog.shared_module import SharedModule
 
 __all__ = ["DOT_PRODUCT_MODULE", "FMA64_MODULE", "Core"]
@@ -35,8 +37,9 @@ class Core(wiring.Component):
 
     Commands from the host pass the queue to the sequencer, which hands them to the load engine, the store
     engine, the tile multipliers and the register mover, in order and as soon as their registers are free. The
-    units work side by side. Of the register file's ports one, from which words are read, is the tile
-    multiplier's; the others are shared: results come before loads, operands of f64 before stores.
+    units work side by side. Of the register file's ports one, from which words of multiplicands are read, is
+    the tile multiplier's; the others are shared: results come before loads, words of C before operands of
+    f64, and these before stores.
 
     Parameters
     ----------
@@ -105,16 +108,16 @@ class Core(wiring.Component):
         connect(m, sequencer.load, load.request)
         connect(m, sequencer.store, store.request)
         connect(m, sequencer.tile, tile.request)
-        connect(m, sequencer.move, mover.request)
+        movers, rows = self._moves(m, sequencer, mover, load, store)
         connect(m, load.bursts, memory.read_bursts)
         connect(m, memory.read_beats, load.beats)
         connect(m, store.bursts, memory.write_bursts)
         connect(m, store.beats, memory.write_beats)
         connect(m, memory.write_responses, store.responses)
-        writers = [*multipliers, load, mover, host]
-        readers = [*multipliers[1:], store, mover, host]
+        writers = [*multipliers, load, *movers, host]
+        readers = [*multipliers[1:], store, *movers, *rows, host]
         share_write_port(m, registers.write, [unit.write for unit in writers])
-        share_read_port(m, registers.quad_read, [unit.read for unit in readers])
+        share_read_port(m, registers.shared_read, tile.c_read, [unit.read for unit in readers])
         m.d.comb += [
             self.irq.eq(host.irq),
             host.busy.eq(sequencer.busy),
@@ -134,12 +137,45 @@ class Core(wiring.Component):
             sequencer.store_cause.eq(store.cause),
             sequencer.store_progress.eq(store.progress),
         ]
-        for place, ending in ((Unit.LOAD, load), (Unit.STORE, store), (Unit.TILE, tile), (Unit.MOVE, mover)):
-            m.d.comb += sequencer.done[place.value].eq(ending.done)
-        for place, fetched in (
-            (Unit.STORE, store.fetched),
-            (Unit.TILE, tile.fetched),
-            (Unit.MOVE, mover.done),
+        moved = Cat(unit.done for unit in movers).any()
+        for place, done in (
+            (Unit.LOAD, load.done),
+            (Unit.STORE, store.done),
+            (Unit.TILE, tile.done),
+            (Unit.MOVE, moved),
         ):
+            m.d.comb += sequencer.done[place.value].eq(done)
+        for place, fetched in ((Unit.STORE, store.fetched), (Unit.TILE, tile.fetched), (Unit.MOVE, moved)):
             m.d.comb += sequencer.fetched[place.value].eq(fetched)
         return m
+
+    def _moves(
+        self, m: Module, sequencer: Sequencer, mover: RegisterMover, load: LoadEngine, store: StoreEngine
+    ) -> tuple[list[Any], list[Any]]:
+        """Wire what moves registers and matrices; returns the movers of registers, and the reader of rows.
+
+        Without on-chip memory there are no moves of matrices.
+        """
+        if not self._config.shared_bytes:
+            connect(m, sequencer.move, mover.request)
+            return [mover], []
+        m.submodules.transposer = transposer = Transposer(self._config)
+        m.submodules.rows = rows = RowAddresses(self._config)
+        move = sequencer.move
+        chosen = move.payload.transposes
+        m.d.comb += [
+            mover.request.payload.eq(move.payload),
+            mover.request.valid.eq(move.valid & ~chosen),
+            transposer.request.payload.eq(move.payload),
+            transposer.request.valid.eq(move.valid & chosen),
+            move.ready.eq(Mux(chosen, transposer.request.ready, mover.request.ready)),
+            rows.request.eq(sequencer.rows),
+            rows.start.eq(sequencer.rows_start),
+            rows.keep.eq(sequencer.rows_keep),
+            sequencer.rows_room.eq(rows.room),
+            sequencer.rows_done.eq(rows.done),
+            sequencer.rows_cause.eq(rows.cause),
+        ]
+        connect(m, rows.load_rows, load.rows)
+        connect(m, rows.store_rows, store.rows)
+        return [mover, transposer], [rows]

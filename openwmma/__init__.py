@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     from golden.programs.outputs import Output
     from golden.programs.tiles import multiply_tiles
     from golden.ptx.program import parse_module
+    from golden.simt.buffers import DeviceBuffer, device, empty
+    from golden.simt.errors import KernelFault, LaunchError
     from golden.tables.faults import Fault
     from golden.warp import GoldenMachine
     from hdl.config import PRESETS, CoreConfig
+    from openwmma.launch_repeat import read_launches
+    from openwmma.launching import KernelRun
+    from openwmma.modules import Kernel, Module
     from openwmma.target import open_on_board
     from openwmma.verilog_files import write_verilog
     from sim.lockstep import LockstepMachine
@@ -38,19 +43,27 @@ __all__ = [
     "Backend",
     "BoardMachine",
     "CoreConfig",
+    "DeviceBuffer",
     "Difference",
     "Fault",
     "Gemm",
     "GoldenMachine",
+    "Kernel",
+    "KernelFault",
+    "KernelRun",
+    "LaunchError",
     "LockstepMachine",
     "Machine",
     "Memory",
+    "Module",
     "Output",
     "RtlMachine",
     "approximate",
     "build_board",
     "collect",
+    "device",
     "distribute",
+    "empty",
     "explain",
     "fragment_layout",
     "golden_machine",
@@ -61,6 +74,7 @@ __all__ = [
     "open_machine",
     "open_on_board",
     "parse_module",
+    "read_launches",
     "run_program",
     "write_verilog",
 ]
@@ -80,9 +94,14 @@ _MODULES = {
     "golden.programs.outputs": ("Output",),
     "golden.programs.tiles": ("multiply_tiles",),
     "golden.ptx.program": ("parse_module",),
+    "golden.simt.buffers": ("DeviceBuffer", "device", "empty"),
+    "golden.simt.errors": ("KernelFault", "LaunchError"),
     "golden.tables.faults": ("Fault",),
     "golden.warp": ("GoldenMachine",),
     "hdl.config": ("PRESETS", "CoreConfig"),
+    "openwmma.launch_repeat": ("read_launches",),
+    "openwmma.launching": ("KernelRun",),
+    "openwmma.modules": ("Kernel", "Module"),
     "openwmma.target": ("open_on_board",),
     "openwmma.verilog_files": ("write_verilog",),
     "sim.lockstep": ("LockstepMachine",),

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,10 @@ from golden.programs.outputs import OUTPUT_TYPES, Output
 from openwmma.usage import UsageError
 
 __all__ = ["load_array", "parse_argument", "parse_output"]
+
+
+_RAW: Final = {"V1": "u1", "V2": "<u2"}
+"""What .npy files have for bfloat16 and 8-bit floating point, and its bit patterns."""
 
 
 def parse_argument(text: str) -> tuple[str, NDArray[Any] | int | float]:
@@ -51,6 +55,8 @@ def load_array(what: str, path: Path) -> NDArray[Any]:
         array = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError):
         raise UsageError(f"{what}: expected an .npy file of numbers, which {path} is not") from None
+    if isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.dtype.str[1:] in _RAW:
+        return array.view(_RAW[array.dtype.str[1:]])
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "iuf":
         found = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else "an archive"
         raise UsageError(f"{what}: expected an array of integers or floating point, not {found}")

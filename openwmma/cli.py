@@ -10,11 +10,13 @@ from typer.exceptions import TyperException
 
 from golden.programs.array_types import ArrayTypeWarning
 from openwmma.commands.build import build
+from openwmma.commands.explain import explain
+from openwmma.commands.layout import layout
 from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
 from openwmma.commands.verilog import verilog
-from openwmma.usage import MISUSE, exit_code
+from openwmma.usage import INTERRUPTED, MISUSE, exit_code
 
 __all__ = ["app", "main"]
 
@@ -24,7 +26,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, verilog, build, presets):
+for _command in (run, mma, explain, layout, verilog, build, presets):
     app.command()(_command)
 
 
@@ -39,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when all went well, 1 for a difference or a fault, 2 for bad usage.
+        0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
@@ -53,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         return _complain(text, code)
+    if outcome == INTERRUPTED:
+        return _complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
 
 

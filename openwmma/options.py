@@ -5,11 +5,25 @@ from typing import Annotated
 
 import typer
 
+from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig
+from openwmma.core_profile import DEFAULT_PROFILE
 from openwmma.target import DEFAULT_PRESET, MachineKind
 from openwmma.usage import UsageError
 
-__all__ = ["Baud", "On", "Port", "Preset", "RunPreset", "Waves", "preset_config", "require_folder"]
+__all__ = [
+    "Baud",
+    "On",
+    "Port",
+    "Preset",
+    "Profile",
+    "RunPreset",
+    "RunProfile",
+    "Settings",
+    "Waves",
+    "preset_config",
+    "require_folder",
+]
 
 On = Annotated[
     MachineKind,
@@ -28,6 +42,12 @@ RunPreset = Annotated[
         "A board knows its own.",
     ),
 ]
+_PROFILE = f"Numerics of a generation: {', '.join(PROFILES)}."
+Profile = Annotated[str, typer.Option("--profile", help=_PROFILE)]
+RunProfile = Annotated[
+    str | None,
+    typer.Option("--profile", help=f"{_PROFILE} {DEFAULT_PROFILE} by default; a board knows its own."),
+]
 Port = Annotated[
     str | None,
     typer.Option(
@@ -37,6 +57,14 @@ Port = Annotated[
     ),
 ]
 Baud = Annotated[int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A field of the preset to replace on a simulated machine, as in shared_bytes=98304.",
+    ),
+]
 Waves = Annotated[
     Path | None, typer.Option("--waves", metavar="FILE.fst", help="Write a waveform of the simulated core.")
 ]

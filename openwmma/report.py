@@ -16,9 +16,10 @@ from rich.table import Table
 
 from golden.programs.execution import Execution
 from hdl.config import CoreConfig
+from openwmma.launching import KernelRun
 from openwmma.target import Target
 
-__all__ = ["execution_rows", "print_result", "progress"]
+__all__ = ["block_progress", "execution_rows", "print_launch", "print_result", "progress"]
 
 
 def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
@@ -58,6 +59,37 @@ def print_result(title: str, target: Target, execution: Execution, config: CoreC
     if target.waves is not None:
         table.add_row("waveform", str(target.waves))
     Console().print(table)
+
+
+def print_launch(title: str, target: Target, run: KernelRun) -> None:
+    """Print a table of what a launch did, and its notes."""
+    table = Table(title=f"{title} on {target.on.value}", show_header=False)
+    table.add_row("blocks", f"{run.blocks:,}")
+    table.add_row("warp instructions", f"{run.warp_instructions:,}")
+    table.add_row("matrix multiplies", f"{run.matrix_instructions:,}")
+    table.add_row("cycles", f"{run.cycles:,}" if run.cycles else "none: golden model")
+    share = "none: golden model" if run.utilisation is None else f"{run.utilisation:.1%}"
+    table.add_row("dot-product utilisation", share)
+    table.add_row("wall time", f"{run.seconds:.3f} s")
+    if target.waves is not None:
+        table.add_row("waveform", str(target.waves))
+    console = Console()
+    console.print(table)
+    for note in run.notes:
+        print(f"note: {note}")
+
+
+@contextmanager
+def block_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar over the blocks of a grid on a terminal, and nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("blocks"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("blocks", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager

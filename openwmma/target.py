@@ -1,8 +1,8 @@
 """What the options of the command line say about the machine, and the machine that they mean."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,10 @@ from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
+from openwmma.core_profile import require_profile, with_profile
+from openwmma.core_settings import adjusted_config
 from openwmma.usage import UsageError
+from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, golden_machine, open_machine
 
@@ -61,11 +64,16 @@ class Target:
     on : MachineKind
     preset : str or None
         Of `PRESETS`; None for the default, and on a board for whatever it carries.
+    profile : str or None
+        Of `golden.tables.profiles.PROFILES`; None for the default, and on a board for whatever it carries.
     waves : Path or None
         Where a simulated core writes its waveform.
     port : str or None
         Serial port of a board. In lockstep the board takes the place of the simulated core.
     baud : int
+    settings : mapping of str to value
+        Fields of the preset that are replaced, as `openwmma.core_settings.adjusted_config` takes them; of
+        simulated machines only.
 
     Raises
     ------
@@ -75,17 +83,27 @@ class Target:
 
     on: MachineKind
     preset: str | None = None
+    profile: str | None = None
     waves: Path | None = None
     port: str | None = None
     baud: int = DEFAULT_BAUD
+    settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.preset is not None and self.preset not in PRESETS:
             raise UsageError(f"--preset {self.preset}: expected one of {', '.join(PRESETS)}")
+        if self.profile is not None:
+            require_profile(self.profile)
+        if self.port is None or self.preset is not None:
+            self.config  # noqa: B018  raises for a profile that does not go with the preset
         if self.on is MachineKind.BOARD and self.port is None:
             raise UsageError("--on board: expected --port with the board's serial port, as in /dev/ttyUSB0")
         if self.port is not None and self.on not in (MachineKind.BOARD, MachineKind.LOCKSTEP):
             raise UsageError(f"--port: expected --on board or --on lockstep, not --on {self.on.value}")
+        if self.settings and self.port is not None:
+            raise UsageError("--set: expected a simulated core, not one on a board")
+        if self.settings:
+            self.config  # noqa: B018  raises for settings that do not fit
         if self.waves is None:
             return
         if self.on is MachineKind.GOLDEN:
@@ -99,6 +117,13 @@ class Target:
                 f"--waves {self.waves}: expected a file in a folder that exists, not in {self.waves.parent}"
             )
 
+    @property
+    def config(self) -> CoreConfig:
+        """Of a golden or simulated core, and of a board's where the preset is named."""
+        preset = self.preset or DEFAULT_PRESET
+        config = adjusted_config(preset, self.settings)
+        return config if self.profile is None else with_profile(config, preset, self.profile)
+
     @contextmanager
     def prepared(self) -> Iterator[MachineSource]:
         """Find the board, where it is one, and give its port back in the end.
@@ -108,18 +133,21 @@ class Target:
         boards.host.link.LinkError
             When the port cannot be opened, or nothing answers.
         sim.capabilities.CapabilityError
-            When the board's core is not of the preset that was named.
+            When the board's core does not have the preset or the profile that was named.
         """
-        config = PRESETS[self.preset or DEFAULT_PRESET]
         if self.port is None:
+            config = self.config
             yield MachineSource(
                 config=config,
                 memory_bytes=None,
                 open=lambda size: open_machine(Backend(self.on.value), config, size, waves=self.waves),
             )
             return
-        board = open_board(self.port, config if self.preset else None, self.baud)
+        board = open_board(self.port, self.config if self.preset else None, self.baud)
         try:
+            found = board.profile.name
+            if self.profile not in (None, found):
+                raise CapabilityError(f"the core has profile {found}, but --profile says {self.profile}")
             yield MachineSource(
                 config=board.config,
                 memory_bytes=board.identity.memory_bytes,

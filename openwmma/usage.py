@@ -5,18 +5,24 @@ from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
 from golden.ptx.source import PtxError
+from golden.simt.errors import KernelFault, LaunchError
 from golden.tables.instruction_set import IllegalInstruction
+from openwmma.cuda_source import CompilerError
 from sim.capabilities import CapabilityError
 from sim.simulation import SimulationError
 from sim.verilate import BuildError
 
-__all__ = ["FAILURE", "MISUSE", "UsageError", "exit_code"]
+__all__ = ["FAILURE", "INTERRUPTED", "MISUSE", "UsageError", "exit_code"]
 
 FAILURE = 1
 """Exit code for a difference, a fault, and hardware or tools that fail."""
 
 MISUSE = 2
 """Exit code for input that cannot be used."""
+
+
+INTERRUPTED = 130
+"""Exit code for Ctrl-C: 128 and the number of the signal."""
 
 
 class UsageError(ValueError):
@@ -30,6 +36,9 @@ _CODES: dict[type[Exception], int] = {
     IllegalInstruction: MISUSE,
     InvalidArgument: MISUSE,
     OSError: MISUSE,
+    LaunchError: MISUSE,
+    KernelFault: FAILURE,
+    CompilerError: MISUSE,
     Difference: FAILURE,
     ProgramFault: FAILURE,
     CapabilityError: FAILURE,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.tables.profiles import PROFILES
 from hdl.config import CoreConfig, DotProductConfig
-from hdl.control.host.register_map import IDENTITY, REGISTER_MAP, VERSION
+from hdl.control.host.register_map import IDENTITY, PROFILE_CODES, REGISTER_MAP, VERSION, profile_name
 from hdl.control.host.register_types import WORD_BITS
 
 __all__ = ["Capabilities", "CapabilityError"]
@@ -29,6 +30,8 @@ class Capabilities:
         Of the register map: major, minor and patch number, a byte each.
     formats : frozenset of str
         Multiplicand formats, f64 among them.
+    profile : str
+        Name of the numerics profile; ``"other"`` for one that is not in `golden.tables.profiles.PROFILES`.
     registers : int
         Per lane.
     dot_product_units, f64_units, word_quads, queue_depth, address_bits, data_bits, outstanding_reads : int
@@ -42,6 +45,7 @@ class Capabilities:
     identity: int
     version: int
     formats: frozenset[str]
+    profile: str
     registers: int
     dot_product_units: int
     f64_units: int
@@ -60,6 +64,7 @@ class Capabilities:
             identity=IDENTITY,
             version=VERSION,
             formats=config.formats,
+            profile=profile_name(config.dot_product.profile),
             registers=config.registers,
             dot_product_units=config.dot_product_units,
             f64_units=config.f64_units,
@@ -101,6 +106,7 @@ class Capabilities:
             identity=identity,
             version=version,
             formats=_format_names(word("FORMATS")),
+            profile=_profile_name(word("PROFILE")),
             registers=sizes["registers"],
             dot_product_units=sizes["dot_product_units"],
             f64_units=units["f64_units"],
@@ -114,16 +120,20 @@ class Capabilities:
         )
 
     def configuration(self) -> CoreConfig:
-        """The configuration of a core that shows this, with the profile that every core has had so far.
+        """The configuration of a core that shows this.
 
         Raises
         ------
         CapabilityError
-            When there is none.
+            When there is none, or when its profile is not in `golden.tables.profiles.PROFILES`.
         """
+        if self.profile not in PROFILES:
+            raise CapabilityError(
+                f"the core has profile {self.profile}; this software knows {', '.join(PROFILES)}"
+            )
         try:
             return CoreConfig(
-                dot_product=DotProductConfig(formats=self.formats - {"f64"}),
+                dot_product=DotProductConfig(formats=self.formats - {"f64"}, profile=PROFILES[self.profile]),
                 dot_product_units=self.dot_product_units,
                 f64_units=self.f64_units,
                 registers=self.registers,
@@ -167,3 +177,7 @@ def _format_names(bits: int) -> frozenset[str]:
     names = {item.low: item.name for item in REGISTER_MAP["FORMATS"].fields}
     places = (place for place in range(WORD_BITS) if bits >> place & 1)
     return frozenset(names.get(place, f"bit {place}") for place in places)
+
+
+def _profile_name(code: int) -> str:
+    return next((name for name, known in PROFILE_CODES.items() if known == code), f"code {code}")

@@ -16,6 +16,7 @@ from golden.programs.values import describe_command
 from golden.tables.commands import Command, Elementwise
 from golden.tables.faults import Cause, Fault
 from golden.tables.layouts import LANES
+from golden.tables.profiles import Profile
 from hdl.command import encode
 from hdl.config import CoreConfig
 from sim import host_map
@@ -88,6 +89,11 @@ class HostedMachine(ABC):
     def shared(self) -> WordStorage | None:
         """Shared memory, by generic addresses; None where there is none."""
         return self._shared if self._config.shared_bytes else None
+
+    @property
+    def profile(self) -> Profile:
+        """Constants of the core's arithmetic."""
+        return self._config.dot_product.profile
 
     @property
     def counters(self) -> Counters:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from golden.machine import Counters, Machine, Storage, Work
 from golden.tables.commands import Command, Elementwise, Store
 from golden.tables.faults import Fault
+from golden.tables.profiles import Profile
 from sim.mismatch import Mismatch, register_difference, written_registers
 from sim.storage_pair import StoragePair
 
@@ -32,12 +33,18 @@ class LockstepMachine:
     Raises
     ------
     ValueError
-        For memories that differ in base or size, and for shared memory on one machine alone.
+        For different numerics profiles, for memories that differ in base or size, and for shared memory on
+        one machine alone.
     """
 
     def __init__(self, golden: Machine, rtl: Machine, *, interval: int = 1) -> None:
         if interval < 1:
             raise ValueError(f"the interval must be at least 1 command, not {interval}")
+        if golden.profile != rtl.profile:
+            raise ValueError(
+                "machines in lockstep must have the same numerics profile, "
+                f"not {golden.profile.name}, {rtl.profile.name}"
+            )
         self._memory = StoragePair(golden.memory, rtl.memory, "memory")
         window = _extent(golden.shared)
         if window != _extent(rtl.shared):
@@ -73,6 +80,11 @@ class LockstepMachine:
     def shared(self) -> StoragePair | None:
         """The golden machine's shared memory; what is written into it is written into the RTL's as well."""
         return self._shared
+
+    @property
+    def profile(self) -> Profile:
+        """Constants of the arithmetic of both."""
+        return self._golden.profile
 
     @property
     def counters(self) -> Counters:

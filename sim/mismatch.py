@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from golden.machine import Difference
 from golden.programs.values import describe, describe_command
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout, fragment
@@ -69,6 +69,10 @@ def written_registers(command: Command) -> tuple[int, int]:
             return command.register, command.count
         case Move():
             return command.destination, command.count
+        case LoadMatrix():
+            return command.register, command.count
+        case MoveMatrix():
+            return command.destination, 1
         case _:
             destination = _destination(command)
             return (destination.first, destination.layout.registers) if destination else (0, 0)

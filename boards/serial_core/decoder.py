@@ -19,9 +19,9 @@ from hdl.command import (
     fragment_key,
     multiply_key,
 )
-from hdl.control.decoder import legal_multiplies
 from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import legal_fragments
+from hdl.multiply.multiplies import legal_multiplies
 
 __all__ = ["SerialDecoder"]
 

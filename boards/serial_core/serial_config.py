@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from golden.tables.instruction_set import Family
 from hdl.config import CoreConfig, DotProductConfig
 
 __all__ = ["SERIAL_FORMATS", "WORD_BYTES", "SerialConfig"]
@@ -14,6 +15,7 @@ WORD_BYTES: Final = 4
 """Bytes of a word: of a register in one lane, and of an access to memory."""
 
 _WORD_ADDRESS_BITS: Final = 32
+_FAMILIES: Final = frozenset({"integer", "sub-byte", "single-bit", "mma.m8n8k16"})
 _FIXED: Final = {
     "dot_product_units": 1,
     "f64_units": 0,
@@ -51,6 +53,11 @@ class SerialConfig(CoreConfig):
     dot_product: DotProductConfig = field(default_factory=lambda: DotProductConfig(formats=SERIAL_FORMATS))
     data_bits: int = 8 * WORD_BYTES
     outstanding_reads: int = 1
+
+    @property
+    def families(self) -> tuple[Family, ...]:
+        """The rows of the instruction tables that a serial core executes: of `mma`, m8n8k16 alone."""
+        return tuple(family for family in super().families if family.name in _FAMILIES)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,9 +16,10 @@ from boards.serial_core.serial_config import WORD_BYTES, SerialConfig
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Layout, MmaInstruction, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout, fragment
-from hdl.control.decoder import MULTIPLICANDS, is_signed, legal_multiplies
+from hdl.control.decoder import MULTIPLICANDS, is_signed
 from hdl.dot_product.operands import Multiplicand
 from hdl.memory.fragment_geometry import Pattern, fragment_geometry, legal_fragments
+from hdl.multiply.multiplies import legal_multiplies
 
 __all__ = [
     "BYTE_BITS",

@@ -15,7 +15,19 @@ from cocotb.triggers import Timer
 from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.requests import check_geometry, check_order, check_tile
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    MATRIX_SPACES,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
@@ -25,6 +37,7 @@ from golden.tables.instruction_set import (
     SHAPES,
     SPACES,
     USES,
+    Family,
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,
@@ -34,6 +47,8 @@ from golden.tables.instruction_set import (
 from golden.tables.layouts import FragmentLayout, fragment
 from hdl.command import (
     COMMAND_BITS,
+    MatrixCommand,
+    MatrixMove,
     MemoryCommand,
     MmaCommand,
     Opcode,
@@ -44,7 +59,7 @@ from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.decoder import Decoded, Decoder
 from hdl.control.scoreboard import Unit
 from hdl.dot_product.operands import Multiplicand, Result
-from hdl.memory.fragment_geometry import legal_fragments
+from hdl.memory.fragment_geometry import Pattern, legal_fragments
 from hdl.multiply.tile.request import TileShape
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
@@ -165,7 +180,7 @@ def check_multiply(command: Mma, shape: Shape, decoded: Any) -> None:
     assert decoded.unit is Unit.TILE
     assert tile.tile_shape == (TileShape.WIDE_32 if 32 in (shape.m, shape.n) else TileShape.SQUARE_16)
     assert tile.halves
-    assert not tile.chained
+    assert tile.passes == 0
     assert tile.x_is_b == (shape.n == 32)
     assert (tile.x, tile.y) == ((command.b, command.a) if shape.n == 32 else (command.a, command.b))
     assert (tile.c, tile.d) == (command.c, command.d)
@@ -239,6 +254,45 @@ async def every_length_of_fill_and_move(dut: Any) -> None:
 
 
 @cocotb.test
+async def every_move_of_matrices(dut: Any) -> None:
+    """Unit, registers, geometry and rows of each; a core without on-chip memory has none."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    for kind, count, transposed, space in product(
+        (LoadMatrix, StoreMatrix), MATRIX_COUNTS, (False, True), MATRIX_SPACES
+    ):
+        register = rng.randrange(config.registers - count + 1)
+        addresses = rng.randrange(config.registers)
+        decoded = await decode(dut, bits_of(kind(register, addresses, count, transposed, space)))
+        if not config.shared_bytes:
+            assert decoded.cause == Cause.ILLEGAL_INSTRUCTION
+            continue
+        held = set(range(register, register + count))
+        reads = [{addresses}] if kind is LoadMatrix else [held, {addresses}]
+        assert decoded.cause == 0
+        assert decoded.unit is (Unit.LOAD if kind is LoadMatrix else Unit.STORE)
+        assert footprint(decoded) == (reads, held if kind is LoadMatrix else set())
+        assert (decoded.rows.register, 1 << decoded.rows.count_log2) == (addresses, count)
+        assert decoded.rows.is_store == (kind is StoreMatrix)
+        request = decoded.memory
+        assert (request.listed, request.register, request.space) == (1, register, SPACES.index(space))
+        geometry = request.geometry
+        assert (8 * count, 16, count) == (
+            1 << geometry.lines_log2,
+            1 << geometry.line_log2,
+            geometry.registers,
+        )
+        assert geometry.pattern == (Pattern.TRANSPOSED_16 if transposed else Pattern.PACKED)
+    decoded = await decode(dut, bits_of(MoveMatrix(3, 5)))
+    if config.shared_bytes:
+        assert (decoded.cause, decoded.unit, decoded.move.transposes) == (0, Unit.MOVE, 1)
+        assert (decoded.move.destination, decoded.move.source) == (3, 5)
+        assert footprint(decoded) == ([{5}], {3})
+    else:
+        assert decoded.cause == Cause.ILLEGAL_INSTRUCTION
+
+
+@cocotb.test
 async def random_words(dut: Any) -> None:
     """Command words at random, most of them nearly legal: refused exactly when the tables do."""
     rng = random.Random(cocotb.RANDOM_SEED)
@@ -252,16 +306,19 @@ async def random_words(dut: Any) -> None:
         expected = expected_cause(bits, config)
         assert decoded.cause == expected, f"{bits:#x}: {expected}"
         seen[opcode, expected] += 1
-    for opcode in (item.value for item in Opcode):
-        assert seen[opcode, 0] > 20, opcode
-        assert seen[opcode, Cause.REGISTER_RANGE] > 20, opcode
-    for item in (0, 6, 7, Opcode.LOAD.value, Opcode.STORE.value, Opcode.MMA.value):
+    for item in Opcode:
+        if item is not Opcode.MATRIX or config.shared_bytes:
+            assert seen[item.value, 0] > 20, item
+            assert seen[item.value, Cause.REGISTER_RANGE] > 20, item
+    refused = (Opcode.LOAD, Opcode.STORE, Opcode.MMA, Opcode.MATRIX)
+    for item in (0, 7, *(opcode.value for opcode in refused)):
         assert seen[item, Cause.ILLEGAL_INSTRUCTION] > 20, item
 
 
 def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
     """A word whose fields are likely, but not sure, to be legal together."""
-    family = rng.choice(config.families)
+    in_memory = opcode in (Opcode.LOAD.value, Opcode.STORE.value)
+    family = rng.choice([item for item in config.families if item.mnemonic == "wmma" or not in_memory])
     names, registers = list(FORMATS), config.registers
     shapes = [SHAPES.index(shape) for shape in family.shapes]
     multiplicands = [names.index(name) for name in family.multiplicands]
@@ -271,7 +328,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
         return rng.choice(list(likely)) if rng.random() < 0.93 else rng.getrandbits(bits)
 
     place = range(registers + 1)
-    if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
+    if in_memory:
         use = 3 if opcode == Opcode.STORE.value else rng.randrange(3)
         fields = {
             "use": pick([use], 2),
@@ -298,10 +355,23 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "rounding": pick([0], 2),
             "bitwise_and": rng.getrandbits(1),
             "reserved": rng.getrandbits(5),
-            **{use: pick(range(registers - 6), 8) for use in "dabc"},
+            **{use: pick(range(registers - 2), 8) for use in "dabc"},
             "unused": rng.getrandbits(96),
         }
         return int(MmaCommand.const(fields).as_bits())
+    if opcode == Opcode.MATRIX.value:
+        fields = {
+            "move": rng.randrange(len(MatrixMove)),
+            "count_log2": pick(range(3), 2),
+            "transposed": rng.getrandbits(1),
+            "space": pick((1, 2), 2),
+            "reserved": rng.getrandbits(22),
+            "register": pick(place, 8),
+            "source": pick(place, 8),
+            "reserved_registers": rng.getrandbits(16),
+            "unused": rng.getrandbits(96),
+        }
+        return int(MatrixCommand.const(fields).as_bits())
     fields = {
         "reserved": rng.getrandbits(13),
         "count": pick(range(registers // 2), 16) | (rng.random() < 0.2) << rng.randrange(16),
@@ -327,7 +397,25 @@ def expected_cause(bits: int, config: CoreConfig) -> int:
         if opcode == Opcode.MOVE.value:
             ends.append(command.source + command.count)
         return Cause.REGISTER_RANGE if max(ends) > config.registers else 0
+    if opcode == Opcode.MATRIX.value and config.shared_bytes:
+        return expected_matrix_cause(bits, config)
     return Cause.ILLEGAL_INSTRUCTION
+
+
+def expected_matrix_cause(bits: int, config: CoreConfig) -> int:
+    command = data.Layout.cast(MatrixCommand).from_bits(bits)
+    moves = [item.value for item in MatrixMove]
+    move = bits >> 3 & 3
+    if move not in moves:
+        return Cause.ILLEGAL_INSTRUCTION
+    count = 1
+    if move != MatrixMove.REGISTER.value:
+        spaces = [SPACES.index(space) for space in MATRIX_SPACES]
+        if command.count_log2 > 2 or command.space not in spaces:
+            return Cause.ILLEGAL_INSTRUCTION
+        count = MATRIX_COUNTS[command.count_log2]
+    beyond = command.register + count > config.registers or command.source >= config.registers
+    return Cause.REGISTER_RANGE if beyond else 0
 
 
 def expected_memory_cause(bits: int, config: CoreConfig) -> int:
@@ -364,10 +452,25 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
             )
         }
         shape = SHAPES[command.tile_shape]
-        family = next(
-            item for item in CORE_FAMILIES if shape in item.shapes and types["a"] in item.multiplicands
-        )
-        _ = MmaInstruction(
+    except IndexError:
+        return Cause.ILLEGAL_INSTRUCTION
+    if not any(
+        is_legal(family, shape, types, command)
+        for family in config.families
+        if shape in family.shapes and types["a"] in family.multiplicands
+    ):
+        return Cause.ILLEGAL_INSTRUCTION
+    first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
+    fits = all(
+        first[use] + fragment(use, name, shape).registers <= config.registers for use, name in types.items()
+    )
+    return 0 if fits else Cause.REGISTER_RANGE
+
+
+def is_legal(family: Family, shape: Shape, types: dict[str, str], command: Any) -> bool:
+    """Whether the tables have the multiply in this family."""
+    try:
+        instruction = MmaInstruction(
             mnemonic=family.mnemonic,
             shape=shape,
             a_layout="row",
@@ -377,15 +480,9 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
             rounding=None if command.rounding == 0 else ROUNDINGS[command.rounding],
             operation=family.operations[command.bitwise_and] if family.operations else None,
         )
-    except (IndexError, StopIteration, IllegalInstruction):
-        return Cause.ILLEGAL_INSTRUCTION
-    if family not in config.families:
-        return Cause.ILLEGAL_INSTRUCTION
-    first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
-    fits = all(
-        first[use] + fragment(use, name, shape).registers <= config.registers for use, name in types.items()
-    )
-    return 0 if fits else Cause.REGISTER_RANGE
+    except IllegalInstruction:
+        return False
+    return instruction.family == family
 
 
 @cocotb.test
@@ -430,7 +527,9 @@ async def every_family(dut: Any) -> None:
         if f64:
             request = decoded.f64
             assert (request.a, request.b, request.c, request.d) == tuple(first[use] for use in "abcd")
-            assert ROUNDINGS[request.rounding] == (instruction.rounding or "rn")
+            assert ROUNDINGS[request.tile.rounding] == (instruction.rounding or "rn")
+            assert request.tile.two_blocks == (instruction.shape.m == 16), instruction
+            assert 4 << request.tile.k_blocks_log2 == instruction.shape.k, instruction
         else:
             check_tile(instruction, decoded.tile)
             wide = "b" if decoded.tile.x_is_b else "a"
@@ -482,6 +581,8 @@ def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
             ):
                 if saturate and family.saturate == "never":
                     continue
+                if c_type != d_type and family.same_accumulators:
+                    continue
                 yield MmaInstruction(
                     mnemonic=family.mnemonic,
                     shape=shape,
@@ -497,7 +598,13 @@ def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
                 )
 
 
-ANY = ("every_family", "absent_formats_and_spaces", "every_length_of_fill_and_move", "random_words")
+ANY = (
+    "every_family",
+    "every_move_of_matrices",
+    "absent_formats_and_spaces",
+    "every_length_of_fill_and_move",
+    "random_words",
+)
 
 
 @pytest.mark.parametrize("config", list(CONFIGS))

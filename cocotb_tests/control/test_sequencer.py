@@ -239,7 +239,7 @@ def check_request(command: Command, unit: Unit, request: Any) -> None:
         case Mma(instruction, d, a, b, c) if instruction.a_type == "f64":
             assert unit is Unit.F64
             assert (request.a, request.b, request.c, request.d) == (a, b, c, d)
-            assert ROUNDINGS[request.rounding] == (instruction.rounding or "rn")
+            assert ROUNDINGS[request.tile.rounding] == (instruction.rounding or "rn")
         case Mma(instruction, d, a, b, c):
             assert unit is Unit.TILE
             assert (request.x, request.y, request.c, request.d) == (a, b, c, d)
@@ -467,6 +467,38 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
         executed += 1
         await until_idle(dut, source)
         assert count_of(dut) == executed
+
+
+@cocotb.test
+async def stalls_have_one_reason(dut: Any) -> None:
+    """A store of registers and bytes that a load under way writes: each cycle counts for one of them.
+
+    The registers first; the bytes while the store waits for nothing else, until the load ends.
+    """
+    for name in ("fetched", "done", "load_cause", "clear", "serial"):
+        getattr(dut, name).value = 0
+    for unit in Unit:
+        getattr(dut, f"{unit.name.lower()}_ready").value = 1
+    await start(dut)
+    source = StreamSource(dut, "commands")
+    same_registers = Store(A_STORE.instruction, A_LOAD.register, A_LOAD.address)
+    other_registers = Store(A_STORE.instruction, A_LOAD.register + 64, A_LOAD.address)
+    for store, reason in ((same_registers, "stall_registers"), (other_registers, "stall_memory")):
+        await source.send(*map(bits_of, (A_LOAD, store)))
+        for _ in range(30):
+            await RisingEdge(dut.aclk)
+        for _ in range(10):
+            await RisingEdge(dut.aclk)
+            assert [name for name in STALLS if getattr(dut, name).value] == [reason]
+            assert not dut.store_valid.value
+        for unit in (Unit.LOAD, Unit.STORE):
+            for name in ("fetched", "done"):
+                getattr(dut, name).value = 1 << unit.value
+                await RisingEdge(dut.aclk)
+                getattr(dut, name).value = 0
+            for _ in range(10):
+                await RisingEdge(dut.aclk)
+        await until_idle(dut, source)
 
 
 @cocotb.test

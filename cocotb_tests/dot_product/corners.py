@@ -14,6 +14,7 @@ __all__ = [
     "cancellations",
     "floating_corners",
     "least_maximum",
+    "least_products",
     "special_values",
     "thresholds",
 ]
@@ -27,6 +28,8 @@ def floating_corners(mode: Mode, products: int) -> Iterator[tuple[str, Batch]]:
     yield "thresholds", thresholds(mode, products)
     if mode.a_type == "f16":
         yield "least Emax", least_maximum(mode, products)
+    else:
+        yield "least products", least_products(mode, products)
 
 
 def _formats(mode: Mode) -> tuple[FloatFormat, FloatFormat]:
@@ -227,4 +230,31 @@ def least_maximum(mode: Mode, products: int) -> Batch:
                         for at, cancel in ((2, 0), (3, 1)):
                             a[at], b[at] = _word(format, -11), _word(format, exponent + 11, 0, cancel)
                         rows.append((a, b, 0))
+    return _batch(mode, rows)
+
+
+def least_products(mode: Mode, products: int) -> Batch:
+    """Products from the least there is up to the smallest normal f32: alone, all alike, and two of them.
+
+    Without a least Emax their sums lie at, or up to 117 places below, the smallest subnormal f32.
+    """
+    format, c_format = _formats(mode)
+    least = format.minimum_exponent - format.fraction_bits
+    full = (1 << format.fraction_bits) - 1
+    smallest_c = [0, 1, c_format.sign_mask | 1]
+    rows = []
+    for exponent in range(2 * least, c_format.minimum_exponent + 4):
+        first = max(exponent // 2, least)
+        for fraction in (0, full):
+            for sign in (0, 1):
+                x, y = _word(format, first, fraction, sign), _word(format, exponent - first, fraction)
+                for count in (1, products):
+                    a, b = ([word] * count + [0] * (products - count) for word in (x, y))
+                    rows += [(a, b, c) for c in smallest_c]
+                for below in (0, 1, 2, 11, 23, 24, 25):
+                    low = max(exponent - below, 2 * least)
+                    small = _word(format, max(low // 2, least), full, 1 - sign)
+                    a, b = [0] * products, [0] * products
+                    a[0], b[0], a[-1], b[-1] = x, y, small, _word(format, low - max(low // 2, least))
+                    rows.append((a, b, 0))
     return _batch(mode, rows)

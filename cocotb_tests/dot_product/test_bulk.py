@@ -122,8 +122,7 @@ def test_subsets_of_formats(formats: frozenset[str]) -> None:
 def test_profiles(name: str) -> None:
     """The constants of every other generation, with random and directed operands."""
     profile = PROFILES[name]
-    # volta and turing had neither of the wide formats.
-    formats = frozenset({"f16", "i8"} | ({"bf16", "tf32"} if profile.tf32_block else set()))
+    formats = frozenset({"f16", "bf16", "i8"} | ({"tf32"} if profile.tf32_block else set()))
     profiled = BulkUnit(DotProductUnit(DotProductConfig(formats=formats, profile=profile)))
     compare_random(profiled, formats, 400_000, profile)
     for mode in modes_of(formats):

@@ -5,17 +5,29 @@ from fractions import Fraction
 from typing import Any
 
 import cocotb
+import pytest
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage
 from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.profiles import PROFILES
 from hdl.config import DotProductConfig
 from hdl.dot_product.round import Round
 from hdl.dot_product.widths import FLOATING, Widths
 from sim.testbench.dot_product_operands import MODES, Mode
+from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
+CONFIGS = {
+    "hopper": CONFIG,
+    "volta": DotProductConfig(formats=frozenset({"f16", "bf16", "i8"}), profile=PROFILES["volta"]),
+}
+"""Volta has no least Emax, so that sums of bf16 can lie far below f32's subnormals."""
+
+MOST_RIGHT = {"hopper": 1, "volta": 31}
+"""The longest shifts right."""
+
 BITS = Widths(CONFIG).total - 1
 
 
@@ -61,11 +73,13 @@ def result(mode: Mode, negative: int, value: Fraction, special: int) -> int:
 async def results(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
+    formats, most_right = parameters()["formats"], parameters()["most_right"]
+    modes = [mode for mode in MODES if mode.format in formats]
     for operation in range(3000):
-        mode = rng.choice(MODES)
+        mode = rng.choice(modes)
         c_sign, negative = rng.getrandbits(1), rng.getrandbits(1)
         special = rng.randrange(8) if rng.random() < 0.1 else 0
-        halve = 0
+        right = 0
         if mode.format not in FLOATING:
             value, exponent = (
                 rng.choice((rng.getrandbits(32), 1 << 31, (1 << 31) - 1, 0, (1 << 32) - 1)),
@@ -91,7 +105,8 @@ async def results(dut: Any) -> None:
             if mode.d_type == "f16" and mode.c_type == "f16" and not exponent:
                 exponent, value, exact = 0, 0, Fraction(0)  # such sums are far above f32's subnormals
             if mode.format in ("bf16", "tf32") and exponent == 0 and rng.random() < 0.5:
-                halve, exact = 1, exact / 2
+                right = rng.randint(1, most_right)
+                exact /= 1 << right
             wanted = result(mode, negative ^ c_sign, exact, special)
         inputs.append(
             {
@@ -100,7 +115,7 @@ async def results(dut: Any) -> None:
                 "negative": negative,
                 "value": value,
                 "exponent": exponent,
-                "halve": halve,
+                "right": right,
                 "special": special,
             }
         )
@@ -109,5 +124,9 @@ async def results(dut: Any) -> None:
     await check_stage(dut, inputs, expected, Round.latency)
 
 
-def test_round(simulate: Simulate) -> None:
-    simulate(unit_design("dot_product_round", Round(CONFIG)), __name__)
+@pytest.mark.parametrize("profile", CONFIGS)
+def test_round(simulate: Simulate, profile: str) -> None:
+    config = CONFIGS[profile]
+    assert Widths(config).total - 1 == BITS
+    values = {"formats": sorted(config.formats), "most_right": MOST_RIGHT[profile]}
+    simulate(unit_design(f"dot_product_round_{profile}", Round(config)), __name__, values=values)

@@ -1,6 +1,7 @@
 """The dot-product unit's streams: order, backpressure, throughput, reset in mid work."""
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import cocotb
@@ -11,6 +12,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.captures import captured_tiles
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
 from hdl.config import DotProductConfig
+from hdl.dot_product.operands import Operation
 from hdl.dot_product.unit import DotProductUnit
 from sim.testbench.dot_product_operands import MODES, Batch, random_batch
 from sim.testbench.unit import unit_design
@@ -84,6 +86,30 @@ async def all_single_bits(dut: Any) -> None:
     batch = Batch(mode=xor, a=a, b=a ^ differs, c=np.zeros(len(a), dtype=np.int32))
     source.put(*payloads(batch.pack()))
     assert await sink.take(len(a)) == [0, 128] * 10
+
+
+@cocotb.test
+async def c_beyond_s32(dut: Any) -> None:
+    """A sum that has left s32 and comes back is clamped only if it does not come back far enough."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    await begin(dut)
+    source = StreamSource(dut, "operands")
+    sink = StreamSink(dut, "result")
+    modes = [mode for mode in MODES if mode.format in ("i8", "i4")]
+    clamped = 0
+    for mode in modes:
+        plain = random_batch(mode, 60, seed=int(rng.integers(1 << 30)))
+        reach = 1 << (15 if mode.format == "i8" else 7)
+        beyond = rng.integers(0, reach, 60)
+        wide = np.where(rng.random(60) < 0.5, (1 << 31) + beyond, -(1 << 31) - 1 - beyond)
+        words = replace(plain, c=wide).pack()
+        words[:, 17] |= 1 << Operation.as_shape().size
+        wrapped = (wide & 0xFFFF_FFFF).astype(np.uint32).view(np.int32)
+        expected = replace(plain, c=wide if mode.saturate else wrapped).expected()
+        clamped += int(np.isin(expected, [0x7FFF_FFFF, 0x8000_0000]).sum()) if mode.saturate else 0
+        source.put(*payloads(words))
+        assert await sink.take(60) == [int(value) for value in expected], mode
+    assert 0.1 < clamped / (30 * len(modes)) < 0.95, "both must happen"
 
 
 @cocotb.test

@@ -22,14 +22,14 @@ from hdl.dot_product.widths import Widths
         ({"fraction_bits": 22}, {"f16"}, "Fraction bits must be from 23 to 25, not 22"),
         ({"half_block": 32}, {"f16"}, "Products of f16 in one block must be from 1 to 16, not 32"),
         (
-            {"exponent_margin": None},
-            {"bf16"},
-            "bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent, not None",
-        ),
-        (
             {"exponent_margin": 8},
             {"tf32"},
-            "bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent, not 8",
+            "bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent or none, not 8",
+        ),
+        (
+            {"exponent_margin": -1},
+            {"bf16"},
+            "bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent or none, not -1",
         ),
         ({"tf32_block": 16}, {"tf32"}, "Products of tf32 in one block must be from 1 to 8, not 16"),
         ({"tf32_block": None}, {"tf32"}, "Products of tf32 in one block must be from 1 to 8, not None"),

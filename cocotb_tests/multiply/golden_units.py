@@ -19,6 +19,8 @@ from sim.testbench.dot_product_operands import Batch, Mode
 
 __all__ = ["Units"]
 
+_OPERATION_BITS: Final = Operation.as_shape().size
+_OPERATION_MASK: Final = (1 << _OPERATION_BITS) - 1
 _PLACES: Final = 1 << ceil_log2(DotProductUnit.latency + 1)
 
 
@@ -109,7 +111,7 @@ class Units:
         for waiting in self._under_way:
             for item in waiting:
                 if item[2] is None:
-                    by_operation.setdefault(item[0] >> 544, []).append(item)
+                    by_operation.setdefault(item[0] >> 544 & _OPERATION_MASK, []).append(item)
         for code, items in by_operation.items():
             results = _golden_results(code, [item[0] for item in items])
             for item, result in zip(items, results, strict=True):
@@ -143,7 +145,14 @@ def _golden_results(code: int, payloads: list[int]) -> NDArray[np.uint32]:
     products = mode.products(HOPPER)
     a = _elements(rows[:, :32], types[0], products)
     b = _elements(rows[:, 32:64], types[1], products)
-    return Batch(mode=mode, a=a, b=b, c=c if is_float else c.astype(np.int32)).expected()
+    if is_float:
+        return Batch(mode=mode, a=a, b=b, c=c).expected()
+    signed = c.astype(np.int32)
+    if not mode.saturate:
+        return Batch(mode=mode, a=a, b=b, c=signed).expected()
+    beyond = np.array([item >> 544 + _OPERATION_BITS & 1 for item in payloads], dtype=np.int64)
+    wide = signed + (beyond << 32) * np.where(signed < 0, 1, -1)
+    return Batch(mode=mode, a=a, b=b, c=wide).expected()
 
 
 def _elements(rows: NDArray[np.uint8], name: str, count: int) -> NDArray[Any]:

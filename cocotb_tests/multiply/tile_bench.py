@@ -127,7 +127,7 @@ class TileBench:
                 self.writes += tile.writes(self.config)
                 assert self.written_words == self.writes, f"{self.written_words} written, not {self.writes}"
             assert len(self.to_finish) >= len(self.to_fetch), "done before it was fetched"
-            self.read_words += bool(dut.read_enable.value)
+            self.read_words += bool(dut.read_enable.value) + bool(dut.c_read_enable.value)
             self.written_words += bool(dut.write_enable.value and dut.write_ready.value)
 
     def _scribble(self, tile: Tile) -> None:

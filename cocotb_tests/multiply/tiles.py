@@ -17,14 +17,14 @@ from hdl.memory.fragment_geometry import block_order
 from hdl.multiply.tile.request import TileRequest, TileShape
 from sim.testbench.dot_product_operands import Mode
 
-__all__ = ["TF32", "Tile", "f16_multiply", "instructions", "random_tile"]
+__all__ = ["MMA_SYNC", "TF32", "Tile", "f16_multiply", "instructions", "random_tile"]
 
 
 def instructions() -> list[MmaInstruction]:
     """Every multiply but f64; layouts do not matter here."""
     found = []
     for family in CORE_FAMILIES:
-        for shape in family.shapes if family.name != "f64" else ():
+        for shape in family.shapes if "f64" not in family.multiplicands else ():
             found += [
                 MmaInstruction(
                     mnemonic=family.mnemonic,
@@ -41,7 +41,7 @@ def instructions() -> list[MmaInstruction]:
                 for a_type in family.multiplicands
                 for b_type in (family.multiplicands if family.mixed else (a_type,))
                 for c_type in family.accumulators
-                for d_type in family.accumulators
+                for d_type in (family.accumulators if not family.same_accumulators else (c_type,))
                 for saturate in ((False,) if family.saturate == "never" else (False, True))
                 for operation in family.operations or (None,)
             ]
@@ -59,6 +59,20 @@ def f16_multiply(c_type: str, d_type: str) -> MmaInstruction:
 
 
 TF32: Final = next(item for item in instructions() if item.a_type == "tf32")
+
+MMA_SYNC: Final = [
+    next(
+        item
+        for item in instructions()
+        if (item.mnemonic, item.shape, item.a_type, item.d_type) == ("mma", shape, name, d_type)
+    )
+    for shape, name, d_type in (
+        (Shape(16, 8, 16), "f16", "f32"),
+        (Shape(16, 8, 8), "tf32", "f32"),
+        (Shape(16, 8, 32), "s8", "s32"),
+    )
+]
+"""The largest multiplies of `mma` of three formats; that of s8 is two dot products for each result."""
 
 
 @dataclass
@@ -89,9 +103,11 @@ class Tile:
         return "b" if self.forms["a"].wide else "a"
 
     @property
-    def is_chained(self) -> bool:
-        """Whether a unit has half of k at a time."""
-        return self.instruction.a_type == "tf32"
+    def passes(self) -> int:
+        """Dot products for each result: a unit adds 16 products of 16 bits, 4 of wmma's tf32, 8 of mma's."""
+        item = self.instruction
+        products = {"f16": 16, "bf16": 16, "tf32": 4 if item.mnemonic == "wmma" else 8, "b1": 128}
+        return max(1, item.shape.k // products.get(item.a_type, {"8": 16, "4": 32}.get(item.a_type[1:], 1)))
 
     def registers(self, use: str) -> range:
         """Where a fragment lies."""
@@ -112,7 +128,7 @@ class Tile:
 
     def operations(self) -> int:
         """Dot products."""
-        return self.instruction.shape.m * self.instruction.shape.n * (2 if self.is_chained else 1)
+        return self.instruction.shape.m * self.instruction.shape.n * self.passes
 
     def mode(self) -> Mode:
         """What is asked for."""
@@ -130,12 +146,17 @@ class Tile:
     def payload(self) -> int:
         """The request."""
         x, y = self.forms[self.x], self.forms[self.y]
-        shapes = {(2, 2): TileShape.SQUARE_16, (4, 1): TileShape.WIDE_32, (1, 1): TileShape.SQUARE_8}
+        shapes = {
+            (2, 2): TileShape.SQUARE_16,
+            (4, 1): TileShape.WIDE_32,
+            (2, 1): TileShape.WIDE_16,
+            (1, 1): TileShape.SQUARE_8,
+        }
         fields = {
             "operation": Operation.from_bits(self.mode().code()),
             "tile_shape": shapes[x.x_blocks, y.x_blocks],
             "halves": x.y_blocks == 2,
-            "chained": self.is_chained,
+            "passes": self.passes - 1,
             "x_order": block_order(x),
             "y_order": block_order(y),
             "x_is_b": (self.x == "b") != self.renamed,

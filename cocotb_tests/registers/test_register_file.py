@@ -27,7 +27,7 @@ async def random_accesses(dut: Any) -> None:
     await start(dut)
     await _clear(dut, words)
     word_reads: deque[int | None] = deque([None] * READ_LATENCY)
-    quad_reads = word_reads.copy()
+    quad_reads, shared_words = word_reads.copy(), word_reads.copy()
     touched = set()
     for _ in range(20 * words):
         write, read_word, read_quad = (rng.random() < 0.6 for _ in range(3))
@@ -45,13 +45,18 @@ async def random_accesses(dut: Any) -> None:
         dut.write_lanes.value = lanes
         dut.word_read_enable.value = read_word
         dut.word_read_address.value = word
-        dut.quad_read_enable.value = read_quad
-        dut.quad_read_address.value = of_quad * quads_of_word + in_word
+        dut.shared_read_enable.value = read_quad
+        dut.shared_read_address.value = of_quad * quads_of_word + in_word
         await RisingEdge(dut.aclk)
-        for reads, port in ((word_reads, dut.word_read_data), (quad_reads, dut.quad_read_data)):
+        for reads, port in (
+            (word_reads, dut.word_read_data),
+            (quad_reads, dut.shared_read_data),
+            (shared_words, dut.shared_read_word),
+        ):
             assert reads.popleft() in (None, int(port.value))
         word_reads.append(_joined(stored[word]) if read_word else None)
         quad_reads.append(_joined(stored[of_quad][4 * in_word : 4 * in_word + 4]) if read_quad else None)
+        shared_words.append(_joined(stored[of_quad]) if read_quad else None)
         if write:
             touched.add(address)
             for lane in range(lanes_of_word):
@@ -68,22 +73,22 @@ async def every_word_is_its_own(dut: Any) -> None:
     await start(dut)
     dut.write_lanes.value = (1 << lanes_of_word) - 1
     dut.write_enable.value = 1
-    dut.word_read_enable.value = dut.quad_read_enable.value = 0
+    dut.word_read_enable.value = dut.shared_read_enable.value = 0
     for word in range(words):
         dut.write_address.value = word
         dut.write_data.value = _joined(_numbers(word, lanes_of_word))
         await RisingEdge(dut.aclk)
     dut.write_enable.value = 0
-    dut.word_read_enable.value = dut.quad_read_enable.value = 1
+    dut.word_read_enable.value = dut.shared_read_enable.value = 1
     for cycle in range(quads + READ_LATENCY):
         dut.word_read_address.value = cycle % words
-        dut.quad_read_address.value = cycle % quads
+        dut.shared_read_address.value = cycle % quads
         await RisingEdge(dut.aclk)
         number = cycle - READ_LATENCY
         if number >= 0:
             word = number % words
             assert int(dut.word_read_data.value) == _joined(_numbers(word, lanes_of_word)), word
-            assert int(dut.quad_read_data.value) == _joined(_numbers(number, 4)), number
+            assert int(dut.shared_read_data.value) == _joined(_numbers(number, 4)), number
 
 
 def sizes() -> tuple[int, int]:
@@ -97,7 +102,7 @@ async def _clear(dut: Any, words: int) -> None:
     dut.write_enable.value = 1
     dut.write_lanes.value = (1 << lanes_of_word) - 1
     dut.write_data.value = 0
-    dut.word_read_enable.value = dut.quad_read_enable.value = 0
+    dut.word_read_enable.value = dut.shared_read_enable.value = 0
     for word in range(words):
         dut.write_address.value = word
         await RisingEdge(dut.aclk)

@@ -84,7 +84,15 @@ def checked_elements(
 
 def _plain(given: object) -> Any:
     """Without numpy: the lists or the number that an array or one of its scalars stands for."""
-    return given.tolist() if hasattr(given, "tolist") else given
+    if hasattr(given, "tolist"):
+        return given.tolist()
+    if hasattr(given, "__array__"):
+        return given.__array__().tolist()
+    if hasattr(given, "__dlpack__"):
+        from golden.host_arrays import host_array  # noqa: PLC0415  needs numpy, as such an object does
+
+        return host_array(given).tolist()
+    return given
 
 
 def _shape(given: object) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.host_arrays import shared_array
 from golden.ptx.scalar_types import float_bits
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.compiled import CompiledKernel
@@ -48,6 +49,11 @@ class BoundArguments:
         allocation.bytes[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self._arrays.append((array, allocation, allocation.bytes.tobytes()))
         return allocation.address
+
+    @property
+    def placed(self) -> tuple[tuple[NDArray[Any], Allocation, bytes], ...]:
+        """The arrays in device memory, each with its memory and what that held at first."""
+        return tuple(self._arrays)
 
     def collect(self) -> None:
         """Copy the arrays back, each if it has changed.
@@ -136,7 +142,7 @@ def _bytes(kernel: CompiledKernel, storage: Storage, value: Any, bound: BoundArg
             raise _wrong(kernel, storage, value, f"a number of type {storage.type}")
         return value.require().to_bytes(8, "little")
     try:
-        array = _array(value)
+        array = shared_array(value)
     except (BufferError, TypeError, RuntimeError) as error:
         raise _wrong(kernel, storage, value, "an array in the memory of the host") from error
     if array is not None:
@@ -154,18 +160,6 @@ def _raw(value: Any, *, is_array: bool) -> bytes | None:
         return bytes(value)
     if isinstance(value, np.void) or (is_array and isinstance(value, np.generic | np.ndarray)):
         return bytes(value.tobytes())
-    return None
-
-
-def _array(value: Any) -> NDArray[Any] | None:
-    if isinstance(value, np.ndarray):
-        return value
-    if isinstance(value, np.generic | int | float | bool):
-        return None
-    if hasattr(value, "__dlpack__"):
-        return np.from_dlpack(value)
-    if hasattr(value, "__array__"):
-        return np.asarray(value)
     return None
 
 

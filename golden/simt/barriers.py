@@ -1,5 +1,6 @@
 """The barriers of a block: who has arrived, and who goes on when."""
 
+import weakref
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,7 +42,7 @@ class Barriers:
     """
 
     def __init__(self, block: Any) -> None:
-        self._block = block
+        self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
         self._open: dict[int, _Barrier] = {}
         self._warps: list[tuple[Threads, int, NDArray[np.uint32]]] = []
 
@@ -104,19 +105,18 @@ class Barriers:
     def arrive_warp(self, threads: Threads, resume: int, masks: NDArray[np.uint32]) -> None:
         """Let threads arrive at the barriers of their warps."""
         self._warps.append((threads, resume, masks))
-        self.check_warps(force=False)
+        self.check_warps()
 
     def check(self) -> None:
         """Open the barriers that wait for nobody any more, after threads have ended."""
         for number in list(self._open):
             self._complete(number)
-        self.check_warps(force=False)
+        self.check_warps()
 
-    def check_warps(self, *, force: bool) -> bool:
+    def check_warps(self) -> bool:
         """Open the barriers of warps at which all lanes have arrived; whether there were any."""
         if not self._warps:
             return False
-        del force
         block = self._block
         threads = np.concatenate([threads for threads, _, _ in self._warps])
         masks = np.concatenate([masks for _, _, masks in self._warps])

@@ -11,7 +11,6 @@ stay in step. A group leaves this order in four cases:
 
 """
 
-from collections.abc import Callable
 from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
@@ -96,7 +95,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         pause = self.steps + _TURN
         with np.errstate(all="ignore"):
             while True:
-                self._spins.wake(groups)
+                self._spins.wake()
                 if not groups and not self._release():
                     return "waiting" if self._spins.parked else "done"
                 number = min(groups) if len(groups) == 1 or self.steps % _SLICE else self._fair()
@@ -236,7 +235,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
 
     def _release(self) -> bool:
         """Find someone who can go on although nobody is ready; False if there is nobody."""
-        if self.barriers.check_warps(force=False) or self._groups:
+        if self.barriers.check_warps() or self._groups:
             return True
         stuck = bool(self._incomplete or self.barriers.waiting)
         if not stuck or self._spins.parked:
@@ -365,6 +364,3 @@ def _ranges(numbers: list[int]) -> str:
             start = number
         previous = number
     return ", ".join(parts)
-
-
-Resume = Callable[[int, Threads], None]

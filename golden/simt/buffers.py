@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from golden.host_arrays import host_array
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 
@@ -109,7 +110,7 @@ def device(array: ArrayLike, *, name: str = "", memory: DeviceMemory = DEVICE) -
     Parameters
     ----------
     array : array_like
-        Anything numpy makes an array of.
+        Anything numpy makes an array of, or an object with ``__dlpack__``.
     name : str
         For messages.
     memory : DeviceMemory
@@ -119,7 +120,7 @@ def device(array: ArrayLike, *, name: str = "", memory: DeviceMemory = DEVICE) -
     LaunchError
         For an array of Python objects.
     """
-    data = np.asarray(array)
+    data = host_array(array)
     if data.dtype.hasobject:
         raise LaunchError(f"an array of {data.dtype} has no bytes to copy to a device")
     allocation = memory.allocate(data.nbytes, name)

@@ -1,7 +1,5 @@
 """Declarations of variables and parameters, with their initialisers."""
 
-import struct
-
 from golden.ptx.cursor import Cursor
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType, float_bits, float_value
@@ -216,24 +214,30 @@ class _Initialiser:
         shift = (mask & -mask).bit_length() - 1
         if not mask or mask >> shift != 0xFF or shift % 8:
             raise cursor.error(token, f"the mask {mask:#x} does not select one byte of an address")
-        raise cursor.error(token, "single bytes of an address in an initialiser are not supported")
+        cursor.expect("(")
+        name = cursor.expect_kind("word", "a variable name")
+        symbol, offset = self._named(name)
+        cursor.expect(")")
+        self._add(self._type.bits // 8, offset, symbol, token, shift=shift)
 
     def _address(self, token: Token) -> None:
         cursor = self._cursor
-        generic = cursor.sees("generic")
         cursor.advance()
-        name = token.text
-        if generic:
-            cursor.expect("(")
-            name = cursor.expect_kind("word", "a variable name").text
-        offset = 0
-        if generic:
-            offset += self._sum()
-            cursor.expect(")")
-        offset += self._sum()
+        symbol, offset = self._named(token)
         if self._type.bits < 32:
             raise cursor.error(token, f"an address does not fit into {self._type}")
-        self._add(self._type.bits // 8, offset, name, token, generic=generic)
+        self._add(self._type.bits // 8, offset, symbol, token)
+
+    def _named(self, token: Token) -> tuple[str, int]:
+        """The variable and the offset after its name, or after ``generic``."""
+        cursor = self._cursor
+        if token.text != "generic":
+            return token.text, self._sum()
+        cursor.expect("(")
+        name = cursor.expect_kind("word", "a variable name").text
+        offset = self._sum()
+        cursor.expect(")")
+        return name, offset + self._sum()
 
     def _sum(self) -> int:
         cursor = self._cursor
@@ -241,15 +245,6 @@ class _Initialiser:
             return cursor.immediate().value
         return 0
 
-    def _add(self, size: int, value: int, symbol: str | None, token: Token, *, generic: bool = False) -> None:
-        self._pieces.append(Piece(self._offset, size, value, symbol, generic, token.location))
+    def _add(self, size: int, value: int, symbol: str | None, token: Token, *, shift: int = 0) -> None:
+        self._pieces.append(Piece(self._offset, size, value, symbol, shift, token.location))
         self._offset += size
-
-
-def content(pieces: tuple[Piece, ...], size: int) -> bytes:
-    """The bytes of a variable as its initialiser gives them, with zeros where it names an address."""
-    data = bytearray(size)
-    for piece in pieces:
-        if piece.symbol is None:
-            struct.pack_into(f"<{'_BH_I___Q'[piece.size]}", data, piece.offset, piece.value)
-    return bytes(data)

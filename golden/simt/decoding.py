@@ -6,7 +6,7 @@ from typing import Final
 from golden.ptx.source import Location, PtxError, Source
 from golden.ptx.syntax import Address, Immediate, Register, SpecialRegister, Symbol, Vector
 from golden.simt.special_registers import SPECIAL
-from golden.simt.syntax import Arguments, Instruction, Negated, Operand, Pair, Sink, Storage
+from golden.simt.syntax import Arguments, Instruction, Negated, Pair, Sink, Storage
 from golden.simt.writer import Writer, constant_bits
 
 __all__ = ["LOCAL_PARAMETERS", "Context", "split_qualifiers"]
@@ -215,6 +215,3 @@ def split_qualifiers(
 
 def _bits(bits: int) -> str:
     return "one bit (a predicate)" if bits == 1 else f"{bits} bits"
-
-
-OperandLike = Operand

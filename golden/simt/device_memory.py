@@ -70,6 +70,11 @@ class DeviceMemory:
         self._next = GLOBAL
         self._numbers = itertools.count(1)
 
+    @property
+    def first_address(self) -> int:
+        """No buffer begins below it."""
+        return GLOBAL
+
     def allocate(self, nbytes: int, name: str = "") -> Allocation:
         """Make a buffer of zeros.
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
+from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.multiply import mma
 from golden.resolve import resolve_profile
@@ -34,6 +35,14 @@ class GoldenEngine:
 
     def __init__(self, profile: Profile | ExactProfile = HOPPER) -> None:
         self._profile = profile
+
+    @property
+    def counters(self) -> Counters:
+        """Zeros: there is no machine."""
+        return Counters()
+
+    def add(self, counters: Counters) -> None:
+        """Nothing to count."""
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why an instruction cannot be executed: what the profile's generation does not have."""

@@ -180,6 +180,7 @@ def _deadlock(kernel: CompiledKernel, waiting: list[_Waiting]) -> Deadlock:
     waiting = sorted(waiting, key=lambda item: item.run.geometry.index[::-1])
     told = [f"block {item.run.geometry.index} at {item.run.whereabouts()}" for item in waiting[:_TOLD]]
     more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
+    who = "a block waits" if len(waiting) == 1 else f"{len(waiting)} blocks wait"
     return Deadlock(
-        f"{len(waiting)} blocks wait for each other: {'; '.join(told)}{more}", kernel=kernel.readable
+        f"{who} for memory that nothing is left to change: {'; '.join(told)}{more}", kernel=kernel.readable
     )

@@ -91,8 +91,6 @@ def _before(block: Block, live: int, kept: list[Step] | None) -> int:
             live &= ~written
         for slot in step.reads:
             live |= 1 << slot
-    from_mask = getattr(block.mask, "key", None)
-    del from_mask
     return live
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.lines import gather_lines
-from golden.machine import Machine, Storage
+from golden.machine import Counters, Machine, Storage
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.matrix_engine import FragmentMemory
@@ -57,6 +57,16 @@ class MachineEngine:
         self._formats = None if formats is None else frozenset(formats)
         self._registers = _RegisterFile(machine)
         self._host = GoldenEngine()
+        self._elsewhere = Counters()
+
+    @property
+    def counters(self) -> Counters:
+        """What the machine has done, and its copies in other processes."""
+        return self._machine.counters + self._elsewhere
+
+    def add(self, counters: Counters) -> None:
+        """Count what a copy of the machine has done in another process."""
+        self._elsewhere += counters
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why the machine cannot execute an instruction; None if it can."""

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.machine import Counters
 from golden.tables.instruction_set import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["FragmentMemory", "MatrixEngine"]
@@ -35,6 +36,13 @@ class MatrixEngine(Protocol):
     Addresses, of shape (warps,), are generic, and already known to be aligned as the instruction demands, as
     are the strides in elements.
     """
+
+    @property
+    def counters(self) -> Counters:
+        """What the machine behind it has done; zeros where there is none."""
+
+    def add(self, counters: Counters) -> None:
+        """Count what a copy of this engine has done in another process."""
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why an instruction cannot be executed; None if it can. Asked before a kernel starts."""

@@ -76,6 +76,11 @@ class Module:
         """The names of the kernels, as mangled."""
         return tuple(item.name for item in self._syntax.functions.values() if item.kind == "entry")
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables in ``.global`` and ``.const``, as mangled."""
+        return tuple(self._allocations)
+
     def kernel(self, name: str | None = None) -> "Kernel":
         """A kernel by name.
 
@@ -106,7 +111,8 @@ class Module:
 
     def __getitem__(self, name: str) -> DeviceBuffer:
         """The buffer over a ``.global`` or ``.const`` variable."""
-        found = [key for key in self._allocations if key == name or matches(key, name)]
+        found = [key for key in self._allocations if key == name]
+        found = found or [key for key in self._allocations if matches(key, name)]
         if len(found) != 1:
             names = ", ".join(readable(key) for key in self._allocations) or "none"
             raise KeyError(f"no variable {name} in .global or .const; variables: {names}")
@@ -136,7 +142,7 @@ class Module:
                     raise self._source.error(
                         piece.location, f"{piece.symbol} is no variable and no function of this module"
                     )
-            data = (value & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
+            data = (value >> piece.shift & ((1 << 8 * piece.size) - 1)).to_bytes(piece.size, "little")
             allocation.bytes[piece.offset : piece.offset + piece.size] = np.frombuffer(data, dtype=np.uint8)
 
     def _body(self, function: Function) -> Body:
@@ -278,6 +284,24 @@ class Kernel:
         finally:
             bound.release()
         return result
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchResult]:
+        """``kernel[grid, block](a, b)``, or with bytes of shared memory third: `launch` as numba spells it.
+
+        Raises
+        ------
+        LaunchError
+            For anything but a grid, a block and perhaps bytes of shared memory.
+        """
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
+            problem = f"not {configuration!r}"
+            raise LaunchError(f"expected kernel[grid, block] or kernel[grid, block, shared], {problem}")
+        grid, block, *shared = configuration
+
+        def launch(*arguments: Any, **options: Any) -> LaunchResult:
+            return self.launch(grid, block, arguments, *shared, **options)
+
+        return launch
 
     def __repr__(self) -> str:
         return f"<kernel {self.signature}>"

@@ -9,6 +9,7 @@ faults, or looks at a clock, the grid runs again in one process: nothing of devi
 
 import itertools
 import multiprocessing
+import signal
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +19,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.machine import Counters
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
-from golden.simt.errors import SimtError
 from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
 
 __all__ = ["run_parallel"]
@@ -49,6 +50,7 @@ class _Outcome:
     written: dict[int, tuple[NDArray[np.int64], NDArray[np.uint8]]] = field(default_factory=dict)
     counts: tuple[int, int, int] = (0, 0, 0)
     changed: int = 0
+    counters: Counters = field(default_factory=Counters)
 
 
 class _TracedBlock(BlockRun):
@@ -142,6 +144,7 @@ def run_parallel(
         launch.thread_instructions += outcome.counts[1]
         launch.matrix_instructions += outcome.counts[2]
         launch.changed += outcome.changed
+        launch.engine.add(outcome.counters)
     return launch.result(kernel, len(indices))
 
 
@@ -202,8 +205,9 @@ def _run_processes(
 
 def _work(kernel: CompiledKernel, launch: LaunchState, indices: list[Index], sender: Connection) -> None:
     """Run a range of blocks in a process of its own and send what it did; None if that is not possible."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that waits for this one
     traces: dict[int, _Trace] = {}
-    changed = launch.changed
+    changed, before = launch.changed, launch.engine.counters
     launch.warp_instructions = launch.thread_instructions = launch.matrix_instructions = 0
     try:
         for index in indices:
@@ -216,12 +220,14 @@ def _work(kernel: CompiledKernel, launch: LaunchState, indices: list[Index], sen
                 sender.send(None)
                 return
             sender.send("block")
-    except SimtError:
+        launch.engine.finish()
+    except Exception:  # noqa: BLE001  raised again by the one process that then runs the grid
         sender.send(None)
         return
     result = _Outcome(
         counts=(launch.warp_instructions, launch.thread_instructions, launch.matrix_instructions),
         changed=launch.changed - changed,
+        counters=launch.engine.counters - before,
     )
     for address, trace in traces.items():
         allocation = launch.device.find(address)

@@ -1,5 +1,6 @@
 """Finds threads that wait in a loop for a change of memory."""
 
+import weakref
 from typing import Any, Final
 
 import numpy as np
@@ -30,7 +31,7 @@ class SpinDetector:
     """
 
     def __init__(self, block: Any) -> None:
-        self._block = block
+        self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
         self.parked: dict[int, Threads] = {}
         self._seen_changes = 0
         self._known: set[int] = set()
@@ -71,11 +72,10 @@ class SpinDetector:
             self._seen_changes = self._block.launch.changed
         self.parked[target] = threads
 
-    def wake(self, groups: dict[int, Threads]) -> None:
+    def wake(self) -> None:
         """Give back the threads that wait, if memory has changed since the first of them began to."""
         if not self.parked or self._block.launch.changed == self._seen_changes:
             return
         for target, threads in self.parked.items():
             self._block.resume(target, threads)
         self.parked.clear()
-        del groups

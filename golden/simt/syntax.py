@@ -138,8 +138,8 @@ class Piece:
         The bits; of an address what is added to it.
     symbol : str or None
         The variable whose address it is.
-    generic : bool
-        Whether the generic address is meant, not that within its state space.
+    shift : int
+        By how many bits the address is shifted to the right: a byte of it is an element of its own.
     location : Location
     """
 
@@ -147,7 +147,7 @@ class Piece:
     size: int
     value: int
     symbol: str | None
-    generic: bool
+    shift: int
     location: Location
 
 

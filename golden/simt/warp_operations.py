@@ -95,7 +95,7 @@ def vote(mode: str, threads: Threads, warps: int, predicate: NDArray[np.bool_]) 
 
 def match(mode: str, threads: Threads, values: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
     """``match``: the lanes with the same value; for ``"all"`` every lane if all have it, otherwise none."""
-    warps, starts = np.unique(threads >> 5, return_index=True)
+    starts = np.unique(threads >> 5, return_index=True)[1]
     masks = np.zeros(threads.size, dtype=np.uint32)
     holds = np.zeros(threads.size, dtype=np.bool_)
     ends = [*starts[1:].tolist(), threads.size]
@@ -107,7 +107,6 @@ def match(mode: str, threads: Threads, values: NDArray[Any]) -> tuple[NDArray[np
         elif same.all():
             masks[start:end] = np.bitwise_or.reduce(lanes)
             holds[start:end] = True
-    del warps
     return masks, holds
 
 

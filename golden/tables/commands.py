@@ -1,11 +1,36 @@
 """What a machine executes: an instruction with the values of its operands."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from golden.tables.elements import ElementOperation, ElementType
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Space, StoreInstruction
 
-__all__ = ["Command", "Elementwise", "Fill", "Load", "Mma", "Move", "Store", "Uniform"]
+__all__ = [
+    "MATRIX_COUNTS",
+    "MATRIX_ROW_BYTES",
+    "MATRIX_SPACES",
+    "Command",
+    "Elementwise",
+    "Fill",
+    "Load",
+    "LoadMatrix",
+    "Mma",
+    "Move",
+    "MoveMatrix",
+    "Store",
+    "StoreMatrix",
+    "Uniform",
+]
+
+MATRIX_COUNTS: Final = (1, 2, 4)
+"""Matrices that one `LoadMatrix` or `StoreMatrix` moves: ``.x1``, ``.x2``, ``.x4``."""
+
+MATRIX_ROW_BYTES: Final = 16
+"""Of a row of such a matrix; its address is a multiple."""
+
+MATRIX_SPACES: Final[tuple[Space, ...]] = ("shared", "generic")
+"""State spaces of its addresses."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +100,68 @@ class Move:
     count: int
 
 
-Command = Load | Store | Mma | Fill | Move
+def _require_matrices(count: int, space: Space) -> None:
+    if count not in MATRIX_COUNTS:
+        raise ValueError(f"matrices must be 1, 2 or 4, not {count}")
+    if space not in MATRIX_SPACES:
+        raise ValueError(f"rows of matrices must be in shared or generic space, not {space}")
+
+
+@dataclass(frozen=True)
+class LoadMatrix:
+    """`ldmatrix`: load 8 x 8 matrices of 16-bit elements, whose rows of 16 bytes may lie anywhere.
+
+    Parameters
+    ----------
+    register : int
+        First of the consecutive registers, one for each matrix.
+    addresses : int
+        The register whose lane ``8 j + i`` has the byte address of row i of matrix j.
+    count : {1, 2, 4}
+        Matrices; addresses in lanes beyond theirs do not count.
+    transposed : bool
+        ``.trans``.
+    space : {"shared", "generic"}
+
+    Raises
+    ------
+    ValueError
+        For another count or space.
+    """
+
+    register: int
+    addresses: int
+    count: int
+    transposed: bool = False
+    space: Space = "shared"
+
+    def __post_init__(self) -> None:
+        _require_matrices(self.count, self.space)
+
+
+@dataclass(frozen=True)
+class StoreMatrix:
+    """`stmatrix`: the same the other way; parameters as for `LoadMatrix`."""
+
+    register: int
+    addresses: int
+    count: int
+    transposed: bool = False
+    space: Space = "shared"
+
+    def __post_init__(self) -> None:
+        _require_matrices(self.count, self.space)
+
+
+@dataclass(frozen=True)
+class MoveMatrix:
+    """`movmatrix`: the 8 x 8 matrix in register `source`, transposed, to register `destination`."""
+
+    destination: int
+    source: int
+
+
+Command = Load | Store | Mma | Fill | Move | LoadMatrix | StoreMatrix | MoveMatrix
 """What a core executes, and every machine."""
 
 

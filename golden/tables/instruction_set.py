@@ -270,7 +270,7 @@ FAMILIES: tuple[Family, ...] = (
 )
 """Every instruction of one warp."""
 
-CORE_FAMILIES: tuple[Family, ...] = FAMILIES[: 1 + [family.name for family in FAMILIES].index("mma.m8n8k16")]
+CORE_FAMILIES: tuple[Family, ...] = tuple(family for family in FAMILIES if family.name != "mma.fp8")
 """Those that the hardware executes."""
 
 

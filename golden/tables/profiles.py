@@ -149,7 +149,9 @@ PROFILES: Final = MappingProxyType(
         )
     }
 )
-"""Every profile by name; all but hopper are as published by others, not measured here."""
+"""Every profile by name; all but hopper are as published by others, not measured here.
+
+The position is the code that a core shows to its host: append new profiles at the end."""
 
 EXACT_PROFILES: Final = MappingProxyType(
     {

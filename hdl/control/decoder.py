@@ -1,19 +1,21 @@
 """The decoder: from a command to what the units need, by the golden tables."""
 
-from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, MATRIX_SPACES
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS, IntegerFormat
 from golden.tables.instruction_set import SPACES, MmaInstruction
 from golden.tables.layouts import fragment
 from hdl.command import (
     COMMAND_BITS,
+    MatrixCommand,
+    MatrixMove,
     MemoryCommand,
     MmaCommand,
     Opcode,
@@ -26,12 +28,22 @@ from hdl.control.scoreboard import Footprint, Range, Unit
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
-from hdl.memory.fragment_geometry import FragmentGeometry, block_order, fragment_geometry, legal_fragments
+from hdl.memory.fragment_geometry import (
+    FragmentGeometry,
+    block_order,
+    fragment_geometry,
+    legal_fragments,
+    log2_exact,
+    matrix_geometry,
+)
+from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
+from hdl.multiply.multiplies import legal_multiplies
+from hdl.multiply.tile.chains import passes
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["MULTIPLICANDS", "Decoded", "Decoder", "is_signed", "legal_multiplies"]
+__all__ = ["MULTIPLICANDS", "Decoded", "Decoder", "is_signed"]
 
 
 class Decoded(data.Struct):
@@ -46,6 +58,8 @@ class Decoded(data.Struct):
         The registers it reads and writes.
     memory : AccessRequest
         For loads and stores, still to be checked.
+    rows : RowRequest
+        For loads and stores whose rows are listed, likewise.
     tile : TileRequest
     f64 : F64Request
     move : MoveRequest
@@ -55,6 +69,7 @@ class Decoded(data.Struct):
     cause: unsigned(CAUSE_BITS)
     footprint: Footprint
     memory: AccessRequest
+    rows: RowRequest
     tile: TileRequest
     f64: F64Request
     move: MoveRequest
@@ -102,6 +117,9 @@ class Decoder(wiring.Component):
                 self._mma(m, legal, in_range)
             with m.Case(Opcode.FILL, Opcode.MOVE):
                 self._move(m, legal, in_range)
+            if self._config.shared_bytes:
+                with m.Case(Opcode.MATRIX):
+                    self._matrix(m, legal, in_range)
         with m.If(~legal):
             m.d.comb += self.decoded.cause.eq(Cause.ILLEGAL_INSTRUCTION)
         with m.Elif(~in_range):
@@ -151,10 +169,10 @@ class Decoder(wiring.Component):
     def _mma(self, m: Module, legal: Signal, in_range: Signal) -> None:
         command = MmaCommand(self.command)
         tile = self.decoded.tile
-        a_count = Signal(4)
-        b_count = Signal(4)
-        c_count = Signal(4)
-        d_count = Signal(4)
+        a_count = Signal(_COUNT_BITS)
+        b_count = Signal(_COUNT_BITS)
+        c_count = Signal(_COUNT_BITS)
+        d_count = Signal(_COUNT_BITS)
         x_is_b = Signal()
         footprint = self.decoded.footprint
         m.d.comb += [
@@ -179,7 +197,7 @@ class Decoder(wiring.Component):
         ]
         self._double(m, command)
         with m.Switch(command.multiply):
-            for instruction in legal_multiplies(self._config):
+            for instruction in _different(self._config):
                 shape = instruction.shape
                 a = fragment("a", instruction.a_type, shape)
                 b = fragment("b", instruction.b_type, shape)
@@ -198,12 +216,16 @@ class Decoder(wiring.Component):
                         d_count.eq(d.registers),
                     ]
                     if instruction.a_type == "f64":
-                        m.d.comb += self.decoded.unit.eq(Unit.F64)
+                        m.d.comb += [
+                            self.decoded.unit.eq(Unit.F64),
+                            self.decoded.f64.tile.two_blocks.eq(a.x_blocks == 2),
+                            self.decoded.f64.tile.k_blocks_log2.eq(log2_exact(a.y_blocks)),
+                        ]
                         continue
                     m.d.comb += [
                         tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
                         tile.halves.eq(x.y_blocks == 2),
-                        tile.chained.eq(_is_chained(instruction, self._config)),
+                        tile.passes.eq(passes(instruction, self._config.dot_product.profile) - 1),
                         x_is_b.eq(b.wide),
                         tile.x_order.eq(block_order(x)),
                         tile.y_order.eq(block_order(y)),
@@ -217,7 +239,7 @@ class Decoder(wiring.Component):
     def _double(self, m: Module, command: MmaCommand) -> None:
         f64 = self.decoded.f64
         m.d.comb += [
-            f64.rounding.eq(command.rounding),
+            f64.tile.rounding.eq(command.rounding),
             f64.a.eq(command.a),
             f64.b.eq(command.b),
             f64.c.eq(command.c),
@@ -247,10 +269,69 @@ class Decoder(wiring.Component):
             ),
         ]
 
+    def _matrix(self, m: Module, legal: Signal, in_range: Signal) -> None:
+        command = MatrixCommand(self.command)
+        request, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
+        footprint = self.decoded.footprint
+        in_memory = Signal()
+        count = Signal(3)
+        geometry = Signal(FragmentGeometry)
+        with m.Switch(Cat(command.transposed, command.count_log2)):
+            for transposed, (count_log2, matrices) in product((False, True), enumerate(MATRIX_COUNTS)):
+                with m.Case(transposed | count_log2 << 1):
+                    fields = matrix_geometry(matrices, transposed=transposed)
+                    m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
+                    m.d.comb += [count.eq(matrices), in_memory.eq(1)]
+        spaces = [command.space == SPACES.index(space) for space in MATRIX_SPACES]
+        m.d.comb += [
+            request.register.eq(command.register),
+            request.space.eq(command.space),
+            request.geometry.eq(geometry),
+            # Elements of two rows, so that no line begins where one ends: addresses come from the register.
+            request.has_stride.eq(1),
+            request.stride.eq(MATRIX_ROW_BYTES),
+            request.listed.eq(1),
+            rows.register.eq(command.source),
+            rows.count_log2.eq(command.count_log2),
+            rows.is_store.eq(command.move == MatrixMove.STORE),
+            legal.eq(in_memory & Cat(spaces).any()),
+            in_range.eq(self._fits(command.register, count) & self._fits(command.source, 1)),
+            move.transposes.eq(1),
+            move.destination.eq(command.register),
+            move.source.eq(command.source),
+        ]
+        with m.Switch(command.move):
+            with m.Case(MatrixMove.LOAD):
+                m.d.comb += [
+                    self.decoded.unit.eq(Unit.LOAD),
+                    *_covers(footprint.write, command.register, count),
+                    *_covers(footprint.reads[0], command.source, 1),
+                ]
+            with m.Case(MatrixMove.STORE):
+                m.d.comb += [
+                    self.decoded.unit.eq(Unit.STORE),
+                    *_covers(footprint.reads[0], command.register, count),
+                    *_covers(footprint.reads[1], command.source, 1),
+                ]
+            with m.Case(MatrixMove.REGISTER):
+                m.d.comb += [
+                    self.decoded.unit.eq(Unit.MOVE),
+                    *_covers(footprint.write, command.register, 1),
+                    *_covers(footprint.reads[0], command.source, 1),
+                    legal.eq(1),
+                    in_range.eq(self._fits(command.register, 1) & self._fits(command.source, 1)),
+                ]
+            with m.Default():
+                m.d.comb += legal.eq(0)
+
+
+_COUNT_BITS = 5
+"""Of the registers of a fragment, at most 16: A of m16n8k16 in f64."""
 
 _TILE_SHAPES = {
     (2, 2): TileShape.SQUARE_16,
     (4, 1): TileShape.WIDE_32,
+    (2, 1): TileShape.WIDE_16,
     (1, 1): TileShape.SQUARE_8,
 }
 """By the blocks of eight rows of X and Y."""
@@ -273,33 +354,9 @@ def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
     return [operand.valid.eq(1), operand.first.eq(first), operand.last.eq(first + count - 1)]
 
 
-def legal_multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
-    """Every combination of shape and types once; layouts do not matter to a multiply."""
-    for family in config.families:
-        types = [
-            (a_type, b_type)
-            for a_type in family.multiplicands
-            for b_type in family.multiplicands
-            if family.mixed or a_type == b_type
-        ]
-        accumulators = [(c, d) for c in family.accumulators for d in family.accumulators]
-        for shape, (a_type, b_type), (c_type, d_type) in product(family.shapes, types, accumulators):
-            yield MmaInstruction(
-                mnemonic=family.mnemonic,
-                shape=shape,
-                a_layout="row",
-                b_layout="col",
-                a_type=a_type,
-                b_type=b_type,
-                c_type=c_type,
-                d_type=d_type,
-                operation=family.operations[0] if family.operations else None,
-            )
-
-
-def _is_chained(instruction: MmaInstruction, config: CoreConfig) -> bool:
-    block = config.dot_product.profile.tf32_block
-    return instruction.a_type == "tf32" and block is not None and block < instruction.shape.k
+def _different(config: CoreConfig) -> list[MmaInstruction]:
+    """The multiplies with different keys: a few shapes and types are those of both `wmma` and `mma`."""
+    return list({multiply_key(item): item for item in legal_multiplies(config)}.values())
 
 
 def is_signed(name: str) -> bool:

@@ -10,6 +10,7 @@ from hdl.control.decoder import Decoded, Decoder
 from hdl.control.scoreboard import TAG_BITS, Range, Scoreboard, Unit
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
+from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
@@ -20,7 +21,7 @@ _OPERANDS = 4
 _TAGS = 1 << TAG_BITS
 
 
-class _State(enum.Enum, shape=3):
+class _State(enum.Enum, shape=4):
     IDLE = 0
     DECODE = 1
     DECODED = 2
@@ -29,6 +30,7 @@ class _State(enum.Enum, shape=3):
     DISPATCH = 5
     STOP = 6
     FAULT = 7
+    ROWS = 8
 
 
 class _BusFault(data.Struct):
@@ -42,16 +44,18 @@ class Sequencer(wiring.Component):
     """Starts commands in order; they run side by side and may end in any order.
 
     A command is decoded, an access also checked for alignment and range; then its operands are asked of the
-    scoreboard one by one, and it is handed to its unit when none is in conflict. As younger commands wait
-    behind it, a refusal at this point leaves everything as if neither it nor they had been there.
+    scoreboard one by one, and it is handed to its unit when none is in conflict. Before that, the rows of a
+    move of matrices are read from their register, which no other command is about to write then, and checked.
+    As younger commands wait behind it, a refusal at this point leaves everything as if neither it nor they
+    had been there.
 
     What a memory answers comes later: a load that fails writes nothing, a store stops counting; commands
     that need their registers have not been started. Others may have been, and they end as usual; nothing new
     is started. Where several fail, the oldest is reported. In `serial` mode each command ends before the
     next one starts, so nothing younger is ever under way.
 
-    Throughput: a multiply each 8 cycles, a load or store each 11. Latency: 7 cycles from the queue to the
-    unit of a multiply, 10 of a load or store.
+    Throughput: a multiply each 8 cycles, a load or store each 11, a move of four matrices each 25. Latency: 7
+    cycles from the queue to the unit of a multiply, 10 of a load or store.
     Expected critical path: the scoreboard's comparison.
 
     Parameters
@@ -65,6 +69,10 @@ class Sequencer(wiring.Component):
     commands : In(stream.Signature(160))
     load, store, tile, f64, move : Out(stream.Signature(...))
         Requests to the units.
+    rows : Out(RowRequest), rows_start : Out(1), rows_keep : Out(1)
+        To `hdl.memory.row_addresses.RowAddresses`, where there is on-chip memory.
+    rows_room : In(1), rows_done : In(1), rows_cause : In(4)
+        From it.
     fetched, done : In(5)
         A bit for each `Unit`: its oldest command has read all its registers; is at its end.
     load_cause, store_cause : In(4)
@@ -100,6 +108,12 @@ class Sequencer(wiring.Component):
                 "tile": Out(stream.Signature(TileRequest)),
                 "f64": Out(stream.Signature(F64Request)),
                 "move": Out(stream.Signature(MoveRequest)),
+                "rows": Out(RowRequest),
+                "rows_start": Out(1),
+                "rows_keep": Out(1),
+                "rows_room": In(1),
+                "rows_done": In(1),
+                "rows_cause": In(CAUSE_BITS),
                 "fetched": In(len(Unit)),
                 "done": In(len(Unit)),
                 "load_cause": In(CAUSE_BITS),
@@ -135,6 +149,8 @@ class Sequencer(wiring.Component):
         offered = Signal()
         started = Signal()
         stopped = Signal()
+        asked_rows = Signal()
+        listed = Signal()
         in_memory = (decoded.unit == Unit.LOAD) | (decoded.unit == Unit.STORE)
         operands = [
             *(decoded.footprint.reads[index] for index in range(_OPERANDS - 1)),
@@ -150,6 +166,9 @@ class Sequencer(wiring.Component):
             self.tile.payload.eq(decoded.tile),
             self.f64.payload.eq(decoded.f64),
             self.move.payload.eq(decoded.move),
+            self.rows.eq(decoded.rows),
+            listed.eq(decoded.memory.listed & in_memory),
+            self.rows_keep.eq(started & listed),
             scoreboard.unit.eq(decoded.unit),
             scoreboard.footprint.eq(decoded.footprint),
             scoreboard.span.first.eq(checked.first),
@@ -199,7 +218,18 @@ class Sequencer(wiring.Component):
                 with m.If(~self.stall_registers & ~self.stall_memory):
                     m.d.sync += [operand.eq(operand + 1), asked.eq(Array(operands)[operand + 1])]
                     with m.If(last):
-                        m.d.sync += state.eq(_State.DISPATCH)
+                        m.d.sync += state.eq(Mux(listed, _State.ROWS, _State.DISPATCH))
+            if self._config.shared_bytes:
+                with m.Case(_State.ROWS):
+                    m.d.comb += [self.rows_start.eq(self.rows_room & ~asked_rows), self.stall_unit.eq(1)]
+                    with m.If(self.rows_start):
+                        m.d.sync += asked_rows.eq(1)
+                    with m.If(self.rows_done):
+                        m.d.sync += [
+                            asked_rows.eq(0),
+                            refusal.eq(self.rows_cause),
+                            state.eq(Mux(self.rows_cause != 0, _State.STOP, _State.DISPATCH)),
+                        ]
             with m.Case(_State.DISPATCH):
                 free = ~scoreboard.full & (~self.serial | scoreboard.idle) & (bus_fault.cause == 0)
                 m.d.comb += [allowed.eq(offered | free), self.stall_unit.eq(~started)]
@@ -232,7 +262,8 @@ class Sequencer(wiring.Component):
         ]
         m.d.sync += self.executed.eq(self.executed + completed)
         # What is offered to a unit already is started all the same: it may not be taken back.
-        settled = allowed | (state == _State.STOP) | (state == _State.FAULT)
+        # Rows that are being read end as well, so that none comes when those of another command are expected.
+        settled = allowed | (state == _State.STOP) | (state == _State.FAULT) | (state == _State.ROWS)
         with m.If((bus_fault.cause != 0) & ~settled):
             m.d.sync += state.eq(_State.STOP)
         with m.If(stopped):

@@ -39,6 +39,8 @@ class Align(Stage):
     input.sign : 16, input.c_sign : 1
     input.c_value : 32
         Significand with 23 fraction bits, or s32.
+    input.c_beyond : 1
+        The sign of an s32 is not that of `c_value`. Only with integers of more than one bit.
     input.c_distance : 6
         32 and more leave nothing.
     input.count : 8
@@ -62,6 +64,7 @@ class Align(Stage):
                 "sign": Out(LANES),
                 "c_sign": Out(1),
                 "c_value": Out(32),
+                **({"c_beyond": Out(1)} if config.formats & {"i8", "i4"} else {}),
                 "c_distance": Out(6),
                 **({"count": Out(8)} if "b1" in config.formats else {}),
                 "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
@@ -130,7 +133,10 @@ class Align(Stage):
         widened = Cat(Const(0, padding), self.input.c_value)
         coarse = register(m, Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
         fine = register(m, distance[:3], "c_fine")
-        negative = register(m, self.input.c_value[31] & integer, "c_negative")
+        negative = self.input.c_value[31] & integer
+        if widths.config.formats & {"i8", "i4"}:
+            negative = (self.input.c_value[31] ^ self.input.c_beyond) & integer
+        negative = register(m, negative, "c_negative")
         shifted = (coarse >> fine)[: min(32, widths.total - 1)]
         c_term = Cat(shifted, negative.replicate(widths.total - len(shifted)))
         m.d.sync += self.output.c_term.eq(c_term.as_signed())

@@ -36,7 +36,7 @@ class Arithmetic(Pipeline):
 
     Members
     -------
-    input.a, input.b, input.c, input.operation
+    input.a, input.b, input.c, input.operation, input.c_beyond
         As in `hdl.dot_product.operands.DotProductOperands`.
     output.d : 32
 
@@ -60,7 +60,7 @@ class Arithmetic(Pipeline):
     def __init__(self, config: DotProductConfig) -> None:
         single_bits = (Popcount(config),) if "b1" in config.formats else ()
         super().__init__(
-            {"a": Out(256), "b": Out(256), "c": Out(32), "operation": Out(Operation)},
+            {"a": Out(256), "b": Out(256), "c": Out(32), "operation": Out(Operation), "c_beyond": Out(1)},
             {"d": Out(32)},
             [
                 (Decode(config), DecodeC(config), *single_bits),

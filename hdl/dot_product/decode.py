@@ -127,7 +127,7 @@ class Decode(Stage):
         )
         if "tf32" not in self.config.formats:
             return register(m, word & ordinary, f"{name}_raw"), Const(0, 64)
-        decodes_tf32 = [lane % 2 == 1 and lane < 2 * (profile.tf32_block or 0) for lane in lanes]
+        decodes_tf32 = [lane % 2 == 1 and lane < 2 * self.config.tf32_products for lane in lanes]
         kept = Cat(Const(-1 if decodes else 0, PLACE) for decodes in decodes_tf32)
         raw = register(m, Mux(tf32, word & kept, word & ordinary), f"{name}_raw")
         if not any(decodes_tf32):

@@ -40,9 +40,9 @@ class Normalize(Stage):
     output.value : total - 1
     output.exponent : 9
         Biased as in f32; 0 for subnormals and zero.
-    output.halve : 1
-        The limit is -1, which counts as 0 here: the highest bit of `value` lies one place below that of the
-        smallest normal f32. Only if `Widths.may_halve`.
+    output.right : `Widths.right_bits`
+        How far the highest bit of `value` lies below that of the smallest normal f32, 31 for 31 and more: the
+        limit is negative, by so much, and counts as 0 here. Only with such limits.
     """
 
     latency = 1 + len(_CYCLES)
@@ -59,7 +59,7 @@ class Normalize(Stage):
                 "negative": Out(1),
                 "value": Out(self.widths.total - 1),
                 "exponent": Out(self.widths.exponent_bits),
-                **({"halve": Out(1)} if self.widths.may_halve else {}),
+                **({"right": Out(self.widths.right_bits)} if self.widths.right_bits else {}),
             },
         )
 
@@ -70,10 +70,11 @@ class Normalize(Stage):
         total, multiplicand = self.input.sum, self.input.operation.multiplicand
         integer = self.widths.chosen(multiplicand, INTEGER)
         limit = self.input.limit
-        if self.widths.may_halve:
-            halve = self.widths.chosen(multiplicand, WIDE) & limit.all()
-            m.d.comb += self.output.halve.eq(delay(m, halve, self.latency, "halve"))
-            limit = Mux(halve, 0, limit)
+        if self.widths.right_bits:
+            negative_limit = self.widths.chosen(multiplicand, WIDE) & self._is_negative(limit)
+            right = self._right(limit) & negative_limit.replicate(self.widths.right_bits)
+            m.d.comb += self.output.right.eq(delay(m, right, self.latency, "right"))
+            limit = Mux(negative_limit, 0, limit)
         invert = total[-1] & ~integer
         less_one = register(m, (total - invert)[:bits], "less_one")
         invert = register(m, invert, "invert")
@@ -107,3 +108,13 @@ class Normalize(Stage):
         count = Cat(*reversed(Cat(*moved)))
         m.d.sync += self.output.exponent.eq(Mux(value[-1], next_exponent - count, 0))
         return m
+
+    def _is_negative(self, limit: Value) -> Value:
+        """Whether a limit modulo 2**9 is negative; the greatest is 510 above the least, so all differ."""
+        most = self.widths.most_right
+        return limit.all() if most == 1 else limit >= (1 << len(limit)) - most
+
+    def _right(self, limit: Value) -> Value:
+        bits = self.widths.right_bits
+        distance = (-limit)[: self.widths.most_right.bit_length()]
+        return distance[:bits] | distance[bits:].any().replicate(bits)

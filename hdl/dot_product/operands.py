@@ -14,7 +14,7 @@ class Multiplicand(enum.Enum, shape=3):
     BF16 = 1
     """Likewise of bf16."""
     TF32 = 2
-    """Likewise of tf32, with the profile's block of that (hopper: 4)."""
+    """Likewise of tf32, with the longest of the profile's blocks of that (hopper: 8)."""
     I8 = 3
     """16 products of 8-bit integers, in the low 128 bits."""
     I4 = 4
@@ -62,12 +62,25 @@ class Operation(data.Struct):
 
 
 class DotProductOperands(data.Struct):
-    """One row of A, one column of B, one element of C; k ascends from the low bits on."""
+    """One row of A, one column of B, one element of C; k ascends from the low bits on.
+
+    Members
+    -------
+    a, b : unsigned(256)
+        Products that an operation lacks of the longest block of the format are of zeros. What lies beyond
+        that has no meaning.
+    c : unsigned(32)
+    operation : Operation
+    c_beyond : unsigned(1)
+        Integers: C is the sum of an s32 and products that has left the range of s32, so its sign is not that
+        of `c`. Saturation then clamps the sum of all products once, however many operations make it.
+    """
 
     a: unsigned(256)
     b: unsigned(256)
     c: unsigned(32)
     operation: Operation
+    c_beyond: unsigned(1)
 
 
 class DotProductResult(data.Struct):

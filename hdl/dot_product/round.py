@@ -29,7 +29,7 @@ class Round(Stage):
     input.operation : Operation
     input.c_sign : 1
         What the sign of the sum is relative to.
-    input.negative, input.value, input.exponent, input.halve
+    input.negative, input.value, input.exponent, input.right
         From `Normalize`.
     input.special : Special
     output.d : 32
@@ -47,7 +47,7 @@ class Round(Stage):
                 "negative": Out(1),
                 "value": Out(self.widths.total - 1),
                 "exponent": Out(self.widths.exponent_bits),
-                **({"halve": Out(1)} if self.widths.may_halve else {}),
+                **({"right": Out(self.widths.right_bits)} if self.widths.right_bits else {}),
                 "special": Out(Special),
             },
             {"d": Out(32)},
@@ -67,8 +67,8 @@ class Round(Stage):
 
         value, exponent = given.value, given.exponent
         significand = value[-24:]
-        if self.widths.may_halve:
-            significand = Mux(given.halve, significand >> 1, significand)
+        if self.widths.right_bits:
+            significand >>= given.right
         significand = register(m, significand, "significand_1")
         exponent_1 = register(m, exponent, "exponent_1")
         zero = register(m, ~significand.any(), "zero_2")

@@ -132,15 +132,23 @@ class Widths:
         return bias - self.exponent_zero(narrow=narrow) + self.top_exponent - 1
 
     @property
-    def may_halve(self) -> bool:
-        """Whether the sum's highest bit can lie below that of the smallest normal f32.
+    def most_right(self) -> int:
+        """How far the sum's highest bit can lie below that of the smallest normal f32.
 
-        It then does so by one place, and only when Emax is the least.
+        Only sums of products of bf16 or tf32 do so, and only while C is zero: the exponent of any other C is
+        at least that of the smallest normal. With a least Emax it is one place at most, otherwise up to 122.
         """
-        return (
-            self.wide
-            and self.least_maximum(narrow=False, half_result=False) + self.limit_offset(narrow=False) < 0
-        )
+        least = self.least_maximum(narrow=False, half_result=False) + self.limit_offset(narrow=False)
+        return max(0, -least) if self.wide else 0
+
+    @property
+    def right_bits(self) -> int:
+        """Bits of the distance by which `Round` shifts significands right; 0 where it never does.
+
+        Five suffice: of a significand's 24 bits a shift by 24 or more leaves nothing, so greater distances
+        become 31.
+        """
+        return min(self.most_right.bit_length(), 5)
 
     def chosen(self, multiplicand: Value, formats: frozenset[str]) -> Value:
         """Whether an operation's multiplicands are of one of `formats`; a constant where all or none are."""

@@ -29,6 +29,8 @@ class AccessRequest(data.Struct):
         Whether `stride` counts; otherwise the default stride is taken.
     stride : unsigned(32)
         Elements from one line to the next.
+    listed : unsigned(1)
+        The lines have addresses of their own, checked elsewhere; they may be anywhere.
     """
 
     geometry: FragmentGeometry
@@ -37,6 +39,7 @@ class AccessRequest(data.Struct):
     address: unsigned(64)
     has_stride: unsigned(1)
     stride: unsigned(32)
+    listed: unsigned(1)
 
 
 def checked_layout(config: CoreConfig) -> data.StructLayout:
@@ -130,6 +133,7 @@ class AccessCheck(wiring.Component):
             checked.access.address.eq(request.address),
             checked.access.stride.eq(stride_bytes),
             checked.access.contiguous.eq(contiguous),
+            checked.access.listed.eq(request.listed),
         ]
         base = Signal(config.address_bits)
         if config.shared_bytes:
@@ -165,6 +169,8 @@ class AccessCheck(wiring.Component):
                     checked.last.eq(last[: config.address_bits] + base),
                     state.eq(_State.CHECKED),
                 ]
+                with m.If(request.listed):
+                    m.d.sync += [checked.first.eq(0), checked.last.eq(~0)]
                 with m.If(last[config.address_bits :].any()):
                     m.d.sync += cause.eq(Cause.ADDRESS_RANGE)
             with m.Case(_State.CHECKED):

@@ -23,6 +23,7 @@ from hdl.memory.fragment_geometry import (
     fragment_geometry,
     legal_fragments,
     log2_exact,
+    matrix_geometry,
 )
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import QUAD_BITS
@@ -105,6 +106,8 @@ class BankMapping:
 
     def __init__(self, config: CoreConfig) -> None:
         self.patterns = {fragment_geometry(*row)["pattern"] for row in legal_fragments(config)}
+        if config.shared_bytes:
+            self.patterns |= {matrix_geometry(1, transposed=value)["pattern"] for value in (False, True)}
         self.bank_bytes = 4
         for pattern, step in ((Pattern.TRANSPOSED_16, 2), (Pattern.TRANSPOSED_8, 1)):
             if pattern in self.patterns:

@@ -39,6 +39,9 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
         Bytes from one line to the next, a multiple of the same size.
     contiguous : unsigned(1)
         Each line begins where the one before ends, so all are one run of bytes.
+    listed : unsigned(1)
+        The lines are rows of matrices, each with an address of its own from `hdl.memory.row_addresses`;
+        `address` is zero, and `stride` a multiple of 16.
     """
     return data.StructLayout(
         {
@@ -48,6 +51,7 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
             "address": unsigned(config.address_bits),
             "stride": unsigned(STRIDE_BITS),
             "contiguous": unsigned(1),
+            "listed": unsigned(1),
         }
     )
 

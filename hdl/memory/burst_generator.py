@@ -29,6 +29,8 @@ def lines_layout(config: CoreConfig) -> data.StructLayout:
         How many lines, and bytes in each, 8 to 128; together not more than a page holds.
     contiguous : unsigned(1)
         Each line begins where the one before ends.
+    listed : unsigned(1)
+        The lines are of 16 bytes, and their addresses come from `rows`.
     """
     return data.StructLayout(
         {
@@ -38,6 +40,7 @@ def lines_layout(config: CoreConfig) -> data.StructLayout:
             "lines_log2": unsigned(3),
             "line_log2": unsigned(3),
             "contiguous": unsigned(1),
+            "listed": unsigned(1),
         }
     )
 
@@ -62,6 +65,8 @@ class BurstGenerator(wiring.Component):
     -------
     lines : In(stream.Signature(lines_layout(config)))
         Taken with the last burst of the one before.
+    rows : In(stream.Signature(address_bits))
+        The address of each listed line, a multiple of 16. Only where there is on-chip memory.
     bursts : Out(stream.Signature(space_burst_layout(config)))
     ends : Out(1)
         The burst on offer is the last of its fragment.
@@ -69,13 +74,14 @@ class BurstGenerator(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "lines": In(stream.Signature(lines_layout(config))),
-                "bursts": Out(stream.Signature(space_burst_layout(config))),
-                "ends": Out(1),
-            }
-        )
+        members = {
+            "lines": In(stream.Signature(lines_layout(config))),
+            "bursts": Out(stream.Signature(space_burst_layout(config))),
+            "ends": Out(1),
+        }
+        if config.shared_bytes:
+            members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
@@ -106,6 +112,17 @@ class BurstGenerator(wiring.Component):
             self.ends.eq((lines_left == 0) & ~crosses),
             self.lines.ready.eq(~active | (taken & self.ends)),
         ]
+
+        if self._config.shared_bytes:
+            listed = Signal()
+            with m.If(self.lines.ready):
+                m.d.sync += listed.eq(request.listed)
+            with m.If(listed):
+                m.d.comb += [
+                    self.bursts.valid.eq(active & self.rows.valid),
+                    self.bursts.payload.address.eq(self.rows.payload),
+                    self.rows.ready.eq(taken),
+                ]
 
         size_log2 = Signal(4)
         first_beats = Signal(7)

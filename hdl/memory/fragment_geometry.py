@@ -26,6 +26,7 @@ __all__ = [
     "fragment_geometry",
     "legal_fragments",
     "log2_exact",
+    "matrix_geometry",
 ]
 
 CHUNK_BYTES = 16
@@ -78,6 +79,10 @@ class BlockOrder(enum.Enum, shape=3):
     YX = 4
     XY = 5
     XYX = 6
+    YY = 7
+
+
+_ORDERS_OF_ROWS = (BlockOrder.ONE, BlockOrder.X, BlockOrder.XX)
 
 
 class FragmentGeometry(data.Struct):
@@ -152,6 +157,26 @@ def fragment_geometry(use: Use, name: str, shape: Shape, layout: Layout) -> dict
         "stride_log2": log2_exact(shape.default_stride(use, layout)),
         "size_log2": log2_exact(form.size),
         "registers": form.registers,
+    }
+
+
+def matrix_geometry(count: int, *, transposed: bool) -> dict[str, object]:
+    """The fields of `FragmentGeometry` for 8 x 8 matrices of 16-bit elements, each a register.
+
+    Rows of 16 bytes are the lines. As they are, they are quads; transposed, matrices lie side by side as
+    blocks of k of a multiplicand do whose lines run along x.
+    """
+    count_log2 = log2_exact(count)
+    orders = (BlockOrder.ONE, BlockOrder.Y, BlockOrder.YY) if transposed else _ORDERS_OF_ROWS
+    return {
+        "pattern": Pattern.TRANSPOSED_16 if transposed else Pattern.PACKED,
+        "order": orders[count_log2],
+        "element_log2": 4,
+        "lines_log2": 3 + count_log2,
+        "line_log2": log2_exact(CHUNK_BYTES),
+        "stride_log2": 3,
+        "size_log2": log2_exact(CHUNK_BYTES),
+        "registers": count,
     }
 
 

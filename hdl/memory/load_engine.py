@@ -1,6 +1,6 @@
 """The load engine: fragments from the memories to the registers, several under way at once."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Module, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -42,6 +42,8 @@ class LoadEngine(wiring.Component):
     Members
     -------
     request : In(stream.Signature(access_layout(config)))
+    rows : In(stream.Signature(address_bits))
+        Addresses of the lines of those that are listed. Only where there is on-chip memory.
     done : Out(1)
         High for one cycle at the end of each load, in order.
     cause : Out(4)
@@ -54,16 +56,17 @@ class LoadEngine(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "request": In(stream.Signature(access_layout(config))),
-                "done": Out(1),
-                "cause": Out(CAUSE_BITS),
-                "bursts": Out(stream.Signature(space_burst_layout(config))),
-                "beats": In(stream.Signature(ReadBeat)),
-                "write": Out(register_write_signature(config)),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(access_layout(config))),
+            "done": Out(1),
+            "cause": Out(CAUSE_BITS),
+            "bursts": Out(stream.Signature(space_burst_layout(config))),
+            "beats": In(stream.Signature(ReadBeat)),
+            "write": Out(register_write_signature(config)),
+        }
+        if config.shared_bytes:
+            members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
@@ -86,6 +89,7 @@ class LoadEngine(wiring.Component):
             lines.lines_log2.eq(access.geometry.lines_log2),
             lines.line_log2.eq(access.geometry.line_log2),
             lines.contiguous.eq(access.contiguous),
+            lines.listed.eq(access.listed),
             *(walk[name].eq(value) for name, value in line_request(access).items()),
             *(
                 target[name].eq(value)
@@ -101,6 +105,8 @@ class LoadEngine(wiring.Component):
         connect(m, line_queue.output, unpack.request)
         connect(m, target_queue.output, writer.target)
         connect(m, bursts.bursts, flipped(self.bursts))
+        if config.shared_bytes:
+            connect(m, flipped(self.rows), bursts.rows)
         connect(m, flipped(self.beats), unpack.beats)
         connect(m, unpack.chunks, crossbar.chunks)
         connect(m, crossbar.words, writer.words)

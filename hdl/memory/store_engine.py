@@ -44,6 +44,8 @@ class StoreEngine(wiring.Component):
     Members
     -------
     request : In(stream.Signature(access_layout(config)))
+    rows : In(stream.Signature(address_bits))
+        Addresses of the lines of those that are listed. Only where there is on-chip memory.
     fetched : Out(1)
         High for one cycle when all registers of a store have been read, in order.
     done : Out(1)
@@ -62,19 +64,20 @@ class StoreEngine(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "request": In(stream.Signature(access_layout(config))),
-                "fetched": Out(1),
-                "done": Out(1),
-                "cause": Out(CAUSE_BITS),
-                "progress": Out(_PROGRESS_BITS),
-                "bursts": Out(stream.Signature(space_burst_layout(config))),
-                "beats": Out(stream.Signature(WriteBeat)),
-                "responses": In(stream.Signature(unsigned(2))),
-                "read": Out(quad_read_signature(config)),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(access_layout(config))),
+            "fetched": Out(1),
+            "done": Out(1),
+            "cause": Out(CAUSE_BITS),
+            "progress": Out(_PROGRESS_BITS),
+            "bursts": Out(stream.Signature(space_burst_layout(config))),
+            "beats": Out(stream.Signature(WriteBeat)),
+            "responses": In(stream.Signature(unsigned(2))),
+            "read": Out(quad_read_signature(config)),
+        }
+        if config.shared_bytes:
+            members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
@@ -96,6 +99,7 @@ class StoreEngine(wiring.Component):
             lines.lines_log2.eq(access.geometry.lines_log2),
             lines.line_log2.eq(access.geometry.line_log2),
             lines.contiguous.eq(access.contiguous),
+            lines.listed.eq(access.listed),
             *(walk[name].eq(value) for name, value in line_request(access).items()),
         ]
         room = burst_queue.input.ready & line_queue.input.ready
@@ -124,6 +128,8 @@ class StoreEngine(wiring.Component):
             burst_queue.output.ready.eq(begins),
         ]
         m.d.sync += waiting.eq(waiting + reader.fetched - begins)
+        if config.shared_bytes:
+            connect(m, flipped(self.rows), bursts.rows)
         self._send(m, bursts, pack)
         return m
 

@@ -9,12 +9,13 @@ from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import (
     LANE_BITS,
     QUAD_BITS,
-    quad_read_signature,
+    READ_LATENCY,
     register_write_signature,
+    shared_read_signature,
     word_bits,
     word_read_signature,
 )
-from hdl.stream.pipeline import register
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["RegisterFile"]
 
@@ -25,10 +26,10 @@ class RegisterFile(wiring.Component):
     The fragment layouts make a quad (four neighbouring lanes) the natural unit: one register of it is, of a
     multiplicand, one contiguous run of k of a row of A or a column of B; of an accumulator four results.
     A tile of 256 results takes 32 + 32 + 64 quads of operands and 64 of results. So there are two read ports,
-    each with a block RAM of its own: one for words, which belongs to the tile multiplier and may be busy in
-    every cycle, and one for single quads, which all others share; few wires lead away from that. Words are as
-    narrow as they can be, `CoreConfig.word_quads`: the write port is half busy then when all dot-product
-    units are, and the other half is left for loads.
+    each with a block RAM of its own: one for words of multiplicands, which belongs to the tile multiplier,
+    and one that gives it words of C, and in other cycles single quads to all others; few wires lead to those.
+    Words are as narrow as they can be, `CoreConfig.word_quads`: the write port is half busy then when all
+    dot-product units are, and the other half is left for loads.
 
     Throughput one word read, one quad read and one word written per cycle; latency `READ_LATENCY` cycles to
     read and one to write. What is read of a word in the cycle in which it is written is not
@@ -44,7 +45,7 @@ class RegisterFile(wiring.Component):
     write : In(register_write_signature(config))
         Always ready.
     word_read : In(word_read_signature(config))
-    quad_read : In(quad_read_signature(config))
+    shared_read : In(shared_read_signature(config))
         Always ready.
     """
 
@@ -54,7 +55,7 @@ class RegisterFile(wiring.Component):
             {
                 "write": In(register_write_signature(config)),
                 "word_read": In(word_read_signature(config)),
-                "quad_read": In(quad_read_signature(config)),
+                "shared_read": In(shared_read_signature(config)),
             }
         )
 
@@ -66,7 +67,7 @@ class RegisterFile(wiring.Component):
         inner = config.word_quads.bit_length() - 1
         m.submodules.memory = memory = collision_free_memory(unsigned(word_bits(config)), words)
         write_port = memory.write_port(granularity=LANE_BITS)
-        word_port, quad_port = memory.read_port(), memory.read_port()
+        word_port, shared_port = memory.read_port(), memory.read_port()
         m.d.comb += [
             write_port.en.eq(self.write.lanes & self.write.enable.replicate(len(self.write.lanes))),
             write_port.addr.eq(self.write.address),
@@ -75,11 +76,11 @@ class RegisterFile(wiring.Component):
             word_port.en.eq(self.word_read.enable),
             word_port.addr.eq(self.word_read.address),
             self.word_read.data.eq(register(m, word_port.data, "word_read")),
-            quad_port.en.eq(self.quad_read.enable),
-            quad_port.addr.eq(self.quad_read.address[inner:]),
-            self.quad_read.ready.eq(1),
+            shared_port.en.eq(self.shared_read.enable),
+            shared_port.addr.eq(self.shared_read.address[inner:]),
+            self.shared_read.ready.eq(1),
+            self.shared_read.word.eq(register(m, shared_port.data, "shared_read")),
         ]
-        in_word = register(m, self.quad_read.address[:inner], "in_word") if inner else 0
-        quad = quad_port.data.word_select(in_word, QUAD_BITS)
-        m.d.comb += self.quad_read.data.eq(register(m, quad, "quad_read"))
+        in_word = delay(m, self.shared_read.address[:inner], READ_LATENCY, "in_word") if inner else 0
+        m.d.comb += self.shared_read.data.eq(self.shared_read.word.word_select(in_word, QUAD_BITS))
         return m

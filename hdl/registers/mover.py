@@ -37,6 +37,8 @@ class MoveRequest(data.Struct):
     count : unsigned(9)
         Registers; may be zero.
     value : unsigned(32)
+    transposes : unsigned(1)
+        Not of the mover: `source` transposed to `destination`, see `hdl.registers.transposer`.
     """
 
     is_move: unsigned(1)
@@ -44,6 +46,7 @@ class MoveRequest(data.Struct):
     source: unsigned(8)
     count: unsigned(9)
     value: unsigned(32)
+    transposes: unsigned(1)
 
 
 class RegisterMover(wiring.Component):

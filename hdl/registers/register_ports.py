@@ -19,6 +19,7 @@ __all__ = [
     "register_write_signature",
     "share_read_port",
     "share_write_port",
+    "shared_read_signature",
     "word_address",
     "word_bits",
     "word_read_signature",
@@ -106,6 +107,20 @@ def quad_read_signature(config: CoreConfig) -> wiring.Signature:
     )
 
 
+def shared_read_signature(config: CoreConfig) -> wiring.Signature:
+    """The read port that has several users, as they drive it together.
+
+    Members
+    -------
+    enable, address, ready, data
+        As of `quad_read_signature`.
+    word : In(word_bits(config))
+        The word that the quad is in, in time with `data`.
+    """
+    members = dict(quad_read_signature(config).members)
+    return wiring.Signature({**members, "word": In(word_bits(config))})
+
+
 def register_write_signature(config: CoreConfig) -> wiring.Signature:
     """A write port as its user drives it.
 
@@ -131,24 +146,32 @@ def register_write_signature(config: CoreConfig) -> wiring.Signature:
     )
 
 
-def share_read_port(m: Module, port: Any, users: Sequence[Any]) -> None:
+def share_read_port(m: Module, port: Any, words: Any, users: Sequence[Any]) -> None:
     """Give a read port to the first of its users that wants it; all of them see what was read.
 
     Parameters
     ----------
     m : Module
-    port : quad_read_signature, as its user sees it
+    port : shared_read_signature, as its user sees it
         Always ready.
+    words : word_read_signature, as the file sees it
+        Comes before all others, so that it never waits.
     users : sequence of quad_read_signature, as the file sees them
         In order of priority.
     """
-    for user in users:
-        m.d.comb += user.data.eq(port.data)
+    m.d.comb += [words.data.eq(port.word), *(user.data.eq(port.data) for user in users)]
     _share(m, port, users, ("address",))
+    with m.If(words.enable):
+        in_word = Const(0, len(port.address) - len(words.address))
+        m.d.comb += [
+            port.enable.eq(1),
+            port.address.eq(Cat(in_word, words.address)),
+            *(user.ready.eq(0) for user in users),
+        ]
 
 
 def share_write_port(m: Module, port: Any, users: Sequence[Any]) -> None:
-    """Give a write port to the first of its users that wants it; parameters as for `share_read_port`."""
+    """Give a write port to the first of its users that wants it; these in order of priority."""
     _share(m, port, users, ("address", "data", "lanes"))
 
 

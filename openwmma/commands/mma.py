@@ -1,18 +1,17 @@
 """`openwmma mma`: a batch of tiles, by `golden.programs.tiles.multiply_tiles`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
-from golden.arguments import dtype_of
+from golden.arguments import are_values, as_values
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
-from golden.tables.formats import FORMATS
 from openwmma.arguments import load_array
-from openwmma.options import Baud, On, Port, RunPreset, Waves, require_folder
+from openwmma.core_settings import parse_settings
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves, require_folder
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 
@@ -32,6 +31,8 @@ def mma(
     ],
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
+    profile: RunProfile = None,
+    settings: Settings = None,
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
@@ -42,17 +43,20 @@ def mma(
 
         openwmma mma wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 a.npy b.npy c.npy -o d.npy --on rtl
 
-    Floating point comes and goes as raw bit patterns in unsigned integers (f16: uint16, f32: uint32); float16
-    and float32 arrays are taken as well. Leading axes are the batch.
+    Floating point comes as values (f16: float16, f32 and tf32: float32) or as raw bit patterns in unsigned
+    integers (f16 and bf16: uint16, f32: uint32). D has values if A, B and C have. Leading axes are the batch.
     """
-    target = Target(on=on, preset=preset, waves=waves, port=port, baud=baud)
+    target = Target(
+        on=on,
+        preset=preset,
+        profile=profile,
+        waves=waves,
+        port=port,
+        baud=baud,
+        settings=parse_settings(settings or []),
+    )
     parsed = resolve_instruction(instruction)
-    operands = [
-        _raw_bits(load_array(name, path), type_)
-        for name, path, type_ in zip(
-            "abc", (a, b, c), (parsed.a_type, parsed.b_type, parsed.c_type), strict=True
-        )
-    ]
+    operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
     require_folder("--output", output)
     with progress("instructions") as advance, target.prepared() as source:
         result = multiply_tiles(
@@ -63,11 +67,6 @@ def mma(
             registers=source.config.registers,
             memory_bytes=source.memory_bytes,
         )
-    np.save(output, result.d)
+    values = are_values(operands, (parsed.a_type, parsed.b_type, parsed.c_type))
+    np.save(output, as_values(result.d, parsed.d_type) if values else result.d)
     print_result(str(parsed), target, result.execution, source.config)
-
-
-def _raw_bits(array: NDArray[Any], type: str) -> NDArray[Any]:
-    """Floating-point arrays of a format that numpy has, as the bit patterns that they are."""
-    raw = dtype_of(FORMATS[type])
-    return array.view(raw) if array.dtype.kind == "f" and array.dtype.itemsize == raw.itemsize else array

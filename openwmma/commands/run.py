@@ -1,4 +1,9 @@
-"""`openwmma run`: a PTX kernel on one warp, by `golden.programs.kernel_run.run_program`."""
+"""`openwmma run`: a kernel.
+
+Without a grid or a block, that is a PTX program for one warp, by
+`golden.programs.kernel_run.run_program`, whose commands the core overlaps. With one of them, or for CUDA C++
+or a launch file, it is a launch by `openwmma.commands.run_grid`.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,8 +14,12 @@ import typer
 
 from golden.programs.kernel_run import run_program
 from golden.ptx.program import parse_module
+from golden.simt.module import LIMIT
 from openwmma.arguments import parse_argument, parse_output
-from openwmma.options import Baud, On, Port, RunPreset, Waves
+from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat_file
+from openwmma.core_settings import parse_settings
+from openwmma.cuda_source import is_cuda
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
@@ -19,44 +28,119 @@ __all__ = ["run"]
 
 
 def run(
-    file: Annotated[Path, typer.Argument(metavar="FILE.ptx", help="The PTX module.")],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A PTX module, or CUDA C++ that ends in .cu.")
+    ] = None,
     arg: Annotated[
         list[str] | None,
         typer.Option(
             "--arg",
-            metavar="NAME=VALUE",
-            help="A kernel parameter: an .npy file, which is placed in memory, or a number.",
+            metavar="[NAME=]VALUE",
+            help="A kernel parameter: an .npy file, which is placed in memory, or a number. By position in a "
+            "launch with a grid or a block.",
         ),
     ] = None,
     out: Annotated[
         list[str] | None,
         typer.Option(
             "--out",
-            metavar="NAME=FILE.npy:TYPE:SHAPE",
-            help="An array to write in the end, zeros at the start unless it has an --arg as well.",
+            metavar="NAME=FILE.npy[:TYPE:SHAPE]",
+            help="An array to write in the end, zeros at the start unless it has an --arg as well. In a "
+            "launch NAME may be a position.",
         ),
     ] = None,
     entry: Annotated[
         str | None, typer.Option("--entry", help="The kernel, where the module has several.")
     ] = None,
+    grid: Annotated[str | None, typer.Option("--grid", metavar="X,Y,Z", help="Blocks of the grid.")] = None,
+    block: Annotated[str | None, typer.Option("--block", metavar="X,Y,Z", help="Threads of a block.")] = None,
+    shared: Annotated[
+        int, typer.Option("--shared", metavar="BYTES", help="Dynamic shared memory of a block.")
+    ] = 0,
+    launch: Annotated[
+        Path | None,
+        typer.Option("--launch", metavar="CASE.json", help="Repeat a launch file and compare, not FILE."),
+    ] = None,
+    case: Annotated[
+        str | None, typer.Option("--case", help="One launch of the launch file, not all.")
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="CASE", help="Write the launch to CASE.json and CASE.npz."),
+    ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=0, help="Processes that run blocks; 0 for all cores.")
+    ] = 1,
+    check: Annotated[
+        list[Check] | None,
+        typer.Option(
+            "--check",
+            help="Report reads of bytes never written; with races, data races on shared memory too.",
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = LIMIT,
+    compiler_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--compiler-option", metavar="OPTION", help="For the compiler of a .cu, as in -arch=sm_80."
+        ),
+    ] = None,
+    settings: Settings = None,
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
+    profile: RunProfile = None,
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
-) -> None:
-    """Run a PTX kernel on one warp.
+) -> int:
+    """Run a kernel.
 
-    A matrix multiply, golden model and RTL in lockstep:
+    A PTX program for one warp, golden model and RTL in lockstep:
 
         openwmma run examples/gemm_f16_f32.ptx --arg A=a.npy --arg B=b.npy --arg n=64
             --out D=d.npy:f32:64x64 --on lockstep
 
     Arrays go into memory as they are: float16 for f16, float32 for f32, or raw bits in unsigned integers.
+
+    A kernel of a CUDA compiler on a grid of blocks, with its arguments by position:
+
+        openwmma run kernel.ptx --entry gemm --grid 2,2 --block 128 --arg a.npy --arg b.npy --arg d.npy
+            --arg 64 --out 2=d.npy --jobs 0
     """
-    target = Target(on=on, preset=preset, waves=waves, port=port, baud=baud)
+    target = Target(
+        on=on,
+        preset=preset,
+        profile=profile,
+        waves=waves,
+        port=port,
+        baud=baud,
+        settings=parse_settings(settings or []),
+    )
+    options = LaunchOptions(target=target, jobs=jobs, checks=check or [], limit=limit)
+    if launch is not None:
+        if file is not None or arg or out or grid or block or entry or save or shared:
+            raise UsageError("--launch: expected no file, arguments or grid beside it, which the file has")
+        return repeat_file(launch, case, options)
+    if file is None:
+        raise UsageError("expected a kernel: a PTX file, a file that ends in .cu, or --launch CASE.json")
+    if case is not None:
+        raise UsageError(f"--case {case}: expected --launch with it")
     if not file.is_file():
         raise UsageError(f"expected a PTX module, but there is no file {file}")
+    if grid is not None or block is not None or is_cuda(file):
+        return launch_file(
+            file,
+            options,
+            entry=entry,
+            grid=grid,
+            block=block,
+            shared=shared,
+            args=arg or [],
+            outs=out or [],
+            save=save,
+            compiler_options=compiler_option or [],
+        )
+    _require_launch(shared=shared != 0, save=save is not None, jobs=jobs != 1, check=bool(check))
     try:
         text = file.read_text()
     except UnicodeDecodeError:
@@ -77,6 +161,13 @@ def run(
     for output, path in outputs:
         np.save(path, result.outputs[output.name])
     print_result(kernel.name, target, result.execution, source.config)
+    return 0
+
+
+def _require_launch(**given: bool) -> None:
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(f"--{option}: expected --grid or --block with it")
 
 
 def _unique(option: str, items: Sequence[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from openwmma.options import Preset, preset_config, require_folder
+from openwmma.core_profile import DEFAULT_PROFILE, with_profile
+from openwmma.options import Preset, Profile, preset_config, require_folder
 from openwmma.target import DEFAULT_PRESET
 from openwmma.usage import UsageError
 from openwmma.verilog_files import write_verilog
@@ -17,6 +18,7 @@ __all__ = ["verilog"]
 def verilog(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", help="The Verilog file.")],
     preset: Preset = DEFAULT_PRESET,
+    profile: Profile = DEFAULT_PROFILE,
 ) -> None:
     """Write the core as one file of plain Verilog-2001, for any simulator and any synthesis.
 
@@ -26,7 +28,8 @@ def verilog(
 
     writes four files, each whole or not at all:
 
-    - `core.v`: the module `openwmma_core` and those inside it; the same preset always gives the same bytes
+    - `core.v`: the module `openwmma_core` and those inside it; the same preset and profile always give the
+      same bytes
     - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
     - `core.rdl`: the host's registers and their fields in SystemRDL, for register tools
     - `core_example.v`: the core with a memory of its own, to compile beside it and to begin from
@@ -34,7 +37,7 @@ def verilog(
     The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
     memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.
     """
-    config = preset_config(preset)
+    config = with_profile(preset_config(preset), preset, profile)
     require_folder("--output", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")

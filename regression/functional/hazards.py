@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from golden.lines import gather_lines
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import Space
 from golden.tables.layouts import fragment
 from hdl.config import PRESETS
@@ -92,6 +92,12 @@ def _unit(command: Command) -> str:
     match command:
         case Mma(instruction):
             return "f64" if instruction.a_type == "f64" else "tile"
+        case LoadMatrix():
+            return "load"
+        case StoreMatrix():
+            return "store"
+        case MoveMatrix():
+            return "move"
         case _:
             return type(command).__name__.lower()
 
@@ -116,6 +122,12 @@ def _registers(command: Command) -> tuple[list[range], range]:
             return [], range(register, register + count)
         case Move(destination, source, count):
             return [range(source, source + count)], range(destination, destination + count)
+        case LoadMatrix(register, addresses, count):
+            return [range(addresses, addresses + 1)], range(register, register + count)
+        case StoreMatrix(register, addresses, count):
+            return [range(register, register + count), range(addresses, addresses + 1)], range(0)
+        case MoveMatrix(destination, source):
+            return [range(source, source + 1)], range(destination, destination + 1)
 
 
 def _sample_memory(seen: Seen, older: Load | Store, younger: Load | Store) -> None:

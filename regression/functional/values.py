@@ -96,8 +96,12 @@ def _not_of_type(type: str, name: str) -> str | None:
 
 
 def _no_operand(use: str, type: str, name: str) -> str | None:
-    multiplicands = {item for family in CORE_FAMILIES for item in family.multiplicands}
-    if (type in multiplicands) != (use != "c") and type not in ("f16", "f64"):
+    held = {
+        item
+        for family in CORE_FAMILIES
+        for item in (family.accumulators if use == "c" else family.multiplicands)
+    }
+    if type not in held:
         return f"no operand {use} has this type"
     return _not_of_type(type, name)
 

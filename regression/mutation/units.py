@@ -232,8 +232,15 @@ UNITS: Final = (
         "dot_product.test_normalize",
         "dot_product/normalize.py",
         mutants=_STAGE_MUTANTS,
+        profile="hopper",
     ),
-    _unit("dot product: round", "dot_product.test_round", "dot_product/round.py", mutants=_STAGE_MUTANTS),
+    _unit(
+        "dot product: round",
+        "dot_product.test_round",
+        "dot_product/round.py",
+        mutants=_STAGE_MUTANTS,
+        profile="hopper",
+    ),
     _unit(
         "dot product: flow",
         "dot_product.test_unit",

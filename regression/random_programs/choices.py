@@ -84,6 +84,8 @@ def _multiplies(family: Family) -> Iterator[MmaInstruction]:
     for shape, (a_layout, b_layout), (a, b), c, d, chosen in product(
         family.shapes, layouts, pairs, family.accumulators, family.accumulators, modifiers(family)
     ):
+        if c != d and family.same_accumulators:
+            continue
         yield MmaInstruction(
             mnemonic=family.mnemonic,
             shape=shape,

@@ -1,12 +1,14 @@
 """Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from golden.fragments import collect, distribute
 from golden.lines import matrix_to_lines
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
@@ -20,7 +22,7 @@ from golden.tables.instruction_set import (
     StoreInstruction,
     Use,
 )
-from golden.tables.layouts import fragment
+from golden.tables.layouts import LANES, fragment
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     PLACES,
@@ -55,7 +57,15 @@ _SPOT: Final = 2048
 
 _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
-_CARRIER_SHAPE: Final = Shape(8, 8, 32)
+_RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = MappingProxyType(
+    {
+        8: ("c", "f32", Shape(16, 16, 16)),
+        4: ("c", "f16", Shape(16, 16, 16)),
+        2: ("c", "s32", Shape(8, 8, 32)),
+        1: ("a", "s4", Shape(8, 8, 32)),
+    }
+)
+"""Fragments whose loads and stores move so many registers as they are: `mma` has none of its own."""
 
 _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
 """Latency and stall of global memory."""
@@ -147,39 +157,75 @@ class _Maker:
             use: fragment(use, name, instruction.shape).registers
             for use, name in operand_types(instruction).items()
         }
+        if instruction.mnemonic == "mma":
+            sizes = {use: self._raw_size(size) for use, size in sizes.items()}
         registers = self._registers(sizes, half, halves)
-        carriers = {use: self._carrier(instruction, use) for use in sizes}
+        pieces = [
+            piece
+            for use, matrix in matrices.items()
+            for piece in self._pieces(instruction, use, matrix, registers[use], sizes[use])
+        ]
         blocks = self.random.permutation(SHARED_WINDOW // BLOCK_BYTES // halves) * halves + half
         loads = []
-        for use, block in zip(matrices, blocks.tolist(), strict=False):
-            load = carriers[use]
-            staging = half * (self.config.registers // halves)
-            lines = carried_lines(instruction, use, load, matrices[use])
-            moves, found = self._bring(load, registers[use], lines, staging, BLOCK_BYTES * block)
+        staging = half * (self.config.registers // halves)
+        for (load, register, lines), block in zip(pieces, blocks[: len(pieces)].tolist(), strict=True):
+            moves, found = self._bring(load, register, lines, staging, BLOCK_BYTES * block)
             yield from moves
             loads.append(found)
-        for index in self.random.permutation(3).tolist():
+        for index in self.random.permutation(len(loads)).tolist():
             yield loads[index]
         yield Mma(instruction, **registers)
-        yield self._store(carriers["d"], registers["d"])
+        for store, register in self._stores(instruction, registers["d"], sizes["d"]):
+            yield self._store(store, register)
 
-    def _carrier(self, instruction: MmaInstruction, use: Use) -> Access:
-        """The load or store of an operand; raw ``mma`` borrows that of s4, whose fragments have its bytes."""
-        shape, name = instruction.shape, operand_types(instruction)[use]
+    def _raw_size(self, size: int) -> int:
+        """The registers of a fragment of `mma`, and those behind it that move with it."""
+        sizes = [count for count in _RAW if count >= 4 or "i4" in self.config.formats]
+        return size if size > max(sizes) else min(count for count in sizes if count >= size)
+
+    def _pieces(
+        self, instruction: MmaInstruction, use: Use, matrix: NDArray[Any], register: int, size: int
+    ) -> Iterator[tuple[LoadInstruction, int, NDArray[Any]]]:
+        """The loads that bring an operand, each with its first register and the bytes of its lines."""
+        if instruction.mnemonic == "wmma":
+            load = self._load(instruction, use)
+            yield load, register, matrix_to_lines(matrix, load)
+            return
+        words = np.zeros((size, LANES), dtype=np.uint32)
+        fragment_words = distribute(matrix, use, operand_types(instruction)[use], instruction.shape)
+        words[: len(fragment_words)] = fragment_words
+        step = min(size, max(_RAW))
+        carrier, name, shape = _RAW[step]
+        for first in range(0, size, step):
+            load = LoadInstruction(use=carrier, layout="row", shape=shape, type=name)
+            carried = collect(words[first : first + step], carrier, name, shape)
+            yield load, register + first, matrix_to_lines(carried, load)
+
+    def _load(self, instruction: MmaInstruction, use: Use) -> LoadInstruction:
         layouts: dict[str, Layout] = {"a": instruction.a_layout, "b": instruction.b_layout}
-        if instruction.mnemonic == "mma":
-            shape, name = _CARRIER_SHAPE, "s32" if use in "cd" else "s4"
         layout = layouts.get(use) or LAYOUTS[self.random.integers(2)]
-        if use == "d":
-            return StoreInstruction(layout=layout, shape=shape, type=name)
-        return LoadInstruction(use=use, layout=layout, shape=shape, type=name)
+        name = operand_types(instruction)[use]
+        return LoadInstruction(use=use, layout=layout, shape=instruction.shape, type=name)
+
+    def _stores(
+        self, instruction: MmaInstruction, register: int, size: int
+    ) -> Iterator[tuple[StoreInstruction, int]]:
+        """The stores of a result, each with its first register."""
+        layout: Layout = LAYOUTS[self.random.integers(2)]
+        if instruction.mnemonic == "wmma":
+            yield StoreInstruction(layout=layout, shape=instruction.shape, type=instruction.d_type), register
+            return
+        step = min(size, max(_RAW))
+        _, name, shape = _RAW[step]
+        for first in range(0, size, step):
+            yield StoreInstruction(layout=layout, shape=shape, type=name), register + first
 
     def _registers(self, sizes: dict[Use, int], half: int, halves: int) -> dict[Use, int]:
         """First registers of the operands: mostly apart from each other in a half of the register file."""
         random, count = self.random, self.config.registers
-        if random.random() < 0.15:
-            return {use: int(random.integers(count - size + 1)) for use, size in sizes.items()}
         room = count // halves
+        if random.random() < 0.15 or sum(sizes.values()) > room:
+            return {use: int(random.integers(count - size + 1)) for use, size in sizes.items()}
         places: dict[Use, int] = {}
         start = 0
         for use in random.permutation(["a", "b", "c", "d"]).tolist():
@@ -259,12 +305,3 @@ def hot_access(random: Generator, config: CoreConfig, access: Access, place: str
     if isinstance(placed, StoreInstruction):
         return Store(placed, register, address, stride)
     return Load(placed, register, address, stride)
-
-
-def carried_lines(
-    instruction: MmaInstruction, use: Use, carrier: Access, matrix: NDArray[Any]
-) -> NDArray[Any]:
-    """The bytes of an operand, line by line of the load that brings it."""
-    if instruction.mnemonic == "mma" and use in "ab":
-        return (matrix if use == "a" else matrix.T).astype(np.uint8)
-    return matrix_to_lines(matrix, carrier)

@@ -47,7 +47,8 @@ class Mode:
         """How many products one operation has."""
         format = FORMATS[self.a_type]
         if isinstance(format, FloatFormat):
-            block = profile.block(format)
+            # A unit has room for the longest block, that of mma; shorter ones are filled up with zeros.
+            block = profile.block(format, "mma")
             assert block is not None
             return block
         return {8: 16, 4: 32, 1: 128}[format.bits]
@@ -143,6 +144,7 @@ class Batch:
             c_format=c_format,
             d_format=d_format,
             profile=profile,
+            mnemonic="mma",
             saturate=mode.saturate,
         )
         bits: NDArray[np.uint32] = result[0, 0].astype(np.uint32)

@@ -22,5 +22,6 @@ def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:
         shared=Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None,
         address_bits=config.address_bits,
         formats=config.formats,
+        families=config.families,
         profile=config.dot_product.profile,
     )

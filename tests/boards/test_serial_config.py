@@ -12,8 +12,8 @@ from boards.serial_core.serial_config import SerialConfig
 from boards.serial_core.walk_geometry import LINE_BITS, fragment_walk, product_order
 from golden.tables.instruction_set import MmaInstruction, Shape
 from hdl.config import CoreConfig, DotProductConfig
-from hdl.control.decoder import legal_multiplies
 from hdl.memory.fragment_geometry import legal_fragments
+from hdl.multiply.multiplies import legal_multiplies
 
 SQUARE = Shape(16, 16, 16)
 

@@ -6,6 +6,10 @@ from golden_captures import COMPACT
 
 from golden.invalid_argument import InvalidArgument
 from golden.matrix_moves import MATRIX_COUNTS, ldmatrix, movmatrix, stmatrix
+from golden.memory import Memory
+from golden.tables.commands import LoadMatrix, MoveMatrix, StoreMatrix
+from golden.tables.faults import Cause, Fault
+from golden.warp import GoldenMachine
 
 UNWRITTEN = 65535
 
@@ -85,3 +89,47 @@ def test_leading_axes_and_inverse(transposed):
 def test_refused(call, argument, message):
     with pytest.raises(InvalidArgument, match=message):
         call(argument)
+
+
+def test_commands_on_the_golden_machine():
+    """Rows at addresses in a register, by the definition of ldmatrix, element by element."""
+    random = np.random.default_rng(2)
+    shared = Memory(4096, 0xFF000000)
+    shared.data[:] = random.integers(0, 256, 4096, dtype=np.uint8)
+    machine = GoldenMachine(memory=Memory(64), shared=shared)
+    addresses = (16 * random.permutation(256)[:32]).astype(np.uint32)
+    machine.write_registers(9, addresses[None])
+    halves = shared.data.view("<u2").copy()
+    for transposed in (False, True):
+        machine.execute(LoadMatrix(0, 9, 4, transposed))
+        found = machine.read_registers()
+        for register in range(4):
+            for lane in range(32):
+                for half in range(2):
+                    row, column = lane // 4, 2 * (lane % 4) + half
+                    if transposed:
+                        row, column = column, row
+                    place = int(addresses[8 * register + row]) // 2 + column
+                    assert found[register, lane] >> 16 * half & 0xFFFF == halves[place]
+        shared.data[:] = 0
+        machine.execute(StoreMatrix(0, 9, 4, transposed))
+        for row in addresses.tolist():
+            stored = shared.data[row : row + 16].view("<u2")
+            np.testing.assert_array_equal(stored, halves[row // 2 : row // 2 + 8])
+        shared.data.view("<u2")[:] = halves
+    machine.execute(MoveMatrix(5, 0))
+    np.testing.assert_array_equal(machine.read_registers()[5], movmatrix(machine.read_registers()[0]))
+
+
+def test_commands_need_shared_memory_and_aligned_rows():
+    without = GoldenMachine(memory=Memory(64))
+    for command in (LoadMatrix(0, 1, 1), StoreMatrix(0, 1, 1), MoveMatrix(0, 1)):
+        with pytest.raises(Fault) as raised:
+            without.execute(command)
+        assert raised.value.cause == Cause.ILLEGAL_INSTRUCTION
+    machine = GoldenMachine(memory=Memory(64), shared=Memory(4096, 0xFF000000))
+    machine.write_registers(1, np.full((1, 32), 8, dtype=np.uint32))
+    with pytest.raises(Fault, match="row address 0x8 is not a multiple of 16"):
+        machine.execute(LoadMatrix(0, 1, 1))
+    with pytest.raises(ValueError, match="matrices must be 1, 2 or 4, not 3"):
+        LoadMatrix(0, 1, 3)

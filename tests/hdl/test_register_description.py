@@ -45,15 +45,16 @@ ADDRESSES = {
     "SHARED_SIZE": 0x088,
     "SHARED_BASE": 0x08C,
     "SHARED_BASE_HIGH": 0x090,
+    "PROFILE": 0x094,
     "STALL_REGISTERS": 0x0A0,
     "STALL_MEMORY": 0x0A8,
     "STALL_UNIT": 0x0B0,
     "STALL_EMPTY": 0x0B8,
 }
-"""Written out by hand: software built for version 0.2.0 of the map depends on each."""
+"""Written out by hand: software built for version 0.3.0 of the map depends on each."""
 CONSTANTS = [
     *("IDENTITY", "VERSION", "FORMATS", "CONFIGURATION", "UNITS"),
-    *("MEMORY", "SHARED_SIZE", "SHARED_BASE", "SHARED_BASE_HIGH"),
+    *("MEMORY", "SHARED_SIZE", "SHARED_BASE", "SHARED_BASE_HIGH", "PROFILE"),
 ]
 HEADER_LIMIT = 0x100
 
@@ -111,7 +112,7 @@ def test_json_is_as_before():
     wide = [name for name in ADDRESSES if name.startswith("STALL") or name.endswith(("CYCLES", "BEATS"))]
     assert sorted(host["counters"]) == sorted([*wide, "INSTRUCTIONS"])
     assert (host["window"], host["shared_window"], host["command_words"]) == (0x8000, 0x40000, 5)
-    assert (host["identity"], host["version"]) == (0x4F574D4D, 0x200)
+    assert (host["identity"], host["version"]) == (0x4F574D4D, 0x300)
 
 
 @pytest.mark.parametrize("config", [*PRESETS.values(), SerialConfig(address_bits=16)])

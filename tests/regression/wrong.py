@@ -23,6 +23,10 @@ class WrongMachine:
         return self._machine.shared
 
     @property
+    def profile(self):
+        return self._machine.profile
+
+    @property
     def counters(self):
         return Counters(instructions=self._machine.counters.instructions)
 

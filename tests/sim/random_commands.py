@@ -45,7 +45,7 @@ def multiplies():
         for shape, (a_layout, b_layout), (a, b), c, d, modifier in product(
             family.shapes, layouts, pairs, family.accumulators, family.accumulators, modifiers(family)
         ):
-            if a == b or family.mixed:
+            if (a == b or family.mixed) and (c == d or not family.same_accumulators):
                 yield MmaInstruction(
                     mnemonic=family.mnemonic,
                     shape=shape,

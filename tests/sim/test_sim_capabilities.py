@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
+from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.control.host import IDENTITY, REGISTERS, VERSION
 from sim import rtl_machine as machine_module
@@ -26,6 +27,8 @@ LARGE = CoreConfig(
     shared_base=0x1234_5678_9000,
 )
 
+PROFILE_CODES = ["other", "hopper", "blackwell", "ada", "ampere", "turing", "volta"]
+
 
 def words_of(config):
     """The registers, written out by hand: the tables of the register map, not the software under test."""
@@ -42,6 +45,7 @@ def words_of(config):
         "SHARED_SIZE": config.shared_bytes,
         "SHARED_BASE": config.shared_base % (1 << 32),
         "SHARED_BASE_HIGH": config.shared_base // (1 << 32),
+        "PROFILE": PROFILE_CODES.index(config.dot_product.profile.name),
     }
     return {REGISTERS[name]: value for name, value in words.items()}
 
@@ -62,6 +66,26 @@ def test_the_registers_of_a_configuration_are_read_as_that_configuration(config)
 @pytest.mark.parametrize("config", [*PRESETS.values(), LARGE], ids=[*PRESETS, "extremes"])
 def test_a_core_tells_its_configuration(config):
     assert Capabilities.read(reader(words_of(config))).configuration() == config
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_core_tells_its_profile(name):
+    config = CoreConfig(dot_product=DotProductConfig(profile=PROFILES[name]))
+    found = Capabilities.read(reader(words_of(config)))
+    assert (found.profile, found.configuration()) == (name, config)
+    found.require(Capabilities.of(config))
+
+
+def test_a_profile_of_its_own_has_no_name():
+    config = CoreConfig(dot_product=DotProductConfig(profile=replace(PROFILES["hopper"], fraction_bits=24)))
+    words = {**words_of(config), REGISTERS["PROFILE"]: 0}
+    found = Capabilities.read(reader(words))
+    assert found == Capabilities.of(config)
+    with pytest.raises(CapabilityError) as error:
+        found.configuration()
+    assert str(error.value) == (
+        "the core has profile other; this software knows hopper, blackwell, ada, ampere, turing, volta"
+    )
 
 
 @pytest.mark.parametrize(
@@ -89,6 +113,8 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
             0b11110001,
             "the core has formats b1 bit 7 f16 f64 i4, but the configuration says b1 f16 f64 i4",
         ),
+        ("PROFILE", 4, "the core has profile ampere, but the configuration says hopper"),
+        ("PROFILE", 9, "the core has profile code 9, but the configuration says hopper"),
         ("CONFIGURATION", 0xFF400080, "the core has registers 128, but the configuration says 256"),
         ("CONFIGURATION", 0xFF200100, "the core has dot product units 32, but the configuration says 64"),
         ("CONFIGURATION", 0x0F400100, "the core has queue depth 16, but the configuration says 256"),
@@ -113,8 +139,8 @@ def test_every_difference_is_named(register, value, message):
 
 
 def test_nothing_is_read_beyond_the_version_of_an_unknown_core():
-    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x300}
-    with pytest.raises(CapabilityError, match="version 0x300"):
+    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x400}
+    with pytest.raises(CapabilityError, match="version 0x400"):
         Capabilities.read(reader(words))
 
 

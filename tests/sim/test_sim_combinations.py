@@ -57,8 +57,15 @@ def test_the_combinations_are_all_there():
         "sub-byte": 2 * 2,
         "single-bit": 2,
         "mma.m8n8k16": 4 * 2,
+        "mma.f16": 2 * 2,
+        "mma.bf16": 2,
+        "mma.tf32": 2,
+        "mma.f64": 4 * 5,
+        "mma.integer": 2 * 4 * 2,
+        "mma.sub-byte": 3 * 4 * 2,
+        "mma.single-bit": 3 * 2,
     }
-    assert len(set(map(str, MULTIPLIES))) == len(MULTIPLIES) == 210
+    assert len(set(map(str, MULTIPLIES))) == len(MULTIPLIES) == 284
     assert len(FRAGMENTS) == 114
 
 

@@ -7,6 +7,7 @@ import pytest
 from golden_captures import captures, instruction_of
 
 import golden
+from golden.fragments import collect
 from golden.programs.tiles import multiply_tiles
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import MmaInstruction, Shape
@@ -20,7 +21,9 @@ TILES = 8
 WMMA = [
     capture
     for capture in captures()
-    if not capture.is_raw and "satfinite_legacy" not in capture.name and "_fp8" not in capture.name
+    if not capture.is_raw
+    and "satfinite_legacy" not in capture.name
+    and instruction_of(capture.name).family in CONFIG.families
 ]
 
 
@@ -49,6 +52,52 @@ def test_captured_tiles_equal_the_chip(capture):
         registers=CONFIG.registers,
     )
     np.testing.assert_array_equal(run.d.view(d.dtype), d)
+
+
+REGISTERS = [
+    capture
+    for capture in captures()
+    if capture.is_raw and instruction_of(capture.name).family in CONFIG.families
+]
+
+
+def matrix_of(registers, use, element, shape):
+    """Registers of mma.sync, (tiles, lanes, registers), as matrices."""
+    words = np.ascontiguousarray(registers).view("<u4") if registers.dtype == np.uint64 else registers
+    return collect(words.transpose(0, 2, 1).astype(np.uint32), use, element, shape)
+
+
+@pytest.mark.parametrize("capture", REGISTERS, ids=str)
+def test_captured_registers_equal_the_chip(capture):
+    """mma.sync in every form but fp8."""
+    instruction = instruction_of(capture.name)
+    arrays = capture.arrays()
+    chosen = some_of_each_kind(arrays)
+    types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
+    a, b, c, d = (
+        matrix_of(arrays[use][chosen], use, element, instruction.shape)
+        for use, element in zip("abcd", types, strict=True)
+    )
+    run = multiply_tiles(
+        instruction,
+        (a, b, c),
+        lambda size: open_machine(Backend.RTL, CONFIG, size),
+        registers=CONFIG.registers,
+    )
+    np.testing.assert_array_equal(run.d.view(d.dtype), d)
+
+
+def test_all_forms_of_mma_have_captures():
+    """Every shape and every pair of types, on the core that has all formats."""
+    captured = [instruction_of(capture.name) for capture in REGISTERS]
+    assert len(REGISTERS) >= 81
+    for family in CONFIG.families:
+        if family.mnemonic == "mma":
+            for shape in family.shapes:
+                assert any(item.family == family and item.shape == shape for item in captured), (
+                    family,
+                    shape,
+                )
 
 
 @pytest.mark.parametrize("saturate", [False, True])

@@ -15,7 +15,7 @@ from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
 from sim.mismatch import Mismatch
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "simt"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden" / "simt"))
 from captured import module, prepare
 
 NAMES = (

@@ -8,6 +8,7 @@ from golden.memory import Memory
 from golden.tables.commands import Move
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
+from golden.tables.profiles import PROFILES
 from golden.warp import GoldenMachine
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch
@@ -180,6 +181,16 @@ def test_what_the_caller_writes_reaches_both():
     machine.write_registers(60, np.full((4, 32), 5, dtype=np.uint32))
     machine.execute(fill())
     assert (machine.rtl.read_registers()[60:] == 5).all()
+
+
+def test_profiles_must_match():
+    golden, rtl = (
+        GoldenMachine(memory=Memory(4096), profile=PROFILES[name]) for name in ("hopper", "ampere")
+    )
+    with pytest.raises(
+        ValueError, match=r"^machines in lockstep must have the same numerics profile, not hopper, ampere$"
+    ):
+        LockstepMachine(golden, rtl)
 
 
 def test_memories_must_match_and_be_two():

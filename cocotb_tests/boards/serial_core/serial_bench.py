@@ -33,9 +33,9 @@ from golden.tables.faults import Fault
 from golden.tables.instruction_set import MmaInstruction
 from golden.tables.layouts import LANES
 from hdl.config import PAGE_BYTES
-from hdl.control.decoder import legal_multiplies
 from hdl.control.host import REGISTERS
 from hdl.memory.axi import Axi4LiteSignature
+from hdl.multiply.multiplies import legal_multiplies
 from sim.testbench.design import Design
 from sim.testbench.reference import golden_machine
 from sim.testbench.unit import unit_design

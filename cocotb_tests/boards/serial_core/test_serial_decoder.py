@@ -33,8 +33,8 @@ from golden.tables.instruction_set import (
 )
 from hdl.command import MemoryCommand, MmaCommand, Opcode, RegisterCommand, encode
 from hdl.config import DotProductConfig
-from hdl.control.decoder import legal_multiplies
 from hdl.memory.fragment_geometry import legal_fragments
+from hdl.multiply.multiplies import legal_multiplies
 from sim.testbench.reference import golden_machine
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design

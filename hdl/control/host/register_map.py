@@ -9,6 +9,7 @@ from typing import Final
 
 from golden.tables.faults import Cause
 from golden.tables.layouts import LANES
+from golden.tables.profiles import PROFILES, Profile
 from hdl.command import COMMAND_WORDS
 from hdl.config import CoreConfig
 from hdl.control.host.register_types import WORD_BITS, WORD_BYTES, Access, Field, Register
@@ -18,6 +19,8 @@ __all__ = [
     "COUNTERS",
     "IDENTITY",
     "MAP_ADDRESS_BITS",
+    "OTHER_PROFILE",
+    "PROFILE_CODES",
     "REGISTERS",
     "REGISTER_MAP",
     "SHARED_WINDOW",
@@ -25,12 +28,13 @@ __all__ = [
     "WINDOW",
     "constants",
     "lane_address",
+    "profile_name",
 ]
 
 IDENTITY: Final = 0x4F574D4D
 """What the IDENTITY register reads: ``OWMM``."""
 
-VERSION: Final = 0x0000_0200
+VERSION: Final = 0x0000_0300
 """Major, minor and patch number of the register map, a byte each."""
 
 MAP_ADDRESS_BITS: Final = 8
@@ -42,11 +46,24 @@ WINDOW: Final = 0x8000
 SHARED_WINDOW: Final = 0x4_0000
 """First byte of the window onto the on-chip memory."""
 
+OTHER_PROFILE: Final = "other"
+"""Name of every profile that has no code."""
+
+PROFILE_CODES: Final[Mapping[str, int]] = MappingProxyType(
+    {OTHER_PROFILE: 0} | {name: code for code, name in enumerate(PROFILES, 1)}
+)
+"""What PROFILE.profile reads, by the name of the profile."""
+
 _F64_BIT: Final = max(item.value for item in Multiplicand) + 1
 
 
 def _format(name: str, bit: int, unit: str) -> Field:
     return Field(name, bit, 1, f"The {unit} multiplies {name}.", lambda config: int(name in config.formats))
+
+
+def profile_name(profile: Profile) -> str:
+    """The name by which a core shows a profile: its own, or `OTHER_PROFILE`."""
+    return profile.name if PROFILES.get(profile.name) == profile else OTHER_PROFILE
 
 
 def _shared_base(config: CoreConfig) -> int:
@@ -200,6 +217,17 @@ _REGISTERS: Final = (
     Register(
         *("SHARED_BASE_HIGH", 0x090, "Generic address of the first byte of the on-chip memory, high word."),
         (Field("high", 0, 32, "Bits 63 to 32.", lambda c: _shared_base(c) >> 32),),
+        constant=True,
+    ),
+    Register(
+        *("PROFILE", 0x094, "Numerics profile of the dot-product units."),
+        (
+            Field(
+                *("profile", 0, 8, "Generation whose constants the floating-point arithmetic has."),
+                lambda c: PROFILE_CODES[profile_name(c.dot_product.profile)],
+                values=MappingProxyType({name.upper(): code for name, code in PROFILE_CODES.items()}),
+            ),
+        ),
         constant=True,
     ),
     _counter("STALL_REGISTERS", 0x0A0, "Cycles in which the next command waited for its registers."),

@@ -1,19 +1,35 @@
 """Last stage of the f64 tile multiplier: finished elements to quads, and those to registers."""
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Result
-from hdl.multiply.f64.f64_steps import PAIRS, Steps
+from hdl.multiply.f64.f64_steps import K_BITS, Steps, last_k
+from hdl.multiply.f64.request import F64Tile
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, register_write_signature, word_address
 from hdl.stream.queue import Queue
 
-__all__ = ["F64Collect"]
+__all__ = ["F64Collect", "F64Destination"]
 
-_QUADS = QUADS * PAIRS
-"""Places for complete quads, low and high half, that wait for the write port: a tile's."""
+_PLACES = 16
+"""For complete quads, low and high half, that wait for the write port: those of m8n8k4."""
+
+
+class F64Destination(data.Struct):
+    """Where the results of a tile go.
+
+    Members
+    -------
+    d : unsigned(8)
+        First register.
+    two_blocks : unsigned(1)
+        As in `F64Tile`.
+    """
+
+    d: unsigned(8)
+    two_blocks: unsigned(1)
 
 
 class F64Collect(wiring.Component):
@@ -23,7 +39,7 @@ class F64Collect(wiring.Component):
     writes, and nothing as wide as a word has to be put together. Results wait in their units if quads wait
     for the write port; nothing passes from the port's ready to the units'.
 
-    Throughput: a result of each unit per cycle, a tile in 32 granted writes.
+    Throughput: a result of each unit per cycle, a tile in 32 granted writes, 64 if it has 16 rows.
     Latency: 3 cycles from the last result of a quad to its first write.
     Critical path expected: valid of all units to their ready, and on to the counters of their queues.
 
@@ -33,8 +49,10 @@ class F64Collect(wiring.Component):
 
     Members
     -------
-    d : In(stream.Signature(8))
-        First register of D of each tile, in order; taken with the last write.
+    tile : In(stream.Signature(F64Tile))
+        Each tile, in order; taken with its last results.
+    destination : In(stream.Signature(F64Destination))
+        Likewise; taken with the last write.
     result_0, ... : In(stream.Signature(FusedMultiplyAdd64Result))
     returned : Out(1), returned_step : Out(Steps.bits), returned_0, ... : Out(64)
         As in `F64Issue`.
@@ -51,7 +69,8 @@ class F64Collect(wiring.Component):
         self._config = config
         self._steps = steps = Steps(config)
         members = {
-            "d": In(stream.Signature(8)),
+            "tile": In(stream.Signature(F64Tile)),
+            "destination": In(stream.Signature(F64Destination)),
             "returned": Out(1),
             "returned_step": Out(steps.bits),
             "write": Out(register_write_signature(config)),
@@ -67,22 +86,27 @@ class F64Collect(wiring.Component):
         m = Module()
         steps = self._steps
         results = [getattr(self, f"result_{unit}") for unit in range(steps.units)]
-        m.submodules.quads = quads = Queue(unsigned(2 * QUAD_BITS), _QUADS, buffered=True)
-        position = Signal(steps.bits + 2)
-        final = position[steps.bits :].all()
-        turn = steps.turn(position)
+        m.submodules.quads = quads = Queue(unsigned(2 * QUAD_BITS), _PLACES, buffered=True)
+        step = Signal(steps.bits)
+        k = Signal(K_BITS)
+        final = k == last_k(self.tile.payload.k_blocks_log2)
+        ends_round = steps.is_last(step, self.tile.payload.two_blocks)
+        turn = steps.turn(step)
         complete = final & (turn.all() if steps.turn_bits else 1)
         finished = Signal()
         m.d.comb += [
             self.returned.eq(
                 Cat(result.valid for result in results).all() & ~(final & finished & ~quads.input.ready)
             ),
-            self.returned_step.eq(position[: steps.bits]),
+            self.returned_step.eq(step),
+            self.tile.ready.eq(self.returned & final & ends_round),
             *(result.ready.eq(self.returned) for result in results),
             *(getattr(self, f"returned_{unit}").eq(result.payload.d) for unit, result in enumerate(results)),
         ]
         with m.If(self.returned):
-            m.d.sync += position.eq(position + 1)
+            m.d.sync += step.eq(step + 1)
+            with m.If(ends_round):
+                m.d.sync += [step.eq(0), k.eq(Mux(final, 0, k + 1))]
 
         # A finished quad stays until the queue takes it; results of the next one wait for that.
         lanes = data.ArrayLayout(data.ArrayLayout(LANE_BITS, steps.units), 1 << steps.turn_bits)
@@ -106,22 +130,23 @@ class F64Collect(wiring.Component):
         config = self._config
         word_quads = config.word_quads
         half = Signal()
-        count = Signal(range(_QUADS))
-        quad, pair = count[:-1], count[-1]
-        register = self.d.payload + Cat(half, pair)
+        count = Signal(5)
+        quad, pair, block = count[:3], count[3], count[4]
+        destination = self.destination.payload
+        register = destination.d + Cat(half, pair, block)
         inner = QUADS.bit_length() - 1 - self._steps.group_bits
         accepted = self.write.enable & self.write.ready
-        last = count.all() & half
+        last = count[:4].all() & (block | ~destination.two_blocks) & half
         m.d.comb += [
-            self.write.enable.eq(quads.output.valid & self.d.valid),
+            self.write.enable.eq(quads.output.valid & self.destination.valid),
             self.write.address.eq(word_address(config, register, quad[inner:])),
             self.write.data.eq(quads.output.payload.word_select(half, QUAD_BITS).replicate(word_quads)),
             self.write.lanes.eq(0b1111 << Cat(0, 0, quad[:inner])),
             quads.output.ready.eq(accepted & half),
-            self.d.ready.eq(accepted & last),
+            self.destination.ready.eq(accepted & last),
         ]
         m.d.sync += self.done.eq(accepted & last)
         with m.If(accepted):
             m.d.sync += half.eq(~half)
             with m.If(half):
-                m.d.sync += count.eq(count + 1)
+                m.d.sync += count.eq(Mux(last, 0, count + 1))

@@ -6,13 +6,10 @@ from amaranth.hdl import Cat, Const, Value
 
 from hdl.config import QUADS, CoreConfig
 
-__all__ = ["BUFFERS", "PAIRS", "K", "Steps"]
+__all__ = ["BUFFERS", "K_BITS", "Steps", "last_k"]
 
-K = 4
-"""Products of an element."""
-
-PAIRS = 2
-"""Registers of an accumulator in each lane, of 64 bits."""
+K_BITS = 4
+"""Of the number of a product of an element: there are 4, 8 or 16."""
 
 BUFFERS = 2
 """Tiles that the row memories hold."""
@@ -22,10 +19,11 @@ _LANES = 4
 
 @dataclass(frozen=True)
 class Steps:
-    """A step is one multiply-add in each unit: of a turn of lanes, lowest, then of a quad, then of a pair.
+    """A step is one multiply-add in each unit: of a turn of lanes, lowest, of a quad, of a pair, of a block.
 
-    Unit u computes the lanes t with ``t % units == u``; in turn i that is lane ``i * units + u``. The tile's
-    64 elements take ``count`` steps, and as many again for each further k.
+    Unit u computes the lanes t with ``t % units == u``; in turn i that is lane ``i * units + u``. The 128
+    elements of a tile of 16 rows take ``count`` steps, and as many again for each further k; those of a tile
+    of 8 rows, which has one block, half as many.
 
     Parameters
     ----------
@@ -47,11 +45,11 @@ class Steps:
     @property
     def bits(self) -> int:
         """Bits of a step."""
-        return self.turn_bits + 4
+        return self.turn_bits + 5
 
     @property
     def count(self) -> int:
-        """Steps of one round, in which every element gets one product."""
+        """Steps of one round of the largest tile, in which every element gets one product."""
         return 1 << self.bits
 
     @property
@@ -68,9 +66,22 @@ class Steps:
         return Cat(Const(unit, 2 - self.turn_bits), self.turn(step))
 
     def quad(self, step: Value) -> Value:
-        """The row of A."""
+        """The row of A within a block."""
         return step[self.turn_bits : self.turn_bits + 3]
 
     def pair(self, step: Value) -> Value:
-        """The register of C and D."""
+        """The register of C and D within a block."""
         return step[self.turn_bits + 3]
+
+    def block(self, step: Value) -> Value:
+        """The block of eight rows."""
+        return step[self.turn_bits + 4]
+
+    def is_last(self, step: Value, two_blocks: Value) -> Value:
+        """Whether the step is the last of a round."""
+        return step[: self.bits - 1].all() & (self.block(step) | ~two_blocks)
+
+
+def last_k(k_blocks_log2: Value) -> Value:
+    """The number of the last product of an element: 3, 7 or 15."""
+    return Cat(Const(0b11, 2), k_blocks_log2.any(), k_blocks_log2[1])

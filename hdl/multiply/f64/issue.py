@@ -6,7 +6,8 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands
-from hdl.multiply.f64.f64_steps import BUFFERS, K, Steps
+from hdl.multiply.f64.f64_steps import BUFFERS, K_BITS, Steps, last_k
+from hdl.multiply.f64.request import F64Tile
 from hdl.registers.collision_free_memory import collision_free_memory
 
 __all__ = ["F64Issue"]
@@ -15,13 +16,13 @@ __all__ = ["F64Issue"]
 class F64Issue(wiring.Component):
     """Walks the steps of a tile, k after k, and hands operands to all units at the same time.
 
-    An element is a chain of four multiply-adds, each waiting for the one before. The elements stand side by
-    side: an accumulator goes into a memory when it comes back, and its next turn is one round later. The
-    first round of a tile needs nothing that comes back, and begins while the last results of the tile before
-    are under way.
+    An element is a chain of 4, 8 or 16 multiply-adds, each waiting for the one before. The elements stand
+    side by side: an accumulator goes into a memory when it comes back, and its next turn is one round later.
+    The first round of a tile needs nothing that comes back, and begins while the last results of the tile
+    before are under way.
 
-    Throughput: a step per cycle, if the units' latency and 3 are not above `Steps.count`; otherwise a round
-    takes that long.
+    Throughput: a step per cycle, if the units' latency and 3 are not above the steps of a round; otherwise a
+    round takes that long.
     Latency: 2 cycles from a complete tile to the first operands.
     Critical path expected: ready of the units to the enables of operand registers and row memories.
 
@@ -31,7 +32,7 @@ class F64Issue(wiring.Component):
 
     Members
     -------
-    tiles : In(range(3)), rounding : In(2), release : Out(1)
+    tiles : In(range(3)), oldest : In(F64Tile), release : Out(1)
         As in `F64Fetch`.
     enable, step, k, a, b_0, c_0, ...
         As in `F64Rows`.
@@ -53,11 +54,11 @@ class F64Issue(wiring.Component):
         self._steps = steps = Steps(config)
         members = {
             "tiles": In(range(BUFFERS + 1)),
-            "rounding": In(2),
+            "oldest": In(F64Tile),
             "release": Out(1),
             "enable": Out(1),
             "step": Out(steps.bits),
-            "k": Out(range(K)),
+            "k": Out(K_BITS),
             "a": In(64),
             "returned": In(1),
             "returned_step": In(steps.bits),
@@ -74,21 +75,26 @@ class F64Issue(wiring.Component):
         """Return the unit's module."""
         m = Module()
         steps = self._steps
-        position = Signal(steps.bits + 2)
+        two_blocks = self.oldest.two_blocks
+        ends_round = Signal()
+        is_last_k = Signal()
         # Before its turn comes, an element's result of the round before must have come back, so less than a
         # round may be under way. The first round needs none; twice as many is then just what is counted.
         under_way = Signal(steps.bits + 2)
-        room = (under_way[steps.bits :] == 0) | ((self.k == 0) & ~under_way[-1])
+        less_than_round = (under_way[steps.bits :] == 0) & (two_blocks | ~under_way[steps.bits - 1])
+        room = less_than_round | ((self.k == 0) & ~under_way[-1])
         waiting = Signal()
         advance = Signal()
         m.d.comb += [
-            self.step.eq(position[: steps.bits]),
-            self.k.eq(position[steps.bits :]),
+            ends_round.eq(steps.is_last(self.step, two_blocks)),
+            is_last_k.eq(self.k == last_k(self.oldest.k_blocks_log2)),
             self.enable.eq((self.tiles != 0) & room & (~waiting | advance)),
-            self.release.eq(self.enable & position.all()),
+            self.release.eq(self.enable & ends_round & is_last_k),
         ]
         with m.If(self.enable):
-            m.d.sync += [position.eq(position + 1), waiting.eq(1)]
+            m.d.sync += [self.step.eq(self.step + 1), waiting.eq(1)]
+            with m.If(ends_round):
+                m.d.sync += [self.step.eq(0), self.k.eq(Mux(is_last_k, 0, self.k + 1))]
         with m.Elif(advance):
             m.d.sync += waiting.eq(0)
         with m.If(self.enable != self.returned):
@@ -102,7 +108,7 @@ class F64Issue(wiring.Component):
         is_first = Signal(reset_less=True)
         rounding = Signal(2, reset_less=True)
         with m.If(self.enable):
-            m.d.sync += [is_first.eq(self.k == 0), rounding.eq(self.rounding)]
+            m.d.sync += [is_first.eq(self.k == 0), rounding.eq(self.oldest.rounding)]
         offered, taken = [], []
         for unit in range(steps.units):
             operands = getattr(self, f"operands_{unit}")

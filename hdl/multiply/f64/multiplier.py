@@ -1,15 +1,15 @@
 """The f64 tile multiplier: fetches one tile, multiplies a second and writes a third at the same time."""
 
-from amaranth.hdl import Module, unsigned
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
-from hdl.multiply.f64.collect import F64Collect
+from hdl.multiply.f64.collect import F64Collect, F64Destination
 from hdl.multiply.f64.fetch import F64Fetch
 from hdl.multiply.f64.issue import F64Issue
-from hdl.multiply.f64.request import F64Request
+from hdl.multiply.f64.request import F64Request, F64Tile
 from hdl.multiply.f64.rows import F64Rows
 from hdl.registers.register_ports import quad_read_signature, register_write_signature
 from hdl.stream.queue import Queue
@@ -21,11 +21,12 @@ _TILES = 8
 
 
 class F64Multiplier(wiring.Component):
-    """Multiplies f64 tiles of 8 x 8 elements with 4 products each.
+    """Multiplies f64 tiles of 8 x 8 elements with 4 products each, and of 16 x 8 with 4, 8 or 16.
 
-    Throughput: a tile in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or less, if
-    reads and writes are granted in time: 64 and 32 for each tile. With four units a round is 16 steps, less
-    than the latency, and a tile takes three latencies and 19 cycles.
+    Throughput: a tile of m8n8k4 in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or
+    less, if reads and writes are granted in time: 64 and 32 for each tile. With four units a round is 16
+    steps, less than the latency, and a tile takes three latencies and 19 cycles. The larger tiles take 128
+    cycles for each k with one unit, 64 with two, and 32 with four.
     Latency: fetching, issuing, the units' own, and 9 cycles; with four units 15 more, for writes left over.
     Critical path expected: that of the stages.
 
@@ -81,17 +82,24 @@ class F64Multiplier(wiring.Component):
         m.submodules.rows = rows = F64Rows(config)
         m.submodules.issue = issue = F64Issue(config)
         m.submodules.collect = collect = F64Collect(config)
-        m.submodules.results = results = Queue(unsigned(8), _TILES, buffered=True)
+        m.submodules.destinations = destinations = Queue(F64Destination, _TILES, buffered=True)
+        m.submodules.tiles = tiles = Queue(F64Tile, _TILES, buffered=True)
+        taken = self.request.valid & self.request.ready
         connect(m, flipped(self.request), fetch.request)
         connect(m, fetch.read, flipped(self.read))
         connect(m, collect.write, flipped(self.write))
-        connect(m, results.output, collect.d)
+        connect(m, destinations.output, collect.destination)
+        connect(m, tiles.output, collect.tile)
         m.d.comb += [
-            fetch.hold.eq(~results.input.ready),
-            results.input.valid.eq(self.request.valid & self.request.ready),
-            results.input.payload.eq(self.request.payload.d),
+            fetch.hold.eq(~destinations.input.ready),
+            destinations.input.valid.eq(taken),
+            destinations.input.payload.d.eq(self.request.payload.d),
+            destinations.input.payload.two_blocks.eq(self.request.payload.tile.two_blocks),
+            # A tile leaves this queue before the other one, so it has room as well.
+            tiles.input.valid.eq(taken),
+            tiles.input.payload.eq(self.request.payload.tile),
             issue.tiles.eq(fetch.tiles),
-            issue.rounding.eq(fetch.rounding),
+            issue.oldest.eq(fetch.oldest),
             fetch.release.eq(issue.release),
             rows.write.eq(fetch.write),
             rows.buffer.eq(fetch.buffer),

@@ -3,21 +3,38 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-__all__ = ["F64Request"]
+__all__ = ["F64Request", "F64Tile"]
 
 
-class F64Request(data.Struct):
-    """One tile of m8n8k4; register ranges have been checked.
+class F64Tile(data.Struct):
+    """The shape of a tile, m8n8k4 or m16n8k4, k8 or k16, and how it is rounded.
 
     Members
     -------
+    two_blocks : unsigned(1)
+        It has 16 rows; otherwise 8.
+    k_blocks_log2 : unsigned(2)
+        Blocks of four k, as a power of two: 0 to 2, and 0 for 8 rows.
     rounding : unsigned(2)
         Index into `golden.tables.instruction_set.ROUNDINGS`.
+    """
+
+    two_blocks: unsigned(1)
+    k_blocks_log2: unsigned(2)
+    rounding: unsigned(2)
+
+
+class F64Request(data.Struct):
+    """One tile; register ranges have been checked.
+
+    Members
+    -------
+    tile : F64Tile
     a, b, c, d : unsigned(8)
         First registers of the fragments.
     """
 
-    rounding: unsigned(2)
+    tile: F64Tile
     a: unsigned(8)
     b: unsigned(8)
     c: unsigned(8)

@@ -1,35 +1,43 @@
 """The row memories of the f64 tile multiplier: fragments of two tiles, as its steps want them."""
 
 from amaranth.hdl import Cat, Const, Module, Value, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config import QUADS, CoreConfig
-from hdl.multiply.f64.f64_steps import BUFFERS, PAIRS, K, Steps
+from hdl.config import CoreConfig
+from hdl.multiply.f64.f64_steps import BUFFERS, K_BITS, Steps
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 
-__all__ = ["F64Rows", "QuadPlace", "QuadWrite"]
+__all__ = ["F64Rows", "QuadPlace", "QuadWrite", "Use"]
+
+_LANES = 4
+
+
+class Use(enum.Enum, shape=2):
+    """The fragment that a quad is of."""
+
+    A = 0
+    B = 1
+    C = 2
 
 
 class QuadPlace(data.Struct):
-    """Where a quad goes; as a number it counts them in the order of A, B and C in the registers.
+    """Where a quad goes.
 
     Members
     -------
     quad : unsigned(3)
-    high : unsigned(1)
-        It is of the high halves of 64 bits.
-    pair : unsigned(1)
-        Of C the second pair of registers; of a multiplicand, B.
-    is_c : unsigned(1)
+    register : unsigned(4)
+        Of its fragment. Bit 0 tells high halves of 64 bits from low ones. Above it is, of A, the block of
+        rows and then that of k; of B, the block of k; of C, the pair and then the block of rows.
+    use : Use
     buffer : unsigned(1)
     """
 
     quad: unsigned(3)
-    high: unsigned(1)
-    pair: unsigned(1)
-    is_c: unsigned(1)
+    register: unsigned(4)
+    use: Use
     buffer: unsigned(1)
 
 
@@ -66,7 +74,7 @@ class F64Rows(wiring.Component):
     Members
     -------
     write : In(QuadWrite)
-    enable : In(1), buffer : In(1), step : In(Steps.bits), k : In(2)
+    enable : In(1), buffer : In(1), step : In(Steps.bits), k : In(K_BITS)
         Read what a step needs for its product k.
     a, b_0, c_0, ... : Out(64)
         The elements, those of B and C for each unit.
@@ -80,7 +88,7 @@ class F64Rows(wiring.Component):
                 "enable": In(1),
                 "buffer": In(1),
                 "step": In(steps.bits),
-                "k": In(range(K)),
+                "k": In(K_BITS),
                 "a": Out(64),
                 **{f"{use}_{unit}": Out(64) for use in "bc" for unit in range(steps.units)},
             }
@@ -90,29 +98,30 @@ class F64Rows(wiring.Component):
         """Return the unit's module."""
         m = Module()
         steps, place = self._steps, self.write.place
-        quad, pair = steps.quad(self.step), steps.pair(self.step)
-        of_a, of_b = ~place.is_c & ~place.pair, ~place.is_c & place.pair
-        self._memory(m, "a", of_a, Const(0, 0), Cat(self.k, quad))
+        register = place.register
+        quad, pair, block = (field(self.step) for field in (steps.quad, steps.pair, steps.block))
+        of_a = Cat(register[2:], place.quad, register[1])
+        self._memory(m, "a", Use.A, of_a, Cat(self.k, quad, block))
         for unit in range(steps.units):
             lane = steps.lane(self.step, unit)
-            self._memory(m, f"b_{unit}", of_b, Const(0, 0), Cat(self.k, pair, lane))
-            self._memory(m, f"c_{unit}", place.is_c, place.pair, Cat(lane, quad, pair))
+            self._memory(m, f"b_{unit}", Use.B, Cat(register[1:3], place.quad), Cat(self.k, pair, lane))
+            self._memory(m, f"c_{unit}", Use.C, Cat(place.quad, register[1:3]), Cat(lane, quad, pair, block))
         return m
 
-    def _memory(self, m: Module, name: str, chosen: Value, pair: Value, read_address: Value) -> None:
-        """Make the memories of both halves; `pair` is above the quad in the address."""
+    def _memory(self, m: Module, name: str, use: Use, row: Value, read_address: Value) -> None:
+        """Make the memories of both halves; `row` is above the lane in the address to write."""
         write = self.write
+        chosen = write.place.use == use
         elements = []
         for high, half in enumerate(("low", "high")):
-            rows = BUFFERS * QUADS * (PAIRS if len(pair) else 1)
-            memory = collision_free_memory(unsigned(LANE_BITS), rows * K)
+            memory = collision_free_memory(unsigned(LANE_BITS), BUFFERS * _LANES << len(row))
             m.submodules[f"{name}_{half}_memory"] = memory
             # Ports whose addresses differ in constant low bits are one wide port to synthesis.
-            for lane in range(K):
+            for lane in range(_LANES):
                 write_port = memory.write_port()
                 m.d.comb += [
-                    write_port.en.eq(write.enable & chosen & (write.place.high == high)),
-                    write_port.addr.eq(Cat(Const(lane, 2), write.place.quad, pair, write.place.buffer)),
+                    write_port.en.eq(write.enable & chosen & (write.place.register[0] == high)),
+                    write_port.addr.eq(Cat(Const(lane, 2), row, write.place.buffer)),
                     write_port.data.eq(write.data.word_select(lane, LANE_BITS)),
                 ]
             read_port = memory.read_port()

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductResult
 from hdl.multiply.tile.fetch import ResultTile
-from hdl.multiply.tile.request import TileShape
+from hdl.multiply.tile.request import last_block
 from hdl.multiply.tile.tile_steps import Steps, fields
 from hdl.registers.register_ports import (
     LANE_BITS,
@@ -32,11 +32,11 @@ _PAIRS = 16
 class TileCollect(wiring.Component):
     """Takes the results of a step when all of them are there.
 
-    Results of a first pass are handed on to be carried. The others go to memories, one for each step of a
-    pair of register words, at the place of their pair; when that is complete, both words of it are read
-    there, an f16 pair packed to one word, and written. Results wait, in the units, only if all places are
-    taken. D may lie on registers of C that are still to be read, so nothing is written of a tile before all
-    of it has been fetched.
+    Results of a pass that is not the last are handed on to be carried. The others go to memories, one for
+    each step of a pair of register words, at the place of their pair; when that is complete, both words of it
+    are read there, an f16 pair packed to one word, and written. Results wait, in the units, only if all
+    places are taken. D may lie on registers of C that are still to be read, so nothing is written of a tile
+    before all of it has been fetched.
 
     Throughput: a step per cycle as long as, over some time, no more words come than are written. Latency: 2
     cycles from the last result of a pair to its first write.
@@ -55,7 +55,7 @@ class TileCollect(wiring.Component):
     result_0, ... : In(stream.Signature(DotProductResult))
         Ready depends on the valid of all of them, and not on that of the write port.
     carry_enable : Out(1)
-        The results of a step of a first pass are on `carry_data` in this cycle.
+        The results of a step of a pass that is not the last are on `carry_data` in this cycle.
     carry_step : Out(bits of a step)
     carry_data : Out(32 * units)
     write : Out(register_write_signature(config))
@@ -90,7 +90,7 @@ class TileCollect(wiring.Component):
         tile = self.tile.payload
         ports = [getattr(self, f"result_{unit}") for unit in range(steps.units)]
         step = Signal(steps.bits)
-        second = Signal()
+        number = Signal(2)
         arrived = Signal()
         is_final = Signal()
         is_last = Signal()
@@ -98,8 +98,8 @@ class TileCollect(wiring.Component):
         complete = Signal()
         m.d.comb += [
             arrived.eq(Cat(port.valid for port in ports).all() & self.tile.valid & ~full),
-            is_final.eq(second | ~tile.chained),
-            is_last.eq(steps.is_last(step, is_small=tile.tile_shape == TileShape.SQUARE_8)),
+            is_final.eq(number == tile.passes),
+            is_last.eq(steps.is_last(step, last_block(tile.tile_shape))),
             complete.eq(arrived & is_final & steps.completes_words(step)),
             self.tile.ready.eq(arrived & is_last & is_final),
             self.carry_enable.eq(arrived & ~is_final),
@@ -110,7 +110,7 @@ class TileCollect(wiring.Component):
         with m.If(arrived):
             m.d.sync += step.eq(step + 1)
             with m.If(is_last):
-                m.d.sync += [step.eq(0), second.eq(~is_final)]
+                m.d.sync += [step.eq(0), number.eq(Mux(is_final, 0, number + 1))]
 
         newest = Signal(range(_PAIRS))
         oldest = Signal(range(_PAIRS))
@@ -157,7 +157,7 @@ class TileCollect(wiring.Component):
             m.submodules[f"results_{low}"] = memory
             write, read = memory.write_port(), memory.read_port(domain="comb")
             m.d.comb += [
-                # Of a first pass as well: the second one comes to the same places.
+                # Of every pass: the next one comes to the same places.
                 write.en.eq(arrived & (step[: steps.low_bits] == low)),
                 write.addr.eq(newest),
                 write.data.eq(Cat(port.payload.d for port in ports)),

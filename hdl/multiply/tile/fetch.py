@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.memory.fragment_geometry import block_indices
-from hdl.multiply.tile.request import TileRequest, TileShape
+from hdl.multiply.tile.request import TileRequest, TileShape, last_block
 from hdl.multiply.tile.rows import row_write_layout
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import (
@@ -23,21 +23,25 @@ __all__ = ["FetchedTile", "ResultTile", "TileFetch"]
 
 
 class FetchedTile(data.Struct):
-    """A tile whose rows are in the row memories.
+    """A tile whose operands are in the row memories.
 
     Members
     -------
     operation : Operation
         With X for A and Y for B.
     tile_shape : TileShape
-    chained : unsigned(1)
+    whole_rows : unsigned(1)
+        Both words of a row take part in a dot product; otherwise one.
+    passes : unsigned(2)
+        As in `TileRequest`.
     buffer : unsigned(1)
         Of the row memories.
     """
 
     operation: Operation
     tile_shape: TileShape
-    chained: unsigned(1)
+    whole_rows: unsigned(1)
+    passes: unsigned(2)
     buffer: unsigned(1)
 
 
@@ -47,14 +51,15 @@ class ResultTile(data.Struct):
     Members
     -------
     tile_shape : TileShape
-    chained : unsigned(1)
+    passes : unsigned(2)
+        As in `TileRequest`.
     d_is_f16 : unsigned(1)
     d : unsigned(8)
         First register.
     """
 
     tile_shape: TileShape
-    chained: unsigned(1)
+    passes: unsigned(2)
     d_is_f16: unsigned(1)
     d: unsigned(8)
 
@@ -63,23 +68,24 @@ class _Phase(enum.Enum, shape=2):
     IDLE = 0
     X = 1
     Y = 2
-    C = 3
 
 
 class TileFetch(wiring.Component):
-    """Reads X, Y and C, in this order, one register word per cycle.
+    """Reads X and then Y from one port and C from another at the same time, a register word of each a cycle.
 
-    The words of a fragment follow each other in the register file, so the address only counts up. Where a
+    A multiply of m16n8k16 has 24 words of X and Y, 16 of C and 32 steps where words have two quads and units
+    are four: one port for all of them would leave the units idle in a fifth of the cycles.
+
+    The words of a fragment follow each other in the register file, so the addresses only count up. Where a
     word goes in the row memories is known when it is read and kept until the data is there.
 
     Multiplication commutes to the bit, so X always takes the place of A and Y that of B, and only the signs
     of integers have to know which is which; no unit needs multiplexers for it.
 
-    The port is nobody else's, so once begun a tile arrives without a pause, and need not be complete when it
-    is offered: the elements of C come before the steps that need them.
+    Nobody else can make a read wait, so once begun a tile arrives without a pause.
 
-    Throughput: a tile in as many cycles as it has words, if a buffer is free.
-    Latency: 2 cycles from a request to the first read.
+    Throughput: a tile in as many cycles as it has words of X and Y, or of C if these are more, if a buffer is
+    free. Latency: 2 cycles from a request to the first read.
     Critical path expected: a fragment's last word to the address of the next fragment.
 
     Parameters
@@ -92,12 +98,12 @@ class TileFetch(wiring.Component):
         One may wait here while another one is under way. Ready comes from a register.
     fetched : Out(1)
         High for one cycle when the last word of a request has been read; it arrives later.
-    read : Out(word_read_signature(config))
+    read, c_read : Out(word_read_signature(config))
+        Of X and Y, and of C.
     write : Out(row_write_layout(config))
-    write_data : Out(word_bits(config))
+    write_data, write_c_data : Out(word_bits(config))
     tile : Out(stream.Signature(FetchedTile))
-        Offered when, at a step per cycle, no step comes before its operands; taken when no row of it is
-        needed any more.
+        Offered when all of it is in the row memories; taken when none of it is needed any more.
     result_tile : Out(stream.Signature(ResultTile))
         A tile is on its way.
 
@@ -113,8 +119,10 @@ class TileFetch(wiring.Component):
                 "request": In(stream.Signature(TileRequest)),
                 "fetched": Out(1),
                 "read": Out(word_read_signature(config)),
+                "c_read": Out(word_read_signature(config)),
                 "write": Out(row_write_layout(config)),
                 "write_data": Out(word_bits(config)),
+                "write_c_data": Out(word_bits(config)),
                 "tile": Out(stream.Signature(FetchedTile)),
                 "result_tile": Out(stream.Signature(ResultTile)),
             }
@@ -127,13 +135,14 @@ class TileFetch(wiring.Component):
         is_waiting = Signal()
         begin = Signal()
         may_begin = Signal()
+        idle = Signal()
         finish = Signal()
         m.d.sync += self.fetched.eq(finish)
         m.d.comb += [
             self.request.ready.eq(~is_waiting),
             self.result_tile.valid.eq(is_waiting & may_begin),
             self.result_tile.payload.tile_shape.eq(waiting.tile_shape),
-            self.result_tile.payload.chained.eq(waiting.chained),
+            self.result_tile.payload.passes.eq(waiting.passes),
             self.result_tile.payload.d_is_f16.eq(waiting.operation.result != Result.F32),
             self.result_tile.payload.d.eq(waiting.d),
             begin.eq(self.result_tile.valid & self.result_tile.ready),
@@ -144,21 +153,32 @@ class TileFetch(wiring.Component):
             m.d.sync += [waiting.eq(self.request.payload), is_waiting.eq(1)]
 
         buffer = Signal(init=1)  # the one being filled, or filled last
-        arrived = Signal()
-        full = self._offer(m, begin, waiting, buffer, arrived)
-        idle = self._read(m, begin, waiting, finish, buffer, arrived)
-        m.d.comb += may_begin.eq((idle | finish) & ~Mux(buffer, full[0], full[1]))
+        full = self._offer(m, begin, waiting, buffer, finish)
+        request = Signal(TileRequest, reset_less=True)
         with m.If(begin):
-            m.d.sync += buffer.eq(~buffer)
+            m.d.sync += [request.eq(waiting), buffer.eq(~buffer)]
+        arriving = Signal.like(self.write)
+        rows_idle, rows_end = self._read_rows(m, begin, waiting, request, arriving)
+        c_idle, c_end = self._read_c(m, begin, waiting, request, arriving)
+        m.d.comb += [
+            idle.eq(rows_idle & c_idle),
+            finish.eq((rows_idle | rows_end) & (c_idle | c_end) & ~idle),
+            may_begin.eq((idle | finish) & ~Mux(buffer, full[0], full[1])),
+            arriving.buffer.eq(buffer),
+            self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving", reset_less=False)),
+            self.write_data.eq(self.read.data),
+            self.write_c_data.eq(self.c_read.data),
+        ]
         return m
 
-    def _offer(self, m: Module, begin: Signal, waiting: data.View, buffer: Signal, arrived: Signal) -> Signal:
+    def _offer(self, m: Module, begin: Signal, waiting: data.View, buffer: Signal, finish: Signal) -> Signal:
         """Keep what the issue stage must know of each buffer; returns which buffers are full."""
         full = Signal(2)
         oldest = Signal()
         taken = Signal()
         tiles = [Signal(FetchedTile, name=f"tile_{number}", reset_less=True) for number in range(2)]
         operation = Signal(Operation)
+        arrived = delay(m, finish, READ_LATENCY, "finish", reset_less=False)
         m.d.comb += [
             operation.eq(waiting.operation),
             self.tile.valid.eq(Mux(oldest, full[1], full[0])),
@@ -182,119 +202,88 @@ class TileFetch(wiring.Component):
                 m.d.sync += [
                     tile.operation.eq(operation),
                     tile.tile_shape.eq(waiting.tile_shape),
-                    tile.chained.eq(waiting.chained),
+                    tile.whole_rows.eq(waiting.halves & (waiting.passes == 0)),
+                    tile.passes.eq(waiting.passes),
                 ]
         return full
 
-    def _read(
-        self,
-        m: Module,
-        begin: Signal,
-        waiting: data.View,
-        finish: Signal,
-        buffer: Signal,
-        arrived: Signal,
-    ) -> Value:
-        """Walk the fragments; returns whether there is none to walk."""
+    def _read_rows(
+        self, m: Module, begin: Signal, waiting: data.View, request: data.View, arriving: data.View
+    ) -> tuple[Value, Signal]:
+        """Walk X and Y; returns whether there is none to walk, and whether their last word is read."""
         config = self._config
-        steps = Steps(config)
-        group_bits = steps.group_bits
+        group_bits = Steps(config).group_bits
         first = Const(0, group_bits)
-        request = Signal(TileRequest, reset_less=True)
         phase = Signal(_Phase)
         word = Signal(group_bits + 3)
         last = Signal(3)
+        at_end = Signal()
+        address = Signal(address_bits(config), reset_less=True)
+        is_x, is_y = phase == _Phase.X, phase == _Phase.Y
+        m.d.comb += [
+            self.read.enable.eq(phase != _Phase.IDLE),
+            self.read.address.eq(address),
+            last.eq(_last_of_rows(request, is_x)),
+            at_end.eq(word == Cat(Const((1 << group_bits) - 1, group_bits), last)),
+        ]
+        with m.If(self.read.enable):
+            m.d.sync += [word.eq(word + 1), address.eq(address + 1)]
+            with m.If(at_end):
+                m.d.sync += [
+                    word.eq(0),
+                    phase.eq(Mux(is_x, _Phase.Y, _Phase.IDLE)),
+                    address.eq(word_address(config, request.y, first)),
+                ]
+        with m.If(begin):
+            m.d.sync += [phase.eq(_Phase.X), address.eq(word_address(config, waiting.x, first))]
+
+        register = Signal(3)
+        group = word[:group_bits]
+        m.d.comb += [register.eq(word[group_bits:]), arriving.x.eq(is_x), arriving.y.eq(is_y)]
+        block, second = block_indices(m, Mux(is_x, request.x_order, request.y_order), register)
+        m.d.comb += [arriving.group_block.eq(Cat(group, block)), arriving.second.eq(second)]
+        return ~self.read.enable, at_end & is_y
+
+    def _read_c(
+        self, m: Module, begin: Signal, waiting: data.View, request: data.View, arriving: data.View
+    ) -> tuple[Value, Signal]:
+        """Walk C; returns as `_read_rows`."""
+        config = self._config
+        group_bits = Steps(config).group_bits
         reading = Signal()
         at_end = Signal()
-        enough = Signal()
+        word = Signal(group_bits + 3)
+        last = Signal(3)
         address = Signal(address_bits(config), reset_less=True)
+        is_packed = request.operation.c_is_f16
+        blocks = last_block(request.tile_shape)
         m.d.comb += [
-            reading.eq(phase != _Phase.IDLE),
-            self.read.enable.eq(reading),
-            self.read.address.eq(address),
-            last.eq(_last_register(request, phase)),
+            self.c_read.enable.eq(reading),
+            self.c_read.address.eq(address),
+            last.eq(Mux(is_packed, blocks, Cat(1, blocks))),
             at_end.eq(word == Cat(Const((1 << group_bits) - 1, group_bits), last)),
-            finish.eq(at_end & (phase == _Phase.C)),
-            enough.eq((word == _lead(steps, request)) & (phase == _Phase.C)),
         ]
         with m.If(reading):
             m.d.sync += [word.eq(word + 1), address.eq(address + 1)]
             with m.If(at_end):
-                m.d.sync += word.eq(0)
-                with m.Switch(phase):
-                    with m.Case(_Phase.X):
-                        m.d.sync += [phase.eq(_Phase.Y), address.eq(word_address(config, request.y, first))]
-                    with m.Case(_Phase.Y):
-                        m.d.sync += [phase.eq(_Phase.C), address.eq(word_address(config, request.c, first))]
-                    with m.Default():
-                        m.d.sync += phase.eq(_Phase.IDLE)
+                m.d.sync += [word.eq(0), reading.eq(0)]
         with m.If(begin):
-            m.d.sync += [
-                request.eq(waiting),
-                phase.eq(_Phase.X),
-                address.eq(word_address(config, waiting.x, first)),
-            ]
+            m.d.sync += [reading.eq(1), address.eq(word_address(config, waiting.c, Const(0, group_bits)))]
 
-        register = Signal(3)
-        group = word[:group_bits]
-        m.d.comb += register.eq(word[group_bits:])
-        x_block, x_second = block_indices(m, request.x_order, register)
-        y_block, y_second = block_indices(m, request.y_order, register)
-        arriving = Signal.like(self.write)
-        m.d.comb += arriving.buffer.eq(buffer)
-        with m.Switch(phase):
-            with m.Case(_Phase.X):
-                m.d.comb += [
-                    arriving.x.eq(reading),
-                    arriving.group_block.eq(Cat(group, x_block)),
-                    arriving.second.eq(x_second),
-                ]
-            with m.Case(_Phase.Y):
-                m.d.comb += [
-                    arriving.y.eq(reading),
-                    arriving.group_block.eq(Cat(group, y_block)),
-                    arriving.second.eq(y_second),
-                ]
-            with m.Case(_Phase.C):
-                with m.If(request.operation.c_is_f16):
-                    m.d.comb += [
-                        arriving.c.eq(reading.replicate(2)),
-                        arriving.group_block.eq(Cat(group, register[:2])),
-                    ]
-                with m.Else():
-                    m.d.comb += [
-                        arriving.c.eq(Cat(reading & ~register[0], reading & register[0])),
-                        arriving.group_block.eq(Cat(group, register[1:])),
-                    ]
+        group, register = word[:group_bits], word[group_bits:]
+        both = Cat(reading & ~register[0], reading & register[0])
         m.d.comb += [
-            self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving", reset_less=False)),
-            arrived.eq(delay(m, enough, READ_LATENCY, "enough", reset_less=False)),
-            self.write_data.eq(self.read.data),
+            arriving.c.eq(Mux(is_packed, reading.replicate(2), both)),
+            arriving.c_group_block.eq(Cat(group, Mux(is_packed, register[:2], register[1:]))),
         ]
-        return phase == _Phase.IDLE
+        return ~reading, at_end
 
 
-def _lead(steps: Steps, request: data.View) -> Value:
-    """The word of C that must be there for the first step."""
-    of_packed, of_others = (
-        Mux(
-            request.tile_shape == TileShape.SQUARE_8,
-            steps.c_lead(packed=packed, small=True),
-            steps.c_lead(packed=packed, small=False),
-        )
-        for packed in (True, False)
-    )
-    return Mux(request.operation.c_is_f16, of_packed, of_others)
-
-
-def _last_register(request: data.View, phase: Signal) -> Value:
-    """The last register of the fragment at hand, counted from its first."""
-    is_x = phase == _Phase.X
-    is_wide = request.tile_shape == TileShape.WIDE_32
-    is_small = request.tile_shape == TileShape.SQUARE_8
-    # One block, two or four, less one.
-    rows = Mux(is_x, Cat(~is_small, is_wide), Cat(~is_small & ~is_wide, 0))
-    blocks = Cat(~is_small, ~is_small)
-    of_rows = Mux(request.halves, Cat(1, rows), rows)
-    of_results = Mux(request.operation.c_is_f16, blocks, Cat(1, blocks))
-    return Mux(phase == _Phase.C, of_results, of_rows)
+def _last_of_rows(request: data.View, is_x: Value) -> Value:
+    """The last register of X or Y, counted from its first."""
+    last = last_block(request.tile_shape)
+    is_square = request.tile_shape == TileShape.SQUARE_16
+    # One block of rows, two or four, less one.
+    of_x = Cat(last[0], last[1] & ~is_square)
+    rows = Mux(is_x, of_x, Cat(is_square, 0))
+    return Mux(request.halves, Cat(1, rows), rows)

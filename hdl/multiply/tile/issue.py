@@ -1,13 +1,14 @@
 """Second stage of the tile multiplier: hands rows and elements to the dot-product units."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.dot_product.operands import DotProductOperands, Operation
+from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
+from hdl.multiply.tile.chains import has_chains, has_half_chains, has_integer_chains, splits_words
 from hdl.multiply.tile.fetch import FetchedTile
-from hdl.multiply.tile.request import TileShape
+from hdl.multiply.tile.request import TileShape, last_block
 from hdl.multiply.tile.rows import row_read_layout, row_widths
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
@@ -15,12 +16,24 @@ from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 __all__ = ["TileIssue"]
 
 
+class _ReadStep(data.Struct):
+    """What is known of the step whose rows have been read."""
+
+    operation: Operation
+    is_later: unsigned(1)
+    whole_rows: unsigned(1)
+    upper_half: unsigned(1)
+
+
 class TileIssue(wiring.Component):
     """Reads what a step needs from the row memories and offers it to all units at once.
 
     The steps of a tile follow each other without a gap, and so do tiles if the rows of the next one are
-    there. A chained tile is walked twice; a step of the second pass waits until the results of the same step
-    of the first have come back.
+    there. A chained tile is walked once for each of its passes; a step of a later pass waits until the
+    results of the same step of the one before have come back.
+
+    What a row has beyond the part that takes part in a dot product is zero: floating-point products of zeros
+    have no say in the sum, and integers take nothing from there.
 
     Two registers lie between the step counter and the units: the read registers of the memories, and the
     operands themselves, since block RAM is slow to give what it has read. They move together, whenever no
@@ -43,7 +56,7 @@ class TileIssue(wiring.Component):
     x_low, x_high, y_low, y_high, c_0, c_1, carry : In(...)
         As `hdl.multiply.tile.rows.RowMemories` gives them.
     carried : In(1)
-        In this cycle the results of one more step of a first pass are written.
+        In this cycle the results of one more step of a pass that is not the last are written.
     operands_0, ... : Out(stream.Signature(DotProductOperands))
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
@@ -73,42 +86,53 @@ class TileIssue(wiring.Component):
         """Return the unit's module."""
         m = Module()
         advance = Signal()
-        step, second, go = self._step(m, advance)
+        step, number, go = self._step(m, advance)
 
         # The read registers of the memories, and what was known of their step.
+        read = Signal(_ReadStep, reset_less=True)
         read_step = Signal.like(step)
-        read_second = Signal()
         read_valid = Signal()
-        operation = Signal(Operation, reset_less=True)
+        tile = self.tile.payload
         with m.If(advance):
             m.d.sync += [
                 read_valid.eq(go),
                 read_step.eq(step),
-                read_second.eq(second),
-                operation.eq(self.tile.payload.operation),
+                read.is_later.eq(number != 0),
+                read.whole_rows.eq(tile.whole_rows),
+                read.upper_half.eq(number[0]),
+                read.operation.eq(tile.operation),
             ]
-            with m.If(self.tile.payload.chained & ~second):
-                m.d.sync += operation.saturate.eq(0)
-        self._operands(m, advance, read_valid, read_step, read_second, operation)
+            with m.If(number != tile.passes):
+                m.d.sync += read.operation.saturate.eq(0)
+            if has_half_chains(self._config):
+                # What is carried is an f32 unless both C and D are f16.
+                result = tile.operation.result
+                with m.If((number != tile.passes) & (result == Result.F16_FROM_F32)):
+                    m.d.sync += read.operation.result.eq(Result.F32)
+                with m.If((number != 0) & (result != Result.F16)):
+                    m.d.sync += read.operation.c_is_f16.eq(0)
+        self._operands(m, advance, read_valid, read_step, read)
         return m
 
     def _step(self, m: Module, advance: Signal) -> tuple[Signal, Signal, Signal]:
-        """Count; returns the step, whether it is of a second pass, and whether it is read now."""
+        """Count; returns the step, the number of its pass, and whether it is read now."""
         steps = Steps(self._config)
         tile = self.tile.payload
         step = Signal(steps.bits)
-        second = Signal()
+        number = Signal(2)
         go = Signal()
         is_last = Signal()
-        # Results of a first pass that are there and have not been used; at most those of a whole tile.
+        is_later = number != 0
+        is_final = number == tile.passes
+        # Results of the pass before that are there and have not been used; at most those of a whole tile.
         carried = Signal(range((1 << steps.bits) + 1))
         m.d.comb += [
-            go.eq(self.tile.valid & (~second | carried.any())),
-            is_last.eq(steps.is_last(step, is_small=tile.tile_shape == TileShape.SQUARE_8)),
+            go.eq(self.tile.valid & (~is_later | carried.any())),
+            is_last.eq(steps.is_last(step, last_block(tile.tile_shape))),
             self.read_enable.eq(advance),
-            self.tile.ready.eq(advance & go & is_last & (second | ~tile.chained)),
+            self.tile.ready.eq(advance & go & is_last & is_final),
         ]
-        used = advance & go & second
+        used = advance & go & is_later
         with m.If(self.carried & ~used):
             m.d.sync += carried.eq(carried + 1)
         with m.Elif(used & ~self.carried):
@@ -116,23 +140,24 @@ class TileIssue(wiring.Component):
         with m.If(advance & go):
             m.d.sync += step.eq(step + 1)
             with m.If(is_last):
-                m.d.sync += [step.eq(0), second.eq(tile.chained & ~second)]
+                m.d.sync += [step.eq(0), number.eq(Mux(is_final, 0, number + 1))]
 
         block = steps.block(step)
-        is_wide = tile.tile_shape == TileShape.WIDE_32
+        is_square = tile.tile_shape == TileShape.SQUARE_16
+        second = number[0]
+        if splits_words(self._config):
+            second = Mux(_is_half(tile.operation), number[1], number[0])
         m.d.comb += [
             self.read.buffer.eq(tile.buffer),
             self.read.second.eq(second),
-            self.read.x.eq(Cat(steps.place(step), steps.group(step), block[0], block[1] & is_wide)),
-            self.read.y.eq(Cat(steps.turn(step), block[1] & ~is_wide)),
+            self.read.x.eq(Cat(steps.place(step), steps.group(step), block[0], block[1] & ~is_square)),
+            self.read.y.eq(Cat(steps.turn(step), block[1] & is_square)),
             self.read.c.eq(Cat(steps.c_part(step), steps.group(step), block)),
             self.read.step.eq(step),
         ]
-        return step, second, go
+        return step, number, go
 
-    def _operands(
-        self, m: Module, advance: Signal, valid: Signal, step: Signal, second: Signal, operation: Signal
-    ) -> None:
+    def _operands(self, m: Module, advance: Signal, valid: Signal, step: Signal, read: data.View) -> None:
         """Offer rows and elements until every unit has taken its own."""
         steps = Steps(self._config)
         ports = [getattr(self, f"operands_{unit}") for unit in range(steps.units)]
@@ -145,20 +170,22 @@ class TileIssue(wiring.Component):
         ]
         m.d.sync += pending.eq(Mux(advance, valid.replicate(steps.units), pending & ~accepted))
         with m.If(advance):
-            m.d.sync += offered.eq(operation)
+            m.d.sync += offered.eq(read.operation)
 
-        x_rows = self._rows(m, advance, "x", steps.x_rows)
-        y_rows = self._rows(m, advance, "y", steps.y_rows)
+        x_rows = self._rows(m, advance, read, "x", steps.x_rows)
+        y_rows = self._rows(m, advance, read, "y", steps.y_rows)
         for unit, port in enumerate(ports):
             x_number, y_number = divmod(unit, steps.y_rows)
             c = Signal(LANE_BITS, name=f"c_{unit}", reset_less=True)
+            beyond = Signal(name=f"c_beyond_{unit}", reset_less=True)
             with m.If(advance):
-                m.d.sync += c.eq(self._element(unit, step, second, operation))
+                m.d.sync += Cat(c, beyond).eq(self._element(unit, step, read))
             m.d.comb += [
                 port.valid.eq(pending[unit]),
                 port.payload.a.eq(x_rows[x_number]),
                 port.payload.b.eq(y_rows[y_number]),
                 port.payload.c.eq(c),
+                port.payload.c_beyond.eq(beyond),
                 port.payload.operation.eq(offered),
             ]
 
@@ -168,19 +195,24 @@ class TileIssue(wiring.Component):
             self.busy_units.eq(sum((counted[unit] for unit in range(steps.units)), Const(0, 1))),
         ]
 
-    def _rows(self, m: Module, advance: Signal, name: str, count: int) -> list[Signal]:
+    def _rows(self, m: Module, advance: Signal, read: data.View, name: str, count: int) -> list[Signal]:
         """The rows of a step, k ascending from the low bits on."""
-        low, high = getattr(self, f"{name}_low"), getattr(self, f"{name}_high")
         rows = []
         for number in range(count):
+            low, high = (
+                getattr(self, f"{name}_{half}").word_select(number, QUAD_BITS) for half in ("low", "high")
+            )
+            if splits_words(self._config):
+                upper = read.upper_half & _is_half(read.operation)
+                low = Mux(upper, low[QUAD_BITS // 2 :], low)
             row = Signal(2 * QUAD_BITS, name=f"{name}_row_{number}", reset_less=True)
             with m.If(advance):
-                m.d.sync += row.eq(Cat(half.word_select(number, QUAD_BITS) for half in (low, high)))
+                m.d.sync += row.eq(Cat(low, Mux(read.whole_rows, high, 0)))
             rows.append(row)
         return rows
 
-    def _element(self, unit: int, step: Signal, second: Signal, operation: Signal) -> Value:
-        """The element of C, or of the first pass's results, for a unit."""
+    def _element(self, unit: int, step: Signal, read: data.View) -> Value:
+        """C for a unit: its element, or the result of the pass before; and above it, `c_beyond`."""
         steps = Steps(self._config)
         # With one unit, the pair is that of the step.
         index, of_pair = divmod(unit, 2)
@@ -188,6 +220,21 @@ class TileIssue(wiring.Component):
         odd = step[0] if steps.units == 1 else Const(of_pair, 1)
         element = Mux(odd, pairs[1], pairs[0])
         half = LANE_BITS // 2
-        low = Mux(operation.c_is_f16 & odd, element[half:], element[:half])
-        c = Cat(low, Mux(operation.c_is_f16, 0, element[half:]))
-        return Mux(second, self.carry.word_select(unit, LANE_BITS), c)
+        is_f16 = read.operation.c_is_f16
+        low = Mux(is_f16 & odd, element[half:], element[:half])
+        c = Cat(low, Mux(is_f16, 0, element[half:]))
+        if not has_chains(self._config):
+            return Cat(c, Const(0, 1))
+        carry = self.carry.word_select(unit, LANE_BITS)
+        beyond: Value = Const(0, 1)
+        if has_integer_chains(self._config):
+            # The products of a pass are less than 2**30, so only an element beyond that can leave the range,
+            # and it does so on its own side.
+            beyond = read.is_later & (element[-1] ^ element[-2]) & (element[-1] ^ carry[-1])
+        return Cat(Mux(read.is_later, carry, c), beyond)
+
+
+def _is_half(operation: data.View) -> Value:
+    """Whether multiplicands have 16 bits."""
+    multiplicand = operation.multiplicand
+    return (multiplicand == Multiplicand.F16) | (multiplicand == Multiplicand.BF16)

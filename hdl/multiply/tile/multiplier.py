@@ -1,14 +1,15 @@
 """The tile multiplier: fetches one tile, issues a second and collects a third at the same time.
 
-Cycles of each stage for a tile of 256 results, f16 multiplicands, f32 accumulators, no waits:
+Cycles of each stage for a tile of 256 results, and for m16n8k16 with 128, both with f16 multiplicands and f32
+accumulators, no waits:
 
-======= ==================== ======= ======= ========
-stage   bound by             1 unit  4 units 64 units
-======= ==================== ======= ======= ========
-fetch   words of X, Y and C  128     64      16
-issue   256 / units          256     64      4
-collect results, words of D  256     64      8
-======= ==================== ======= ======= ========
+======= ========================= ======== ======= ========
+stage   bound by                  1 unit   4 units 64 units
+======= ========================= ======== ======= ========
+fetch   words of X and Y, or of C 64, 48   32, 24  8, 6
+issue   256 or 128 / units        256, 128 64, 32  4, 2
+collect results, words of D       256, 128 64, 32  8, 4
+======= ========================= ======== ======= ========
 """
 
 from amaranth.hdl import Module
@@ -40,8 +41,8 @@ class TileMultiplier(wiring.Component):
     ready of a port depends on another one's without a register between.
 
     Throughput: the slowest stage's, see the module's table; with up to 16 units that is issuing, which keeps
-    them busy in every cycle. A chained tile is issued twice, and 64 units wait for its first pass.
-    Latency: fetching X, Y and the first words of C, issuing, the units' own, and 8 cycles.
+    them busy in every cycle. A chained tile is issued once for each pass; 64 units wait for the one before.
+    Latency: fetching, issuing, the units' own, and 8 cycles.
     Critical path expected: that of the stages.
 
     Parameters
@@ -62,7 +63,8 @@ class TileMultiplier(wiring.Component):
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
     write : Out(register_write_signature(config))
-    read : Out(word_read_signature(config))
+    read, c_read : Out(word_read_signature(config))
+        Of multiplicands and of C.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -75,6 +77,7 @@ class TileMultiplier(wiring.Component):
             "busy_units": Out(range(units + 1)),
             "write": Out(register_write_signature(config)),
             "read": Out(word_read_signature(config)),
+            "c_read": Out(word_read_signature(config)),
         }
         for unit in range(units):
             members[f"operands_{unit}"] = Out(stream.Signature(DotProductOperands))
@@ -93,6 +96,7 @@ class TileMultiplier(wiring.Component):
 
         connect(m, flipped(self.request), fetch.request)
         connect(m, fetch.read, flipped(self.read))
+        connect(m, fetch.c_read, flipped(self.c_read))
         connect(m, fetch.tile, issue.tile)
         connect(m, fetch.result_tile, tiles.input)
         connect(m, tiles.output, collect.tile)
@@ -104,6 +108,7 @@ class TileMultiplier(wiring.Component):
             collect.fetched.eq(fetch.fetched),
             rows.write.eq(fetch.write),
             rows.write_data.eq(fetch.write_data),
+            rows.write_c_data.eq(fetch.write_c_data),
             rows.read_enable.eq(issue.read_enable),
             rows.read.eq(issue.read),
             *(

@@ -1,23 +1,31 @@
 """What the tile multiplier is asked for."""
 
-from amaranth.hdl import unsigned
+from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, enum
 
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import BlockOrder
 
-__all__ = ["TileRequest", "TileShape"]
+__all__ = ["TileRequest", "TileShape", "last_block"]
 
 
 class TileShape(enum.Enum, shape=2):
     """Rows of X times rows of Y."""
 
-    SQUARE_16 = 0
-    """16 times 16."""
-    WIDE_32 = 1
-    """32 times 8."""
-    SQUARE_8 = 2
+    SQUARE_8 = 0
     """8 times 8."""
+    WIDE_16 = 1
+    """16 times 8."""
+    WIDE_32 = 2
+    """32 times 8."""
+    SQUARE_16 = 3
+    """16 times 16."""
+
+
+def last_block(tile_shape: Value) -> Value:
+    """The number of a tile's last block of 8 by 8 results: 0, 1 or 3."""
+    code = Value.cast(tile_shape)
+    return Cat(code.any(), code[1])
 
 
 class TileRequest(data.Struct):
@@ -34,9 +42,10 @@ class TileRequest(data.Struct):
     tile_shape : TileShape
     halves : unsigned(1)
         A row is two register words; otherwise one.
-    chained : unsigned(1)
-        Each of the two words is a dot product of its own, the first one's result the second one's C. Only if
-        `hdl.multiply.tile.rows.has_chains` says so of the configuration.
+    passes : unsigned(2)
+        Dot products that make a result, less one: 0, 1 or 3. Each has its part of a row, k ascending, and
+        the result of the one before for its C. More than none only if `hdl.multiply.tile.chains.has_chains`
+        says so of the configuration.
     x_order, y_order : BlockOrder
         How the blocks of the multiplicands are numbered.
     x_is_b : unsigned(1)
@@ -48,7 +57,7 @@ class TileRequest(data.Struct):
     operation: Operation
     tile_shape: TileShape
     halves: unsigned(1)
-    chained: unsigned(1)
+    passes: unsigned(2)
     x_order: BlockOrder
     y_order: BlockOrder
     x_is_b: unsigned(1)

@@ -5,22 +5,15 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
+from hdl.multiply.tile.chains import has_chains
 from hdl.multiply.tile.tile_steps import BLOCKS, Steps, fields
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import LANE_BITS, word_bits
 
-__all__ = ["RowMemories", "has_chains", "row_read_layout", "row_widths", "row_write_layout"]
+__all__ = ["RowMemories", "row_read_layout", "row_widths", "row_write_layout"]
 
 _BUFFERS = 2
 _K_HALVES = 2
-_TF32_K = 8
-_TF32_PER_WORD = 4
-
-
-def has_chains(config: CoreConfig) -> bool:
-    """Whether a row of tf32 is two dot products, one for each of its register words."""
-    profile = config.dot_product.profile
-    return "tf32" in config.dot_product.formats and (profile.tf32_block or _TF32_K) <= _TF32_PER_WORD
 
 
 def row_write_layout(config: CoreConfig) -> data.StructLayout:
@@ -29,17 +22,21 @@ def row_write_layout(config: CoreConfig) -> data.StructLayout:
     Members
     -------
     x, y : unsigned(1)
-        It is of X, of Y.
-    c : unsigned(2)
-        It is of C, of pair 0 and of pair 1: an f16 accumulator holds both.
-    buffer : unsigned(1)
+        There is a word of X, of Y.
     group_block : unsigned
-        Group, and above it the block: of rows for X and Y, of results for C.
+        Its group, and above it the block of rows.
     second : unsigned(1)
-        Of X and Y: the second half of k.
+        It is of the second half of k.
+    c : unsigned(2)
+        There is a word of C, of pair 0 and of pair 1: an f16 accumulator holds both.
+    c_group_block : unsigned
+        Its group, and above it the block of results.
+    buffer : unsigned(1)
+        Of both words.
     """
     steps = Steps(config)
-    return fields(x=1, y=1, c=2, buffer=1, group_block=steps.group_bits + 2, second=1)
+    place = steps.group_bits + 2
+    return fields(x=1, y=1, group_block=place, second=1, c=2, c_group_block=place, buffer=1)
 
 
 def row_widths(config: CoreConfig) -> dict[str, int]:
@@ -88,7 +85,8 @@ class RowMemories(wiring.Component):
     row memory needs banks that are addressed apart. The low half of a row has a place for each of its two
     register words: for a chain each word is the low half in its turn, and no multiplexer is needed.
 
-    A seventh memory carries the results of the first dot products of chains, if the configuration has any.
+    A seventh memory carries the results of all but the last dot product of chains, if the configuration has
+    any.
 
     Latency: read data in the cycle after `read_enable`, and until the next one. Each of the two buffers is
     written by one stage while the other one reads the other buffer, or elements of C that came before;
@@ -103,6 +101,8 @@ class RowMemories(wiring.Component):
     -------
     write : In(row_write_layout(config))
     write_data : In(word_bits(config))
+        Of X or Y.
+    write_c_data : In(word_bits(config))
     read_enable : In(1)
     read : In(row_read_layout(config))
     x_low, x_high : Out(128 * rows of X in a step)
@@ -126,6 +126,7 @@ class RowMemories(wiring.Component):
             {
                 "write": In(row_write_layout(config)),
                 "write_data": In(width),
+                "write_c_data": In(width),
                 "read_enable": In(1),
                 "read": In(row_read_layout(config)),
                 **members,
@@ -165,14 +166,14 @@ class RowMemories(wiring.Component):
                 read_address=Cat(asked, read.buffer),
             )
         lanes = [lane for part in range(1 << steps.c_part_bits) for lane in steps.c_lanes(part)]
-        elements = Cat(self.write_data.word_select(lane, LANE_BITS) for lane in lanes)
+        elements = Cat(self.write_c_data.word_select(lane, LANE_BITS) for lane in lanes)
         for pair in range(2):
             self._memory(
                 m,
                 f"c_{pair}",
                 depth=_BUFFERS * BLOCKS * steps.groups,
                 write_enable=write.c[pair],
-                write_address=Cat(write.group_block, write.buffer),
+                write_address=Cat(write.c_group_block, write.buffer),
                 write_data=elements,
                 read_address=Cat(read.c, read.buffer),
             )

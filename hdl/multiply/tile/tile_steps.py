@@ -156,36 +156,14 @@ class Steps:
         low = part << (self.low_bits - self.c_part_bits)
         return sorted({self.lane(low, unit)[0] for unit in range(self.units)})
 
-    def c_lead(self, *, packed: bool, small: bool) -> int:
-        """The word of C, in the order in which they are read, that must be there for a tile's first step.
-
-        A word is read per cycle: all groups of a register, then the next register. If this one is there, so
-        is with every later step what that one needs.
-
-        Parameters
-        ----------
-        packed : bool
-            Whether an f16 accumulator's register holds both elements of a pair.
-        small : bool
-            Whether the tile has one block.
-        """
-
-        def needed(step: int) -> int:
-            block, group = divmod(step >> self.low_bits, self.groups)
-            register = block if packed else 2 * block + 1
-            return register * self.groups + group
-
-        steps = (1 << self.bits) // (BLOCKS if small else 1)
-        return max(needed(step) - step for step in range(steps))
-
     def completes_words(self, step: Value) -> Value:
         """Whether a pair of register words is complete with the step."""
         return step[: self.low_bits] == (1 << self.low_bits) - 1
 
-    def is_last(self, step: Value, *, is_small: Value) -> Value:
-        """Whether the step is a tile's last; a small tile has one block."""
+    def is_last(self, step: Value, last: Value) -> Value:
+        """Whether the step is a tile's last; `last` is the number of its last block."""
         below_block = self.low_bits + self.group_bits
-        return (step[:below_block] == (1 << below_block) - 1) & (is_small | self.block(step).all())
+        return (step[:below_block] == (1 << below_block) - 1) & (self.block(step) == last)
 
 
 def _bits(count: int) -> int:

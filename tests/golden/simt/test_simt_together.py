@@ -1,10 +1,13 @@
 """What threads do together: barriers, exchanges between lanes, atomics, copies, waiting, and the checker."""
 
+import gc
+
 import numpy as np
 import pytest
 from short_kernels import kernel, run
 
 from golden.simt import KernelFault, device, empty
+from golden.simt.block import BlockRun
 
 ALL = list(range(32))
 
@@ -208,3 +211,42 @@ def test_contended_atomics_are_those_of_one_thread_after_the_other(operation):
         found.append(expected[cell])
         expected[cell] = functions[operation.partition(".")[0]](expected[cell], value) % (1 << bits)
     assert (old.tolist(), after.tolist()) == (found, expected)
+
+
+def test_blocks_are_freed_when_they_have_ended():
+    gc.disable()
+    try:
+        before = sum(issubclass(type(item), BlockRun) for item in gc.get_objects())
+        kernel("bar.sync 0; st.global.u32 [%rd1], %r0;").launch(20, 64, [np.zeros(64, np.uint32)], check=True)
+        after = sum(issubclass(type(item), BlockRun) for item in gc.get_objects())
+    finally:
+        gc.enable()
+    assert after - before <= 0
+
+
+SPIN = """
+AGAIN: mov.u32 %r5, %clock; ld.volatile.global.u32 %r4, [%rd0]; add.u32 %r6, %r6, %r5;
+setp.eq.u32 %p1, %r4, 0; @%p1 bra AGAIN; st.global.u32 [%rd1+128], %r4; ret;
+"""
+"""A loop that looks at the clock: its registers change in every round, so nothing shows that it waits."""
+
+
+@pytest.mark.parametrize(("threads", "who"), [(64, 32), (32, 5)])
+def test_threads_that_wait_with_an_eye_on_the_clock_take_turns(monkeypatch, threads, who):
+    monkeypatch.setattr("golden.simt.block._SLICE", 8)
+    body = f"""
+    mov.u32 %r6, 0; setp.eq.u32 %p0, %r0, {who}; @%p0 bra SET; {SPIN}
+    SET: mov.u32 %r7, 9; st.volatile.global.u32 [%rd0], %r7;"""
+    out = np.zeros(200, np.uint32)
+    kernel(body).launch(1, threads, [out], limit=10**6)
+    assert out[32 : 32 + threads].tolist() == [0 if t == who else 9 for t in range(threads)]
+
+
+def test_blocks_that_wait_with_an_eye_on_the_clock_take_turns(monkeypatch):
+    monkeypatch.setattr("golden.simt.block._TURN", 64)
+    body = f"""
+    mov.u32 %r6, 0; mov.u32 %r1, %ctaid.x; setp.eq.u32 %p0, %r1, 2; @%p0 bra SET; {SPIN}
+    SET: mov.u32 %r7, 9; st.volatile.global.u32 [%rd0], %r7;"""
+    out = np.zeros(64, np.uint32)
+    kernel(body).launch(3, 32, [out], limit=10**6)
+    assert out[32:].tolist() == [9] * 32

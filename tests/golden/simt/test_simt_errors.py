@@ -103,6 +103,14 @@ def test_arrays_are_updated_in_place():
     fault(lambda: one.launch(1, 32, [array]), "read-only", error=LaunchError)
 
 
+def test_launches_as_numba_spells_them():
+    one = load_a("mov.u32 %r1, %dynamic_smem_size; st.global.u32 [%rd0], %r1; ret;")
+    array = np.zeros(1, np.uint32)
+    assert one[(2, 2), 32, 48](array, limit=1000).blocks == 4
+    assert array[0] == 48
+    fault(lambda: one[1](array), "expected kernel[grid, block]", error=LaunchError)
+
+
 def test_names_of_kernels():
     module = Module(
         f"{HEADER}.entry _Z4gemmPfi(.param .u64 a) {{ ret; }} .entry other() {{ ret; }}", "two.ptx"
@@ -204,12 +212,18 @@ def test_blocks_that_wait_for_each_other():
     fault(
         lambda: load_a(body).launch(2, 32, [np.zeros(2, np.uint32)]),
         *(
-            "2 blocks wait for each other",
+            "2 blocks wait for memory that nothing is left to change",
             "block (0, 0, 0) at line 14 (warps 0)",
             "block (1, 0, 0) at line 14",
         ),
         error=Deadlock,
     )
+
+
+def test_a_block_that_waits_for_nobody():
+    body = "AGAIN: ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r2, 0; @%p0 bra AGAIN; ret;"
+    array = np.zeros(1, np.uint32)
+    fault(lambda: load_a(body).launch(1, 32, [array]), "a block waits for memory", "line 10", error=Deadlock)
 
 
 def test_an_endless_kernel():

@@ -10,7 +10,7 @@ from short_kernels import HEADER
 from golden.ptx.source import PtxError
 from golden.simt import Module
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "kernels.md"
 
 BODIES = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from golden.simt import DeviceBuffer, Module, device
 
-DATA = Path(__file__).parents[1] / "data" / "kernels"
+DATA = Path(__file__).parents[2] / "data" / "kernels"
 
 
 @dataclass(frozen=True)

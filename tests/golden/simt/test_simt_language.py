@@ -64,6 +64,8 @@ def test_initialisers_of_all_kinds():
     .const .align 4 .f32 half = 0f3F000000;
     .const .f64 real[2] = {0d3FF0000000000000, 2.5};
     .global .align 4 .b8 bytes[8] = {1, 2, 255, 0x10};
+    .global .b8 split[8] = {
+    0xFF(table), 0xFF00(table), 0xff0000(table), 0xFF000000(table+4), 0xFF00000000(generic(table))};
     .global .u32 grid[2][2] = {{1, 2}, {3}};
     .global .s16 negative = -2;
     .global .align 16 .u32 table[4] = {10, 20, 30, 40};
@@ -83,6 +85,10 @@ def test_initialisers_of_all_kinds():
     assert module["half"].numpy() == 0.5
     assert module["real"].numpy().tolist() == [1.0, 2.5]
     assert module["bytes"].numpy().tolist() == [1, 2, 255, 16, 0, 0, 0, 0]
+    table = module["table"].address
+    expected = [*(table + 4).to_bytes(8, "little")[:4], table >> 32 & 0xFF, 0, 0, 0]
+    expected[:3] = table.to_bytes(8, "little")[:3]
+    assert module["split"].numpy().tolist() == expected
     assert module["grid"].numpy().tolist() == [1, 2, 3, 0]
     assert module["negative"].numpy() == -2
 

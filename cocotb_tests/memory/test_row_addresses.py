@@ -1,0 +1,82 @@
+"""Addresses of rows: read from a register, checked, and handed to loads and stores once their move starts."""
+
+import random
+from typing import Any
+
+import cocotb
+import numpy as np
+from cocotb.triggers import RisingEdge
+
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.register_ports import RegisterPorts
+from cocotb_tests.streams import StreamSink, pauses, start
+from golden.tables.faults import Cause
+from hdl.config import CoreConfig
+from hdl.memory.row_addresses import RowAddresses, RowRequest
+from sim.testbench.unit import unit_design
+
+CONFIG = CoreConfig(address_bits=24, shared_bytes=4096, shared_base=0, dot_product_units=4)
+
+
+def expected_cause(addresses: list[int]) -> int:
+    if any(address % 16 for address in addresses):
+        return Cause.MISALIGNED_ADDRESS
+    return Cause.ADDRESS_RANGE if any(address >> CONFIG.address_bits for address in addresses) else 0
+
+
+@cocotb.test
+@cocotb.parametrize(share=[0.0, 0.5])
+async def random_moves(dut: Any, share: float) -> None:
+    """Good and bad addresses, moves that start and moves that do not, takers that pause."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    registers = RegisterPorts(dut, CONFIG, pauses(rng, share))
+    sinks = {name: StreamSink(dut, name, pauses(rng, share)) for name in ("load_rows", "store_rows")}
+    expected: dict[str, list[int]] = {name: [] for name in sinks}
+    dut.start.value = dut.keep.value = 0
+    await start(dut)
+    edge = RisingEdge(dut.aclk)
+    causes = set()
+    for _ in range(80):
+        count_log2, is_store = rng.randrange(3), rng.random() < 0.5
+        rows = 8 << count_log2
+        addresses = [16 * rng.randrange(1 << CONFIG.address_bits - 4) for _ in range(32)]
+        if rng.random() < 0.3:
+            addresses[rng.randrange(rows)] += rng.randrange(1, 16)
+        if rng.random() < 0.3:
+            addresses[rng.randrange(rows)] |= 1 << rng.randrange(CONFIG.address_bits, 32)
+        for lane in range(rows, 32):
+            addresses[lane] = rng.getrandbits(32)
+        register = rng.randrange(CONFIG.registers)
+        registers.values[register] = np.array(addresses, dtype=np.uint32)
+        fields = {"register": register, "count_log2": count_log2, "is_store": is_store}
+        dut.request.value = int(RowRequest.const(fields).as_bits())
+        while not dut.room.value:
+            await edge
+        dut.start.value = 1
+        await edge
+        dut.start.value = 0
+        for _ in range(200):
+            await edge
+            if dut.done.value:
+                break
+        cause = int(dut.cause.value)
+        assert cause == expected_cause(addresses[:rows])
+        causes.add(cause)
+        for _ in range(rng.randrange(3)):
+            await edge
+        if not cause and rng.random() < 0.8:
+            dut.keep.value = 1
+            expected["store_rows" if is_store else "load_rows"] += addresses[:rows]
+            await edge
+            dut.keep.value = 0
+        await edge
+    assert causes == {0, Cause.MISALIGNED_ADDRESS, Cause.ADDRESS_RANGE}
+    for name, sink in sinks.items():
+        assert await sink.take(len(expected[name])) == expected[name]
+    for _ in range(20):
+        await edge
+    assert not any(sink.received for sink in sinks.values())
+
+
+def test_row_addresses(simulate: Simulate) -> None:
+    simulate(unit_design("row_addresses", RowAddresses(CONFIG)), __name__)

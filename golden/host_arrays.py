@@ -1,0 +1,54 @@
+"""What callers hand in as arrays: numpy's own, and what offers its memory through ``__array__`` or DLPack."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["host_array", "shared_array"]
+
+
+def host_array(given: Any) -> NDArray[Any]:
+    """Make an array of anything that stands for one: a copy only where there is no other way.
+
+    Parameters
+    ----------
+    given : array_like, or an object with ``__array__`` or ``__dlpack__``
+        In the memory of the host.
+
+    Raises
+    ------
+    ValueError
+        For a ragged sequence.
+    TypeError, BufferError, RuntimeError
+        From the object, where its type or its memory is out of numpy's reach.
+    """
+    if isinstance(given, np.ndarray):
+        return given
+    if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
+        return np.asarray(np.from_dlpack(given))
+    return np.asarray(given)
+
+
+def shared_array(given: Any) -> NDArray[Any] | None:
+    """The array over the memory of an object, so that writing changes the object; None for what is no array.
+
+    Where an object offers copies alone, the array is read-only.
+
+    Raises
+    ------
+    TypeError, BufferError, RuntimeError
+        As `host_array` does.
+    """
+    if isinstance(given, np.ndarray):
+        return given
+    if isinstance(given, np.generic | int | float | bool):
+        return None
+    if hasattr(given, "__array__"):
+        array = np.asarray(given)
+        if not np.may_share_memory(array, np.asarray(given)):
+            array.flags.writeable = False
+        return array
+    if hasattr(given, "__dlpack__"):
+        return np.from_dlpack(given)
+    return None

@@ -1,0 +1,57 @@
+"""Chains: results that a unit makes in several dot products, each with the one before for its C."""
+
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import MmaInstruction
+from golden.tables.profiles import Profile
+from hdl.config import CoreConfig
+from hdl.multiply.multiplies import legal_multiplies
+from hdl.registers.register_ports import QUAD_BITS
+
+__all__ = ["has_chains", "has_half_chains", "has_integer_chains", "passes", "splits_words"]
+
+
+def passes(instruction: MmaInstruction, profile: Profile) -> int:
+    """Dot products that make a result of an instruction, one after the other: 1, 2 or 4.
+
+    Raises
+    ------
+    ValueError
+        If a block of the profile is no whole register word or two, nor half of one.
+    """
+    multiplicand = FORMATS[instruction.a_type]
+    products: int | None = QUAD_BITS // multiplicand.bits
+    if isinstance(multiplicand, FloatFormat):
+        products = profile.block(multiplicand, instruction.mnemonic)
+    count = max(1, instruction.shape.k // products) if products else 0
+    if count not in (1, 2, 4):
+        raise ValueError(
+            f"Products of {instruction} in one block must leave 1, 2 or 4 blocks, not {products}"
+        )
+    return count
+
+
+def _most_passes(config: CoreConfig, formats: frozenset[str]) -> int:
+    """The most dot products that make one result, of the multiplies with multiplicands of these formats."""
+    profile = config.dot_product.profile
+    instructions = [item for item in legal_multiplies(config) if item.a_type in formats]
+    return max((passes(item, profile) for item in instructions), default=1)
+
+
+def has_chains(config: CoreConfig) -> bool:
+    """Whether any result takes more than one dot product."""
+    return _most_passes(config, frozenset(FORMATS) - {"f64"}) > 1
+
+
+def has_integer_chains(config: CoreConfig) -> bool:
+    """Whether any result of integers that may be clamped does."""
+    return _most_passes(config, frozenset({"s8", "u8", "s4", "u4"})) > 1
+
+
+def has_half_chains(config: CoreConfig) -> bool:
+    """Whether any result of 16-bit elements does."""
+    return _most_passes(config, frozenset({"f16", "bf16"})) > 1
+
+
+def splits_words(config: CoreConfig) -> bool:
+    """Whether a block of 16-bit elements is half a quad's register: that of volta."""
+    return _most_passes(config, frozenset({"f16", "bf16"})) == 4

@@ -1,0 +1,62 @@
+"""`openwmma explain`: every step of one result, by `openwmma.explaining.explain_text`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openwmma.core_profile import DEFAULT_PROFILE
+from openwmma.explaining import explain_text
+from openwmma.explanation_svg import explanation_svg
+from openwmma.explanation_text import explanation_text, html_page, print_wide
+from openwmma.options import require_folder
+from sim.files import write_files
+
+__all__ = ["explain"]
+
+
+def explain(
+    instruction: Annotated[
+        str,
+        typer.Argument(
+            metavar="INSTRUCTION",
+            help="PTX without operands: a multiply (wmma.mma, mma, wgmma) or an approximate instruction.",
+        ),
+    ],
+    a: Annotated[str, typer.Option("--a", metavar="VALUES", help="A row of A, values with commas between.")],
+    b: Annotated[str | None, typer.Option("--b", metavar="VALUES", help="A column of B.")] = None,
+    c: Annotated[
+        str | None, typer.Option("--c", metavar="VALUE", help="The element of C, 0 by default.")
+    ] = None,
+    profile: Annotated[
+        str, typer.Option("--profile", help="Numerics: hopper, another generation, or exact.")
+    ] = DEFAULT_PROFILE,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the same as a page of HTML.")
+    ] = None,
+    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture.")] = None,
+) -> None:
+    """Show every step from one row of A, one column of B and one element of C to the element of D.
+
+    In f16, 2048 + 1 is 2048:
+
+        openwmma explain wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16 --a 1 --b 1 --c 2048
+
+    A value is a decimal number, raw bits in hexadecimal (0x3c00), inf or nan. Missing values of a row or
+    column are zeros. Each line of the ruler is a term: the bits left of the bar are kept, those right of it
+    are cut when the terms are aligned. The exact result is the exact sum rounded once.
+
+    An approximate instruction has one operand, or two if it divides:
+
+        openwmma explain ex2.approx.ftz.f32 --a 0.3
+    """
+    for option, path in (("--html", html), ("--svg", svg)):
+        if path is not None:
+            require_folder(option, path)
+    found = explain_text(instruction, a, b, c, profile)
+    content = explanation_text(found.title, found.notes, found.steps, found.comparison)
+    files = {html: html_page(content)} if html is not None else {}
+    if svg is not None:
+        files[svg] = explanation_svg(found.title, found.notes, found.steps, found.comparison)
+    write_files(files)
+    print_wide(content)

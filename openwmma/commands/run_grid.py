@@ -1,0 +1,132 @@
+"""`openwmma run` of a whole grid, and of launch files: `openwmma.modules` from the command line."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from golden.simt.names import readable
+from openwmma.launch_arguments import parse_extent, prepare_launch
+from openwmma.launch_repeat import read_launches
+from openwmma.launching import KernelRun
+from openwmma.modules import Module, cores
+from openwmma.report import block_progress, print_launch
+from openwmma.target import Target
+from openwmma.usage import FAILURE, UsageError
+
+__all__ = ["Check", "LaunchOptions", "launch_file", "repeat_file"]
+
+
+class Check(StrEnum):
+    """What the memory checker looks for, beyond what is always an error."""
+
+    MEMORY = "memory"
+    RACES = "races"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchOptions:
+    """What a launch on the command line may choose, whatever it launches.
+
+    Parameters
+    ----------
+    target : Target
+    jobs : int
+        Processes; 0 for all cores.
+    checks : sequence of Check
+    limit : int
+        Most warp instructions.
+    """
+
+    target: Target
+    jobs: int
+    checks: Sequence[Check]
+    limit: int
+
+    def keywords(self) -> dict[str, Any]:
+        """Those of `openwmma.modules.Kernel.launch`."""
+        target = self.target
+        if self.jobs not in (0, 1) and (target.port is not None or target.waves is not None):
+            raise UsageError(f"--jobs {self.jobs}: expected 1 with one board, or one waveform")
+        return {
+            "on": target.on,
+            "preset": target.preset,
+            "profile": target.profile,
+            "config": target.settings,
+            "port": target.port,
+            "baud": target.baud,
+            "waves": target.waves,
+            "jobs": 1 if target.port is not None or target.waves is not None else self.jobs or cores(),
+            "check": Check.MEMORY in self.checks,
+            "races": Check.RACES in self.checks,
+            "limit": self.limit,
+        }
+
+
+def launch_file(
+    file: Path,
+    options: LaunchOptions,
+    *,
+    entry: str | None,
+    grid: str | None,
+    block: str | None,
+    shared: int,
+    args: Sequence[str],
+    outs: Sequence[str],
+    save: Path | None,
+    compiler_options: Sequence[str] = (),
+) -> int:
+    """Launch a kernel of a file; the exit code.
+
+    Raises
+    ------
+    UsageError
+        For options that do not fit, and as `Kernel.launch` does.
+    """
+    extents = parse_extent("--grid", grid or "1"), parse_extent("--block", block or "32")
+    keywords = options.keywords()
+    try:
+        module = Module(file, compile_options=compiler_options)
+    except UnicodeDecodeError:
+        raise UsageError(f"expected PTX or CUDA C++, but {file} is not text") from None
+    kernel = module.kernel(entry)
+    arguments, outputs = prepare_launch(module, kernel, args, outs)
+    with block_progress() as on_block:
+        run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
+    for output in outputs:
+        output.write(module)
+    print_launch(readable(kernel.name), options.target, run)
+    return _tell_reports(run)
+
+
+def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
+    """Repeat launches of a launch file and compare; the exit code.
+
+    Raises
+    ------
+    UsageError
+        As `launch_file` does.
+    """
+    keywords = options.keywords()
+    code = 0
+    for launch in read_launches(path, case):
+        with block_progress() as on_block:
+            run = launch.launch(on_block=on_block, **keywords)
+        print_launch(launch.name, options.target, run)
+        code = max(code, _tell_reports(run))
+        differences = launch.differences() if launch.is_compared else []
+        for difference in differences:
+            print(f"openwmma: {launch.name}: {difference}", file=sys.stderr)
+        if differences:
+            code = FAILURE
+        elif launch.is_compared:
+            print(f"{launch.name}: memory is as recorded")
+    return code
+
+
+def _tell_reports(run: KernelRun) -> int:
+    for report in run.reports:
+        print(f"openwmma: {report}", file=sys.stderr)
+    return FAILURE if run.reports else 0

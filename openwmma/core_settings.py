@@ -1,0 +1,103 @@
+"""A preset of the core with single fields replaced: `--set` of the command line, `config=` of launches."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from golden.tables.profiles import PROFILES, Profile
+from hdl.config import PRESETS, CoreConfig, DotProductConfig
+from openwmma.usage import UsageError
+
+__all__ = ["adjusted_config", "parse_settings", "presets_with_shared"]
+
+
+def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyType({})) -> CoreConfig:
+    """A preset with single fields replaced.
+
+    Parameters
+    ----------
+    preset : str
+        Of `hdl.config.PRESETS`.
+    settings : mapping of str to value
+        Names of fields of `CoreConfig` or `DotProductConfig`. A value is what the field takes, or text:
+        a number, the name of a profile, formats with commas between them.
+
+    Raises
+    ------
+    UsageError
+        For an unknown preset or field, and for a value that the field or the configuration does not take.
+    """
+    if preset not in PRESETS:
+        raise UsageError(f"preset {preset}: expected one of {', '.join(PRESETS)}")
+    whole: dict[str, Any] = {}
+    unit: dict[str, Any] = {}
+    for name, value in settings.items():
+        kind = _KINDS.get(name)
+        if kind is None:
+            raise UsageError(f"setting {name}: expected one of {', '.join(_KINDS)}")
+        (unit if name in _UNIT_FIELDS else whole)[name] = kind(name, value)
+    config = PRESETS[preset]
+    try:
+        if unit:
+            whole["dot_product"] = replace(config.dot_product, **unit)
+        return replace(config, **whole)
+    except ValueError as error:
+        given = ", ".join(f"{name}={value}" for name, value in settings.items())
+        raise UsageError(f"{preset} with {given}: {error}") from None
+
+
+def parse_settings(texts: list[str]) -> dict[str, str]:
+    """Split each ``NAME=VALUE``.
+
+    Raises
+    ------
+    UsageError
+    """
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name or not value:
+            raise UsageError(f"--set {text}: expected NAME=VALUE, as in shared_bytes=98304")
+        if name in settings:
+            raise UsageError(f"--set {name}: expected once, not twice")
+        settings[name] = value
+    return settings
+
+
+def presets_with_shared(count: int) -> tuple[str, ...]:
+    """The presets that have at least so many bytes of shared memory."""
+    return tuple(name for name, config in PRESETS.items() if config.shared_bytes >= count)
+
+
+def _integer(name: str, value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    try:
+        return int(str(value), 0)
+    except ValueError:
+        raise UsageError(f"setting {name}: expected an integer, not {value}") from None
+
+
+def _formats(name: str, value: object) -> frozenset[str]:
+    if isinstance(value, str):
+        return frozenset(value.split(","))
+    if isinstance(value, list | tuple | set | frozenset):
+        return frozenset(str(item) for item in value)
+    raise UsageError(f"setting {name}: expected names of formats, not {value}")
+
+
+def _profile(name: str, value: object) -> Profile:
+    if isinstance(value, Profile):
+        return value
+    if str(value) not in PROFILES:
+        raise UsageError(f"setting {name}: expected one of {', '.join(PROFILES)}, not {value}")
+    return PROFILES[str(value)]
+
+
+_UNIT_FIELDS: Final = tuple(field.name for field in fields(DotProductConfig))
+_KINDS: Final[Mapping[str, Callable[[str, object], object]]] = {
+    **{field.name: _integer for field in fields(CoreConfig) if field.name != "dot_product"},
+    "formats": _formats,
+    "profile": _profile,
+}

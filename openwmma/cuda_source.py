@@ -1,0 +1,177 @@
+"""Compiles CUDA C++ to PTX: with NVRTC from PyPI (the extra ``cuda``), or with nvcc where it is on the path.
+
+Neither needs a GPU.
+"""
+
+import ctypes
+import importlib.util
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+__all__ = ["ARCHITECTURE", "CompilerError", "compile_cuda", "compile_file", "is_cuda", "nvrtc_folder"]
+
+ARCHITECTURE: Final = "sm_90"
+"""What is compiled for, unless the options name another one."""
+
+_STANDARD: Final = "--std=c++17"
+_PACKAGE: Final = "nvidia"
+_INCLUDES: Final = ("cuda_runtime", "cuda_nvcc", "cuda_cccl", "cuda_nvrtc")
+"""Packages whose headers CUDA C++ includes: mma.h, crt/, cuda/std."""
+
+
+class CompilerError(Exception):
+    """CUDA C++ that does not compile; the message is the compiler's, unchanged. Or there is no compiler."""
+
+
+def is_cuda(path: Path) -> bool:
+    """Whether a file is CUDA C++, by its name."""
+    return path.suffix == ".cu"
+
+
+def compile_file(path: Path, options: Sequence[str] = ()) -> str:
+    """Compile a file; see `compile_cuda`. Headers beside the file are found.
+
+    Raises
+    ------
+    OSError
+        For a file that cannot be read.
+    CompilerError
+    """
+    return _compile(path.read_text(), str(path), ("-I", str(path.resolve().parent), *options), path)
+
+
+def compile_cuda(text: str, name: str = "kernel.cu", options: Sequence[str] = ()) -> str:
+    """Compile CUDA C++ to PTX.
+
+    Parameters
+    ----------
+    text : str
+    name : str
+        File name, for the compiler's messages.
+    options : sequence of str
+        For the compiler. ``-arch`` and ``-std`` replace ``sm_90`` and ``c++17``.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    CompilerError
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / Path(name).name
+        path.write_text(text)
+        return _compile(text, name, options, path)
+
+
+def _compile(text: str, name: str, options: Sequence[str], path: Path) -> str:
+    """Compile text, which is that of the file `path`; the messages of nvcc have that name."""
+    given = list(options)
+    if not any(option.startswith(("-arch", "--gpu-architecture")) for option in given):
+        given.append(f"-arch={ARCHITECTURE}")
+    if not any(option.startswith(("-std", "--std")) for option in given):
+        given.append(_STANDARD)
+    folder = nvrtc_folder()
+    if folder is not None:
+        return _Nvrtc(_library(folder)).compile(
+            text, name, [*_nvrtc_options(given), *_include_options(folder)]
+        )
+    nvcc = shutil.which("nvcc")
+    if nvcc is not None:
+        return _compile_with_nvcc(nvcc, path, given)
+    raise CompilerError(
+        f"{name}: there is no compiler for CUDA C++; install one with: pip install 'openwmma[cuda]', "
+        "or put nvcc on the path"
+    )
+
+
+def nvrtc_folder() -> Path | None:
+    """The folder ``nvidia`` with the packages of NVRTC; None where it is not installed."""
+    found = importlib.util.find_spec(_PACKAGE)
+    for place in (found.submodule_search_locations or ()) if found is not None else ():
+        if any(Path(place).glob("cuda_nvrtc/lib/libnvrtc.so*")):
+            return Path(place)
+    return None
+
+
+def _library(folder: Path) -> Path:
+    libraries = sorted(folder.glob("cuda_nvrtc/lib/libnvrtc.so*"))
+    return next(path for path in libraries if "builtins" not in path.name)
+
+
+def _include_options(folder: Path) -> list[str]:
+    return [f"-I{folder / name / 'include'}" for name in _INCLUDES if (folder / name / "include").is_dir()]
+
+
+def _nvrtc_options(given: list[str]) -> list[str]:
+    """NVRTC wants an option and its value in one piece."""
+    joined: list[str] = []
+    waiting = False
+    for option in given:
+        if waiting:
+            joined[-1] += option
+        else:
+            joined.append(option)
+        waiting = not waiting and option in ("-I", "-D", "-U")
+    return joined
+
+
+class _Nvrtc:
+    """The library, called through its C interface."""
+
+    def __init__(self, path: Path) -> None:
+        self._library = _loaded(path)
+
+    def compile(self, text: str, name: str, options: Sequence[str]) -> str:
+        program = ctypes.c_void_p()
+        self._call("nvrtcCreateProgram", ctypes.byref(program), text.encode(), name.encode(), 0, None, None)
+        try:
+            encoded = [option.encode() for option in options]
+            values = (ctypes.c_char_p * len(encoded))(*encoded)
+            if self._library.nvrtcCompileProgram(program, len(encoded), values):
+                raise CompilerError(self._text("ProgramLog", program).rstrip())
+            return self._text("PTX", program)
+        finally:
+            self._library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _text(self, what: str, program: ctypes.c_void_p) -> str:
+        size = ctypes.c_size_t()
+        self._call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
+        buffer = ctypes.create_string_buffer(max(1, size.value))
+        self._call(f"nvrtcGet{what}", program, buffer)
+        return buffer.value.decode(errors="replace")
+
+    def _call(self, function: str, *arguments: Any) -> None:
+        status = getattr(self._library, function)(*arguments)
+        if status:
+            describe = self._library.nvrtcGetErrorString
+            describe.restype = ctypes.c_char_p
+            raise CompilerError(f"{function}: {describe(status).decode()}")
+
+
+@cache
+def _loaded(path: Path) -> ctypes.CDLL:
+    try:
+        return ctypes.CDLL(str(path))
+    except OSError as error:
+        raise CompilerError(f"NVRTC cannot be loaded: {error}") from None
+
+
+def _compile_with_nvcc(nvcc: str, source: Path, options: Sequence[str]) -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "kernel.ptx"
+        done = subprocess.run(
+            [nvcc, "-ptx", *options, "-o", str(target), str(source)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise CompilerError((done.stderr + done.stdout).rstrip())
+        return target.read_text()

@@ -1,0 +1,95 @@
+"""Elements as the command line writes them: decimal, hexadecimal raw bits, inf and nan."""
+
+import math
+
+from golden.explanation.operands import checked_elements
+from golden.invalid_argument import InvalidArgument
+from golden.tables.formats import FORMATS, FloatFormat
+from openwmma.usage import UsageError
+
+__all__ = ["parse_elements", "parse_scalar"]
+
+
+def parse_elements(option: str, text: str, type: str, count: int) -> tuple[list[int], list[str]]:
+    """Parse ``1,2.5,0x3c00,inf``: raw bit patterns of floating point, values of integers.
+
+    A hexadecimal number is a raw bit pattern. A decimal number is a value, which is rounded to the nearest
+    number of the format.
+
+    Parameters
+    ----------
+    option : str
+        Name for messages, as in ``"--a"``.
+    text : str
+    type : str
+        Key of `golden.tables.formats.FORMATS`.
+    count : int
+        Elements of the operand; zeros follow where fewer are given.
+
+    Returns
+    -------
+    elements : list of int, length `count`
+    notes : list of str
+        One for each value that was rounded, and one if zeros were added.
+
+    Raises
+    ------
+    UsageError
+        For too many elements, and for one that is not of the format.
+    """
+    words = [word.strip() for word in text.split(",")]
+    if len(words) > count:
+        raise UsageError(
+            f"{option}: expected at most {count} values, the k of the instruction, not {len(words)}"
+        )
+    parsed = [_element(f"{option}[{index}]", word, type) for index, word in enumerate(words)]
+    notes = [note for _, note in parsed if note]
+    if len(words) < count:
+        notes.append(f"{option} has {len(words)} of {count} values; the others are 0")
+    return [bits for bits, _ in parsed] + [0] * (count - len(words)), notes
+
+
+def parse_scalar(option: str, text: str, type: str) -> tuple[int, list[str]]:
+    """Parse one element, as `parse_elements` does.
+
+    Raises
+    ------
+    UsageError
+    """
+    if "," in text:
+        raise UsageError(f"{option} {text}: expected one value, not {text.count(',') + 1}")
+    bits, note = _element(option, text.strip(), type)
+    return bits, [note] if note else []
+
+
+def _element(name: str, word: str, type: str) -> tuple[int, str]:
+    """One element and a note, which is empty unless the value was rounded."""
+    format = FORMATS[type]
+    is_raw = word.lower().startswith("0x")
+    number: int | float
+    try:
+        number = int(word, 16) if is_raw else float(word) if isinstance(format, FloatFormat) else int(word)
+    except ValueError:
+        decimal = "a decimal number, inf, nan" if isinstance(format, FloatFormat) else "an integer"
+        raise UsageError(
+            f"{name} {word}: expected {decimal} or raw bits in hexadecimal (0x...) of {type}"
+        ) from None
+    if is_raw:
+        return _raw(name, int(number), type), ""
+    if isinstance(number, float) and math.isinf(number) and "inf" not in word.lower():
+        raise UsageError(f"{name} {word}: expected a value that f64 can hold, or inf")
+    try:
+        (bits,), notes = checked_elements(name, number, type, None)
+    except InvalidArgument as error:
+        raise UsageError(f"{name} {word}: expected {error.allowed}") from None
+    return bits, notes[0] if notes else ""
+
+
+def _raw(name: str, bits: int, type: str) -> int:
+    """A raw bit pattern; of an integer format the value that it stands for."""
+    format = FORMATS[type]
+    if bits >> format.bits:
+        raise UsageError(f"{name} {bits:#x}: expected at most {format.bits} bits, those of {type}")
+    if isinstance(format, FloatFormat) or not format.signed:
+        return bits
+    return bits - (bits >> format.bits - 1 << format.bits)

@@ -1,0 +1,329 @@
+"""The steps of one result, ready to be drawn: rulers of binary places, and facts in words."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from golden.approximation.steps import Approximation
+from golden.explanation.record import (
+    BitStep,
+    Conversion,
+    Explanation,
+    FusedSum,
+    IntegerSum,
+    Number,
+    Rounding,
+    Saturation,
+    Step,
+    Term,
+)
+from golden.explanation.steps import decoded
+from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.instruction_set import MmaInstruction
+
+__all__ = ["Picture", "Row", "Ruler", "compared", "pictures", "pictures_of_approximation", "value_text"]
+
+PLACES: Final = 56
+"""The most binary places of a ruler; what lies lower is only counted."""
+
+Facts = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One number on a ruler: ``magnitude * 2**lowest`` with its sign.
+
+    Parameters
+    ----------
+    label, value : str
+    negative : bool
+    magnitude : int
+    lowest : int
+        Binary place of the lowest bit of the magnitude.
+    kept, cut : int
+        Bits of the magnitude at and below the unit's place.
+    lost : str
+        Value of the bits that are cut.
+    """
+
+    label: str
+    value: str
+    negative: bool
+    magnitude: int
+    lowest: int
+    kept: int
+    cut: int
+    lost: str
+
+    def digit(self, place: int) -> str:
+        """The bit at a binary place; empty outside of the number."""
+        position = place - self.lowest
+        if not 0 <= position < self.magnitude.bit_length():
+            return ""
+        return str(self.magnitude >> position & 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ruler:
+    """Numbers above each other, every column one binary place.
+
+    Parameters
+    ----------
+    rows : tuple of Row
+        The terms that are not zero, and the sum as the last one.
+    top, bottom : int
+        Highest and lowest place shown.
+    unit : int
+        Lowest place that alignment keeps.
+    """
+
+    rows: tuple[Row, ...]
+    top: int
+    bottom: int
+    unit: int
+
+    @property
+    def places(self) -> range:
+        """The places shown, from left to right."""
+        return range(self.top, self.bottom - 1, -1)
+
+    def is_elided(self, row: Row) -> bool:
+        """Whether the number has bits to the right of the ruler."""
+        return row.magnitude > 0 and row.lowest < self.bottom
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """One step.
+
+    Parameters
+    ----------
+    title : str
+    ruler : Ruler or None
+    facts : tuple of (str, str)
+        Name and text.
+    """
+
+    title: str
+    ruler: Ruler | None
+    facts: Facts
+
+
+def pictures(explanation: Explanation) -> tuple[Picture, ...]:
+    """A picture of each step of a multiply."""
+    count = len(explanation.steps)
+    return tuple(
+        _picture(f"step {number} of {count}", step) for number, step in enumerate(explanation.steps, 1)
+    )
+
+
+def pictures_of_approximation(approximation: Approximation) -> tuple[Picture, ...]:
+    """A picture of each step of an approximate instruction, without rulers."""
+    count = len(approximation.steps)
+    return tuple(
+        Picture(
+            title=f"step {number} of {count}: {step.__class__.__name__.lower()}",
+            ruler=None,
+            facts=tuple((line[:10].strip(), line[10:].strip()) for line in str(step).splitlines()),
+        )
+        for number, step in enumerate(approximation.steps, 1)
+    )
+
+
+def compared(instruction: MmaInstruction, explanation: Explanation, exact: Explanation) -> Facts:
+    """The result, the exact sum rounded once, and how far apart they are.
+
+    Parameters
+    ----------
+    instruction : MmaInstruction
+    explanation, exact : Explanation
+        Of the same operands, under a generation's profile and under an exact one.
+    """
+    format = FORMATS[instruction.d_type]
+    if not isinstance(format, FloatFormat):
+        step = explanation.steps[-1]
+        total = step.exact if isinstance(step, IntegerSum) else explanation.result
+        return (("result", f"{explanation.result}"), ("exact", f"{total}"))
+    rows = [
+        (each.profile, f"{_hexadecimal(each.result, format)} = {_bits_text(each.result, format)}")
+        for each in (explanation, exact)
+    ]
+    ours, theirs = (_ordinal(each.result, format) for each in (explanation, exact))
+    if ours is not None and theirs is not None:
+        rows.append(("difference", f"{ours - theirs} units in the last place of {format.name}"))
+    return tuple(rows)
+
+
+def value_text(magnitude: int, exponent: int, *, negative: bool = False) -> str:
+    """The value ``magnitude * 2**exponent`` as a decimal number where f64 holds it."""
+    sign = "-" if negative else ""
+    if not magnitude:
+        return f"{sign}0"
+    try:
+        value = math.ldexp(magnitude, exponent)
+    except OverflowError:
+        value = 0.0
+    if Fraction(value) != Fraction(magnitude) * Fraction(2) ** exponent:
+        return f"{sign}{magnitude:#x} * 2^{exponent}"
+    return f"{sign}{repr(value).removesuffix('.0')}"
+
+
+def _picture(place: str, step: Step) -> Picture:
+    if isinstance(step, FusedSum):
+        title = "products and c on one ruler of binary places"
+        return Picture(title=f"{place}: {title}", ruler=_ruler(step), facts=_sum_facts(step))
+    if isinstance(step, Conversion):
+        facts = (("operand", _number_fact(step.source)), *_rounding_facts(step.rounding))
+        format = float_format(step.result_format)
+        title = f"{step.source.name} from {step.source.format} to {format.name}"
+        return Picture(title=f"{place}: {title}", ruler=None, facts=(*facts, _result(step.result, format)))
+    if isinstance(step, Saturation):
+        facts = (("rule", "infinity to the largest finite number, NaN to 0"),)
+        change = ("result", f"{step.before:#x} to {step.result:#x}")
+        return Picture(title=f"{place}: saturation", ruler=None, facts=(*facts, change))
+    if isinstance(step, IntegerSum):
+        return Picture(title=f"{place}: integer products and c", ruler=None, facts=_integer_facts(step))
+    return Picture(title=f"{place}: single bits and c", ruler=None, facts=_bit_facts(step))
+
+
+def _ruler(step: FusedSum) -> Ruler:
+    rows = [_row(term, step.unit_exponent) for term in step.terms if term.kind == "finite"]
+    negative, magnitude = step.total < 0, abs(step.total)
+    sum_row = Row(
+        label="sum",
+        value=value_text(magnitude, step.unit_exponent, negative=negative),
+        negative=negative,
+        magnitude=magnitude,
+        lowest=step.unit_exponent,
+        kept=magnitude.bit_length(),
+        cut=0,
+        lost="",
+    )
+    everything = [*rows, sum_row]
+    unit = step.unit_exponent
+    top = max([unit, *(row.lowest + row.magnitude.bit_length() - 1 for row in everything)])
+    if step.largest_exponent is not None:
+        top = max(top, step.largest_exponent)
+    bottom = max(min([unit, *(row.lowest for row in rows)]), top - PLACES + 1)
+    return Ruler(rows=tuple(everything), top=top, bottom=bottom, unit=unit)
+
+
+def _row(term: Term, unit: int) -> Row:
+    lowest = term.exponent - term.fraction_bits
+    length = term.significand.bit_length()
+    cut = min(term.cut_bits, length)
+    return Row(
+        label=_term_label(term),
+        value=value_text(term.significand, lowest, negative=term.negative),
+        negative=term.negative,
+        magnitude=term.significand,
+        lowest=lowest,
+        kept=length - cut,
+        cut=cut,
+        lost=value_text(term.lost, lowest) if cut else "",
+    )
+
+
+def _term_label(term: Term) -> str:
+    return " * ".join(number.name for number in term.factors)
+
+
+def _sum_facts(step: FusedSum) -> Facts:
+    unit = f"2^{step.unit_exponent}"
+    zeros = [_term_label(term) for term in step.terms if term.kind == "zero"]
+    facts = [("zero", _listed(zeros))] if zeros else []
+    for term in step.terms:
+        if term.kind in ("infinity", "nan"):
+            factors = " * ".join(_number_text(number) for number in term.factors)
+            facts.append((_term_label(term), f"{factors} is {'NaN' if term.kind == 'nan' else 'infinite'}"))
+    if step.largest_exponent is None:
+        facts.append(("unit", f"{unit}: no bit is cut"))
+    else:
+        limit = "" if step.least_exponent is None else f", at least {step.least_exponent}"
+        facts.append(("Emax", f"{step.largest_exponent}, the largest exponent of a term{limit}"))
+        facts.append(("unit", f"{unit}: lower bits of each term are cut"))
+    if step.special is None:
+        facts.append(("sum", f"{step.total} * {unit}"))
+    else:
+        facts.append(("sum", f"{step.special}: a term is not finite"))
+    return (*facts, *_rounding_facts(step.rounding), _result(step.result, float_format(step.result_format)))
+
+
+def _rounding_facts(rounding: Rounding | None) -> Facts:
+    if rounding is None:
+        return ()
+    if rounding.leading_exponent is None:
+        return (("normalisation", "none: the sum is zero"),)
+    reach = ", which is subnormal" if rounding.subnormal else ""
+    normalisation = f"leading one at 2^{rounding.leading_exponent}{reach}; last place 2^{rounding.last_place}"
+    if rounding.dropped_bits <= 0:
+        how = "exact: no bit is below the last place"
+    else:
+        dropped = f"{rounding.dropped:0{rounding.dropped_bits}b}"
+        bits = "bit" if rounding.dropped_bits == 1 else "bits"
+        how = f"{rounding.dropped_bits} {bits} below the last place, {dropped}: "
+        how += "one is added in the last place" if rounding.up else "dropped"
+    overflow = "; beyond the largest finite number" if rounding.overflow else ""
+    return (("normalisation", normalisation), (f"rounding {rounding.mode}", how + overflow))
+
+
+def _integer_facts(step: IntegerSum) -> Facts:
+    facts = [
+        (f"a[{k}] * b[{k}]", f"{a} * {b} = {product}")
+        for k, (a, b, product) in enumerate(zip(step.a, step.b, step.products, strict=True))
+        if product
+    ]
+    zeros = [f"a[{k}] * b[{k}]" for k, product in enumerate(step.products) if not product]
+    facts += [("zero", _listed(zeros))] if zeros else []
+    rule = "clamped to s32" if step.saturate else "wrapped modulo 2^32"
+    return (*facts, ("c", f"{step.c}"), ("exact sum", f"{step.exact}"), ("result", f"{step.result}, {rule}"))
+
+
+def _bit_facts(step: BitStep) -> Facts:
+    names = (("a", step.a), ("b", step.b), (f"a {step.operation} b", step.combined))
+    return (
+        *((name, "".join(map(str, bits))) for name, bits in names),
+        ("ones", f"{step.count}"),
+        ("c", f"{step.c}"),
+        ("result", f"{step.result}, wrapped modulo 2^32"),
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    """All names, or the first, the last and how many they are."""
+    return ", ".join(names) if len(names) < 4 else f"{names[0]}, ..., {names[-1]} ({len(names)} terms)"
+
+
+def _number_fact(number: Number) -> str:
+    format = float_format(number.format)
+    return f"{number.format} {_hexadecimal(number.bits, format)} = {_number_text(number)}"
+
+
+def _number_text(number: Number) -> str:
+    sign = "-" if number.negative else ""
+    if number.kind in ("nan", "infinity"):
+        return "nan" if number.kind == "nan" else f"{sign}inf"
+    exponent = number.exponent - number.fraction_bits
+    return value_text(number.significand, exponent, negative=number.negative)
+
+
+def _bits_text(bits: int, format: FloatFormat) -> str:
+    return _number_text(decoded("", bits, format))
+
+
+def _hexadecimal(bits: int, format: FloatFormat) -> str:
+    return f"0x{bits:0{format.bits // 4}x}"
+
+
+def _result(bits: int, format: FloatFormat) -> tuple[str, str]:
+    return "result", f"{format.name} {_hexadecimal(bits, format)} = {_bits_text(bits, format)}"
+
+
+def _ordinal(bits: int, format: FloatFormat) -> int | None:
+    """Numbers of the format are counted from zero; None for infinities and NaN."""
+    magnitude = bits & format.sign_mask - 1
+    if decoded("", bits, format).kind in ("nan", "infinity"):
+        return None
+    return (-magnitude if bits & format.sign_mask else magnitude) >> format.ignored_bits

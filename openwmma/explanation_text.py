@@ -1,0 +1,106 @@
+"""The steps of one result as tables for a terminal and as an HTML page."""
+
+from collections.abc import Iterable
+from io import StringIO
+
+from rich.console import Console, Group, RenderableType
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from openwmma.explanation_picture import Facts, Picture, Row, Ruler
+
+__all__ = ["explanation_text", "html_page", "print_wide"]
+
+_TICKS = 8
+"""Places from one labelled tick of a ruler to the next."""
+
+_KEPT, _CUT = "bold green", "red"
+
+
+def explanation_text(
+    title: str, notes: Iterable[str], steps: Iterable[Picture], comparison: Facts
+) -> RenderableType:
+    """Tables of all steps, one below the other.
+
+    Parameters
+    ----------
+    title : str
+    notes : iterable of str
+    steps : iterable of Picture
+    comparison : tuple of (str, str)
+        The last table: the result beside the exact one.
+    """
+    parts: list[RenderableType] = [Text(title, style="bold"), *(Text(f"note: {note}") for note in notes)]
+    for step in steps:
+        parts += [Text(), Text(step.title, style="bold")]
+        if step.ruler is not None and len(step.ruler.rows) > 1:
+            parts += [_ruler_table(step.ruler)]
+        parts += [_facts_table(step.facts)]
+    return Group(*parts, Text(), Text("result", style="bold"), _facts_table(comparison))
+
+
+def print_wide(content: RenderableType) -> None:
+    """Print on the terminal at the content's own width, so that no digit of a ruler is left out."""
+    console = Console()
+    console.width = max(console.width, _natural_width(content))
+    console.print(content, highlight=False, soft_wrap=False)
+
+
+def html_page(content: RenderableType) -> str:
+    """The same as a page of HTML that loads nothing."""
+    console = Console(record=True, file=StringIO(), width=_natural_width(content), force_terminal=True)
+    console.print(content, highlight=False)
+    return console.export_html(inline_styles=True)
+
+
+def _natural_width(content: RenderableType) -> int:
+    wide = Console(width=10_000)
+    return Measurement.get(wide, wide.options, content).maximum
+
+
+def _facts_table(facts: Facts) -> Table:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(no_wrap=True)
+    for name, text in facts:
+        table.add_row(Text(name), Text(text))
+    return table
+
+
+def _ruler_table(ruler: Ruler) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("term", style="cyan", no_wrap=True)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column(Text(_ticks(ruler)), no_wrap=True)
+    table.add_column("kept", justify="right", no_wrap=True)
+    table.add_column("cut", justify="right", no_wrap=True)
+    table.add_column("lost", no_wrap=True)
+    *terms, total = ruler.rows
+    for row in terms:
+        table.add_row(row.label, row.value, _bits(ruler, row), str(row.kept), str(row.cut), row.lost)
+    table.add_row(total.label, total.value, _bits(ruler, total), str(total.kept), "", "")
+    return table
+
+
+def _ticks(ruler: Ruler) -> str:
+    """The exponents of every eighth place, each above the place, with the bar below the unit."""
+    line = [" "] * (len(ruler.places) + 4)
+    for column, place in enumerate(ruler.places):
+        label = f"2^{place}"
+        if place % _TICKS == 0 and column + len(label) <= len(ruler.places):
+            at = column + 1 + (place < ruler.unit)
+            line[at : at + len(label)] = label
+    return "".join(line).rstrip()
+
+
+def _bits(ruler: Ruler, row: Row) -> Text:
+    """Sign and bits; a bar stands between the unit and the places that are cut."""
+    text = Text("-" if row.negative else "+")
+    for place in ruler.places:
+        digit = row.digit(place)
+        if place == ruler.unit - 1:
+            text.append("|", "dim")
+        is_kept = place >= ruler.unit
+        text.append(digit or ".", (_KEPT if is_kept else _CUT) if digit else "dim")
+    return text.append("..." if ruler.is_elided(row) else "")

@@ -1,0 +1,178 @@
+"""What executes the matrix instructions of a launch, and what a launch reports."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from golden.machine import Counters
+from golden.simt.checker import Report
+from golden.simt.compiled import CompiledKernel
+from golden.simt.errors import LaunchError
+from golden.simt.golden_engine import GoldenEngine
+from golden.simt.grid import LaunchResult
+from golden.simt.machine_engine import MachineEngine
+from golden.simt.matrix_engine import MatrixEngine
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import Instruction, MmaInstruction
+from golden.tables.profiles import HOPPER, PROFILES
+from hdl.config import CoreConfig
+from openwmma.core_settings import presets_with_shared
+from openwmma.target import DEFAULT_PRESET, MachineKind, Target
+
+__all__ = ["KernelRun", "Stage", "open_stage", "require_shared"]
+
+_SCRATCH_BYTES: Final = 1 << 16
+"""Global memory of a machine through which fragments go that are not in shared memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelRun:
+    """What a launch did.
+
+    Parameters
+    ----------
+    blocks : int
+    warp_instructions : int
+        Instructions, each counted once for each warp with lanes that execute it.
+    thread_instructions : int
+    matrix_instructions : int
+        Matrix multiplies of a warp.
+    counters : Counters
+        Of the machine; zeros on golden. With several jobs, the sum over their machines: cycles depend on
+        which fragments a machine still holds, and so on the number of jobs.
+    utilisation : float or None
+        The share of cycles in which the dot-product units took operands; None without cycles.
+    seconds : float
+        Wall time.
+    notes : tuple of str
+        What does not change results, but is worth knowing.
+    reports : tuple of golden.simt.Report
+        What the memory checker found.
+    """
+
+    blocks: int
+    warp_instructions: int
+    thread_instructions: int
+    matrix_instructions: int
+    counters: Counters
+    utilisation: float | None
+    seconds: float
+    notes: tuple[str, ...]
+    reports: tuple[Report, ...]
+
+    @property
+    def cycles(self) -> int:
+        """Clock cycles of the core; 0 on golden."""
+        return self.counters.cycles
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """An engine with the configuration it stands for.
+
+    Parameters
+    ----------
+    engine : MatrixEngine
+    config : CoreConfig or None
+        None for the golden model without limits of a core.
+    name : str
+        For messages.
+    """
+
+    engine: MatrixEngine
+    config: CoreConfig | None
+    name: str
+
+    def report(self, result: LaunchResult, before: Counters) -> KernelRun:
+        """What a launch did, given what the machine had done before it."""
+        counters = self.engine.counters - before
+        units = self.config.dot_product_units if self.config else 1
+        return KernelRun(
+            blocks=result.blocks,
+            warp_instructions=result.warp_instructions,
+            thread_instructions=result.thread_instructions,
+            matrix_instructions=result.matrix_instructions,
+            counters=counters,
+            utilisation=counters.dot_product_cycles / (counters.cycles * units) if counters.cycles else None,
+            seconds=result.seconds,
+            notes=result.notes,
+            reports=result.reports,
+        )
+
+
+class _GoldenCore(GoldenEngine):
+    """The golden model with the profile and the formats of a core."""
+
+    def __init__(self, config: CoreConfig, name: str) -> None:
+        super().__init__(config.dot_product.profile)
+        self._formats = config.formats
+        self._name = name
+
+    def missing(self, instruction: Instruction) -> str | None:
+        """Why an instruction cannot be executed: what the profile or the core does not have."""
+        if isinstance(instruction, MmaInstruction):
+            type_ = instruction.a_type
+            format_ = f"i{type_[1:]}" if type_[0] in "su" else type_
+            if format_ not in self._formats and format_ in _CORE_FORMATS:
+                return f"{self._name} has no .{type_} multiply"
+        return super().missing(instruction)
+
+
+_CORE_FORMATS: Final = frozenset({"i8", "i4", *(name for name in FORMATS if name[0] not in "sue")})
+"""Multiplicand formats that a core may have or not; what no core has, only the golden model executes."""
+
+
+@contextmanager
+def open_stage(target: Target) -> Iterator[Stage]:
+    """Make what executes matrix instructions, and give it back in the end.
+
+    On golden without preset and settings, that is the golden model with every instruction of the profile and
+    no limits of a core. With them, it has the profile, the formats and the shared memory of that core.
+
+    Parameters
+    ----------
+    target : Target
+    """
+    name = f"preset {target.preset or DEFAULT_PRESET}"
+    if target.profile is not None:
+        name += f", profile {target.profile}"
+    if target.settings:
+        name += f" with {', '.join(f'{key}={value}' for key, value in target.settings.items())}"
+    if target.on is MachineKind.GOLDEN:
+        if target.preset is None and not target.settings:
+            numerics = PROFILES[target.profile] if target.profile is not None else HOPPER
+            yield Stage(engine=GoldenEngine(numerics), config=None, name="golden")
+        else:
+            config = target.config
+            yield Stage(engine=_GoldenCore(config, name), config=config, name=name)
+        return
+    with target.prepared() as source:
+        if target.port is not None:
+            name = "the board's core"
+        machine = source.open(_SCRATCH_BYTES)
+        try:
+            engine = MachineEngine(machine, name=name, formats=source.config.formats)
+            yield Stage(engine=engine, config=source.config, name=name)
+        finally:
+            machine.close()
+
+
+def require_shared(kernel: CompiledKernel, dynamic: int, stage: Stage) -> None:
+    """Refuse a kernel whose block needs more shared memory than the core has.
+
+    Raises
+    ------
+    LaunchError
+        With what is needed, what there is, and which presets have it.
+    """
+    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
+    needed = base + max(0, dynamic)
+    if stage.config is None or needed <= stage.config.shared_bytes:
+        return
+    enough = presets_with_shared(needed)
+    remedy = f"presets with enough: {', '.join(enough)}" if enough else "no preset has as much"
+    raise LaunchError(
+        f"{kernel.readable} needs {needed} bytes of shared memory ({base} static, {dynamic} dynamic), "
+        f"but {stage.name} has {stage.config.shared_bytes}; {remedy}"
+    )

@@ -1,0 +1,48 @@
+"""A fragment as an SVG picture."""
+
+from colorsys import hls_to_rgb
+
+import svg
+
+from openwmma.fragment_grid import FragmentGrid
+from openwmma.svg_drawing import LINE, label, page, rectangle
+
+__all__ = ["layout_svg"]
+
+_CHARACTER = 7.5
+_MARGIN = 16
+_CELL_HEIGHT = 22
+
+
+def layout_svg(grid: FragmentGrid) -> str:
+    """Draw the grid: a colour for each quad, lighter and darker for its four lanes."""
+    cell = (max(len(item.text) for item in grid.cells) + 1) * _CHARACTER
+    left, top = _MARGIN + 7 * _CHARACTER, _MARGIN + LINE * (len(grid.legend) + 3)
+    elements: list[svg.Element] = [label(_MARGIN, _MARGIN + LINE / 2, grid.title, bold=True)]
+    for number, sentence in enumerate(grid.legend, 1):
+        elements.append(label(_MARGIN, _MARGIN + LINE * (number + 0.5), sentence))
+    texts = [grid.title, *grid.legend]
+    for item in grid.cells:
+        x = left + item.column // grid.cell_columns * cell
+        y = top + item.row // grid.cell_rows * _CELL_HEIGHT
+        if item.row == 0:
+            elements.append(label(x + cell / 2, top - 6, _span(item.column, item.columns), anchor="middle"))
+        if item.column == 0:
+            elements.append(label(left - 6, y + 15, _span(item.row, item.rows), anchor="end"))
+        elements += [
+            rectangle(x, y, cell, _CELL_HEIGHT, _colour(item.lane)),
+            label(x + cell / 2, y + 15, item.text, anchor="middle"),
+        ]
+    width = max(left + grid.columns // grid.cell_columns * cell, *(len(text) * _CHARACTER for text in texts))
+    height = top + grid.rows // grid.cell_rows * _CELL_HEIGHT
+    return page(grid.title, round(width + 2 * _MARGIN), round(height + _MARGIN), elements)
+
+
+def _span(first: int, count: int) -> str:
+    return str(first) if count == 1 else f"{first}-{first + count - 1}"
+
+
+def _colour(lane: int) -> str:
+    """A hue for each quad, a lightness for each lane in it."""
+    parts = hls_to_rgb(lane // 4 / 8, 0.72 + lane % 4 * 0.06, 0.6)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)

@@ -1,0 +1,269 @@
+"""Modules and kernels as a user launches them: on golden, on the core, or on both in lockstep."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import golden.simt.module as simt
+from golden.simt.buffers import DeviceBuffer
+from golden.simt.errors import LaunchError
+from openwmma.cuda_source import compile_file, is_cuda
+from openwmma.launch_files import SavedLaunch
+from openwmma.launching import KernelRun, open_stage, require_shared
+from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.usage import UsageError
+
+__all__ = ["Kernel", "Module", "cores"]
+
+Extent = int | Sequence[int]
+
+
+class Module:
+    """A PTX module, or CUDA C++ that is compiled to one.
+
+    Its variables live in device memory from launch to launch, until the module is collected.
+
+    Parameters
+    ----------
+    source : str or Path
+        A path, or PTX as text: what contains a line break. A file that ends in ``.cu`` is compiled first;
+        see `openwmma.cuda_source`.
+    name : str or None
+        File name for messages; that of the path unless given.
+    compile_options : sequence of str
+        For the compiler of CUDA C++, such as ``("-I", "include")``.
+
+    Raises
+    ------
+    OSError
+        For a file that cannot be read.
+    golden.ptx.source.PtxError
+        For text that is not PTX. What is not supported in an entry is reported when that entry is selected.
+    openwmma.cuda_source.CompilerError
+        For CUDA C++ that does not compile, or without a compiler.
+    """
+
+    def __init__(
+        self, source: str | Path, *, name: str | None = None, compile_options: Sequence[str] = ()
+    ) -> None:
+        if isinstance(source, Path) or "\n" not in source:
+            path = Path(source)
+            text = compile_file(path, compile_options) if is_cuda(path) else path.read_text()
+            label = f"{path}.ptx" if is_cuda(path) else str(path)
+        else:
+            text, label = source, "<ptx>"
+        self.ptx = text
+        """The PTX that runs."""
+        self._module = simt.Module(text, name or label)
+        self._kernels: dict[str, Kernel] = {}
+        self._fresh = {key: self._module[key].numpy() for key in self._module.variables}
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """The names of the kernels, as mangled."""
+        return self._module.entries
+
+    @property
+    def changed_variables(self) -> Mapping[str, DeviceBuffer]:
+        """The variables that differ from how the module was loaded, by name."""
+        found = {key: self._module[key] for key in self._fresh}
+        return {
+            key: buffer
+            for key, buffer in found.items()
+            if buffer.numpy().tobytes() != self._fresh[key].tobytes()
+        }
+
+    def kernel(self, entry: str | None = None) -> "Kernel":
+        """A kernel by name.
+
+        Parameters
+        ----------
+        entry : str or None
+            Mangled, as C++ writes it, or without its parameters; None where the module has one kernel.
+
+        Raises
+        ------
+        LaunchError
+            For a name that no kernel has, or several.
+        golden.ptx.source.PtxError
+            For a kernel that is malformed or not supported.
+        """
+        found = self._module.kernel(entry)
+        return self._kernels.setdefault(found.name, Kernel(self, found))
+
+    def __getitem__(self, name: str) -> DeviceBuffer:
+        """The buffer over a ``.global`` or ``.const`` variable; KeyError for another name."""
+        return self._module[name]
+
+
+class Kernel:
+    """An entry of a module.
+
+    Parameters
+    ----------
+    module : Module
+    kernel : golden.simt.Kernel
+    """
+
+    def __init__(self, module: Module, kernel: simt.Kernel) -> None:
+        self._module = module
+        self._kernel = kernel
+
+    @property
+    def name(self) -> str:
+        """The name as mangled."""
+        return self._kernel.name
+
+    @property
+    def signature(self) -> str:
+        """Readable name and parameters."""
+        return self._kernel.signature
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(storage.name for storage, _ in self._kernel.compiled.parameters)
+
+    def launch(
+        self,
+        grid: Extent = 1,
+        block: Extent = 32,
+        arguments: Sequence[Any] | Mapping[str, Any] = (),
+        shared: int = 0,
+        *,
+        on: str | MachineKind = MachineKind.GOLDEN,
+        preset: str | None = None,
+        profile: str | None = None,
+        config: Mapping[str, object] = MappingProxyType({}),
+        port: str | None = None,
+        baud: int = DEFAULT_BAUD,
+        waves: str | Path | None = None,
+        jobs: int = 1,
+        check: bool = False,
+        races: bool = False,
+        limit: int = simt.LIMIT,
+        save: str | Path | None = None,
+        on_block: Callable[[int, int], None] | None = None,
+    ) -> KernelRun:
+        """Run the kernel on a grid.
+
+        Parameters
+        ----------
+        grid, block : int or sequence of up to three int
+            Blocks of the grid, and threads of a block, along x, y and z.
+        arguments : sequence, or mapping of str to value
+            By position or by name. A pointer takes an array, which is updated in place, a buffer of
+            `openwmma.device` or `openwmma.empty`, or an address. A scalar takes a number, which becomes one
+            of the parameter's type. A structure takes `bytes`, a numpy structured scalar or a
+            `ctypes.Structure` of its size.
+        shared : int
+            Bytes of dynamic shared memory.
+        on : str
+            ``golden``, ``rtl``, ``lockstep`` or ``board``: what executes the matrix instructions.
+        preset : str or None
+            Configuration of the core, of `openwmma.PRESETS`; ``small`` by default. On golden without
+            `preset` and `config`, there are no limits of a core.
+        profile : str or None
+            Numerics of a generation, of `golden.tables.profiles.PROFILES`; ``hopper`` by default.
+        config : mapping of str to value
+            Fields of the preset to replace, as in ``{"shared_bytes": 98304}``.
+        port, baud
+            Of a board; in lockstep the board takes the place of the simulated core.
+        waves : path or None
+            Where a simulated core writes its waveform.
+        jobs : int
+            Most processes that run blocks; 0 for all cores of the machine. Memory is the same for any
+            number; see docs/running-kernels.md.
+        check, races : bool
+            Whether to look for reads of bytes never written or still being copied, and for data races on
+            shared memory too.
+        limit : int
+            Most warp instructions; more is an error.
+        save : path or None
+            Write the launch to ``save.json``, ``save.npz`` and ``save.ptx``; see docs/launch-files.md.
+        on_block : callable or None
+            Called after each block with the number of those that have ended, and of all.
+
+        Returns
+        -------
+        KernelRun
+
+        Raises
+        ------
+        LaunchError
+            For a grid, a block, shared memory or arguments that do not fit.
+        openwmma.usage.UsageError
+            For a machine that does not exist. Both are `ValueError`.
+        golden.simt.KernelFault
+            For what the kernel does wrong.
+        golden.machine.Difference
+            In lockstep, when core and golden model differ.
+        """
+        try:
+            target = Target(
+                on=_kind(on),
+                preset=preset,
+                profile=profile,
+                waves=None if waves is None else Path(waves),
+                port=port,
+                baud=baud,
+                settings=dict(config),
+            )
+        except UsageError as error:  # which has the spelling of the command line
+            raise UsageError(str(error).removeprefix("--")) from None
+        jobs = cores() if jobs == 0 else jobs
+        if jobs > 1 and (port is not None or waves is not None):
+            raise LaunchError(f"{jobs} jobs need a machine each: there is one board, and one waveform")
+        saved = None
+        if save is not None:
+            saved = SavedLaunch.begin(
+                Path(save), self._module.ptx, self._kernel, grid, block, arguments, shared,
+                self._module.changed_variables,
+            )  # fmt: skip
+        with open_stage(target) as stage:
+            require_shared(self._kernel.compiled, shared, stage)
+            before = stage.engine.counters
+            result = self._kernel.launch(
+                grid,
+                block,
+                arguments,
+                shared,
+                engine=stage.engine,
+                check=check,
+                races=races,
+                limit=limit,
+                jobs=jobs,
+                on_block=on_block,
+            )
+            run = stage.report(result, before)
+        if saved is not None:
+            saved.end()
+        return run
+
+    def __getitem__(self, extents: tuple[Any, ...]) -> Callable[..., KernelRun]:
+        """``kernel[grid, block](...)`` or ``kernel[grid, block, shared](...)``: a launch on golden."""
+        if not isinstance(extents, tuple) or not 2 <= len(extents) <= 3:
+            raise LaunchError(f"write kernel[grid, block] or kernel[grid, block, shared], not {extents!r}")
+        grid, block, shared = (*extents, 0)[:3]
+
+        def launch(*arguments: Any, **options: Any) -> KernelRun:
+            return self.launch(grid, block, arguments, shared, **options)
+
+        return launch
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.signature}>"
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _kind(name: str | MachineKind) -> MachineKind:
+    try:
+        return MachineKind(name)
+    except ValueError:
+        raise LaunchError(f"on {name!r}: expected one of {', '.join(MachineKind)}") from None

@@ -1,0 +1,138 @@
+"""Numpy arrays in the memory of a machine, which follows what the host writes into them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.machine import Storage
+from golden.programs.buffers import ALIGNMENT
+from openwmma.wmma.misuse import Misuse
+from openwmma.wmma.pointer import Pointer
+
+__all__ = ["DeviceArray", "DeviceMemory"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceArray:
+    """An array that is in the machine's memory.
+
+    Parameters
+    ----------
+    name : str
+        Of its parameter in the program.
+    owner : ndarray
+        The array; it is kept alive, so that its address stays its own.
+    bytes : ndarray of uint8
+        Its memory on the host.
+    address : int
+        In the machine.
+    initial : ndarray of uint8
+        What it held when it was first used.
+    machine : ndarray of uint8
+        What the machine's memory holds.
+    program : ndarray of uint8
+        What the machine's memory would hold if only the program had written into it, not the host.
+    """
+
+    name: str
+    owner: NDArray[Any] = field(repr=False)
+    bytes: NDArray[np.uint8] = field(repr=False)
+    address: int
+    initial: NDArray[np.uint8] = field(repr=False)
+    machine: NDArray[np.uint8] = field(repr=False)
+    program: NDArray[np.uint8] = field(repr=False)
+
+
+class DeviceMemory:
+    """The arrays that a warp has used.
+
+    An array is copied to the machine as a whole when it is first used. Before each load the lines of the
+    tile are compared, and written where the host has changed them; after each store they are copied back.
+
+    Parameters
+    ----------
+    storage : Storage
+        Global memory of the machine.
+    first : int
+        Address of the first byte that may be used.
+    size : int
+        Bytes that may be used.
+    """
+
+    def __init__(self, storage: Storage, first: int, size: int) -> None:
+        self._storage = storage
+        self._next = first
+        self._end = first + size
+        self._arrays: dict[int, DeviceArray] = {}
+
+    @property
+    def arrays(self) -> tuple[DeviceArray, ...]:
+        """All that were used, in the order of their first use."""
+        return tuple(self._arrays.values())
+
+    def place(self, pointer: Pointer) -> DeviceArray:
+        """The place of the array that a pointer points into; copied there if it never was.
+
+        Raises
+        ------
+        Misuse
+            When the memory is full.
+        """
+        found = self._arrays.get(id(pointer.owner))
+        if found is not None:
+            return found
+        size = pointer.bytes.size
+        if self._next + size > self._end:
+            raise Misuse(
+                f"an array of {size} bytes",
+                f"{max(0, self._end - self._next)} bytes of the machine's memory are left; "
+                "wmma.warp(memory_bytes=...) sets its size",
+            )
+        data = pointer.bytes.copy()
+        self._storage.write(self._next, data)
+        placed = DeviceArray(
+            name=f"array{len(self._arrays)}",
+            owner=pointer.owner,
+            bytes=pointer.bytes,
+            address=self._next,
+            initial=data,
+            machine=data.copy(),
+            program=data.copy(),
+        )
+        self._next += -(-size // ALIGNMENT) * ALIGNMENT
+        self._arrays[id(pointer.owner)] = placed
+        return placed
+
+    def update(self, array: DeviceArray, lines: list[tuple[int, int]]) -> bool:
+        """Bring what the host has written into some lines to the machine.
+
+        Parameters
+        ----------
+        array : DeviceArray
+        lines : list of (int, int)
+            Address and number of bytes.
+
+        Returns
+        -------
+        bool
+            Whether the lines hold what the program alone would have left there.
+        """
+        as_program = True
+        for address, count in lines:
+            part = slice(address - array.address, address - array.address + count)
+            data = array.bytes[part]
+            if not np.array_equal(data, array.machine[part]):
+                self._storage.write(address, data)
+                array.machine[part] = data
+            as_program = as_program and np.array_equal(data, array.program[part])
+        return as_program
+
+    def take_back(self, array: DeviceArray, lines: list[tuple[int, int]]) -> None:
+        """Copy lines that a store has written to the host."""
+        for address, count in lines:
+            part = slice(address - array.address, address - array.address + count)
+            data = self._storage.read(address, count)
+            for copy in (array.bytes, array.machine, array.program):
+                copy[part] = data

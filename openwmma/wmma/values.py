@@ -1,0 +1,95 @@
+"""Values of the host as bit patterns of an element type."""
+
+import math
+import numbers
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.arithmetic.round_pack import round_pack
+from golden.ptx.scalar_types import float_bits
+from golden.tables.formats import FORMATS, FloatFormat, float_format
+from openwmma.wmma.element_types import ElementType
+from openwmma.wmma.misuse import Misuse
+
+__all__ = ["float_to_tf32", "pattern_of"]
+
+_SIGNIFICAND_BITS = 53
+"""Of a Python float."""
+
+
+def pattern_of(function: str, value: object, element: ElementType) -> int:
+    """The bit pattern of a value, rounded once to nearest, ties to even; too large a number gives Inf.
+
+    Parameters
+    ----------
+    function : str
+        For messages.
+    value : number
+    element : ElementType
+        A tf32 is stored as it is, as a float.
+
+    Raises
+    ------
+    Misuse
+        For what is no number, and an integer type that does not have the value.
+    """
+    format_ = FORMATS[element.table]
+    if isinstance(format_, FloatFormat):
+        is_bfloat16 = isinstance(value, np.generic) and value.dtype.name == "bfloat16"
+        if not isinstance(value, numbers.Real) and not is_bfloat16:
+            raise Misuse(f"{function}: got {value!r}", f"a value of {element} is a number")
+        real: Any = value
+        try:
+            number = float(real)
+        except OverflowError:
+            number = math.inf if real > 0 else -math.inf
+        return _bfloat16(number) if element.table == "bf16" else float_bits(number, format_.bits)
+    try:
+        integer = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise Misuse(f"{function}: got {value!r}", f"a value of {element} is an integer") from None
+    if not format_.minimum <= integer <= format_.maximum:
+        raise Misuse(
+            f"{function}: got {integer}", f"{element} has values from {format_.minimum} to {format_.maximum}"
+        )
+    return integer & ((1 << format_.bits) - 1)
+
+
+def _bfloat16(number: float) -> int:
+    format_ = float_format("bf16")
+    if math.isnan(number):
+        return format_.canonical_nan
+    negative = math.copysign(1, number) < 0
+    if math.isinf(number):
+        return format_.infinity | (format_.sign_mask if negative else 0)
+    fraction, exponent = math.frexp(abs(number))
+    packed = round_pack(
+        np.array([negative]),
+        np.array([int(math.ldexp(fraction, _SIGNIFICAND_BITS))], dtype=np.int64),
+        np.array([exponent - _SIGNIFICAND_BITS]),
+        format_,
+        "rn",
+    )
+    return int(packed[0])
+
+
+def float_to_tf32(value: NDArray[np.float32] | np.float32 | float) -> NDArray[np.float32]:
+    """Round to tf32: to nearest, ties away from zero, as `cvt.rna.tf32.f32` does (`__float_to_tf32`).
+
+    Parameters
+    ----------
+    value : array_like of float32
+
+    Returns
+    -------
+    ndarray of float32
+        With the 13 low bits of the fraction zero; NaN becomes the pattern 0x7fffffff.
+    """
+    bits = np.atleast_1d(np.asarray(value, dtype=np.float32)).view(np.uint32)
+    rounded = (bits + np.uint32(1 << 12)) & np.uint32(0xFFFFE000)
+    is_nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
+    result = np.where(is_nan, np.uint32(0x7FFFFFFF), rounded).astype(np.uint32).view(np.float32)
+    return result.reshape(np.shape(value))

@@ -1,0 +1,148 @@
+"""CUDA C++: with NVRTC (`make test-cuda`), and what needs no compiler."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_openwmma_launch import SCALE
+
+import openwmma
+from openwmma import cuda_source
+from openwmma.cli import main
+from openwmma.cuda_source import CompilerError, compile_cuda
+
+TILE = """
+#include <cuda_fp16.h>
+#include <mma.h>
+#include "factor.h"
+using namespace nvcuda;
+__global__ void tile(const half *a, const half *b, float *d, int k, half factor) {
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, half, wmma::row_major> fa;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, half, wmma::row_major> fb;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> acc;
+    wmma::fill_fragment(acc, 0.0f);
+    for (int i = 0; i < k; i += 16) {
+        wmma::load_matrix_sync(fa, a + i, k);
+        wmma::load_matrix_sync(fb, b + 16 * i, 16);
+        wmma::mma_sync(acc, fa, fb, acc);
+    }
+    for (int i = 0; i < acc.num_elements; i++) acc.x[i] *= FACTOR * __half2float(factor);
+    wmma::store_matrix_sync(d, acc, 16, wmma::mem_row_major);
+}
+template <int N> __global__ void fill(int *x) { x[threadIdx.x] = N; }
+template __global__ void fill<7>(int *);
+"""
+
+NVCC = """#!/bin/sh
+echo "$@" > calls.txt
+while [ $# -gt 1 ]; do
+    case "$1" in -o) target=$2 ;; esac
+    shift
+done
+if grep -q "no C++" "$1"; then
+    echo "kernel.cu(1): error: this declaration has no storage class" >&2
+    exit 2
+fi
+cp scale.ptx "$target"
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("factor.h").write_text("#define FACTOR 2.0f\n")
+    Path("tile.cu").write_text(TILE)
+    Path("wrong.cu").write_text("__global__ void f(int *x) { y = 1; }\n")
+    Path("scale.ptx").write_text(SCALE)
+    a, b = (np.arange(16 * 32).reshape(shape) % 7 - 3 for shape in ((16, 32), (32, 16)))
+    np.save("a.npy", a.astype(np.float16))
+    np.save("b.npy", b.astype(np.float16))
+    np.save("expected.npy", (a @ b).astype(np.float32))
+    return tmp_path
+
+
+@pytest.fixture
+def nvcc(folder, monkeypatch):
+    """A folder with a program nvcc that notes its options, and no NVRTC."""
+    program = folder / "bin" / "nvcc"
+    program.parent.mkdir()
+    program.write_text(NVCC)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+    monkeypatch.setattr(cuda_source, "nvrtc_folder", lambda: None)
+    return program
+
+
+@pytest.mark.cuda
+def test_a_kernel_of_nvrtc_runs():
+    module = openwmma.Module("tile.cu")
+    assert ".target sm_90" in module.ptx
+    a, b, d = np.load("a.npy"), np.load("b.npy"), np.zeros((16, 16), np.float32)
+    for on in ("golden", "lockstep"):
+        d[:] = 0
+        module.kernel("tile").launch(1, 32, [a, b, d, 32, np.float16(0.5)], on=on)
+        assert np.array_equal(d, np.load("expected.npy")), on
+    x = np.zeros(32, np.int32)
+    module.kernel("fill")[1, 32](x)
+    assert (x == 7).all()
+
+
+@pytest.mark.cuda
+def test_options_reach_nvrtc():
+    module = openwmma.Module(Path("tile.cu"), compile_options=["-arch=sm_80", "-D", "UNUSED=1"])
+    assert ".target sm_80" in module.ptx
+
+
+@pytest.mark.cuda
+def test_on_the_command_line():
+    arguments = ["--arg", "a.npy", "--arg", "b.npy", "--arg", "32", "--arg", "f16:0.5"]
+    arguments = [*arguments[:4], "--arg", "d.npy", *arguments[4:]]
+    np.save("d.npy", np.zeros((16, 16), np.float32))
+    assert main(["run", "tile.cu", "--entry", "tile", *arguments, "--out", "2=out.npy"]) == 0
+    assert np.array_equal(np.load("out.npy"), np.load("expected.npy"))
+    option = ["--compiler-option", "-arch=sm_20"]
+    assert main(["run", "tile.cu", "--entry", "tile", *arguments, *option]) == 2
+
+
+@pytest.mark.cuda
+def test_errors_of_nvrtc_are_shown_unchanged(capsys):
+    assert main(["run", "wrong.cu"]) == 2
+    printed = capsys.readouterr().err
+    assert 'wrong.cu(1): error: identifier "y" is undefined\n' in printed
+    assert '1 error detected in the compilation of "wrong.cu".\n' in printed
+
+
+def test_nvcc_on_the_path(nvcc):
+    kernel = openwmma.Module("tile.cu").kernel()
+    x = np.ones(4, np.float32)
+    kernel[1, 32](x, 3.0, 4)
+    assert (x == 3).all()
+    called = Path("calls.txt").read_text().split()
+    assert called[0] == "-ptx"
+    assert "-arch=sm_90" in called
+    assert called[-1].endswith("tile.cu")
+    compile_cuda(TILE, options=["-arch=sm_80", "-std=c++20"])
+    called = Path("calls.txt").read_text().split()
+    assert "-arch=sm_80" in called
+    assert "-arch=sm_90" not in called
+    assert [item for item in called if "std" in item] == ["-std=c++20"]
+
+
+def test_errors_of_nvcc_are_shown_unchanged(nvcc, capsys):
+    Path("no.cu").write_text("no C++\n")
+    assert main(["run", "no.cu"]) == 2
+    assert capsys.readouterr().err == (
+        "openwmma: kernel.cu(1): error: this declaration has no storage class\n"
+    )
+
+
+def test_without_a_compiler(monkeypatch, capsys):
+    monkeypatch.setattr(cuda_source, "nvrtc_folder", lambda: None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(CompilerError, match=r"tile\.cu: there is no compiler for CUDA C\+\+"):
+        openwmma.Module("tile.cu")
+    assert main(["run", "tile.cu"]) == 2
+    assert capsys.readouterr().err == (
+        "openwmma: tile.cu: there is no compiler for CUDA C++; install one with: "
+        "pip install 'openwmma[cuda]', or put nvcc on the path\n"
+    )

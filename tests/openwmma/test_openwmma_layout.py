@@ -1,0 +1,118 @@
+"""`openwmma layout`: every fragment's cells are where `golden.distribute` puts the elements."""
+
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import golden
+from golden.arguments import dtype_of
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import FAMILIES
+from openwmma.cli import main
+from openwmma.fragment_grid import fragment_grid
+
+FRAGMENTS = sorted(
+    {
+        (use, type, str(shape))
+        for family in FAMILIES
+        for use in "abcd"
+        for type in (family.multiplicands if use in "ab" else family.accumulators)
+        for shape in family.shapes
+    }
+)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+@pytest.mark.parametrize("fragment", FRAGMENTS, ids="-".join)
+def test_cells_are_where_the_elements_are(fragment):
+    """One cell after the other is filled with ones: just its registers hold something."""
+    grid = fragment_grid(*fragment)
+    ones = -1 if fragment[1] in ("s8", "s4", "s32") else (1 << FORMATS[fragment[1]].bits) - 1
+    dtype = dtype_of(FORMATS[fragment[1]])
+    covered = np.zeros((grid.rows, grid.columns), dtype=int)
+    for cell in grid.cells:
+        matrix = np.zeros((grid.rows, grid.columns), dtype=dtype)
+        place = np.s_[cell.row : cell.row + cell.rows, cell.column : cell.column + cell.columns]
+        matrix[place] = ones
+        covered[place] += 1
+        words = golden.distribute(matrix, *fragment)
+        expected = np.zeros_like(words)
+        for registers in cell.registers:
+            expected[list(registers), cell.lane] = 0xFFFFFFFF
+        np.testing.assert_array_equal(words, expected)
+    assert (covered == 1).all()
+
+
+def printed(capsys, *arguments):
+    assert main(["layout", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_the_lane_of_an_element(capsys):
+    """PTX: row 5 is that of quad 5, columns 2 and 3 are the second lane's."""
+    lines = printed(capsys, "c", "f32", "m16n16k16").splitlines()
+    header = next(line for line in lines if line.startswith("row"))
+    line = next(line for line in lines if line.startswith("  5 "))
+    at = header.index(" 3 ") + 1
+    assert line[at:].startswith("T21 r1 ")
+
+
+def test_a_narrow_terminal_gets_blocks_of_columns(capsys, monkeypatch):
+    wide = printed(capsys, "d", "f32", "m8n32k16")
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = printed(capsys, "d", "f32", "m8n32k16")
+    assert max(map(len, narrow.splitlines()[2:])) <= 60
+    assert narrow.count("row ") > wide.count("row ")
+    cells = re.compile(r"T\d+ r\d+\b")
+    assert sorted(cells.findall(narrow)) == sorted(cells.findall(wide))
+    assert len(set(cells.findall("\n".join(narrow.splitlines()[2:])))) == 256
+
+
+def test_the_picture_has_a_cell_for_each_word(capsys):
+    printed(capsys, "a", "f16", "m16n16k16", "--svg", "l.svg")
+    drawn = ET.fromstring(Path("l.svg").read_text())
+    assert len(list(drawn.iter(f"{SVG}rect"))) == 1 + 16 * 8
+    texts = [element.text for element in drawn.iter(f"{SVG}text")]
+    assert texts.count("T5 r0,4") == 1
+    assert "The lane holds each element 2 times." in texts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("c", "f31", "m16n16k16"), "type: got 'f31'; allowed: f16, f32, f64, s32 for c"),
+        (
+            ("c", "f64", "m16n16k16"),
+            "shape: got 'm16n16k16'; allowed: m8n8k4, m16n8k4, m16n8k8, m16n8k16 for c of f64",
+        ),
+        (
+            ("c", "f32", "m16n16k16", "--svg", "no/l.svg"),
+            "--svg no/l.svg: expected a file in a folder that exists, not in no",
+        ),
+    ],
+)
+def test_bad_usage_is_one_line_and_code_2(capsys, arguments, message):
+    assert main(["layout", *arguments]) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err) == ("", f"openwmma: {message}\n")
+
+
+def test_an_unknown_use_is_named(capsys):
+    assert main(["layout", "e", "f32", "m16n16k16"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "'e' is not one of 'a', 'b', 'c', 'd'" in error
+
+
+def test_help_has_an_example(capsys):
+    assert main(["layout", "--help"]) == 0
+    assert "openwmma layout c f32 m16n16k16" in capsys.readouterr().out
