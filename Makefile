@@ -32,7 +32,7 @@ help: ## this list
 	@echo "Variables: PYTHON=$(PYTHON) (3.11 or newer), JOBS=$(JOBS) (tests at once)"
 
 .PHONY: demo
-demo: $(STAMP) ## a 64x64x64 matrix multiply in PTX, on the RTL and the golden model in lockstep
+demo: $(STAMP) ## a matrix multiply in PTX and a CUDA kernel, on the RTL and the golden model in lockstep
 	@$(BIN)/python -m openwmma.demo
 
 # yosys is WebAssembly and compiled at its first call, by both of two tests that begin with it at once.

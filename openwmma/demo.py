@@ -1,4 +1,4 @@
-"""`make demo`: a 64 x 64 x 64 matrix multiply in PTX, on golden model and RTL in lockstep."""
+"""`make demo`: a matrix multiply in PTX, then a CUDA kernel, on golden model and RTL in lockstep."""
 
 import sys
 from dataclasses import dataclass
@@ -12,24 +12,34 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import golden
+from golden.machine import Counters
 from golden.memory import Memory
 from golden.programs.buffers import BASE, Buffers
 from golden.programs.execution import Execution, ProgramFault, execute
 from golden.ptx.program import Entry, parse_module
+from golden.simt import LaunchResult, Module, SimtError
+from golden.simt.machine_engine import MachineEngine
 from hdl.config import PRESETS
 from openwmma.report import execution_rows
 from sim.build import core_verilog
 from sim.lockstep import LockstepMachine
-from sim.machines import golden_machine
+from sim.machines import Backend, golden_machine, open_machine
 from sim.mismatch import Mismatch
 from sim.rtl_machine import RtlMachine
 
-__all__ = ["main"]
+__all__ = ["main", "run_cuda_kernel"]
 
 SIZE = 64
 PRESET = "small"
 SEED = 2024
-KERNEL = Path(__file__).parent.parent / "examples" / "gemm_f16_f32.ptx"
+EXAMPLES = Path(__file__).parent.parent / "examples"
+KERNEL = EXAMPLES / "gemm_f16_f32.ptx"
+CUDA_KERNEL = EXAMPLES / "cuda" / "tiled_gemm.ptx"
+CUDA_ROWS = 32
+"""Rows of A that the CUDA kernel multiplies: those of one row of blocks."""
+
+SCRATCH = 1 << 16
+INTERVAL = 64
 FOLDER = Path("build") / "demo"
 INSTRUCTION = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"
 
@@ -98,6 +108,71 @@ def run_kernel(entry: Entry, a: NDArray[Any], b: NDArray[Any], waves: Path, cons
     return DemoRun(golden_d, rtl_d, execution)
 
 
+def run_cuda_kernel(
+    a: NDArray[np.float16], b: NDArray[np.float16], waves: Path | None = None
+) -> tuple[NDArray[np.float32], LaunchResult, Counters]:
+    """Multiply with the CUDA kernel of `examples/cuda/tiled_gemm.cu`, in lockstep.
+
+    The core's registers are compared as each command writes them, and all of them after every 64 commands.
+
+    Parameters
+    ----------
+    a : ndarray of float16, shape (m, k)
+        m is a multiple of 32, k of 16.
+    b : ndarray of float16, shape (k, n)
+        n is a multiple of 32.
+    waves : Path or None
+        Where the core writes its waveform.
+
+    Returns
+    -------
+    d : ndarray of float32, shape (m, n)
+    result : LaunchResult
+    counters : Counters
+        Of the core.
+
+    Raises
+    ------
+    sim.mismatch.Mismatch
+        When core and golden model differ.
+    golden.simt.SimtError
+        For shapes that are no such multiples.
+    """
+    (m, k), n = a.shape, b.shape[1]
+    d = np.zeros((m, n), dtype=np.float32)
+    config = PRESETS[PRESET]
+    machine = open_machine(Backend.LOCKSTEP, config, SCRATCH, waves=waves, interval=INTERVAL)
+    try:
+        engine = MachineEngine(machine, name=f"preset {PRESET}", formats=config.formats)
+        kernel = Module(CUDA_KERNEL.read_text(), str(CUDA_KERNEL)).kernel("tiled_gemm")
+        result = kernel.launch((n // 32, m // 32), 128, [a, b, d, n, k], engine=engine)
+        machine.finish()
+        return d, result, machine.counters
+    finally:
+        machine.close()
+
+
+def show_cuda_kernel(
+    a: NDArray[np.float16], b: NDArray[np.float16], expected: NDArray[np.uint32], console: Console
+) -> int:
+    """Run the CUDA kernel, print a table, and return how many elements differ from `expected`, as bits."""
+    console.print(f"{CUDA_KERNEL.name}: D = A B, {len(a)} x {SIZE} x {SIZE}, as CUDA C++ compiled by NVRTC")
+    waves = FOLDER / "tiled_gemm.fst"
+    d, result, counters = run_cuda_kernel(a, b, waves)
+    differences = int(np.count_nonzero(d.view(np.uint32) != expected))
+    table = Table(title="tiled_gemm in lockstep", show_header=False)
+    table.add_row("blocks of 4 warps", f"{result.blocks}")
+    table.add_row("warp instructions", f"{result.warp_instructions:,}")
+    table.add_row("instructions of the core", f"{counters.instructions:,}")
+    table.add_row("cycles", f"{counters.cycles:,}")
+    table.add_row("wall time", f"{result.seconds:.3f} s")
+    colour = "red" if differences else "green"
+    table.add_row("mismatches, RTL and golden.mma alone", f"[{colour}]{differences} of {d.size}[/]")
+    table.add_row("waveform (GTKWave, Surfer)", str(waves))
+    console.print(table)
+    return differences
+
+
 def main() -> int:
     """Run the demonstration.
 
@@ -136,6 +211,11 @@ def main() -> int:
     table.add_row("waveform (GTKWave, Surfer)", str(waves))
     table.add_row("Verilog of the core", str(verilog_path))
     console.print(table)
+    try:
+        differences["CUDA kernel"] = show_cuda_kernel(a[:CUDA_ROWS], b, expected[:CUDA_ROWS], console)
+    except (Mismatch, SimtError) as error:
+        console.print(f"[red]{error}[/red]")
+        return 1
     return 1 if any(differences.values()) else 0
 
 

@@ -17,7 +17,7 @@ KERNEL = Path(__file__).with_suffix(".ptx")
 def binary_layer(activations, weights, threshold, **machine):
     """The packed output, and what the launch did.
 
-    Parameters are packed 32 bits to a uint32: activations (rows, inputs / 32), weights (outputs, inputs / 32);
+    Activations (rows, inputs / 32) and weights (outputs, inputs / 32) are packed 32 bits to a uint32;
     threshold is int32, one for each output.
     """
     (rows, words), outputs = activations.shape, len(weights)
@@ -54,13 +54,12 @@ def main(arguments=None):
         threshold = random.integers(-8, 9, outputs, dtype=np.int32)
         result, run = binary_layer(activations, weights, threshold, on=options.on, preset=options.preset)
         different = np.count_nonzero(result != expected(activations, weights, threshold))
-        cycles = f", {run.cycles} cycles" if run.cycles else ""
-        print(
-            f"{inputs} inputs, {outputs} outputs, {run.blocks} blocks: {run.warp_instructions} warp instructions,"
-        )
-        print(
-            f"    {run.matrix_instructions} matrix multiplies{cycles}, {different} of {result.size} words differ"
-        )
+        print(f"layer of {inputs} inputs and {outputs} outputs")
+        print(f"{'  blocks':24}{run.blocks}")
+        print(f"{'  warp instructions':24}{run.warp_instructions}")
+        print(f"{'  matrix multiplies':24}{run.matrix_instructions}")
+        print(f"{'  cycles':24}{run.cycles or 'none: golden model'}")
+        print(f"{'  words that differ':24}{different} of {result.size}")
         failed |= different != 0
         activations = result
     return int(failed)

@@ -17,7 +17,8 @@ KERNEL = Path(__file__).with_suffix(".ptx")
 def int8_gemm(x, w, bias, multiplier, shift, zero, **machine):
     """The quantised outputs, and what the launch did.
 
-    `x` is int8 (m, k), `w` int8 (n, k), `bias` and `multiplier` int32 (n,); m and n are multiples of 32, k of 16.
+    `x` is int8 (m, k), `w` int8 (n, k), `bias` and `multiplier` int32 (n,);
+    m and n are multiples of 32, k of 16.
     """
     (m, k), n = x.shape, len(w)
     q = np.zeros((m, n), np.int8)
