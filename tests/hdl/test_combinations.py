@@ -68,7 +68,7 @@ def test_the_combinations_are_all_there() -> None:
 
 def test_other_profiles_have_the_same_constants() -> None:
     def constants(profile: Profile) -> Profile:
-        return replace(profile, name="")
+        return replace(profile, name="", fp8_block=None, fp8_fraction_bits=None)  # the hardware has no fp8
 
     different = {constants(PROFILES[profile]) for profile in DIFFERENT}
     assert different == {constants(profile) for profile in PROFILES.values()}
