@@ -57,6 +57,8 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--keys", type=int, default=96, help="a multiple of 32")
     options = parser.parse_args(arguments)
+    if options.keys < 32 or options.keys % 32:
+        parser.error(f"--keys {options.keys}: expected a positive multiple of 32")
     random = np.random.default_rng(2)
     q, k = (random.standard_normal((rows, 32)).astype(np.float16) for rows in (32, options.keys))
     p, run = attention_scores(q, k, on=options.on, preset=options.preset)

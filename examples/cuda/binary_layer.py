@@ -46,6 +46,8 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--rows", type=int, default=16, help="a multiple of 8")
     options = parser.parse_args(arguments)
+    if options.rows < 8 or options.rows % 8:
+        parser.error(f"--rows {options.rows}: expected a positive multiple of 8")
     random = np.random.default_rng(3)
     activations = random.integers(0, 1 << 32, (options.rows, 256 // 32), dtype=np.uint32)
     failed = 0

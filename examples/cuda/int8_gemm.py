@@ -41,6 +41,8 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--size", type=int, default=64, help="rows and columns, a multiple of 32")
     options = parser.parse_args(arguments)
+    if options.size < 32 or options.size % 32:
+        parser.error(f"--size {options.size}: expected a positive multiple of 32")
     random = np.random.default_rng(4)
     size = options.size
     x, w = (random.integers(-128, 128, (size, size), dtype=np.int8) for _ in "xw")

@@ -43,6 +43,8 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--size", type=int, default=64, help="rows and columns, a multiple of 32")
     options = parser.parse_args(arguments)
+    if options.size < 32 or options.size % 32:
+        parser.error(f"--size {options.size}: expected a positive multiple of 32")
     random = np.random.default_rng(1)
     a, b = (random.standard_normal((options.size, options.size)).astype(np.float16) for _ in "ab")
     d, run = tiled_gemm(a, b, on=options.on, preset=options.preset)
