@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import openwmma
+from golden.simt import SimtError
 
 KERNEL = Path(__file__).with_suffix(".ptx")
 
@@ -54,7 +55,10 @@ def main(arguments=None):
     for inputs, outputs in ((256, 128), (128, 32)):
         weights = random.integers(0, 1 << 32, (outputs, inputs // 32), dtype=np.uint32)
         threshold = random.integers(-8, 9, outputs, dtype=np.int32)
-        result, run = binary_layer(activations, weights, threshold, on=options.on, preset=options.preset)
+        try:
+            result, run = binary_layer(activations, weights, threshold, on=options.on, preset=options.preset)
+        except SimtError as error:
+            parser.error(str(error))
         different = np.count_nonzero(result != expected(activations, weights, threshold))
         print(f"layer of {inputs} inputs and {outputs} outputs")
         print(f"{'  blocks':24}{run.blocks}")

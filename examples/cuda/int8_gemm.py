@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import openwmma
+from golden.simt import SimtError
 
 KERNEL = Path(__file__).with_suffix(".ptx")
 
@@ -49,7 +50,10 @@ def main(arguments=None):
     bias = random.integers(-10_000, 10_001, size, dtype=np.int32)
     multiplier = random.integers(1 << 29, 1 << 30, size, dtype=np.int32)  # factors from 1/1024 to 1/512
     layer = (x, w, bias, multiplier, 39, -3)
-    q, run = int8_gemm(*layer, on=options.on, preset=options.preset)
+    try:
+        q, run = int8_gemm(*layer, on=options.on, preset=options.preset)
+    except SimtError as error:
+        parser.error(str(error))
     different = np.count_nonzero(q != expected(*layer))
     print(f"{'blocks':24}{run.blocks}")
     print(f"{'warp instructions':24}{run.warp_instructions}")

@@ -11,6 +11,7 @@ import numpy as np
 
 import golden
 import openwmma
+from golden.simt import SimtError
 
 KERNEL = Path(__file__).with_suffix(".ptx")
 MULTIPLY = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"
@@ -47,7 +48,10 @@ def main(arguments=None):
         parser.error(f"--size {options.size}: expected a positive multiple of 32")
     random = np.random.default_rng(1)
     a, b = (random.standard_normal((options.size, options.size)).astype(np.float16) for _ in "ab")
-    d, run = tiled_gemm(a, b, on=options.on, preset=options.preset)
+    try:
+        d, run = tiled_gemm(a, b, on=options.on, preset=options.preset)
+    except SimtError as error:
+        parser.error(str(error))
     different = np.count_nonzero(d.view(np.uint32) != expected(a, b).view(np.uint32))
     print(f"{'blocks':24}{run.blocks}")
     print(f"{'warp instructions':24}{run.warp_instructions}")

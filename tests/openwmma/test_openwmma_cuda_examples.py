@@ -82,6 +82,22 @@ def test_a_size_that_does_not_fit_is_refused(name, option, value, multiple, caps
     assert f"{option} {value}: expected a positive multiple of {multiple}\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("tiled_gemm", ["--preset", "tiny"], "needs 2816 bytes of shared memory"),
+        ("attention_scores", ["--preset", "small", "--keys", "512"], "preset small has 16384"),
+        ("binary_layer", ["--preset", "tiny"], "needs 1024 bytes of shared memory"),
+        ("int8_gemm", ["--preset", "tiny"], "needs 4096 bytes of shared memory"),
+    ],
+)
+def test_what_a_preset_lacks_is_said(name, options, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        script(name)["main"](options)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 def test_scores_are_probabilities():
     random = np.random.default_rng(7)
     q, k = (random.standard_normal((rows, 48)).astype(np.float16) for rows in (16, 160))
