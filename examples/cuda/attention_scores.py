@@ -11,6 +11,7 @@ import numpy as np
 
 import golden
 import openwmma
+from golden.simt import SimtError
 
 KERNEL = Path(__file__).with_suffix(".ptx")
 MULTIPLY = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -57,9 +58,14 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--keys", type=int, default=96, help="a multiple of 32")
     options = parser.parse_args(arguments)
+    if options.keys < 32 or options.keys % 32:
+        parser.error(f"--keys {options.keys}: expected a positive multiple of 32")
     random = np.random.default_rng(2)
     q, k = (random.standard_normal((rows, 32)).astype(np.float16) for rows in (32, options.keys))
-    p, run = attention_scores(q, k, on=options.on, preset=options.preset)
+    try:
+        p, run = attention_scores(q, k, on=options.on, preset=options.preset)
+    except SimtError as error:
+        parser.error(str(error))
     different = np.count_nonzero(p.view(np.uint32) != expected(q, k).view(np.uint32))
     exact = np.exp(q.astype(float) @ k.astype(float).T / np.sqrt(32))
     exact /= exact.sum(axis=1, keepdims=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import openwmma
+from golden.simt import SimtError
 
 KERNEL = Path(__file__).with_suffix(".ptx")
 
@@ -46,13 +47,18 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--rows", type=int, default=16, help="a multiple of 8")
     options = parser.parse_args(arguments)
+    if options.rows < 8 or options.rows % 8:
+        parser.error(f"--rows {options.rows}: expected a positive multiple of 8")
     random = np.random.default_rng(3)
     activations = random.integers(0, 1 << 32, (options.rows, 256 // 32), dtype=np.uint32)
     failed = 0
     for inputs, outputs in ((256, 128), (128, 32)):
         weights = random.integers(0, 1 << 32, (outputs, inputs // 32), dtype=np.uint32)
         threshold = random.integers(-8, 9, outputs, dtype=np.int32)
-        result, run = binary_layer(activations, weights, threshold, on=options.on, preset=options.preset)
+        try:
+            result, run = binary_layer(activations, weights, threshold, on=options.on, preset=options.preset)
+        except SimtError as error:
+            parser.error(str(error))
         different = np.count_nonzero(result != expected(activations, weights, threshold))
         print(f"layer of {inputs} inputs and {outputs} outputs")
         print(f"{'  blocks':24}{run.blocks}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 import openwmma
+from golden.simt import SimtError
 
 KERNEL = Path(__file__).with_suffix(".ptx")
 
@@ -41,13 +42,18 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--size", type=int, default=64, help="rows and columns, a multiple of 32")
     options = parser.parse_args(arguments)
+    if options.size < 32 or options.size % 32:
+        parser.error(f"--size {options.size}: expected a positive multiple of 32")
     random = np.random.default_rng(4)
     size = options.size
     x, w = (random.integers(-128, 128, (size, size), dtype=np.int8) for _ in "xw")
     bias = random.integers(-10_000, 10_001, size, dtype=np.int32)
     multiplier = random.integers(1 << 29, 1 << 30, size, dtype=np.int32)  # factors from 1/1024 to 1/512
     layer = (x, w, bias, multiplier, 39, -3)
-    q, run = int8_gemm(*layer, on=options.on, preset=options.preset)
+    try:
+        q, run = int8_gemm(*layer, on=options.on, preset=options.preset)
+    except SimtError as error:
+        parser.error(str(error))
     different = np.count_nonzero(q != expected(*layer))
     print(f"{'blocks':24}{run.blocks}")
     print(f"{'warp instructions':24}{run.warp_instructions}")

@@ -11,6 +11,7 @@ import numpy as np
 
 import golden
 import openwmma
+from golden.simt import SimtError
 
 KERNEL = Path(__file__).with_suffix(".ptx")
 MULTIPLY = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"
@@ -43,9 +44,14 @@ def main(arguments=None):
     parser.add_argument("--preset", choices=list(openwmma.PRESETS))
     parser.add_argument("--size", type=int, default=64, help="rows and columns, a multiple of 32")
     options = parser.parse_args(arguments)
+    if options.size < 32 or options.size % 32:
+        parser.error(f"--size {options.size}: expected a positive multiple of 32")
     random = np.random.default_rng(1)
     a, b = (random.standard_normal((options.size, options.size)).astype(np.float16) for _ in "ab")
-    d, run = tiled_gemm(a, b, on=options.on, preset=options.preset)
+    try:
+        d, run = tiled_gemm(a, b, on=options.on, preset=options.preset)
+    except SimtError as error:
+        parser.error(str(error))
     different = np.count_nonzero(d.view(np.uint32) != expected(a, b).view(np.uint32))
     print(f"{'blocks':24}{run.blocks}")
     print(f"{'warp instructions':24}{run.warp_instructions}")

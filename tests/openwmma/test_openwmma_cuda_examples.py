@@ -66,6 +66,38 @@ def test_a_script_finds_a_wrong_result(name, monkeypatch, capsys):
     assert re.search(r"differ +1 of", capsys.readouterr().out)
 
 
+@pytest.mark.parametrize(
+    ("name", "option", "value", "multiple"),
+    [
+        ("tiled_gemm", "--size", 33, 32),
+        ("attention_scores", "--keys", 48, 32),
+        ("binary_layer", "--rows", 0, 8),
+        ("int8_gemm", "--size", -32, 32),
+    ],
+)
+def test_a_size_that_does_not_fit_is_refused(name, option, value, multiple, capsys):
+    with pytest.raises(SystemExit) as caught:
+        script(name)["main"]([option, str(value)])
+    assert caught.value.code == 2
+    assert f"{option} {value}: expected a positive multiple of {multiple}\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("tiled_gemm", ["--preset", "tiny"], "needs 2816 bytes of shared memory"),
+        ("attention_scores", ["--preset", "small", "--keys", "512"], "preset small has 16384"),
+        ("binary_layer", ["--preset", "tiny"], "needs 1024 bytes of shared memory"),
+        ("int8_gemm", ["--preset", "tiny"], "needs 4096 bytes of shared memory"),
+    ],
+)
+def test_what_a_preset_lacks_is_said(name, options, message, capsys):
+    with pytest.raises(SystemExit) as caught:
+        script(name)["main"](options)
+    assert caught.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 def test_scores_are_probabilities():
     random = np.random.default_rng(7)
     q, k = (random.standard_normal((rows, 48)).astype(np.float16) for rows in (16, 160))
