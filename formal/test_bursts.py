@@ -17,7 +17,7 @@ from hdl.memory.beats import STRIDE_BITS
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = CoreConfig(address_bits=16)
-CHUNK = 16
+SEGMENT = 16
 
 
 def bursts(hdl: ModuleType = burst_generator) -> Claim:
@@ -59,7 +59,7 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     reaches = Signal(13, name="covered_after")
     whole = Signal(name="line_covered_after")
     m.d.comb += [
-        extent.eq((size + lead + CHUNK - 1) >> 4 << 4),
+        extent.eq((size + lead + SEGMENT - 1) >> 4 << 4),
         beats_bytes.eq((burst.length + 1) << 4),
         reaches.eq(covered + beats_bytes),
         whole.eq(reaches >= extent),
@@ -86,7 +86,7 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     end_of_page = (begin + beats_bytes)[:12] == 0
     claim.always("valid_while_covering", unit.bursts.valid == active)
     claim.always("begins", implies(active, burst.address == begin))
-    claim.always("in_page", implies(active, burst_in_page(burst, CHUNK)))
+    claim.always("in_page", implies(active, burst_in_page(burst, SEGMENT)))
     claim.always("no_beat_beyond", implies(active, reaches <= extent))
     claim.always("no_early_end", implies(active, whole | end_of_page))
     claim.always("ends", implies(active, unit.ends == (whole & (left == 0))))

@@ -15,7 +15,7 @@ from hdl.config import QUADS
 
 __all__ = ["random_fragment"]
 
-_CHUNK = 16
+_SEGMENT = 16
 _QUAD = 4
 
 
@@ -31,7 +31,7 @@ def random_fragment(rng: random.Random, row: tuple[Any, ...]) -> tuple[list[list
     Returns
     -------
     lines : list of list of int
-        The chunks of each line in memory; of a line of eight bytes, the low half counts.
+        The segments of each line in memory; of a line of eight bytes, the low half counts.
     words : list of int
         The quad words of each register.
     """
@@ -47,12 +47,13 @@ def random_fragment(rng: random.Random, row: tuple[Any, ...]) -> tuple[list[list
         lines = matrix_to_lines(matrix, StoreInstruction(layout=layout, shape=shape, type=name))
     else:
         lines = matrix_to_lines(matrix, LoadInstruction(use=use, layout=layout, shape=shape, type=name))
-    lines = np.pad(lines, ((0, 0), (0, -lines.shape[1] % _CHUNK)), constant_values=0x5A)
-    chunks = [
-        [int.from_bytes(chunk.tobytes(), "little") for chunk in line.reshape(-1, _CHUNK)] for line in lines
+    lines = np.pad(lines, ((0, 0), (0, -lines.shape[1] % _SEGMENT)), constant_values=0x5A)
+    segments = [
+        [int.from_bytes(segment.tobytes(), "little") for segment in line.reshape(-1, _SEGMENT)]
+        for line in lines
     ]
     registers = distribute(matrix, use, name, shape)
-    return chunks, [word_of(register, quad) for register in registers for quad in range(QUADS)]
+    return segments, [word_of(register, quad) for register in registers for quad in range(QUADS)]
 
 
 def word_of(register: NDArray[np.uint32], quad: int) -> int:

@@ -38,7 +38,7 @@ def walk_payload(access: Access) -> int:
 
 
 def parts_of(access: Access) -> list[tuple[int, int, int, int]]:
-    """Line, chunk in it, first byte and number of bytes of each chunk."""
+    """Line, segment in it, first byte and number of bytes of each segment."""
     return [
         (line, index, first + at, min(BEAT, length - at))
         for line, (first, length) in enumerate(access.lines)

@@ -15,7 +15,7 @@ from hdl.config import PRESETS
 from hdl.memory.beats import WriteBeat
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.memory.line_pack import LinePack
-from hdl.memory.store_crossbar import LineChunk
+from hdl.memory.store_crossbar import LineSegment
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
@@ -31,15 +31,15 @@ class Bench:
         self.memory = rng.randbytes(MEMORY)
         self.requests = StreamSource(dut, "request", pauses(rng, share))
         self.lengths = StreamSource(dut, "lengths", pauses(rng, share))
-        self.chunks = StreamSource(dut, "chunks", pauses(rng, share))
+        self.segments = StreamSource(dut, "segments", pauses(rng, share))
         self.sink = StreamSink(dut, "beats", pauses(rng, share))
 
     def access(self) -> Access:
         """Any access."""
         return random_walk(self.rng, self.rng.choice(self.rows))
 
-    def chunk_payloads(self, access: Access) -> list[int]:
-        """The chunks of the access as payloads."""
+    def segment_payloads(self, access: Access) -> list[int]:
+        """The segments of the access as payloads."""
         payloads = []
         parts = parts_of(access)
         for line, index, first, length in parts:
@@ -50,14 +50,14 @@ class Bench:
                 "line_end": line_end,
                 "last": (line, index) == parts[-1][:2],
             }
-            payloads.append(LineChunk.const(fields).as_bits())
+            payloads.append(LineSegment.const(fields).as_bits())
         return payloads
 
     def put(self, access: Access) -> None:
         """Queue all that the access needs."""
         self.requests.put(walk_payload(access))
         self.lengths.put(*(beats - 1 for _, beats in access.bursts))
-        self.chunks.put(*self.chunk_payloads(access))
+        self.segments.put(*self.segment_payloads(access))
 
     async def check(self, access: Access) -> None:
         """Compare the beats of the access with memory."""
@@ -99,7 +99,7 @@ async def no_beat_before_its_burst(dut: Any) -> None:
     for _ in range(20):
         access = bench.access()
         bench.requests.put(walk_payload(access))
-        bench.chunks.put(*bench.chunk_payloads(access))
+        bench.segments.put(*bench.segment_payloads(access))
         sent = 0
         for _, beats in access.bursts:
             for _ in range(12):
@@ -114,7 +114,7 @@ async def no_beat_before_its_burst(dut: Any) -> None:
 
 @cocotb.test
 async def a_beat_per_cycle(dut: Any) -> None:
-    """Without waits every cycle takes a chunk or makes a beat, from the first request to the last."""
+    """Without waits every cycle takes a segment or makes a beat, from the first request to the last."""
     rng = random.Random(cocotb.RANDOM_SEED)
     bench = Bench(dut, rng, 0)
     await start(dut)
@@ -122,7 +122,7 @@ async def a_beat_per_cycle(dut: Any) -> None:
     cycles = 0
     for access in accesses:
         bench.put(access)
-        # Each chunk makes a beat or is kept for the next; only a piece's last beat may need none.
+        # Each segment makes a beat or is kept for the next; only a piece's last beat may need none.
         for first, length in access.pieces:
             parts = [part for part in parts_of(access) if first <= part[2] < first + length]
             cycles += len(parts) + (parts[-1][2] % BEAT + parts[-1][3] > BEAT)
@@ -148,10 +148,10 @@ async def resets(dut: Any) -> None:
         access = bench.access()
         await bench.requests.send(walk_payload(access))
         bursts = access.bursts[: rng.randrange(1, len(access.bursts) + 1)]
-        bench.chunks.put(*bench.chunk_payloads(access))
+        bench.segments.put(*bench.segment_payloads(access))
         await bench.lengths.send(*(beats - 1 for _, beats in bursts))
         bench.lengths.put(*(beats - 1 for _, beats in access.bursts[len(bursts) :]))
-        await bench.chunks.sent()
+        await bench.segments.sent()
         for _ in range(rng.randrange(3)):
             await RisingEdge(dut.aclk)
         await bench.lengths.sent()

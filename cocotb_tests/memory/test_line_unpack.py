@@ -16,7 +16,7 @@ from hdl.config import PRESETS
 from hdl.memory.beats import ReadBeat
 from hdl.memory.fragment_geometry import FragmentGeometry, fragment_geometry, legal_fragments
 from hdl.memory.line_unpack import LineUnpack
-from hdl.memory.load_crossbar import PlacedChunk
+from hdl.memory.load_crossbar import PlacedSegment
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
@@ -25,7 +25,7 @@ CAUSES = {2: Cause.READ_SLAVE_ERROR.value, 3: Cause.READ_DECODE_ERROR.value}
 
 
 class Work:
-    """Accesses, the beats that hold them, and the chunks that must come of them."""
+    """Accesses, the beats that hold them, and the segments that must come of them."""
 
     def __init__(self, rng: random.Random, share_bad: float = 0.0) -> None:
         self.rng = rng
@@ -50,19 +50,19 @@ class Work:
         return payloads
 
     def check(self, access: Access, payloads: list[int], cause: int) -> None:
-        """Compare the chunks of the access with memory."""
+        """Compare the segments of the access with memory."""
         geometry = FragmentGeometry.const(fragment_geometry(*access.row)).as_bits()
         parts = parts_of(access)
         for payload, (line, index, first, length) in zip(payloads, parts, strict=True):
-            chunk = PlacedChunk.from_bits(payload)
-            where = f"{access}: line {line}, chunk {index}"
-            found = int(chunk.data).to_bytes(BEAT, "little")[:length]
+            segment = PlacedSegment.from_bits(payload)
+            where = f"{access}: line {line}, segment {index}"
+            found = int(segment.data).to_bytes(BEAT, "little")[:length]
             assert found == self.memory[first : first + length], where
-            assert (int(chunk.line), int(chunk.chunk)) == (line, index), where
+            assert (int(segment.line), int(segment.segment)) == (line, index), where
             last = (line, index) == parts[-1][:2]
-            assert int(chunk.last) == last, where
-            assert not last or int(chunk.cause) == cause, where
-            assert chunk.geometry.as_bits() == geometry, where
+            assert int(segment.last) == last, where
+            assert not last or int(segment.cause) == cause, where
+            assert segment.geometry.as_bits() == geometry, where
 
 
 @cocotb.test
@@ -71,7 +71,7 @@ async def lines(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     requests = StreamSource(dut, "request", pauses(rng, 0.3))
     source = StreamSource(dut, "beats", pauses(rng, 0.3))
-    sink = StreamSink(dut, "chunks", pauses(rng, 0.3))
+    sink = StreamSink(dut, "segments", pauses(rng, 0.3))
     await start(dut)
     work = Work(rng, 0.01)
     accesses = [work.access() for _ in range(300)]
@@ -88,11 +88,11 @@ async def lines(dut: Any) -> None:
 
 @cocotb.test
 async def a_beat_per_cycle(dut: Any) -> None:
-    """Without waits every cycle takes a beat or makes a chunk, from the first request to the last."""
+    """Without waits every cycle takes a beat or makes a segment, from the first request to the last."""
     rng = random.Random(cocotb.RANDOM_SEED)
     requests = StreamSource(dut, "request")
     source = StreamSource(dut, "beats")
-    sink = StreamSink(dut, "chunks")
+    sink = StreamSink(dut, "segments")
     await start(dut)
     work = Work(rng)
     accesses = [work.access() for _ in range(60)]
@@ -100,7 +100,7 @@ async def a_beat_per_cycle(dut: Any) -> None:
     for access in accesses:
         requests.put(walk_payload(access))
         source.put(*work.beats(access))
-        # Each chunk comes with a beat or out of the one before; only a piece's first beat may bring none.
+        # Each segment comes with a beat or out of the one before; only a piece's first beat may bring none.
         for first, length in access.pieces:
             parts = [part for part in parts_of(access) if first <= part[2] < first + length]
             cycles += len(parts) + (first % BEAT + parts[0][3] > BEAT)
@@ -122,7 +122,7 @@ async def resets(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     requests = StreamSource(dut, "request")
     source = StreamSource(dut, "beats", pauses(rng, 0.2))
-    sink = StreamSink(dut, "chunks", pauses(rng, 0.2))
+    sink = StreamSink(dut, "segments", pauses(rng, 0.2))
     await start(dut)
     work = Work(rng)
     for _ in range(40):

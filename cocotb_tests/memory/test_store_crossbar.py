@@ -13,7 +13,7 @@ from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import PRESETS
 from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
-from hdl.memory.store_crossbar import LineChunk, PlacedWord, StoreCrossbar
+from hdl.memory.store_crossbar import LineSegment, PlacedWord, StoreCrossbar
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
@@ -22,7 +22,7 @@ def rows() -> list[tuple[Any, ...]]:
     return [row for row in legal_fragments(PRESETS[parameters()["preset"]]) if row[0] == "d"]
 
 
-def words_and_chunks(
+def words_and_segments(
     rng: random.Random, row: tuple[Any, ...]
 ) -> tuple[list[int], list[tuple[int, bool, bool]]]:
     """What goes in, and data, line end and last of what comes out."""
@@ -36,17 +36,17 @@ def words_and_chunks(
             "last": index == len(words) - 1,
         }
         payloads.append(PlacedWord.const(fields).as_bits())
-    chunks = []
+    segments = []
     for line, parts in enumerate(lines):
         for index, part in enumerate(parts):
             line_end = index == len(parts) - 1
-            chunks.append((part, line_end, line_end and line == len(lines) - 1))
-    return payloads, chunks
+            segments.append((part, line_end, line_end and line == len(lines) - 1))
+    return payloads, segments
 
 
-def chunks_of(payloads: list[int]) -> list[tuple[int, bool, bool]]:
-    chunks = map(LineChunk.from_bits, payloads)
-    return [(int(chunk.data), bool(chunk.line_end), bool(chunk.last)) for chunk in chunks]
+def segments_of(payloads: list[int]) -> list[tuple[int, bool, bool]]:
+    segments = map(LineSegment.from_bits, payloads)
+    return [(int(segment.data), bool(segment.line_end), bool(segment.last)) for segment in segments]
 
 
 @cocotb.test
@@ -54,50 +54,50 @@ async def every_fragment(dut: Any) -> None:
     """Every legal fragment, in random order, with random backpressure."""
     rng = random.Random(cocotb.RANDOM_SEED)
     source = StreamSource(dut, "words", pauses(rng, 0.25))
-    sink = StreamSink(dut, "chunks", pauses(rng, 0.25))
+    sink = StreamSink(dut, "segments", pauses(rng, 0.25))
     await start(dut)
     order = rows() * 5
     rng.shuffle(order)
     expected = []
     for row in order:
-        words, chunks = words_and_chunks(rng, row)
+        words, segments = words_and_segments(rng, row)
         source.put(*words)
-        expected += chunks
-    assert chunks_of(await sink.take(len(expected), 60_000)) == expected
+        expected += segments
+    assert segments_of(await sink.take(len(expected), 60_000)) == expected
     for _ in range(20):
         await RisingEdge(dut.aclk)
     assert not sink.received
 
 
 @cocotb.test
-async def a_chunk_per_cycle(dut: Any) -> None:
-    """Six cycles from the last word to the first chunk; fragments follow each other without a gap."""
+async def a_segment_per_cycle(dut: Any) -> None:
+    """Six cycles from the last word to the first segment; fragments follow each other without a gap."""
     rng = random.Random(cocotb.RANDOM_SEED)
     source = StreamSource(dut, "words")
-    sink = StreamSink(dut, "chunks")
+    sink = StreamSink(dut, "segments")
     await start(dut)
     for row in rows():
-        work = [words_and_chunks(rng, row) for _ in range(6)]
+        work = [words_and_segments(rng, row) for _ in range(6)]
         each = len(work[0][0])
         source.put(*(word for words, _ in work for word in words))
         taken = 0
         while taken < each:
-            assert not dut.chunks_valid.value, row
+            assert not dut.segments_valid.value, row
             await RisingEdge(dut.aclk)
             taken += bool(dut.words_valid.value and dut.words_ready.value)
         for _ in range(5):
             await RisingEdge(dut.aclk)
-            assert not dut.chunks_valid.value, row
-        expected = [chunk for _, chunks in work for chunk in chunks]
+            assert not dut.segments_valid.value, row
+        expected = [segment for _, segments in work for segment in segments]
         for at in range(len(expected)):
             await RisingEdge(dut.aclk)
-            assert dut.chunks_valid.value, (row, at)
-        assert chunks_of(await sink.take(len(expected))) == expected, row
+            assert dut.segments_valid.value, (row, at)
+        assert segments_of(await sink.take(len(expected))) == expected, row
 
 
 @cocotb.test
 async def full(dut: Any) -> None:
-    """While no chunk is taken, as many fragments go in as there are buffers, and none is overwritten."""
+    """While no segment is taken, as many fragments go in as there are buffers, and none is overwritten."""
     rng = random.Random(cocotb.RANDOM_SEED)
     stopped = True
 
@@ -106,10 +106,10 @@ async def full(dut: Any) -> None:
             yield stopped
 
     source = StreamSource(dut, "words")
-    sink = StreamSink(dut, "chunks", stops())
+    sink = StreamSink(dut, "segments", stops())
     await start(dut)
     row = rows()[0]
-    work = [words_and_chunks(rng, row) for _ in range(BUFFERS + 3)]
+    work = [words_and_segments(rng, row) for _ in range(BUFFERS + 3)]
     taken = 0
     for words, _ in work:
         source.put(*words)
@@ -118,8 +118,8 @@ async def full(dut: Any) -> None:
         taken += bool(dut.words_valid.value and dut.words_ready.value)
     assert taken == BUFFERS * len(work[0][0])
     stopped = False
-    expected = [chunk for _, chunks in work for chunk in chunks]
-    assert chunks_of(await sink.take(len(expected))) == expected
+    expected = [segment for _, segments in work for segment in segments]
+    assert segments_of(await sink.take(len(expected))) == expected
 
 
 @cocotb.test
@@ -127,18 +127,18 @@ async def resets(dut: Any) -> None:
     """After a reset in the middle of a fragment, the next one is right."""
     rng = random.Random(cocotb.RANDOM_SEED)
     source = StreamSource(dut, "words", pauses(rng, 0.1))
-    sink = StreamSink(dut, "chunks", pauses(rng, 0.1))
+    sink = StreamSink(dut, "segments", pauses(rng, 0.1))
     await start(dut)
     for _ in range(30):
-        words, _ = words_and_chunks(rng, rng.choice(rows()))
+        words, _ = words_and_segments(rng, rng.choice(rows()))
         await source.send(*words[: rng.randrange(1, len(words) + 1)])
         for _ in range(rng.randrange(20)):
             await RisingEdge(dut.aclk)
         await reset(dut)
         sink.received.clear()
-        words, chunks = words_and_chunks(rng, rng.choice(rows()))
+        words, segments = words_and_segments(rng, rng.choice(rows()))
         source.put(*words)
-        assert chunks_of(await sink.take(len(chunks))) == chunks
+        assert segments_of(await sink.take(len(segments))) == segments
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small"])

@@ -9,13 +9,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, Response, beat_bytes, burst_layout
 from hdl.memory.beats import ReadBeat
-from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.memory.fragment_geometry import SEGMENT_BYTES
 from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["AxiReads", "bus_burst"]
 
-_CHUNK_BITS = 8 * CHUNK_BYTES
+_SEGMENT_BITS = 8 * SEGMENT_BYTES
 
 
 def bus_burst(config: CoreConfig, burst: Any) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def bus_burst(config: CoreConfig, burst: Any) -> dict[str, Any]:
     16 bytes; the largest fragment, 1 KiB that may begin within a beat, has 65.
     """
     length = burst.length
-    if beat_bytes(config) < CHUNK_BYTES:
+    if beat_bytes(config) < SEGMENT_BYTES:
         length = Cat(Const(1, 1), burst.length[:7])
     return {"address": burst.address, "length": length}
 
@@ -102,17 +102,17 @@ class AxiReads(wiring.Component):
         payload = answers.input.payload
         expected = under_way != 0
         m.d.comb += [payload.response.eq(self.r.payload.resp), payload.last.eq(self.r.payload.last)]
-        if config.data_bits < _CHUNK_BITS:
+        if config.data_bits < _SEGMENT_BITS:
             self._join(m, answers, beat, expected)
             return m
         m.d.comb += [
             answers.input.valid.eq(self.r.valid & expected),
             self.r.ready.eq(answers.input.ready & expected),
         ]
-        if config.data_bits == _CHUNK_BITS:
+        if config.data_bits == _SEGMENT_BITS:
             m.d.comb += payload.data.eq(self.r.payload.data)
             return m
-        lane_bits = (config.data_bits // _CHUNK_BITS).bit_length() - 1
+        lane_bits = (config.data_bits // _SEGMENT_BITS).bit_length() - 1
         m.submodules.lanes = lanes = Queue(unsigned(lane_bits), config.outstanding_reads)
         passed = Signal(lane_bits)
         lane = Signal(lane_bits)
@@ -121,7 +121,7 @@ class AxiReads(wiring.Component):
             lanes.input.valid.eq(asked),
             lanes.output.ready.eq(ended),
             lane.eq(lanes.output.payload + passed),
-            payload.data.eq(self.r.payload.data.word_select(lane, _CHUNK_BITS)),
+            payload.data.eq(self.r.payload.data.word_select(lane, _SEGMENT_BITS)),
         ]
         with m.If(beat):
             m.d.sync += passed.eq(Mux(ended, 0, passed + 1))

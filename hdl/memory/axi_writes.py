@@ -10,7 +10,7 @@ from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import bus_burst
 from hdl.memory.beats import WriteBeat
-from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.memory.fragment_geometry import SEGMENT_BYTES
 from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
@@ -19,7 +19,7 @@ __all__ = ["OUTSTANDING_WRITES", "AxiWrites"]
 OUTSTANDING_WRITES = 16
 """Write bursts that may wait for their response at once: the lines of a fragment."""
 
-_CHUNK_BITS = 8 * CHUNK_BYTES
+_SEGMENT_BITS = 8 * SEGMENT_BYTES
 
 
 class AxiWrites(wiring.Component):
@@ -104,7 +104,7 @@ class AxiWrites(wiring.Component):
     def _beats(self, m: Module, offered: Signal) -> None:
         """Bring the beats of the bursts that were offered onto the bus."""
         config = self._config
-        lanes = max(config.data_bits // _CHUNK_BITS, 1)
+        lanes = max(config.data_bits // _SEGMENT_BITS, 1)
         lane_bits = lanes.bit_length() - 1
         fields: dict[str, Any] = {"beat": WriteBeat}
         if lanes > 1:
@@ -138,7 +138,7 @@ class AxiWrites(wiring.Component):
         source: Any = giving.output
         beat = source.payload.beat
         m.d.comb += self.w.valid.eq(source.valid)
-        if config.data_bits < _CHUNK_BITS:
+        if config.data_bits < _SEGMENT_BITS:
             upper = Signal()
             m.d.comb += [
                 self.w.payload.data.eq(beat.data.word_select(upper, config.data_bits)),

@@ -1,10 +1,10 @@
-"""What both crossbars share: the skewed banks, and where a chunk or a register word finds its bytes in them.
+"""What both crossbars share: skewed banks, and where a segment or a register word finds its bytes in them.
 
 A fragment is written into sixteen byte-wide banks in the order in which it comes and read in the order in
-which it is wanted. Both a chunk (consecutive bytes of a line) and a quad word (elements of up to sixteen
-different lines) must touch every bank once; so byte e of a chunk goes to bank ``(e + skew) % 16`` and byte
+which it is wanted. Both a segment (consecutive bytes of a line) and a quad word (elements of up to sixteen
+different lines) must touch every bank once; so byte e of a segment goes to bank ``(e + skew) % 16`` and byte
 q of a word to bank ``(q + rotation) % 16``, with the skews and rotations of `hdl.memory.bank_places`. A
-bank's own index then tells which line and chunk its byte of the word lies in. This takes one rotator on
+bank's own index then tells which line and segment its byte of the word lies in. This takes one rotator on
 either side where a full crossbar would take a multiplexer for every bit. Banks are as wide as the smallest
 element that is ever transposed: where no 8-bit format is built there are eight of two bytes.
 """
@@ -17,7 +17,7 @@ from amaranth.lib.memory import ReadPort, WritePort
 from hdl.config import CoreConfig
 from hdl.memory.bank_places import bank_places
 from hdl.memory.fragment_geometry import (
-    CHUNK_BYTES,
+    SEGMENT_BYTES,
     Pattern,
     block_indices,
     fragment_geometry,
@@ -36,9 +36,9 @@ __all__ = [
     "BankMapping",
     "Banks",
     "WordPlace",
-    "chunk_count_less_one",
-    "last_chunk_of_line",
     "last_line",
+    "last_segment_of_line",
+    "segment_count_less_one",
     "swap_lanes",
 ]
 
@@ -46,23 +46,23 @@ Banks = list[tuple[WritePort, ReadPort]]
 
 BUFFERS = 4
 """Fragments the banks hold at once: one is filled and one drained; two more hide the cycles between the end
-of the one and the beginning of the other, which are as many as the chunks of the smallest fragment. Block RAM
-has the room."""
+of the one and the beginning of the other, which are as many as the segments of the smallest fragment. Block
+RAM has the room."""
 
 BUFFER_BITS = log2_exact(BUFFERS)
 
 ADDRESS_BITS = 6
-"""Of a chunk within a fragment: the largest fragment has 64."""
+"""Of a segment within a fragment: the largest fragment has 64."""
 
 
-def chunk_count_less_one(lines_log2: Value, line_log2: Value) -> Value:
-    """Chunks of a fragment, which are as many as its different quad words, less one: 7 to 63."""
-    return ((1 << (lines_log2 + line_log2)) - 1)[log2_exact(CHUNK_BYTES) :][:ADDRESS_BITS]
+def segment_count_less_one(lines_log2: Value, line_log2: Value) -> Value:
+    """Segments of a fragment, which are as many as its different quad words, less one: 7 to 63."""
+    return ((1 << (lines_log2 + line_log2)) - 1)[log2_exact(SEGMENT_BYTES) :][:ADDRESS_BITS]
 
 
-def last_chunk_of_line(line_log2: Value) -> Value:
-    """Index of the last chunk of a line: 0 to 7."""
-    return ((1 << line_log2) - 1)[log2_exact(CHUNK_BYTES) :][:3]
+def last_segment_of_line(line_log2: Value) -> Value:
+    """Index of the last segment of a line: 0 to 7."""
+    return ((1 << line_log2) - 1)[log2_exact(SEGMENT_BYTES) :][:3]
 
 
 def last_line(lines_log2: Value) -> Value:
@@ -112,7 +112,7 @@ class BankMapping:
         for pattern, step in ((Pattern.TRANSPOSED_16, 2), (Pattern.TRANSPOSED_8, 1)):
             if pattern in self.patterns:
                 self.bank_bytes = step
-        self.banks = CHUNK_BYTES // self.bank_bytes
+        self.banks = SEGMENT_BYTES // self.bank_bytes
 
     def memories(self, m: Module) -> Banks:
         """Add the banks to a module; return the ports of each."""
@@ -123,25 +123,25 @@ class BankMapping:
             ports.append((memory.write_port(), memory.read_port()))
         return ports
 
-    def chunk_place(self, m: Module, pattern: Value, line: Value, chunk: Value) -> tuple[Signal, Value]:
-        """The skew of a chunk, and its address, which is the same in all banks; both combinational.
+    def segment_place(self, m: Module, pattern: Value, line: Value, segment: Value) -> tuple[Signal, Value]:
+        """The skew of a segment, and its address, which is the same in all banks; both combinational.
 
         Parameters
         ----------
         m : Module
         pattern : Pattern
         line : unsigned(5)
-        chunk : unsigned(3)
+        segment : unsigned(3)
         """
         none = Const(0, 3)
         skew = Signal(4)
-        places = bank_places(line, chunk, none, none[:2], none[:2], none[:2])
+        places = bank_places(line, segment, none, none[:2], none[:2], none[:2])
         with m.Switch(pattern):
             for choice, place in places.items():
                 if choice in self.patterns:
                     with m.Case(choice):
                         m.d.comb += skew.eq(place.skew)
-        return skew, _address(line, chunk)
+        return skew, _address(line, segment)
 
     def word_place(self, m: Module, pattern: Value, order: Value, word: Value) -> WordPlace:
         """Two pipeline stages from the number of a quad word to its place.
@@ -191,7 +191,7 @@ class BankMapping:
         for bank in range(self.banks):
             position = Signal(4, name=f"position_{bank}")
             line = Signal(5, name=f"line_{bank}")
-            chunk = Signal(3, name=f"chunk_{bank}")
+            segment = Signal(3, name=f"segment_{bank}")
             m.d.comb += position.eq(bank * self.bank_bytes - rotation)
             with m.Switch(pattern):
                 for choice, place in places.items():
@@ -199,9 +199,9 @@ class BankMapping:
                         with m.Case(choice):
                             m.d.comb += [
                                 line.eq(place.line(position)),
-                                chunk.eq(place.chunk(position)),
+                                segment.eq(place.segment(position)),
                             ]
-            addresses.append(register(m, _address(line, chunk), f"word_address_{bank}"))
+            addresses.append(register(m, _address(line, segment), f"word_address_{bank}"))
         return WordPlace(rotation, swap, addresses)
 
     def to_banks(self, data: Value, amount: Value) -> Value:
@@ -223,6 +223,6 @@ def swap_lanes(word: Value, swap: Value) -> Value:
     return Cat(lanes[0], Mux(swap, lanes[2], lanes[1]), Mux(swap, lanes[1], lanes[2]), lanes[3])
 
 
-def _address(line: Value, chunk: Value) -> Value:
-    """A bank address without a shift: lines fill it from below, chunks from above; they never meet."""
-    return Cat(line, Const(0, 1)) | Cat(Const(0, 3), chunk[2], chunk[1], chunk[0])
+def _address(line: Value, segment: Value) -> Value:
+    """A bank address without a shift: lines fill it from below, segments from above; they never meet."""
+    return Cat(line, Const(0, 1)) | Cat(Const(0, 3), segment[2], segment[1], segment[0])

@@ -1,9 +1,10 @@
 """Where the crossbar's banks keep the bytes of a fragment: one row for each pattern.
 
-Byte e of a chunk goes to bank ``(e + skew) % 16``, byte q of a word comes from bank ``(q + rotation) % 16``:
+Byte e of a segment goes to bank ``(e + skew) % 16``, byte q of a word comes from bank
+``(q + rotation) % 16``:
 
 ================== =========================== =====================================================
-pattern            skew of chunk c of line l   rotation of the word of row x, quad g, pair j, half h
+pattern            skew of segment c of line l   rotation of the word of row x, quad g, pair j, half h
 ================== =========================== =====================================================
 PACKED             0                           0
 TRANSPOSED_8       l                           x
@@ -35,28 +36,28 @@ class Places(NamedTuple):
     Parameters
     ----------
     skew : value
-        Of the current chunk.
+        Of the current segment.
     rotation : value
         Of the current word.
-    line, chunk : callable
-        Line and chunk that hold the byte at a position of the current word.
+    line, segment : callable
+        Line and segment that hold the byte at a position of the current word.
     """
 
     skew: ValueLike
     rotation: ValueLike
     line: Callable[[Signal], ValueLike]
-    chunk: Callable[[Signal], ValueLike]
+    segment: Callable[[Signal], ValueLike]
 
 
 def bank_places(
-    line: Signal, chunk: Signal, quad: Signal, x_block: Signal, y_block: Signal, pairs: Signal
+    line: Signal, segment: Signal, quad: Signal, x_block: Signal, y_block: Signal, pairs: Signal
 ) -> dict[Pattern, Places]:
     """The table as hardware.
 
     Parameters
     ----------
-    line, chunk : Signal(5), Signal(3)
-        The current chunk.
+    line, segment : Signal(5), Signal(3)
+        The current segment.
     quad, x_block, y_block : Signal
         The current word: its quad, and the blocks of its register.
     pairs : Signal(2)
@@ -94,7 +95,7 @@ def bank_places(
             lambda position: x[2:],
         ),
         Pattern.SPLIT: Places(
-            Cat(zero, chunk[0]),
+            Cat(zero, segment[0]),
             Cat(zero, pairs[0]),
             lambda position: x,
             lambda position: Cat(position[2], y_block),
@@ -112,7 +113,7 @@ def bank_places(
             lambda position: quad[1:],
         ),
         Pattern.WIDE: Places(
-            Cat(zero, chunk[:2]),
+            Cat(zero, segment[:2]),
             Cat(zero, pairs),
             lambda position: quad,
             lambda position: position[2:],

@@ -4,7 +4,7 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data
 
 from hdl.config import CoreConfig
-from hdl.memory.fragment_geometry import CHUNK_BYTES, FragmentGeometry
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, FragmentGeometry
 
 __all__ = [
     "CAUSE_BITS",
@@ -86,7 +86,7 @@ class ReadBeat(data.Struct):
         The last beat of its burst.
     """
 
-    data: unsigned(8 * CHUNK_BYTES)
+    data: unsigned(8 * SEGMENT_BYTES)
     response: unsigned(2)
     last: unsigned(1)
 
@@ -102,6 +102,6 @@ class WriteBeat(data.Struct):
         The last beat of its burst.
     """
 
-    data: unsigned(8 * CHUNK_BYTES)
-    strb: unsigned(CHUNK_BYTES)
+    data: unsigned(8 * SEGMENT_BYTES)
+    strb: unsigned(SEGMENT_BYTES)
     last: unsigned(1)

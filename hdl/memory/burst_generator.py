@@ -6,11 +6,11 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.beats import STRIDE_BITS, space_burst_layout
-from hdl.memory.fragment_geometry import CHUNK_BYTES, log2_exact
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 
 __all__ = ["BurstGenerator", "lines_layout", "space_burst_layout"]
 
-_OFFSET_BITS = log2_exact(CHUNK_BYTES)
+_OFFSET_BITS = log2_exact(SEGMENT_BYTES)
 _PAGE_BITS = log2_exact(PAGE_BYTES)
 
 

@@ -17,7 +17,7 @@ from golden.tables.layouts import FragmentLayout, fragment
 from hdl.config import CoreConfig
 
 __all__ = [
-    "CHUNK_BYTES",
+    "SEGMENT_BYTES",
     "BlockOrder",
     "FragmentGeometry",
     "Pattern",
@@ -29,12 +29,12 @@ __all__ = [
     "matrix_geometry",
 ]
 
-CHUNK_BYTES = 16
-"""Bytes of a chunk: the unit in which memory is walked, as wide as a register word."""
+SEGMENT_BYTES = 16
+"""Bytes of a segment: the unit in which memory is walked, as wide as a register word."""
 
 
 class Pattern(enum.Enum, shape=4):
-    """How a chunk of memory relates to a register word."""
+    """How a segment of memory relates to a register word."""
 
     PACKED = 0
     """They are the same 16 bytes."""
@@ -51,7 +51,7 @@ class Pattern(enum.Enum, shape=4):
     F64_TRANSPOSED = 6
     """f64 multiplicands along x: a word takes half an element from each of four lines."""
     WIDE = 7
-    """f64 accumulators: a word takes half an element from each of four chunks."""
+    """f64 accumulators: a word takes half an element from each of four segments."""
     WIDE_TRANSPOSED = 8
     """f64 accumulators along x: a word takes half an element from every second of eight lines."""
 
@@ -173,9 +173,9 @@ def matrix_geometry(count: int, *, transposed: bool) -> dict[str, object]:
         "order": orders[count_log2],
         "element_log2": 4,
         "lines_log2": 3 + count_log2,
-        "line_log2": log2_exact(CHUNK_BYTES),
+        "line_log2": log2_exact(SEGMENT_BYTES),
         "stride_log2": 3,
-        "size_log2": log2_exact(CHUNK_BYTES),
+        "size_log2": log2_exact(SEGMENT_BYTES),
         "registers": count,
     }
 

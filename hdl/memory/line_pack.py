@@ -1,4 +1,4 @@
-"""From the chunks of a fragment's lines to the beats of the bus."""
+"""From the segments of a fragment's lines to the beats of the bus."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
@@ -6,9 +6,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.memory.beats import WriteBeat
-from hdl.memory.fragment_geometry import CHUNK_BYTES, log2_exact
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 from hdl.memory.line_request import LineRequest, begins_within_beats
-from hdl.memory.store_crossbar import LineChunk
+from hdl.memory.store_crossbar import LineSegment
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.stream_buffer import StreamBuffer
 
@@ -18,13 +18,13 @@ _LANES = 4
 
 
 class LinePack(wiring.Component):
-    """Lays the chunks of each line over the beats that hold it, with strobes and the ends of bursts.
+    """Lays the segments of each line over the beats that hold it, with strobes and the ends of bursts.
 
-    What of a chunk does not fit into its beat is kept for the next. Lines of a run share beats; other lines
+    What of a segment does not fit into its beat is kept for the next. Lines of a run share beats; other lines
     end with a beat of their own.
 
-    Throughput: a beat or a chunk per cycle, whichever are more, from one fragment to the next without a gap.
-    Latency: one cycle. A buffer cuts `beats.ready` from the other streams.
+    Throughput: a beat or a segment per cycle, whichever are more, from one fragment to the next without a
+    gap. Latency: one cycle. A buffer cuts `beats.ready` from the other streams.
     Expected critical path: offset, shifter of four inputs, merger.
 
     Parameters
@@ -34,16 +34,16 @@ class LinePack(wiring.Component):
     Members
     -------
     request : In(stream.Signature(LineRequest))
-        Taken with the last chunk or beat of the one before.
+        Taken with the last segment or beat of the one before.
     lengths : In(stream.Signature(8))
         Beats less one of each burst that has been asked for; no beat leaves before its burst.
-    chunks : In(stream.Signature(LineChunk))
+    segments : In(stream.Signature(LineSegment))
     beats : Out(stream.Signature(WriteBeat))
     """
 
     request: In(stream.Signature(LineRequest))
     lengths: In(stream.Signature(unsigned(8)))
-    chunks: In(stream.Signature(LineChunk))
+    segments: In(stream.Signature(LineSegment))
     beats: Out(stream.Signature(WriteBeat))
 
     def __init__(self, config: CoreConfig) -> None:
@@ -59,7 +59,7 @@ class LinePack(wiring.Component):
         kept_lanes = Signal(_LANES)
         closing = Signal()  # a line has ended in `kept`
         ending = Signal()  # and so has the fragment
-        chunk = self.chunks.payload
+        segment = self.segments.payload
 
         offset: Value = request.offset if self._unaligned else Const(0, 2)
         short = Signal()
@@ -67,8 +67,8 @@ class LinePack(wiring.Component):
         lanes = Signal(2 * _LANES)
         merged = Signal(QUAD_BITS)
         m.d.comb += [
-            short.eq(request.geometry.line_log2 < log2_exact(CHUNK_BYTES)),
-            shifted.eq(chunk.data << (offset << 5)),
+            short.eq(request.geometry.line_log2 < log2_exact(SEGMENT_BYTES)),
+            shifted.eq(segment.data << (offset << 5)),
             lanes.eq(Mux(short, 0b0011, 0b1111) << offset),
             merged.eq(
                 Cat(
@@ -91,17 +91,17 @@ class LinePack(wiring.Component):
         leaves = Signal()
         m.d.comb += [
             room.eq(active & self.lengths.valid & buffer.input.ready),
-            self.chunks.ready.eq(room & ~closing),
-            step.eq(self.chunks.valid & self.chunks.ready),
-            ends.eq(chunk.last | (chunk.line_end & ~request.contiguous)),
+            self.segments.ready.eq(room & ~closing),
+            step.eq(self.segments.valid & self.segments.ready),
+            ends.eq(segment.last | (segment.line_end & ~request.contiguous)),
             spills.eq(lanes[_LANES:].any() if self._unaligned else 0),
             leaves.eq((room & closing) | (step & (lanes[_LANES - 1] | ends))),
         ]
         with m.If(step):
             m.d.sync += [
-                request.offset.eq(offset + Mux(chunk.line_end, request.stride, 0)),
+                request.offset.eq(offset + Mux(segment.line_end, request.stride, 0)),
                 closing.eq(ends & spills),
-                ending.eq(chunk.last),
+                ending.eq(segment.last),
             ]
             with m.If(leaves):
                 m.d.sync += [kept.eq(shifted[QUAD_BITS:]), kept_lanes.eq(lanes[_LANES:])]
@@ -130,7 +130,7 @@ class LinePack(wiring.Component):
 
         finished = Signal()
         m.d.comb += [
-            finished.eq(Mux(closing, room & ending, step & chunk.last & ~spills)),
+            finished.eq(Mux(closing, room & ending, step & segment.last & ~spills)),
             self.request.ready.eq(~active | finished),
         ]
         with m.If(self.request.ready):

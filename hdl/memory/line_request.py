@@ -5,7 +5,7 @@ from amaranth.lib import data
 
 from golden.tables.layouts import fragment
 from hdl.config import CoreConfig
-from hdl.memory.fragment_geometry import CHUNK_BYTES, FragmentGeometry, legal_fragments
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, FragmentGeometry, legal_fragments
 
 __all__ = ["LineRequest", "begins_within_beats", "line_request"]
 
@@ -43,4 +43,4 @@ def line_request(access: data.View) -> dict[str, object]:
 def begins_within_beats(config: CoreConfig) -> bool:
     """Whether any line may begin elsewhere than at a beat: some fragment is less than a beat in a lane."""
     sizes = [fragment(use, name, shape).size for use, name, shape, _ in legal_fragments(config)]
-    return min(sizes) < CHUNK_BYTES
+    return min(sizes) < SEGMENT_BYTES

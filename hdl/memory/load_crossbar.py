@@ -11,7 +11,7 @@ from hdl.memory.bank_mapping import (
     BUFFERS,
     BankMapping,
     Banks,
-    chunk_count_less_one,
+    segment_count_less_one,
     swap_lanes,
 )
 from hdl.memory.beats import CAUSE_BITS
@@ -21,14 +21,14 @@ from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
 
-__all__ = ["LoadCrossbar", "LoadedWord", "PlacedChunk"]
+__all__ = ["LoadCrossbar", "LoadedWord", "PlacedSegment"]
 
 _LATENCY = 4
 """Cycles from a word's number to the word: two to find its place, one to read it, one because block RAM is
 slow to give what it has read."""
 
 
-class PlacedChunk(data.Struct):
+class PlacedSegment(data.Struct):
     """Sixteen bytes of a line, and where they belong.
 
     Members
@@ -36,20 +36,20 @@ class PlacedChunk(data.Struct):
     data : unsigned(128)
         The byte of the lowest address in the low bits.
     geometry : FragmentGeometry
-        The same for all chunks of a fragment.
+        The same for all segments of a fragment.
     line : unsigned(5)
-    chunk : unsigned(3)
+    segment : unsigned(3)
         Index in its line.
     last : unsigned(1)
         Of the fragment.
     cause : unsigned(4)
-        With the last chunk: why the fragment is not to be loaded, or zero.
+        With the last segment: why the fragment is not to be loaded, or zero.
     """
 
     data: unsigned(QUAD_BITS)
     geometry: FragmentGeometry
     line: unsigned(5)
-    chunk: unsigned(3)
+    segment: unsigned(3)
     last: unsigned(1)
     cause: unsigned(CAUSE_BITS)
 
@@ -84,12 +84,12 @@ class _Drain(data.Struct):
 class LoadCrossbar(wiring.Component):
     """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.bank_mapping`).
 
-    Fragments are filled in, chunk by chunk, while the ones before are read out, word by word. Of a fragment
-    whose registers repeat each other, every word comes once. Nothing of a fragment comes out before all of it
-    has come in, so that one whose memory reports an error can leave the registers alone.
+    Fragments are filled in, segment by segment, while the ones before are read out, word by word. Of a
+    fragment whose registers repeat each other, every word comes once. Nothing of a fragment comes out before
+    all of it has come in, so that one whose memory reports an error can leave the registers alone.
 
-    Throughput: a chunk and a word per cycle, from one fragment to the next without a gap. Latency from
-    the last chunk to the first word: 7 cycles. Neither ready depends on the other: the one follows from the
+    Throughput: a segment and a word per cycle, from one fragment to the next without a gap. Latency from
+    the last segment to the first word: 7 cycles. Neither ready depends on the other: the one follows from the
     number of filled buffers, the other from the places in the queue behind the banks.
     Expected critical path: pattern, bank position, bank address; or rotator of four stages.
 
@@ -99,13 +99,13 @@ class LoadCrossbar(wiring.Component):
 
     Members
     -------
-    chunks : In(stream.Signature(PlacedChunk))
+    segments : In(stream.Signature(PlacedSegment))
         Line after line.
     words : Out(stream.Signature(LoadedWord))
         Quad after quad of each different register.
     """
 
-    chunks: In(stream.Signature(PlacedChunk))
+    segments: In(stream.Signature(PlacedSegment))
     words: Out(stream.Signature(LoadedWord))
 
     def __init__(self, config: CoreConfig) -> None:
@@ -125,27 +125,27 @@ class LoadCrossbar(wiring.Component):
         return m
 
     def _fill(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
-        """Chunks into the banks; the rotation takes a cycle of its own."""
-        chunk = self.chunks.payload
-        geometry = chunk.geometry
+        """Segments into the banks; the rotation takes a cycle of its own."""
+        segment = self.segments.payload
+        geometry = segment.geometry
         buffer = Signal(BUFFER_BITS)
         occupied = Signal(range(BUFFERS + 1))
         taken = Signal()
         completed = Signal()
         m.d.comb += [
-            self.chunks.ready.eq(occupied != BUFFERS),
-            taken.eq(self.chunks.valid & self.chunks.ready),
-            completed.eq(taken & chunk.last),
+            self.segments.ready.eq(occupied != BUFFERS),
+            taken.eq(self.segments.valid & self.segments.ready),
+            completed.eq(taken & segment.last),
         ]
         m.d.sync += [buffer.eq(buffer + completed), occupied.eq(occupied + completed - freed)]
 
-        skew, address = self._mapping.chunk_place(m, geometry.pattern, chunk.line, chunk.chunk)
+        skew, address = self._mapping.segment_place(m, geometry.pattern, segment.line, segment.segment)
         skewed = self._mapping.to_banks(
-            register(m, chunk.data, "chunk_data"), register(m, skew, "chunk_skew")
+            register(m, segment.data, "segment_data"), register(m, skew, "segment_skew")
         )
         writing = Signal()
         m.d.sync += writing.eq(taken)
-        place = register(m, Cat(address, buffer), "chunk_address")
+        place = register(m, Cat(address, buffer), "segment_address")
         for bank, (write, _) in enumerate(banks):
             m.d.comb += [
                 write.en.eq(writing),
@@ -158,9 +158,9 @@ class LoadCrossbar(wiring.Component):
             entry.pattern.eq(geometry.pattern),
             entry.order.eq(geometry.order),
             entry.last_word.eq(
-                Mux(chunk.cause != 0, 0, chunk_count_less_one(geometry.lines_log2, geometry.line_log2))
+                Mux(segment.cause != 0, 0, segment_count_less_one(geometry.lines_log2, geometry.line_log2))
             ),
-            entry.cause.eq(chunk.cause),
+            entry.cause.eq(segment.cause),
             filled.input.valid.eq(completed),
         ]
 

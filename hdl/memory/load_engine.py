@@ -28,7 +28,7 @@ class LoadEngine(wiring.Component):
     cuts lines out of the beats; and to the one that writes the registers. Between those two the crossbar
     holds whole fragments, so a load whose memory reports an error writes no register. All work in order.
 
-    Throughput: the longest of a beat per cycle, a chunk per cycle, and a register word written per cycle,
+    Throughput: the longest of a beat per cycle, a segment per cycle, and a register word written per cycle,
     from one load to the next without a gap: an f16 multiplicand of 16x16 takes 32 cycles (64 where the
     register file has one quad in a word, since its registers repeat). At most `LOADS_UNDER_WAY` are under
     way. Latency: 2 cycles from the request to the first burst; 8 from the last beat to the first quad word
@@ -108,7 +108,7 @@ class LoadEngine(wiring.Component):
         if config.shared_bytes:
             connect(m, flipped(self.rows), bursts.rows)
         connect(m, flipped(self.beats), unpack.beats)
-        connect(m, unpack.chunks, crossbar.chunks)
+        connect(m, unpack.segments, crossbar.segments)
         connect(m, crossbar.words, writer.words)
         connect(m, writer.write, flipped(self.write))
         m.d.comb += [self.done.eq(writer.done), self.cause.eq(writer.cause)]

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import Response, burst_layout
 from hdl.memory.beats import ReadBeat, WriteBeat
-from hdl.memory.fragment_geometry import CHUNK_BYTES
+from hdl.memory.fragment_geometry import SEGMENT_BYTES
 from hdl.stream.pipeline import register
 from hdl.stream.stream_buffer import StreamBuffer
 
@@ -22,7 +22,7 @@ WORD_ADDRESS_BITS = 16
 WORD_READ_LATENCY = 2
 """Cycles from the read of a word to the word: one to read it, and one because its user is not near."""
 
-_OFFSET_BITS = CHUNK_BYTES.bit_length() - 1
+_OFFSET_BITS = SEGMENT_BYTES.bit_length() - 1
 _WORD_BITS = 32
 
 
@@ -106,7 +106,7 @@ class SharedMemory(wiring.Component):
         """Return the unit's module."""
         m = Module()
         m.submodules.memory = memory = Memory(
-            shape=unsigned(8 * CHUNK_BYTES), depth=self._config.shared_bytes // CHUNK_BYTES, init=[]
+            shape=unsigned(8 * SEGMENT_BYTES), depth=self._config.shared_bytes // SEGMENT_BYTES, init=[]
         )
         write_port = memory.write_port(granularity=8)
         read_port = memory.read_port()
@@ -124,7 +124,7 @@ class SharedMemory(wiring.Component):
             with m.If(self.words.is_write):
                 m.d.comb += [
                     write_port.addr.eq(word[2:]),
-                    write_port.data.eq(self.words.write_data.replicate(8 * CHUNK_BYTES // _WORD_BITS)),
+                    write_port.data.eq(self.words.write_data.replicate(8 * SEGMENT_BYTES // _WORD_BITS)),
                     write_port.en.eq(0b1111 << (word[:2] << 2)),
                 ]
             with m.Else():

@@ -11,8 +11,8 @@ from hdl.memory.bank_mapping import (
     BUFFERS,
     BankMapping,
     Banks,
-    last_chunk_of_line,
     last_line,
+    last_segment_of_line,
     swap_lanes,
 )
 from hdl.memory.fragment_geometry import FragmentGeometry, Pattern
@@ -21,11 +21,11 @@ from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
 
-__all__ = ["LineChunk", "PlacedWord", "StoreCrossbar"]
+__all__ = ["LineSegment", "PlacedWord", "StoreCrossbar"]
 
 _LATENCY = 3
-"""Cycles from a chunk's number to the chunk: one to find its place, one to read it, one because block RAM is
-slow to give what it has read."""
+"""Cycles from a segment's number to the segment: one to find its place, one to read it, one because block RAM
+is slow to give what it has read."""
 
 
 class PlacedWord(data.Struct):
@@ -49,7 +49,7 @@ class PlacedWord(data.Struct):
     last: unsigned(1)
 
 
-class LineChunk(data.Struct):
+class LineSegment(data.Struct):
     """Sixteen bytes of a line.
 
     Members
@@ -70,16 +70,16 @@ class _Drain(data.Struct):
 
     pattern: Pattern
     last_line: unsigned(5)
-    last_chunk: unsigned(3)
+    last_segment: unsigned(3)
 
 
 class StoreCrossbar(wiring.Component):
     """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.bank_mapping`).
 
-    Fragments are filled in, word by word, while the ones before are read out, chunk by chunk.
+    Fragments are filled in, word by word, while the ones before are read out, segment by segment.
 
-    Throughput: a word and a chunk per cycle, from one fragment to the next without a gap. Latency from
-    the last word to the first chunk: 6 cycles. Neither ready depends on the other.
+    Throughput: a word and a segment per cycle, from one fragment to the next without a gap. Latency from
+    the last word to the first segment: 6 cycles. Neither ready depends on the other.
     Expected critical path: pattern, bank position, bank address; or rotator of four stages.
 
     Parameters
@@ -90,12 +90,12 @@ class StoreCrossbar(wiring.Component):
     -------
     words : In(stream.Signature(PlacedWord))
         Quad after quad of each register.
-    chunks : Out(stream.Signature(LineChunk))
+    segments : Out(stream.Signature(LineSegment))
         Line after line.
     """
 
     words: In(stream.Signature(PlacedWord))
-    chunks: Out(stream.Signature(LineChunk))
+    segments: Out(stream.Signature(LineSegment))
 
     def __init__(self, config: CoreConfig) -> None:
         self._mapping = BankMapping(config)
@@ -106,11 +106,11 @@ class StoreCrossbar(wiring.Component):
         m = Module()
         banks = self._mapping.memories(m)
         m.submodules.filled = filled = Queue(_Drain, BUFFERS)
-        m.submodules.queue = queue = CreditQueue(LineChunk, depth=8)
+        m.submodules.queue = queue = CreditQueue(LineSegment, depth=8)
         freed = Signal()
         self._fill(m, banks, filled, freed)
         self._drain(m, banks, filled, freed, queue)
-        connect(m, queue.output, flipped(self.chunks))
+        connect(m, queue.output, flipped(self.segments))
         return m
 
     def _fill(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
@@ -146,7 +146,7 @@ class StoreCrossbar(wiring.Component):
         m.d.comb += [
             entry.pattern.eq(geometry.pattern),
             entry.last_line.eq(last_line(geometry.lines_log2)),
-            entry.last_chunk.eq(last_chunk_of_line(geometry.line_log2)),
+            entry.last_segment.eq(last_segment_of_line(geometry.line_log2)),
             filled.input.valid.eq(completed),
         ]
 
@@ -158,11 +158,11 @@ class StoreCrossbar(wiring.Component):
         freed: Signal,
         queue: CreditQueue,
     ) -> None:
-        """Chunks out of the banks, into a queue that has kept a place for each."""
+        """Segments out of the banks, into a queue that has kept a place for each."""
         active = Signal()
         fragment = Signal(_Drain)
         line = Signal(5)
-        chunk = Signal(3)
+        segment = Signal(3)
         buffer = Signal(BUFFER_BITS)
         issue = Signal()
         line_end = Signal()
@@ -170,7 +170,7 @@ class StoreCrossbar(wiring.Component):
         final = Signal()
         m.d.comb += [
             issue.eq(active & queue.ready),
-            line_end.eq(chunk == fragment.last_chunk),
+            line_end.eq(segment == fragment.last_segment),
             last.eq(line_end & (line == fragment.last_line)),
             final.eq(issue & last),
             filled.output.ready.eq(~active | final),
@@ -178,20 +178,20 @@ class StoreCrossbar(wiring.Component):
         ]
         m.d.sync += [freed.eq(final), buffer.eq(buffer + final)]
         with m.If(issue):
-            m.d.sync += chunk.eq(chunk + 1)
+            m.d.sync += segment.eq(segment + 1)
             with m.If(line_end):
-                m.d.sync += [chunk.eq(0), line.eq(line + 1)]
+                m.d.sync += [segment.eq(0), line.eq(line + 1)]
         with m.If(filled.output.ready):
             m.d.sync += [
                 fragment.eq(filled.output.payload),
                 active.eq(filled.output.valid),
                 line.eq(0),
-                chunk.eq(0),
+                segment.eq(0),
             ]
 
-        skew, address = self._mapping.chunk_place(m, fragment.pattern, line, chunk)
-        place = register(m, Cat(address, buffer), "chunk_address")
-        rotation = delay(m, skew, _LATENCY, "chunk_skew")
+        skew, address = self._mapping.segment_place(m, fragment.pattern, line, segment)
+        place = register(m, Cat(address, buffer), "segment_address")
+        rotation = delay(m, skew, _LATENCY, "segment_skew")
         for _, read in banks:
             m.d.comb += [read.en.eq(1), read.addr.eq(place)]
         stored = register(m, Cat(read.data for _, read in banks), "stored")
@@ -200,6 +200,6 @@ class StoreCrossbar(wiring.Component):
         m.d.comb += [
             queue.push.eq(arriving[-1]),
             queue.payload.data.eq(self._mapping.from_banks(stored, rotation)),
-            queue.payload.line_end.eq(delay(m, line_end, _LATENCY, "chunk_line_end")),
-            queue.payload.last.eq(delay(m, last, _LATENCY, "chunk_last")),
+            queue.payload.line_end.eq(delay(m, line_end, _LATENCY, "segment_line_end")),
+            queue.payload.last.eq(delay(m, last, _LATENCY, "segment_last")),
         ]

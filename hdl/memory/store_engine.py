@@ -115,7 +115,7 @@ class StoreEngine(wiring.Component):
         connect(m, line_queue.output, pack.request)
         connect(m, reader.read, flipped(self.read))
         connect(m, reader.words, crossbar.words)
-        connect(m, crossbar.chunks, pack.chunks)
+        connect(m, crossbar.segments, pack.segments)
         connect(m, pack.beats, flipped(self.beats))
         m.d.comb += self.fetched.eq(reader.fetched)
 
