@@ -6,7 +6,6 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from golden.arguments import are_values, as_values
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from openwmma.arguments import load_array
@@ -44,7 +43,7 @@ def mma(
         openwmma mma wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 a.npy b.npy c.npy -o d.npy --on rtl
 
     Floating point comes as values (f16: float16, f32 and tf32: float32) or as raw bit patterns in unsigned
-    integers (f16 and bf16: uint16, f32: uint32). D has values if A, B and C have. Leading axes are the batch.
+    integers (f16 and bf16: uint16, f32: uint32); D is written as raw bit patterns. Leading axes are the batch.
     """
     target = Target(
         on=on,
@@ -67,6 +66,5 @@ def mma(
             registers=source.config.registers,
             memory_bytes=source.memory_bytes,
         )
-    values = are_values(operands, (parsed.a_type, parsed.b_type, parsed.c_type))
-    np.save(output, as_values(result.d, parsed.d_type) if values else result.d)
+    np.save(output, result.d)
     print_result(str(parsed), target, result.execution, source.config)
