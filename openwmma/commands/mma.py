@@ -43,7 +43,7 @@ def mma(
         openwmma mma wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 a.npy b.npy c.npy -o d.npy --on rtl
 
     Floating point comes as values (f16: float16, f32 and tf32: float32) or as raw bit patterns in unsigned
-    integers (f16 and bf16: uint16, f32: uint32); D is written as raw bit patterns. Leading axes are the batch.
+    integers (f16 and bf16: uint16, f32: uint32); D comes as raw bit patterns. Leading axes are the batch.
     """
     target = Target(
         on=on,
