@@ -117,10 +117,15 @@ class Tile:
         """Registers that are read."""
         return {register for use in ("a", "b", "c") for register in self.registers(use)}
 
+    @property
+    def registers_of_rows(self) -> int:
+        """Registers of A and B that have to be read: blocks that repeat others do not count."""
+        return sum(len(self.forms[use].blocks()) for use in ("a", "b"))
+
     def reads(self, config: CoreConfig) -> int:
-        """Register words that have to be read: blocks that repeat others do not count."""
-        blocks = sum(len(self.forms[use].blocks()) for use in ("a", "b")) + self.forms["c"].registers
-        return blocks * QUADS // config.word_quads
+        """Register words that have to be read."""
+        registers = self.registers_of_rows + self.forms["c"].registers
+        return registers * QUADS // config.word_quads
 
     def writes(self, config: CoreConfig) -> int:
         """Register words that have to be written."""

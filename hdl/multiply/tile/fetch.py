@@ -153,7 +153,14 @@ class TileFetch(wiring.Component):
             m.d.sync += [waiting.eq(self.request.payload), is_waiting.eq(1)]
 
         buffer = Signal(init=1)  # the one being filled, or filled last
-        full = self._offer(m, begin, waiting, buffer, finish)
+        given_back = self._offer(m, begin, waiting, buffer, finish)
+        # From the begin on: two tiles of two words each are read before the first word has arrived.
+        in_use = Signal(2)
+        for number in range(2):
+            with m.If(begin & (buffer != number)):
+                m.d.sync += in_use[number].eq(1)
+            with m.If(given_back[number]):
+                m.d.sync += in_use[number].eq(0)
         request = Signal(TileRequest, reset_less=True)
         with m.If(begin):
             m.d.sync += [request.eq(waiting), buffer.eq(~buffer)]
@@ -163,7 +170,7 @@ class TileFetch(wiring.Component):
         m.d.comb += [
             idle.eq(rows_idle & c_idle),
             finish.eq((rows_idle | rows_end) & (c_idle | c_end) & ~idle),
-            may_begin.eq((idle | finish) & ~Mux(buffer, full[0], full[1])),
+            may_begin.eq((idle | finish) & ~Mux(buffer, in_use[0], in_use[1])),
             arriving.buffer.eq(buffer),
             self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving", reset_less=False)),
             self.write_data.eq(self.read.data),
@@ -172,10 +179,11 @@ class TileFetch(wiring.Component):
         return m
 
     def _offer(self, m: Module, begin: Signal, waiting: data.View, buffer: Signal, finish: Signal) -> Signal:
-        """Keep what the issue stage must know of each buffer; returns which buffers are full."""
+        """Offer the tiles in the order of their begin; returns which buffer is given back."""
         full = Signal(2)
         oldest = Signal()
         taken = Signal()
+        given_back = Signal(2)
         tiles = [Signal(FetchedTile, name=f"tile_{number}", reset_less=True) for number in range(2)]
         operation = Signal(Operation)
         arrived = delay(m, finish, READ_LATENCY, "finish", reset_less=False)
@@ -185,6 +193,7 @@ class TileFetch(wiring.Component):
             self.tile.payload.eq(Mux(oldest, tiles[1], tiles[0])),
             self.tile.payload.buffer.eq(oldest),
             taken.eq(self.tile.valid & self.tile.ready),
+            given_back.eq(Cat(taken & ~oldest, taken & oldest)),
         ]
         with m.If(waiting.x_is_b):
             m.d.comb += [
@@ -196,7 +205,7 @@ class TileFetch(wiring.Component):
         for number, tile in enumerate(tiles):
             with m.If(arrived & (self.write.buffer == number)):
                 m.d.sync += full[number].eq(1)
-            with m.If(taken & (oldest == number)):
+            with m.If(given_back[number]):
                 m.d.sync += full[number].eq(0)
             with m.If(begin & (buffer != number)):
                 m.d.sync += [
@@ -205,7 +214,7 @@ class TileFetch(wiring.Component):
                     tile.whole_rows.eq(waiting.halves & (waiting.passes == 0)),
                     tile.passes.eq(waiting.passes),
                 ]
-        return full
+        return given_back
 
     def _read_rows(
         self, m: Module, begin: Signal, waiting: data.View, request: data.View, arriving: data.View
