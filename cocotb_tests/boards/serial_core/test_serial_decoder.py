@@ -142,7 +142,7 @@ async def multiplies(dut: Any) -> None:
         original = MmaCommand.from_bits(sum(word << 32 * place for place, word in enumerate(words)))
         base = {name: int(getattr(original, name)) for name in widths}
         for name, width in widths.items():
-            for value in (*range(1 << width), *[base[name]] * 8):
+            for value in (*range(1 << width), *[base[name]] * 16):
                 registers = {use: rng.choice([0, 3, *range(24, 33), 255]) for use in "dabc"}
                 if rng.random() < 0.7:
                     registers = {use: rng.randrange(25) for use in "dabc"}
