@@ -44,7 +44,9 @@ def load():
     """The module with both kernels, compiled by NVRTC."""
     include = headers()
     if include is None:
-        raise CompilerError("the headers of CUTLASS are missing; install them with: pip install nvidia-cutlass")
+        raise CompilerError(
+            "the headers of CUTLASS are missing; install them with: pip install nvidia-cutlass"
+        )
     # Some constexpr functions of the headers name no execution space; NVRTC has no host.
     return openwmma.Module(SOURCE, compile_options=("-I", str(include), "-default-device"))
 
