@@ -44,7 +44,7 @@ def test_small_integers_are_multiplied_exactly(kernel, compiled):
 
 @pytest.mark.cuda
 def test_a_structure_of_another_size_is_refused(compiled):
-    with pytest.raises(LaunchError, match="wmma_gemm_param_0 has .* bytes, but the argument has 17:"):
+    with pytest.raises(LaunchError, match=r"wmma_gemm_param_0 has .* bytes, but the argument has 17:"):
         compiled.kernel("wmma_gemm").launch(1, 128, [bytes(17)], shared=18432)
 
 
