@@ -107,7 +107,7 @@ def cutlass_launches() -> Mapping[str, Launch]:
 def measured(kernel: str, launch: Launch, presets: list[str]) -> Times:
     """Processor time of a launch on golden, the best of several, and of one in lockstep on each preset.
 
-    Each launch loads the PTX anew and opens its machine within the measured time; CUDA C++ is compiled before.
+    Each launch loads the PTX anew and opens its machine within the measured time; C++ is compiled before.
     """
     seconds: dict[str, float | None] = {}
     for _ in range(REPETITIONS):
