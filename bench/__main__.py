@@ -8,6 +8,7 @@ BENCHMARKS = (
     "bench.approximate",
     "bench.scalar",
     "bench.kernels",
+    "bench.kernel_launches",
     "bench.utilisation",
     "bench.core",
     "bench.dot_product",

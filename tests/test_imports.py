@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "cocotb_tests": ("golden", "hdl", "boards", "sim.build", "sim.files", "sim.testbench", "sim.verilate"),
     "formal": ("hdl", "golden.tables"),
     "regression": (*SHIPPED, "formal", "bench"),
-    "bench": (*SHIPPED, "formal", "regression"),
+    "bench": (*SHIPPED, "openwmma", "formal", "regression"),
     "docs": SHIPPED,
     "examples": (*SHIPPED, "openwmma"),
     "stubs": (),

@@ -1,0 +1,146 @@
+"""How long whole launches take on the golden model and in lockstep with the simulated core.
+
+    python -m bench.kernel_launches [PRESET ...]
+
+prints the table of docs/kernels.md and writes ``build/bench/kernel_launches.json``. Lockstep is measured on
+the presets, by default ``small`` and ``standard``. The kernels of CUTLASS need the packages of
+``examples/cutlass/cutlass_gemm.py``; without them they have no rows.
+"""
+
+import json
+import runpy
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from golden.simt.errors import LaunchError
+from openwmma.cuda_source import CompilerError
+from openwmma.launch_repeat import read_launches
+from openwmma.launching import KernelRun
+from openwmma.modules import Module
+
+OUTPUT: Final = Path("build/bench/kernel_launches.json")
+ROOT: Final = Path(__file__).parents[1]
+CAPTURED: Final = ROOT / "tests" / "data" / "kernels"
+CASES: Final = ("single_warp.gemm_tile", "families.gemm_tf32", "mma_sync.igemm")
+REPETITIONS: Final = 3
+"""Of a launch on golden."""
+
+Launch = Callable[..., KernelRun]
+
+
+@dataclass
+class Times:
+    """One kernel.
+
+    Parameters
+    ----------
+    kernel : str
+    warp_instructions : int
+    matrix_instructions : int
+    seconds : dict of str to float or None
+        Processor time by machine; None where the preset has not enough shared memory.
+    """
+
+    kernel: str
+    warp_instructions: int
+    matrix_instructions: int
+    seconds: dict[str, float | None] = field(default_factory=dict)
+
+
+def matrices(size: int) -> tuple[NDArray[np.float16], NDArray[np.float16]]:
+    """Two square matrices of random elements."""
+    random = np.random.default_rng(1)
+    a, b = (random.standard_normal((size, size)).astype(np.float16) for _ in "ab")
+    return a, b
+
+
+def captured(case: str, **machine: Any) -> KernelRun:
+    """A launch of those whose result on a chip is recorded."""
+    launches = read_launches(CAPTURED / "public_kernels.json")
+    run = next(launch for launch in launches if launch.name == case).launch(**machine)
+    assert isinstance(run, KernelRun)
+    return run
+
+
+def example(name: str, size: int, **machine: Any) -> KernelRun:
+    """An example of ``examples/cuda`` that multiplies two matrices of f16."""
+    function = runpy.run_path(str(ROOT / "examples" / "cuda" / f"{name}.py"))[name]
+    run = function(*matrices(size), **machine)[1]
+    assert isinstance(run, KernelRun)
+    return run
+
+
+def hgemm(**machine: Any) -> KernelRun:
+    """One block of 64 x 64 x 64 with 128 threads: cp.async, ldmatrix and mma.sync."""
+    d = np.zeros((64, 64), np.float32)
+    kernel = Module(CAPTURED / "mma_sync.ptx").kernel("hgemm")
+    return kernel.launch(1, 128, [*matrices(64), d, 64, 64, 64], **machine)
+
+
+def cutlass_launches() -> Mapping[str, Launch]:
+    """The two kernels of CUTLASS, 64 x 64 x 64; none without the packages they need."""
+    script = runpy.run_path(str(ROOT / "examples" / "cutlass" / "cutlass_gemm.py"))
+    try:
+        ptx = script["load"]().ptx
+    except CompilerError as error:
+        Console().print(str(error))
+        return {}
+
+    def launch(kernel: str, **machine: Any) -> KernelRun:
+        run = script["cutlass_gemm"](Module(ptx), kernel, *matrices(64), **machine)[1]
+        assert isinstance(run, KernelRun)
+        return run
+
+    return {f"cutlass {kernel}_gemm": partial(launch, kernel) for kernel in script["INSTRUCTIONS"]}
+
+
+def measured(kernel: str, launch: Launch, presets: list[str]) -> Times:
+    """Processor time of a launch on golden, the best of several, and of one in lockstep on each preset.
+
+    Each launch loads the PTX anew and opens its machine within the measured time; C++ is compiled before.
+    """
+    seconds: dict[str, float | None] = {}
+    for _ in range(REPETITIONS):
+        start = time.process_time()
+        run = launch()
+        seconds["golden"] = min(seconds.get("golden") or np.inf, time.process_time() - start)
+    for preset in presets:
+        start = time.process_time()
+        try:
+            launch(on="lockstep", preset=preset)
+            seconds[preset] = time.process_time() - start
+        except LaunchError:
+            seconds[preset] = None
+    return Times(kernel, run.warp_instructions, run.matrix_instructions, seconds)
+
+
+def main(presets: list[str]) -> None:
+    """Measure everything, print it and write it."""
+    launches: dict[str, Launch] = {case: partial(captured, case) for case in CASES}
+    launches["tiled_gemm"] = partial(example, "tiled_gemm", 32)
+    launches["mma_sync.hgemm"] = hgemm
+    launches.update(cutlass_launches())
+    table = Table("kernel", "warp instructions", "matrix", "golden", *presets)
+    rows = []
+    for kernel, launch in launches.items():
+        times = measured(kernel, launch, presets)
+        rows.append(asdict(times))
+        shown = ("-" if value is None else f"{value:.2f} s" for value in times.seconds.values())
+        table.add_row(kernel, f"{times.warp_instructions:,}", f"{times.matrix_instructions:,}", *shown)
+    Console().print(table)
+    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
+    OUTPUT.write_text(json.dumps(rows, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["small", "standard"])
