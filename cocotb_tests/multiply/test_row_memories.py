@@ -31,8 +31,8 @@ class Model:
         self._words: dict[tuple[str, int, int, int], int] = {}
         self._carried: dict[int, int] = {}
 
-    def write(self, place: dict[str, int], word: int) -> None:
-        """Keep a word in each memory that `place` names."""
+    def write(self, place: dict[str, int], word: int, c_word: int) -> None:
+        """Keep a word of X or Y and a word of C in each memory that `place` names."""
         for name, count in (("x", 4), ("y", 2)):
             if place[name]:
                 at = place["group_block"] % (self.steps.groups * count)
@@ -41,7 +41,7 @@ class Model:
                     self._words[f"{name}_high", place["buffer"], 0, at] = word
         for pair in range(2):
             if place["c"] >> pair & 1:
-                self._words[f"c_{pair}", place["buffer"], 0, place["group_block"]] = word
+                self._words[f"c_{pair}", place["buffer"], 0, place["c_group_block"]] = c_word
 
     def carry(self, step: int, value: int) -> None:
         """Keep the results of a step."""
@@ -84,12 +84,13 @@ async def words(dut: Any) -> None:
         place = {name: rng.getrandbits(field.width) for name, field in writes} | {"buffer": buffer}
         if rng.random() < 0.3:
             place |= {"x": 0, "y": 0, "c": 0}
-        word = rng.getrandbits(word_bits(model.config))
+        word, c_word = (rng.getrandbits(word_bits(model.config)) for _ in range(2))
         wanted = {name: rng.getrandbits(field.width) for name, field in reads} | {"buffer": 1 - buffer}
         is_read = rng.random() < 0.7
         carry_step, carried = rng.getrandbits(model.steps.bits), rng.getrandbits(LANE_BITS * units)
         is_carried = rng.random() < 0.5 and carry_step != wanted["step"]
         dut.write.value, dut.write_data.value = packed(writes, place), word
+        dut.write_c_data.value = c_word
         dut.read_enable.value, dut.read.value = is_read, packed(reads, wanted)
         dut.carry_enable.value, dut.carry_step.value, dut.carry_data.value = is_carried, carry_step, carried
         if is_read:
@@ -101,7 +102,7 @@ async def words(dut: Any) -> None:
                 reached += value != 0
         if is_read:
             expected = following
-        model.write(place, word)
+        model.write(place, word, c_word)
         if is_carried:
             model.carry(carry_step, carried)
     assert reached > 3000, "most of what is read was written"
