@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
 from hdl.config import CoreConfig
-from hdl.multiply.f64.rows import F64Rows
+from hdl.multiply.f64.rows import F64Rows, Use
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
@@ -27,11 +27,13 @@ class Model:
         """Keep the four halves of a quad."""
         for lane in range(LANES):
             half = word >> (32 * lane) & 0xFFFFFFFF
-            if place["is_c"]:
-                key = ("c", place["quad"], 2 * lane + place["pair"])
-            else:
-                key = ("b" if place["pair"] else "a", place["quad"], lane)
-            self._halves[(place["buffer"], place["high"], *key)] = half
+            high, first, second = place["register"] & 1, place["register"] >> 1, place["register"] >> 2
+            key = {
+                Use.A: ("a", place["quad"] + QUADS * (first & 1), lane + LANES * second),
+                Use.B: ("b", place["quad"], lane + LANES * (first & 3)),
+                Use.C: ("c", place["quad"] + QUADS * (second & 1), 2 * lane + (first & 1)),
+            }[Use(place["use"])]
+            self._halves[(place["buffer"], high, *key)] = half
 
     def element(self, buffer: int, *key: Any) -> int:
         """Both halves of an element; zero where nothing was written."""
@@ -41,11 +43,7 @@ class Model:
 
 def packed(place: dict[str, int]) -> int:
     """The bits of a `QuadPlace`."""
-    word, position = place["quad"], 3
-    for name in ("high", "pair", "is_c", "buffer"):
-        word |= place[name] << position
-        position += 1
-    return word
+    return place["quad"] | place["register"] << 3 | place["use"] << 7 | place["buffer"] << 9
 
 
 @cocotb.test
@@ -62,14 +60,19 @@ async def elements(dut: Any) -> None:
     for cycle in range(3000):
         if cycle % 150 == 0:
             buffer = 1 - buffer
-        place = {name: rng.getrandbits(1) for name in ("high", "pair", "is_c")}
+        place = {"register": rng.getrandbits(4), "use": rng.randrange(3)}
         place |= {"quad": rng.randrange(QUADS), "buffer": buffer}
         word, is_written = rng.getrandbits(128), rng.random() < 0.8
-        turn, row, pair, k = rng.randrange(turns), rng.randrange(QUADS), rng.randrange(2), rng.randrange(4)
+        turn, row, pair, k = (
+            rng.randrange(turns),
+            rng.randrange(2 * QUADS),
+            rng.randrange(2),
+            rng.randrange(16),
+        )
         is_read = rng.random() < 0.7
-        dut.write.value = is_written | packed(place) << 1 | word << 8
+        dut.write.value = is_written | packed(place) << 1 | word << 11
         dut.enable.value, dut.buffer.value, dut.k.value = is_read, 1 - buffer, k
-        dut.step.value = turn + turns * (row + QUADS * pair)
+        dut.step.value = turn + turns * (row % QUADS + QUADS * (pair + 2 * (row // QUADS)))
         await RisingEdge(dut.aclk)
         if expected is not None:
             for name, value in expected.items():

@@ -104,6 +104,10 @@ class Decoder(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
+        # Fields that no statement below drives would become Verilog processes without inputs, which
+        # Icarus Verilog never executes. A condition gives them an input; synthesis removes it.
+        with m.If(self.command.any()):
+            m.d.comb += self.decoded.as_value().eq(0)
         legal = Signal()
         in_range = Signal()
         memory = MemoryCommand(self.command)
