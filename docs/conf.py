@@ -1,6 +1,15 @@
 """Sphinx: the pages of this folder, and the reference from the docstrings."""
 
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
+
+FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER))
+
+from reference_tables import write_tables  # noqa: E402  (a package of this folder)
+
+write_tables(FOLDER / "generated" / "tables")
 
 project = "openwmma"
 copyright = "the openwmma authors"
@@ -23,6 +32,7 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_custom_sections = [("Members", "params_style"), "Testbench"]
 exclude_patterns = [
+    "generated/tables/*",  # included by pages
     "generated/*/modules.rst",
     *(
         f"generated/{name}/{name}.rst"
@@ -31,6 +41,4 @@ exclude_patterns = [
 ]
 html_theme = "alabaster"
 html_theme_options = {"description": "an open tensor core"}
-# Many classes have a member of the same name (shape, registers, ...), which a docstring may mention.
-# A glob at the end of a list of pages takes those that the list does not order; there may be none.
-suppress_warnings = ["ref.python", "toc.empty_glob"]
+suppress_warnings = ["ref.python"]  # many classes have a member of the same name (shape, registers, ...)
