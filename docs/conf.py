@@ -1,15 +1,6 @@
 """Sphinx: the pages of this folder, and the reference from the docstrings."""
 
-import sys
 from importlib.metadata import version as installed_version
-from pathlib import Path
-
-FOLDER = Path(__file__).parent
-sys.path.insert(0, str(FOLDER))
-
-from reference_tables import write_tables  # noqa: E402  (a package of this folder)
-
-write_tables(FOLDER / "generated" / "tables")
 
 project = "openwmma"
 copyright = "the openwmma authors"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from docs.tables.markdown import table
 from hdl.config import PRESETS
 from hdl.control.host.register_map import REGISTER_MAP
 from hdl.control.host.register_types import Field, Register
-from reference_tables.markdown import table
 
 __all__ = ["register_fields", "register_map"]
 

@@ -1,31 +1,31 @@
-"""Tables of the reference pages, written from the code that they describe.
+"""`python -m docs.tables FOLDER`: every table of the reference pages, as Markdown files.
 
-`conf.py` calls `write_tables` before Sphinx reads its sources. The pages in `docs/reference` include the
-files, so that a table changes with the code.
+The pages in `docs/reference` include them, so that a table changes with the code.
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from reference_tables.command_line import command_line, make_targets, random_programs
-from reference_tables.command_words import command_words, type_and_shape_codes
-from reference_tables.configurations import (
+from docs.tables.command_line import command_line, make_targets, random_programs
+from docs.tables.command_words import command_words, type_and_shape_codes
+from docs.tables.configurations import (
     board_table,
     core_fields,
     fault_causes,
     preset_table,
     profile_table,
 )
-from reference_tables.instructions import (
+from docs.tables.instructions import (
     format_table,
     fragment_registers,
     multiply_table,
     wgmma_table,
 )
-from reference_tables.registers import register_fields, register_map
+from docs.tables.registers import register_fields, register_map
 
-__all__ = ["TABLES", "write_tables"]
+__all__ = ["TABLES", "main"]
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "boards": board_table,
@@ -48,16 +48,19 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
 """What makes the Markdown of each table, by the name of its file."""
 
 
-def write_tables(folder: Path) -> None:
-    """Write every table; files whose text is the same keep their time, so that Sphinx need not read them.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if it does not exist.
-    """
+def main(arguments: list[str]) -> int:
+    """Write all tables to the folder that is named; what has not changed keeps its time for Sphinx."""
+    if len(arguments) != 1:
+        print("usage: python -m docs.tables FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
     for name, table in TABLES.items():
         path, text = folder / f"{name}.md", table()
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

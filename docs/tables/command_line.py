@@ -6,8 +6,8 @@ from typing import Any
 
 import typer
 
+from docs.tables.markdown import table
 from openwmma.cli import app
-from reference_tables.markdown import table
 from regression.random_programs.__main__ import app as random_programs_app
 
 __all__ = ["command_line", "make_targets", "random_programs"]

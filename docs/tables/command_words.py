@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from amaranth.lib import data
 
+from docs.tables.markdown import table
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import SHAPES
 from hdl.command import (
@@ -18,7 +19,6 @@ from hdl.command import (
     shape_code,
     type_code,
 )
-from reference_tables.markdown import table
 
 __all__ = ["command_words", "type_and_shape_codes"]
 

@@ -4,11 +4,11 @@ import inspect
 from dataclasses import MISSING, fields
 
 from boards.boards import BOARDS
+from docs.tables.markdown import code, table
 from golden.tables.faults import Cause
 from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host.register_map import PROFILE_CODES
-from reference_tables.markdown import code, table
 
 __all__ = ["board_table", "core_fields", "fault_causes", "preset_table", "profile_table"]
 

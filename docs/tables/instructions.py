@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from docs.tables.markdown import code, table
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import (
     CORE_FAMILIES,
@@ -10,9 +11,9 @@ from golden.tables.instruction_set import (
     WGMMA_FAMILIES,
     Family,
     Shape,
+    Use,
 )
 from golden.tables.layouts import fragment
-from reference_tables.markdown import code, table
 
 __all__ = ["format_table", "fragment_registers", "multiply_table", "wgmma_table"]
 
@@ -38,7 +39,7 @@ def wgmma_table() -> str:
 
 def format_table() -> str:
     """Every element type."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for name, format in FORMATS.items():
         if isinstance(format, FloatFormat):
             fields = f"1, {format.exponent_bits}, {format.fraction_bits}"
@@ -56,24 +57,24 @@ def fragment_registers() -> str:
     return table(("shape", "A", "B", "C, D"), list(_register_rows()))
 
 
-def _register_rows() -> Iterator[tuple[str, str, str, str]]:
+def _register_rows() -> Iterator[tuple[str, ...]]:
     seen: dict[Shape, list[Family]] = {}
     for family in FAMILIES:
         for shape in family.shapes:
             seen.setdefault(shape, []).append(family)
     for shape, families in seen.items():
         cells = [_registers(shape, families, use) for use in USES[:3]]
-        yield (f"`{shape}`", *cells)  # type: ignore[misc]
+        yield (f"`{shape}`", *cells)
 
 
-def _registers(shape: Shape, families: list[Family], use: str) -> str:
+def _registers(shape: Shape, families: list[Family], use: Use) -> str:
     """``f16 8, bf16 4`` and so on; types in the order of the tables."""
     types = dict.fromkeys(
         name for f in families for name in (f.multiplicands if use in "ab" else f.accumulators)
     )
     counts: dict[int, list[str]] = {}
     for name in types:
-        counts.setdefault(fragment(use, name, shape).registers, []).append(name)  # type: ignore[arg-type]
+        counts.setdefault(fragment(use, name, shape).registers, []).append(name)
     return "; ".join(f"{' '.join(names)}: {count}" for count, names in counts.items())
 
 
