@@ -3,6 +3,7 @@
 import doctest
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -122,3 +123,15 @@ def test_a_lesson_prints_what_it_shows(name, tmp_path, monkeypatch, capsys) -> N
         elif printed:
             assert same(content, printed), printed
     assert blocks >= 2
+
+
+def test_the_picture_of_the_readme_is_what_explain_draws(tmp_path: Path) -> None:
+    instruction = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+    operands = ["--a", "1,2.5,0.1", "--b", "3,-4,0.0078125", "--c", "10000"]
+    assert openwmma(["explain", instruction, *operands, "--svg", str(tmp_path / "sum.svg")]) == 0
+    texts = [
+        [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+        for path in (tmp_path / "sum.svg", DOCS / "images" / "sum.svg")
+    ]
+    assert texts[0] == texts[1]
+    assert any("19 cut" in text for text in texts[0])
