@@ -31,6 +31,11 @@ class CommandLog:
     def __init__(self) -> None:
         self.parts: list[list[LoggedCommand]] = [[]]
         self._places: deque[object] = deque()
+        self._current: object = None
+
+    def stay(self, place: object) -> None:
+        """Tell the place of all commands from now on that are given no place of their own."""
+        self._current = place
 
     def place(self, place: object) -> None:
         """Tell the place of the next command that has none; to be called before the core gets it."""
@@ -40,7 +45,7 @@ class CommandLog:
         """Add commands, in order."""
         places = self._places
         self.parts[-1].extend(
-            LoggedCommand(command, places.popleft() if places else None) for command in commands
+            LoggedCommand(command, places.popleft() if places else self._current) for command in commands
         )
 
     def drop(self) -> None:

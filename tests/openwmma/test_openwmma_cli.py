@@ -285,7 +285,7 @@ def test_a_fault_names_instruction_cause_and_line(capsys, backend):
 
 
 def test_a_difference_ends_with_code_1(capsys, monkeypatch):
-    def open_erring(backend, config, size, *, waves=None):
+    def open_erring(backend, config, size, *, waves=None, trace=None):
         machine = open_machine(Backend.GOLDEN, config, size)
         other = open_machine(Backend.GOLDEN, config, size)
         execute = other.execute
