@@ -10,10 +10,12 @@ from golden.memory import Memory
 from golden.tables.commands import Command
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
-from sim.build import build_core
+from sim.build import build_core, core_verilog
 from sim.hosted import HostedMachine
 from sim.simulation import BusTiming, Simulation
 from sim.trace.trace_file import TraceFile
+from sim.waves.layout_files import write_layouts
+from sim.waves.signal_groups import signal_groups
 
 __all__ = ["RtlMachine"]
 
@@ -27,7 +29,8 @@ class RtlMachine(HostedMachine):
     memory : Memory
         Shared with the simulation, not copied.
     waves : Path or None
-        Where to write a waveform (FST) of all signals, without the host's register reads.
+        Where to write a waveform (FST) of all signals, without the host's register reads; beside it go the
+        layouts of `sim.waves.layout_files`.
     trace : TraceFile or None
         Where to write a trace of what each unit did with each command, when the machine is closed.
     timing : BusTiming
@@ -54,6 +57,8 @@ class RtlMachine(HostedMachine):
         self._memory = memory
         self._trace = trace
         library = build_core(config, observed=waves is not None or trace is not None)
+        if waves is not None:
+            write_layouts(waves, signal_groups(config, core_verilog(config)))
         self._simulation = Simulation(
             library, memory, timing=timing or BusTiming(), waves=waves, records=trace is not None
         )
