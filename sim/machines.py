@@ -30,7 +30,7 @@ def open_machine(
     *,
     waves: Path | None = None,
     trace: TraceFile | None = None,
-    interval: int = 1,
+    registers_each: bool = True,
 ) -> Machine:
     """Make a machine of a configuration.
 
@@ -48,8 +48,8 @@ def open_machine(
         Where the simulated core writes its waveform.
     trace : TraceFile or None
         The trace that the simulated core writes.
-    interval : int
-        Of a machine in lockstep: commands from one comparison of all registers to the next.
+    registers_each : bool
+        Of a machine in lockstep: whether registers are compared after every command.
 
     Raises
     ------
@@ -66,5 +66,7 @@ def open_machine(
     return (
         rtl
         if backend is Backend.RTL
-        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl, interval=interval)
+        else LockstepMachine(
+            golden_machine(config, Memory(memory_size, BASE)), rtl, registers_each=registers_each
+        )
     )
