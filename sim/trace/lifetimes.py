@@ -160,7 +160,7 @@ def _add_origins(
     found: Sequence[Lifetime], recording: Recording, parts: Sequence[Sequence[LoggedCommand]]
 ) -> None:
     """Tell when the commands were queued, and which they were; a cleared queue drops the others."""
-    events = [(lifetime.accepted, 0, lifetime) for lifetime in found]
+    events: list[tuple[int, int, Lifetime | None]] = [(lifetime.accepted, 0, lifetime) for lifetime in found]
     events += [(cycle, 1, None) for cycle in recording.pulses(f"{_QUEUE}.clear")]
     pushes = recording.pulses(f"{_QUEUE}.input__valid", f"{_QUEUE}.input__ready")
     events += [(cycle, 2, None) for cycle in pushes]
