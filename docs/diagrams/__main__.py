@@ -1,4 +1,7 @@
-"""`python -m docs.diagrams FOLDER`: every diagram of the documentation, as SVG files."""
+"""`python -m docs.diagrams FOLDER`: every diagram of the documentation, as SVG files.
+
+`python -m docs.diagrams --record` simulates the example of the timeline anew, and keeps its trace.
+"""
 
 import sys
 from pathlib import Path
@@ -7,6 +10,7 @@ from typing import Final
 from amaranth.lib import wiring
 
 from docs.diagrams.pipelines import pipeline_svg
+from docs.diagrams.timeline import read_stored, timeline_svg, write_stored
 from docs.diagrams.units import units_svg
 from hdl.config import PRESETS
 from hdl.core import Core
@@ -70,15 +74,19 @@ def diagrams() -> dict[str, str]:
         Arithmetic(config.dot_product), "The pipeline of the dot-product unit"
     )
     files["f64-pipeline.svg"] = pipeline_svg(Arithmetic64(), "The pipeline of the f64 unit")
+    files["timeline-matrix-multiply.svg"] = timeline_svg(read_stored(), "A matrix multiply on the core")
     for fragment in FRAGMENTS:
         files[f"fragment-{'-'.join(fragment)}.svg"] = layout_svg(fragment_grid(*fragment))
     return files
 
 
 def main(arguments: list[str]) -> int:
-    """Write all diagrams to the folder that is named."""
-    if len(arguments) != 1:
-        print("usage: python -m docs.diagrams FOLDER", file=sys.stderr)
+    """Write all diagrams to the folder that is named, or record the trace of the timeline."""
+    if arguments == ["--record"]:
+        write_stored()
+        return 0
+    if len(arguments) != 1 or arguments[0].startswith("-"):
+        print("usage: python -m docs.diagrams FOLDER | --record", file=sys.stderr)
         return 2
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,19 +1,17 @@
 """The diagrams of the documentation show all of the design that they are drawn from."""
 
 import re
-import subprocess
-import sys
 import xml.etree.ElementTree as ET
-from pathlib import Path
 
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from docs.diagrams.__main__ import FRAGMENTS, diagrams
+from docs.diagrams.__main__ import FRAGMENTS, diagrams, main
 from docs.diagrams.dataflow import Connection, Unit, connections, units
 from docs.diagrams.pipelines import field_bits, pipeline_svg
+from docs.diagrams.timeline import example_trace, read_stored, timeline_svg
 from docs.diagrams.units import units_svg
 from hdl.config import PRESETS
 from hdl.core import Core
@@ -131,12 +129,33 @@ def test_a_pipeline_shows_every_stage_for_its_cycles():
     assert max(scale) - min(scale) < 0.1
 
 
+def test_the_timeline_is_that_of_the_core():
+    assert example_trace() == read_stored(), "write it anew with python -m docs.diagrams --record"
+
+
+def test_the_timeline_shows_every_slice():
+    document = read_stored()
+    drawn = ET.fromstring(timeline_svg(document, "multiply"))
+    titles = [element.find(f"{SVG}title").text for element in drawn.iter(f"{SVG}rect") if len(element)]
+    events = [event for row in document["rows"].values() for event in row]
+    assert len(titles) == len(events) > 100
+    third = next(event for event in document["rows"]["tile multiplier/command 0"])
+    first, last = third["ts"], third["ts"] + third["dur"] - 1
+    expected = f"#3 mma m16n16k16 f32 f16: cycles {first} to {last}; {third['PTX']}"
+    assert titles.count(expected) == 1
+    assert "wmma.mma.sync" in expected
+
+
 def test_the_command_writes_every_diagram(tmp_path):
-    command = [sys.executable, "-m", "docs.diagrams", str(tmp_path / "new")]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[2])
+    assert main([str(tmp_path / "new")]) == 0
     written = {path.name: path.read_text() for path in (tmp_path / "new").iterdir()}
     assert written == diagrams()
-    assert {"core-units.svg", "dot-product-pipeline.svg", "f64-pipeline.svg"} <= set(written)
+    assert {
+        "core-units.svg",
+        "dot-product-pipeline.svg",
+        "f64-pipeline.svg",
+        "timeline-matrix-multiply.svg",
+    } <= set(written)
     assert sum(name.startswith("fragment-") for name in written) == len(FRAGMENTS)
     for text in written.values():
         drawn = ET.fromstring(text)
@@ -144,12 +163,7 @@ def test_the_command_writes_every_diagram(tmp_path):
         assert "http" not in text.replace('"http://www.w3.org/', "")
 
 
-def test_the_command_needs_a_folder():
-    result = subprocess.run(
-        [sys.executable, "-m", "docs.diagrams"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
-    assert (result.returncode, result.stderr) == (2, "usage: python -m docs.diagrams FOLDER\n")
+@pytest.mark.parametrize("arguments", [[], ["--recrod"], ["one", "two"]])
+def test_the_command_needs_a_folder(capsys, arguments):
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == "usage: python -m docs.diagrams FOLDER | --record\n"
