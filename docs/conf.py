@@ -31,5 +31,5 @@ exclude_patterns = [
     ),
 ]
 html_theme = "alabaster"
-html_theme_options = {"description": "an open tensor core"}
+html_theme_options = {"description": "an open tensor core", "page_width": "1200px"}
 suppress_warnings = ["ref.python"]  # many classes have a member of the same name (shape, registers, ...)
