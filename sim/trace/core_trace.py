@@ -1,31 +1,20 @@
 """From a recording to a trace: tracks for the commands, each unit, the buses and counters."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
-from golden.programs.values import describe_command
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
-from hdl.control.scoreboard import Unit
 from hdl.control.sequencer import State
 from sim.trace.bursts import Burst, bursts
 from sim.trace.command_log import CommandLog
+from sim.trace.command_text import UNIT_NAMES, command_facts, command_slice, command_title
 from sim.trace.lifetimes import Lifetime, lifetimes
 from sim.trace.recording import Interval, Recording
 from sim.trace.trace_events import Slice, TraceEvents
 from sim.trace.waits import Wait, waits
 
-__all__ = ["UNIT_NAMES", "core_trace", "short_name"]
-
-UNIT_NAMES: Final = {
-    Unit.LOAD: "load engine",
-    Unit.STORE: "store engine",
-    Unit.TILE: "tile multiplier",
-    Unit.F64: "f64 multiplier",
-    Unit.MOVE: "register mover",
-}
-"""What the process of each unit is called."""
+__all__ = ["core_trace"]
 
 _CONTROL: Final = "commands"
 _BUS: Final = "AXI4 memory port"
@@ -67,27 +56,6 @@ _ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 """Rows of each process that show when signals are high."""
 
 
-def short_name(command: Command) -> str:
-    """A command in a few words, for a slice."""
-    match command:
-        case Load(instruction):
-            return f"load {instruction.use} {instruction.type}"
-        case Store(instruction):
-            return f"store d {instruction.type}"
-        case Mma(instruction):
-            return f"mma {instruction.shape} {instruction.d_type} {instruction.a_type}"
-        case Fill():
-            return "fill"
-        case Move():
-            return "move"
-        case LoadMatrix():
-            return f"ldmatrix x{command.count}"
-        case StoreMatrix():
-            return f"stmatrix x{command.count}"
-        case MoveMatrix():
-            return "movmatrix"
-
-
 def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> TraceEvents:
     """Make the trace of a simulation.
 
@@ -104,7 +72,9 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     last = recording.cycles - 1
     events.lanes(_CONTROL, "queue place", (_queued(command) for command in commands if command.queued))
     events.slices(
-        _CONTROL, "sequencer", (_slice(command, command.accepted, command.ended) for command in commands)
+        _CONTROL,
+        "sequencer",
+        (command_slice(command, command.accepted, command.ended) for command in commands),
     )
     events.slices(_CONTROL, "sequencer's state", _states(commands))
     found = waits(recording, commands)
@@ -119,37 +89,8 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     return events
 
 
-def _title(command: Lifetime) -> str:
-    if command.logged is not None:
-        return f"#{command.number} {short_name(command.logged.command)}"
-    unit = "command" if command.unit is None else UNIT_NAMES[command.unit]
-    return f"#{command.number} {unit}"
-
-
-def _about(command: Lifetime) -> dict[str, Any]:
-    place = None if command.logged is None else command.logged.place
-    return {
-        "command": command.number,
-        "instruction": None if command.logged is None else describe_command(command.logged.command),
-        "PTX": None if place is None else str(place),
-        "source": getattr(place, "origin", None) or None,
-        "reads": ", ".join(map(str, command.reads)) or None,
-        "writes": None if command.write is None else str(command.write),
-        "bytes": None if command.span is None else f"{command.span[0]:#x} to {command.span[1]:#x}",
-        "queued at": command.queued,
-        "taken at": command.accepted,
-        "started at": command.started,
-        "registers read at": command.fetched,
-        "done at": command.done,
-    }
-
-
-def _slice(command: Lifetime, first: int, last: int) -> Slice:
-    return Slice(name=_title(command), first=first, last=last, args=_about(command))
-
-
 def _queued(command: Lifetime) -> Slice:
-    return _slice(command, command.queued or 0, command.accepted - 1)
+    return command_slice(command, command.queued or 0, command.accepted - 1)
 
 
 def _states(commands: Sequence[Lifetime]) -> Iterator[Slice]:
@@ -165,10 +106,10 @@ def _states(commands: Sequence[Lifetime]) -> Iterator[Slice]:
 
 def _wait(wait: Wait) -> Slice:
     args = {
-        "command": None if wait.command is None else _title(wait.command),
+        "command": None if wait.command is None else command_title(wait.command),
         "waits": wait.detail,
-        "for": ", ".join(_title(blocker) for blocker in wait.blockers) or None,
-        "for PTX": _about(wait.blockers[0])["PTX"] if wait.blockers else None,
+        "for": ", ".join(command_title(blocker) for blocker in wait.blockers) or None,
+        "for PTX": command_facts(wait.blockers[0])["PTX"] if wait.blockers else None,
         "cycles": wait.last - wait.first + 1,
     }
     return Slice(name=wait.reason, first=wait.first, last=wait.last, args=args)
@@ -189,7 +130,7 @@ def _units(
         if not mine:
             continue
         slices = [
-            _slice(command, command.started, last if command.done is None else command.done)
+            command_slice(command, command.started, last if command.done is None else command.done)
             for command in mine.values()
             if command.started is not None
         ]
@@ -221,7 +162,7 @@ def _bus(events: TraceEvents, found: Sequence[Burst], last: int) -> None:
                     "first beat at": burst.first_beat,
                     "last beat at": burst.last_beat,
                     "response": burst.response,
-                    "command": None if burst.command is None else _title(burst.command),
+                    "command": None if burst.command is None else command_title(burst.command),
                 },
             )
             for burst in found

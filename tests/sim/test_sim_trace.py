@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rtl import BASE, CONFIG, fill, load, memory_of_noise, multiply, store
 
-from golden.ptx.source import Location, Source
+from golden.ptx.source import Location, Source, SourceLine
 from golden.tables.commands import LoadMatrix, Move, MoveMatrix, StoreMatrix
 from golden.tables.faults import Fault
 from hdl.config import PRESETS
@@ -20,7 +20,8 @@ from sim.rtl_machine import RtlMachine
 from sim.simulation import CHANGE
 from sim.trace.bursts import bursts
 from sim.trace.command_log import CommandLog
-from sim.trace.core_trace import core_trace, short_name
+from sim.trace.command_text import short_name
+from sim.trace.core_trace import core_trace
 from sim.trace.lifetimes import RegisterRange, lifetimes, register_range
 from sim.trace.probes import Probe, harness_header, probes_of, verilator_settings
 from sim.trace.recording import Interval, Recording
@@ -58,8 +59,8 @@ def traced(tmp_path_factory):
     path = tmp_path_factory.mktemp("trace") / "t.json"
     trace = TraceFile(path)
     machine = RtlMachine(CONFIG, memory_of_noise(), trace=trace)
-    for number in range(len(PROGRAM)):
-        trace.log.place(f"p.ptx:{number + 1}: text")
+    for number in range(1, len(PROGRAM) + 1):
+        trace.log.place(SourceLine("p.ptx", number, 1, "text", f"k.cu:{10 * number}"))
     machine.queue(PROGRAM)
     machine.finish()
     cycles = machine.simulation.observed_cycles
@@ -77,7 +78,7 @@ def test_every_command_is_followed_to_its_end(traced):
     recording, log, _, _ = traced
     found = lifetimes(recording, log.parts)
     assert [item.logged.command for item in found] == [*PROGRAM, fill(63, 1)]
-    assert [item.logged.place for item in found[:2]] == ["p.ptx:1: text", "p.ptx:2: text"]
+    assert [str(item.logged.place) for item in found[:2]] == ["p.ptx:1: text", "p.ptx:2: text"]
     assert found[-1].logged.place is None
     for item in found:
         assert item.queued < item.accepted < item.started <= item.ended
@@ -190,7 +191,7 @@ def test_the_file_is_of_the_format(traced):
     third = next(
         event for event in events if event["ph"] == "X" and event["name"] == "#3 mma m16n16k16 f32 f16"
     )
-    assert third["args"]["PTX"] == "p.ptx:4: text"
+    assert (third["args"]["PTX"], third["args"]["source"]) == ("p.ptx:4: text", "k.cu:40")
     assert third["args"]["writes"] == "r0-r7"
     busy = [event for event in events if event["name"].startswith("busy dot-product units of 1")]
     changes = [(event["ts"], event["args"]["value"]) for event in busy]
