@@ -22,26 +22,6 @@ PAGE_BYTES: Final = 4096
 MOST_SHARED_BYTES: Final = 228 * 1024
 """The shared memory of a multiprocessor of compute capability 9.0."""
 
-_FORMATS: Final = MappingProxyType(
-    {
-        "f16": "f16",
-        "bf16": "bf16",
-        "tf32": "tf32",
-        "f64": "f64",
-        "integer": "i8",
-        "sub-byte": "i4",
-        "single-bit": "b1",
-        "mma.m8n8k16": "i8",
-        "mma.f16": "f16",
-        "mma.bf16": "bf16",
-        "mma.tf32": "tf32",
-        "mma.f64": "f64",
-        "mma.integer": "i8",
-        "mma.sub-byte": "i4",
-        "mma.single-bit": "b1",
-    }
-)
-
 _MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1")
 _ALL = frozenset(_MULTIPLICANDS)
 
@@ -192,7 +172,7 @@ class CoreConfig:
     @property
     def families(self) -> tuple[Family, ...]:
         """The rows of the instruction tables that the core executes."""
-        return tuple(family for family in CORE_FAMILIES if _FORMATS[family.name] in self.formats)
+        return tuple(family for family in CORE_FAMILIES if family.formats <= self.formats)
 
     @property
     def formats(self) -> frozenset[str]:
