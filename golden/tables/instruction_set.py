@@ -301,7 +301,7 @@ WGMMA_TILE = Family(
     fixed_layout=True,
     saturate="never",
 )
-"""One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a command of the core.
+"""One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a core's command.
 
 Of the other types the share is an `mma` with the same arithmetic; `golden.tables.warp_tiles` has the rule."""
 

@@ -31,8 +31,8 @@ class RoundedAddition(Stage):
     Both formats share a datapath of f32's width: an f16 keeps its own exponent, and its fraction lies at the
     top. The larger magnitude comes first, the smaller one is aligned to it with guard, round and sticky bit,
     and the sum is normalised, not beyond the least exponent: a marker bit at that place ends the count of
-    leading zeros. This is the single-path adder of J.-M. Muller et al., Handbook of Floating-Point Arithmetic,
-    2nd edition, 2018, chapter 8.
+    leading zeros. This is the single-path adder of J.-M. Muller et al., Handbook of Floating-Point
+    Arithmetic, 2nd edition, 2018, chapter 8.
 
     Three bits below the significand suffice: a difference that loses more than one leading bit is of
     operands at most one binade apart, and therefore exact.

@@ -238,9 +238,7 @@ class TileIssue(wiring.Component):
         late_valid = Signal()
         with m.If(advance):
             m.d.sync += [late.eq(read), late_valid.eq(valid)]
-        elements[:] = [
-            _held(m, advance, element, f"late_c_{unit}") for unit, element in enumerate(elements)
-        ]
+        elements[:] = [_held(m, advance, element, f"late_c_{unit}") for unit, element in enumerate(elements)]
         for name, is_e5m2 in (("x", late.operation.a_e5m2), ("y", late.operation.b_e5m2)):
             for number, given in enumerate(rows[name]):
                 row = _held(m, advance, given, f"late_{name}_row_{number}")

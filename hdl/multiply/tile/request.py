@@ -47,9 +47,9 @@ class TileRequest(data.Struct):
         the result of the one before for its C. More than none only if `hdl.multiply.tile.chains.has_chains`
         says so of the configuration.
     converted : unsigned(1)
-        Multiplicands are fp8 and become f16, which `operation` names. Of two passes the first takes the k with
-        ``k % 4 < 2`` and zero for C, the second the others; in the end C is added, with one rounding. Only if
-        `hdl.multiply.tile.chains.has_conversion` says so of the configuration.
+        Multiplicands are fp8 and become f16, which `operation` names. Of two passes the first takes the k
+        with ``k % 4 < 2`` and zero for C, the second the others; in the end C is added, with one rounding.
+        Only if `hdl.multiply.tile.chains.has_conversion` says so of the configuration.
     x_order, y_order : BlockOrder
         How the blocks of the multiplicands are numbered.
     x_is_b : unsigned(1)
