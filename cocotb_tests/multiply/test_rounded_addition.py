@@ -21,6 +21,8 @@ CHUNK = 500_000
 
 
 class Operands(data.Struct):
+    """What the addition takes."""
+
     x: unsigned(32)
     y: unsigned(32)
     is_f16: unsigned(1)
@@ -33,6 +35,7 @@ class StreamedAddition(wiring.Component):
     result: Out(stream.Signature(32))
 
     def elaborate(self, platform: object) -> Module:
+        """Return the module."""
         m = Module()
         m.submodules.addition = addition = RoundedAddition()
         m.submodules.queue = queue = CreditQueue(32, depth=16)

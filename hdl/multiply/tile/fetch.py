@@ -84,8 +84,7 @@ class TileFetch(wiring.Component):
     word goes in the row memories is known when it is read and kept until the data is there.
 
     Multiplication commutes to the bit, so X always takes the place of A and Y that of B, and only the signs
-    of integers have to know which is which; no unit needs multiplexers for it. (The types of fp8 are those of
-    A and B, too, but the shapes of fp8 are of those in which A is X.)
+    of integers and the types of fp8 have to know which is which; no unit needs multiplexers for it.
 
     Nobody else can make a read wait, so once begun a tile arrives without a pause.
 
@@ -205,6 +204,8 @@ class TileFetch(wiring.Component):
             m.d.comb += [
                 operation.a_signed.eq(waiting.operation.b_signed),
                 operation.b_signed.eq(waiting.operation.a_signed),
+                operation.a_e5m2.eq(waiting.operation.b_e5m2),
+                operation.b_e5m2.eq(waiting.operation.a_e5m2),
             ]
         with m.If(taken):
             m.d.sync += oldest.eq(~oldest)
