@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.integer import bit_dot_product, integer_dot_product
-from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.profiles import HOPPER, Profile
 from hdl.dot_product.operands import Multiplicand, Result
 
@@ -41,7 +41,8 @@ class Mode:
     @property
     def format(self) -> str:
         """The name in `DotProductConfig.formats`."""
-        return {"s8": "i8", "u8": "i8", "s4": "i4", "u4": "i4"}.get(self.a_type, self.a_type)
+        names = {"s8": "i8", "u8": "i8", "s4": "i4", "u4": "i4", "e4m3": "fp8", "e5m2": "fp8"}
+        return names.get(self.a_type, self.a_type)
 
     def products(self, profile: Profile) -> int:
         """How many products one operation has."""
@@ -66,6 +67,8 @@ class Mode:
             (self.a_type.startswith("s"), 1),
             (self.b_type.startswith("s"), 1),
             (self.operation == "and", 1),
+            (self.a_type == "e5m2", 1),
+            (self.b_type == "e5m2", 1),
         )
         code, position = 0, 0
         for value, width in fields:
@@ -144,6 +147,7 @@ class Batch:
             c_format=c_format,
             d_format=d_format,
             profile=profile,
+            b_multiplicand=float_format(mode.b_type),
             mnemonic="mma",
             saturate=mode.saturate,
         )
