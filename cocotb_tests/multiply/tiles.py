@@ -73,7 +73,7 @@ MMA_SYNC: Final = [
         (Shape(16, 8, 32), "e4m3", "f32"),
     )
 ]
-"""The largest multiplies of `mma` of four formats; those of s8 and fp8 are two dot products for each result."""
+"""The largest multiplies of `mma` of four formats; a result of s8 or fp8 is two dot products."""
 
 WGMMA_FP8: Final = next(item for item in instructions() if item.mnemonic == "wgmma" and item.d_type == "f32")
 
@@ -170,8 +170,8 @@ class Tile:
         }
         types = (self.instruction.a_type, self.instruction.b_type)
         code = self.mode().code()
-        for name, kind in zip(("b_e5m2", "a_e5m2") if self.renamed else ("a_e5m2", "b_e5m2"), types):
-            code |= (kind == "e5m2") << Operation.as_shape()[name].offset
+        for kind, use in zip(types, "ba" if self.renamed else "ab", strict=True):
+            code |= (kind == "e5m2") << Operation.as_shape()[f"{use}_e5m2"].offset
         fields = {
             "operation": Operation.from_bits(code),
             "tile_shape": shapes[x.x_blocks, y.x_blocks],

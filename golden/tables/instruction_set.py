@@ -26,6 +26,7 @@ __all__ = [
     "Space",
     "StoreInstruction",
     "Use",
+    "multiplicand_formats",
 ]
 
 Use = Literal["a", "b", "c", "d"]
@@ -130,9 +131,15 @@ class Family:
 
     @property
     def formats(self) -> frozenset[str]:
-        """Multiplicand formats that a machine must have: i8 is s8 and u8, i4 s4 and u4, fp8 e4m3 and e5m2."""
-        types = (*self.multiplicands, *((self.converted_to,) if self.converted_to else ()))
-        return frozenset(_MULTIPLICAND_FORMATS.get(name, name) for name in types)
+        """Multiplicand formats that a machine must have for it."""
+        return multiplicand_formats(
+            (*self.multiplicands, *([self.converted_to] if self.converted_to else []))
+        )
+
+
+def multiplicand_formats(types: Iterable[str]) -> frozenset[str]:
+    """The names under which a machine has multiplicands of these types."""
+    return frozenset(_MULTIPLICAND_FORMATS.get(name, name) for name in types)
 
 
 _MULTIPLICAND_FORMATS: dict[str, str] = {
