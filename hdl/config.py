@@ -23,7 +23,7 @@ MOST_SHARED_BYTES: Final = 228 * 1024
 """The shared memory of a multiprocessor of compute capability 9.0."""
 
 _MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
-_ALL = frozenset(_MULTIPLICANDS) - {"fp8"}
+_ALL = frozenset(_MULTIPLICANDS)
 
 _FP8_CONSTANTS: Final = (32, 13, 25)
 """Products of fp8 in one block, their fraction bits and those of f16: what the datapath is made for."""

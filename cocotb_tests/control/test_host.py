@@ -20,7 +20,6 @@ from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW, HostInterface
-from hdl.dot_product.operands import Multiplicand
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
