@@ -1,5 +1,6 @@
 """fp8 for a user: kernels with `mma.sync`, and `openwmma mma` with `mma.sync` and every form of `wgmma`."""
 
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ from golden.fragments import collect
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import WGMMA_FAMILIES
+from golden.tables.profiles import PROFILES
 from openwmma.cli import main
 
+ROOT = Path(__file__).parents[2]
 FILES = ["a.npy", "b.npy", "c.npy", "-o", "d.npy"]
 MMA = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32"
 WGMMA = "wgmma.mma_async.sync.aligned.m64n16k32"
@@ -182,3 +185,28 @@ def test_a_core_without_fp8_says_so():
     arguments = [np.zeros((32, arrays[use].shape[2]), np.uint32) for use in "abcd"]
     with pytest.raises(openwmma.LaunchError, match=r"tiny has no \.e4m3 multiply"):
         kernel.launch(grid=1, block=32, arguments=arguments, preset="tiny")
+
+
+def test_the_page_about_the_accumulator():
+    """What docs/explanation/fp8-accumulator.md and its example show is what happens."""
+    example = runpy.run_path(str(ROOT / "examples" / "fp8_accumulator.py"))
+    shown = (ROOT / "docs" / "explanation" / "fp8-accumulator.md").read_text()
+    for name, text in (("wgmma, fp8", "WGMMA"), ("mma.sync, fp8", "MMA"), ("mma.sync, f16", "MMA_F16")):
+        for profile in PROFILES:
+            try:
+                bits = example["kept_bits"](example[text], profile=profile)
+            except golden.InvalidArgument:
+                bits = "not known"
+            assert f"  {name:14} {profile:10} {bits}\n" in shown
+    for steps, ends in ((511, (16352, 16352)), (600, (16384, 19200))):
+        assert tuple(example["accumulated"](example[name], steps) for name in ("WGMMA", "MMA")) == ends
+
+
+def test_the_experiment_of_the_page():
+    ones = np.full((64, 32), 0x38, np.uint8), np.full((32, 8), 0x38, np.uint8)
+    wgmma = f"{WGMMA}.f32.e4m3.e4m3".replace("n16", "n8")
+    mma = MMA.replace("e5m2", "e4m3")
+    for c, ends in ((16383, (16414, 16415)), (16384, (16384, 16416))):
+        addend = np.full((64, 8), c, np.float32).view(np.uint32)
+        d = golden.mma(wgmma, *ones, addend), golden.mma(mma, ones[0][:16], ones[1], addend[:16])
+        assert tuple(found.view(np.float32)[0, 0] for found in d) == ends
