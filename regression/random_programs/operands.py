@@ -183,10 +183,8 @@ def _special_alone(random: Generator, instruction: MmaInstruction) -> tuple[Bits
     shape = instruction.shape
     a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
-    a, b = (
-        random.choice(np.array([0, format.sign_mask], dtype_of(format)), shape.extent(use))
-        for use, format in (("a", a_format), ("b", b_format))
-    )
+    a = random.choice(np.array([0, a_format.sign_mask], dtype_of(a_format)), shape.extent("a"))
+    b = random.choice(np.array([0, b_format.sign_mask], dtype_of(b_format)), shape.extent("b"))
     k = int(random.integers(shape.k))
     a[:, k] = random.choice(np.array(special_values(a_format), dtype_of(a_format)), shape.m)
     b[k] = random.choice(np.array(special_values(b_format), dtype_of(b_format)), shape.n)
