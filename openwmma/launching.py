@@ -14,7 +14,6 @@ from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
 from golden.simt.machine_engine import MachineEngine
 from golden.simt.matrix_engine import MatrixEngine
-from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Instruction, MmaInstruction
 from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
@@ -115,16 +114,11 @@ class _GoldenCore(GoldenEngine):
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why an instruction cannot be executed: what the profile or the core does not have."""
-        if isinstance(instruction, MmaInstruction):
-            type_ = instruction.a_type
-            format_ = f"i{type_[1:]}" if type_[0] in "su" else type_
-            if format_ not in self._formats and format_ in _CORE_FORMATS:
-                return f"{self._name} has no .{type_} multiply"
-        return super().missing(instruction)
-
-
-_CORE_FORMATS: Final = frozenset({"i8", "i4", *(name for name in FORMATS if name[0] not in "sue")})
-"""Multiplicand formats that a core may have or not; what no core has, only the golden model executes."""
+        unknown = super().missing(instruction)
+        if unknown is not None or not isinstance(instruction, MmaInstruction):
+            return unknown
+        has_formats = instruction.family.formats <= self._formats
+        return None if has_formats else f"{self._name} has no .{instruction.a_type} multiply"
 
 
 @contextmanager

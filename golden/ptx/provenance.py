@@ -174,7 +174,7 @@ def _fragment(matrix: MatrixStatement, use: Use) -> _Fragment | None:
     """What the instruction says about its operand `use`; None for raw ``mma``, whose registers may be any."""
     instruction = matrix.instruction
     if isinstance(instruction, MmaInstruction):
-        if instruction.mnemonic == "mma":
+        if instruction.mnemonic != "wmma":
             return None
         types = {
             "a": instruction.a_type,

@@ -32,7 +32,7 @@ PROFILE_CODES = ["other", "hopper", "blackwell", "ada", "ampere", "turing", "vol
 
 def words_of(config):
     """The registers, written out by hand: the tables of the register map, not the software under test."""
-    bits = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6}
+    bits = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6, "fp8": 7}
     words = {
         "IDENTITY": IDENTITY,
         "VERSION": VERSION,
