@@ -17,7 +17,15 @@ from golden.machine import Counters, Machine, Storage
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.matrix_engine import FragmentMemory
-from golden.tables.commands import Load, Mma, Store
+from golden.tables.commands import (
+    MATRIX_ROW_BYTES,
+    Load,
+    LoadMatrix,
+    Mma,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
     CORE_FAMILIES,
@@ -33,11 +41,18 @@ __all__ = ["MachineEngine"]
 
 _ALIGNMENT: Final = 256
 
+_ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
+"""Offsets of the elements of a row of a matrix."""
+
+_ROW_ADDRESSES: Final = MATRIX_ROW_BYTES * np.arange(LANES, dtype=np.uint32)[None]
+"""One row of matrices after the other, from the first byte of shared memory on."""
+
 
 class MachineEngine:
     """Implements `golden.simt.matrix_engine.MatrixEngine` on any `golden.machine.Machine`.
 
-    ``ldmatrix``, ``stmatrix`` and ``movmatrix``, which are no commands of the core, are done by the host.
+    ``ldmatrix``, ``stmatrix`` and ``movmatrix`` go through its shared memory; on a machine without one the
+    host does them.
 
     Parameters
     ----------
@@ -152,7 +167,20 @@ class MachineEngine:
         self, warps: NDArray[np.int64], rows: NDArray[np.uint64], transposed: bool, memory: FragmentMemory
     ) -> NDArray[np.uint32]:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
-        return self._host.load_matrices(warps, rows, transposed, memory)
+        shared = self._machine.shared
+        if shared is None:
+            return self._host.load_matrices(warps, rows, transposed, memory)
+        count = rows.shape[1]
+        results = np.empty((len(warps), count, LANES), dtype=np.uint32)
+        for place in range(len(warps)):
+            halves = rows[place : place + 1, ..., None] + _ROW_HALVES
+            data = memory.gather(warps[place : place + 1], halves, 2)
+            shared.write(shared.base, data.astype("<u2").reshape(-1).view(np.uint8))
+            (addresses,) = self._registers.hold(_ROW_ADDRESSES)
+            first = self._registers.take(count, keep=((addresses, 1),))
+            self._machine.execute(LoadMatrix(first, addresses, count, transposed))
+            results[place] = self._registers.read(first, count)
+        return results
 
     def store_matrices(
         self,
@@ -163,11 +191,29 @@ class MachineEngine:
         memory: FragmentMemory,
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
-        self._host.store_matrices(warps, rows, transposed, registers, memory)
+        shared = self._machine.shared
+        if shared is None:
+            self._host.store_matrices(warps, rows, transposed, registers, memory)
+            return
+        count = rows.shape[1]
+        for place in range(len(warps)):
+            first, addresses = self._registers.hold(registers[place], _ROW_ADDRESSES)
+            self._machine.execute(StoreMatrix(first, addresses, count, transposed))
+            data = shared.read(shared.base, rows[place].size * MATRIX_ROW_BYTES)
+            halves = rows[place : place + 1, ..., None] + _ROW_HALVES
+            memory.scatter(warps[place : place + 1], halves, data.view("<u2").reshape(halves.shape), 2)
 
     def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """What ``movmatrix`` gives."""
-        return self._host.transpose(registers)
+        if self._machine.shared is None:
+            return self._host.transpose(registers)
+        results = np.empty_like(registers)
+        for place in range(len(registers)):
+            (source,) = self._registers.hold(registers[place : place + 1])
+            first = self._registers.take(1, keep=((source, 1),))
+            self._machine.execute(MoveMatrix(first, source))
+            results[place] = self._registers.read(first, 1)[0]
+        return results
 
     def finish(self) -> None:
         """Have the machine end its work."""
