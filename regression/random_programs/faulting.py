@@ -53,6 +53,9 @@ class FaultSession:
     def __init__(self, preset: str, seed: int) -> None:
         self._program: Program = make_program(preset, seed, multiplies=6)
         self._config = self._program.config
+        self._anytime = tuple(
+            item for item in self._program.commands if not isinstance(item, LoadMatrix | StoreMatrix)
+        )
         self._random = np.random.default_rng((seed, 1))
         self._seed = seed
         self._golden: GoldenMachine = self._program.golden()
@@ -125,8 +128,8 @@ class FaultSession:
         return (load,)
 
     def _neighbours(self) -> tuple[Command, ...]:
-        """Some commands of the program, which are legal at any time."""
-        commands = self._program.commands
+        """Some commands of the program that are legal at any time, as moves with row addresses are not."""
+        commands = self._anytime
         start = int(self._random.integers(len(commands) - 6))
         return commands[start : start + int(self._random.integers(1, 6))]
 
