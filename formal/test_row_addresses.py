@@ -11,14 +11,14 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from formal.claims import Claim, implies
 from formal.faults import faulty
-from formal.runner import Counterexample, Induction, prove
+from formal.runner import Bounded, Counterexample, Induction, prove
 from formal.streams import transferred
-from golden.tables.commands import MATRIX_ROW_BYTES, MATRIX_ROWS
+from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.memory import row_addresses
 
-pytestmark = pytest.mark.formal
+pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = CoreConfig(address_bits=24, shared_bytes=4096, shared_base=0)
 LANES, PLACES = 4, 16
@@ -50,8 +50,9 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     is not kept, none. The solver picks the address (inputs `watch`, `lane`).
 
     Assumes of the sequencer that it starts a move only when there is room and no other one is being read,
-    keeps it once, only when it is not refused, and holds the request meanwhile. The buffers at the two outputs
-    are wires here. Proven by induction; the invariants say where in the memory the watched address is.
+    keeps it once, only when it is not refused, and holds the request meanwhile; its register exists. The
+    buffers at the two outputs are wires here. Proven by induction; the invariants say where in the memory the
+    watched address is.
     """
     claim = Claim()
     with mock.patch.object(hdl, "StreamBuffer", Wire):
@@ -62,6 +63,7 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     quads = Signal(range(2 * 8 + 1), name="quads_of_move")
     m.d.comb += quads.eq(2 << request.count_log2)
     claim.assume("a_count", request.count_log2 <= 2)
+    claim.assume("a_register", request.register < CONFIG.registers)
 
     # What the sequencer has asked for: nothing, addresses that are being read, or those of a move to be kept.
     reading, decided = Signal(name="move_reading"), Signal(name="move_decided")
@@ -80,7 +82,8 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     accepted = unit.read.enable & unit.read.ready
     asked = Signal(range(10), name="quads_asked")
     arrived = Signal(range(10), name="quads_arrived")
-    arrives = claim.past(accepted, 2, name="accepted_before")
+    granted, arrives = Signal(name="was_granted"), Signal(name="arrives")
+    m.d.sync += [granted.eq(accepted), arrives.eq(granted)]
     for count, event in ((asked, accepted), (arrived, arrives)):
         m.d.sync += count.eq(Mux(unit.start, 0, count + event))
     claim.always("reads_while_asked", implies(unit.read.enable, reading))
@@ -100,6 +103,8 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
         ]
     cause = Mux(misaligned, Cause.MISALIGNED_ADDRESS, Mux(beyond, Cause.ADDRESS_RANGE, 0))
     claim.always("cause", implies(unit.done | decided, unit.cause == cause))
+    found = (inside.signal("misaligned") == misaligned) & (inside.signal("beyond") == beyond)
+    claim.always("causes_so_far", implies(reading | decided, found))
 
     # Addresses that are to leave, and one of a move under way that may have to.
     leaves = transferred(unit.load_rows) | transferred(unit.store_rows)
@@ -156,6 +161,9 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     stored = Value.cast(word)
     held = Array(stored.word_select(index, 32) for index in range(LANES))[lane]
     claim.always("stored", implies(pending | active, (held == value) & (stored[-1] == is_store)))
+    claim.always(
+        "arrival", (granted == inside.signal("accepted_1")) & (arrives == inside.signal("accepted_2"))
+    )
     _reads_in_flight(claim, inside, unit, reading, asked, arrived, quads)
     return claim
 
@@ -192,9 +200,18 @@ def test_rows_of_moves() -> None:
 @pytest.mark.parametrize(
     ("text", "fault", "broken"),
     [
-        ("eq(Cat(1, self.request.count_log2 != 0, self", "eq(Cat(0, self.request.count_log2 != 0, self", "x"),
+        ("last_quad = Cat(1, ", "last_quad = Cat(0, ", "reads_all"),
+        (
+            "Mux(misaligned, Cause.MISALIGNED_ADDRESS, Mux(beyond, Cause.ADDRESS_RANGE, 0))",
+            "Mux(beyond, Cause.ADDRESS_RANGE, Mux(misaligned, Cause.MISALIGNED_ADDRESS, 0))",
+            "cause",
+        ),
+        # Addresses of a move that was refused leave with those of the next one.
+        ("m.d.sync += [newest.eq(kept), misaligned.eq(0)", "m.d.sync += [misaligned.eq(0)", "newest"),
+        ("write.data.is_store.eq(self.request.is_store)", "write.data.is_store.eq(0)", "stored"),
     ],
 )
 def test_faulty(text: str, fault: str, broken: str) -> None:
-    with pytest.raises(Counterexample, match=f"broken: .*{broken}"):
-        prove("faulty_row_addresses", rows_of_moves(faulty(row_addresses, text, fault)), Induction(1))
+    claim = rows_of_moves(faulty(row_addresses, text, fault))
+    with pytest.raises(Counterexample, match=rf"after reset(.|\n)*broken: .*{broken}"):
+        prove("faulty_row_addresses", claim, Bounded(16))
