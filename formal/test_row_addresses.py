@@ -200,7 +200,7 @@ def test_rows_of_moves() -> None:
 @pytest.mark.parametrize(
     ("text", "fault", "broken"),
     [
-        ("last_quad = Cat(1, ", "last_quad = Cat(0, ", "reads_all"),
+        ("last_quad = Cat(1, ", "last_quad = Cat(0, ", "asking"),
         (
             "Mux(misaligned, Cause.MISALIGNED_ADDRESS, Mux(beyond, Cause.ADDRESS_RANGE, 0))",
             "Mux(beyond, Cause.ADDRESS_RANGE, Mux(misaligned, Cause.MISALIGNED_ADDRESS, 0))",

@@ -64,14 +64,21 @@ class Batch:
 
     @cached_property
     def _together(self) -> int:
-        """Tiles in a set: as many as have eight registers of results."""
-        return _BLOCK // self._sizes["d"]
+        """Tiles in a set: as many as have eight registers of results, or fewer where they do not fit."""
+        count = _BLOCK // self._sizes["d"]
+        while count > 1 and self._blocks_for(count) + _BLOCK > self.registers:
+            count //= 2
+        return count
+
+    def _blocks_for(self, tiles: int) -> int:
+        """Registers for the operands of so many tiles, in whole blocks."""
+        used = tiles * sum(self._sizes[use] for use in _SOURCES)
+        return -(-used // _BLOCK) * _BLOCK
 
     @cached_property
     def _operands(self) -> int:
-        """Registers for the operands of a set, in whole blocks."""
-        used = self._together * sum(self._sizes[use] for use in _SOURCES)
-        return -(-used // _BLOCK) * _BLOCK
+        """Registers for the operands of a set."""
+        return self._blocks_for(self._together)
 
     @property
     def _slot(self) -> int:
@@ -152,4 +159,5 @@ class Batch:
         """The registers of D of each tile, shape (tiles, registers, 32), from the bytes that were stored."""
         blocks = np.ascontiguousarray(data).view("<u4").reshape(self.sets, _SQUARE.m, _SQUARE.n)
         words = distribute(blocks.astype(np.uint32), "c", "f32", _SQUARE)
-        return words.reshape(self.tiles, self._sizes["d"], LANES)
+        used = self._together * self._sizes["d"]
+        return words[:, :used].reshape(self.tiles, self._sizes["d"], LANES)
