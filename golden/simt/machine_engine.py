@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from golden.lines import gather_lines
 from golden.machine import Counters, Machine, Storage
-from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
+from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
@@ -39,20 +39,15 @@ from golden.tables.layouts import LANES, fragment
 
 __all__ = ["MachineEngine"]
 
-_ALIGNMENT: Final = 256
-
 _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix."""
-
-_ROW_ADDRESSES: Final = MATRIX_ROW_BYTES * np.arange(LANES, dtype=np.uint32)[None]
-"""One row of matrices after the other, from the first byte of shared memory on."""
 
 
 class MachineEngine:
     """Implements `golden.simt.matrix_engine.MatrixEngine` on any `golden.machine.Machine`.
 
-    ``ldmatrix``, ``stmatrix`` and ``movmatrix`` go through its shared memory; on a machine without one the
-    host does them.
+    ``ldmatrix``, ``stmatrix`` and ``movmatrix``, too, go through its global memory; a machine without shared
+    memory has no such commands, and the host does them.
 
     Parameters
     ----------
@@ -70,8 +65,13 @@ class MachineEngine:
         self._machine = machine
         self._name = name
         self._formats = None if formats is None else frozenset(formats)
-        self._registers = _RegisterFile(machine)
+        self._registers = MachineRegisters(machine, self._formats)
         self._host = GoldenEngine()
+        start = scratch_address(machine.memory)
+        # One row of matrices after the other.
+        self._row_addresses = np.arange(start, start + MATRIX_ROW_BYTES * LANES, MATRIX_ROW_BYTES)[
+            None
+        ].astype(np.uint32)
         self._elsewhere = Counters()
 
     @property
@@ -167,18 +167,18 @@ class MachineEngine:
         self, warps: NDArray[np.int64], rows: NDArray[np.uint64], transposed: bool, memory: FragmentMemory
     ) -> NDArray[np.uint32]:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
-        shared = self._machine.shared
-        if shared is None:
+        if self._machine.shared is None:
             return self._host.load_matrices(warps, rows, transposed, memory)
         count = rows.shape[1]
         results = np.empty((len(warps), count, LANES), dtype=np.uint32)
+        storage = self._machine.memory
         for place in range(len(warps)):
             halves = rows[place : place + 1, ..., None] + _ROW_HALVES
-            data = memory.gather(warps[place : place + 1], halves, 2)
-            shared.write(shared.base, data.astype("<u2").reshape(-1).view(np.uint8))
-            (addresses,) = self._registers.hold(_ROW_ADDRESSES)
+            data = memory.gather(warps[place : place + 1], halves, 2).astype("<u2")
+            (addresses,) = self._registers.hold(self._row_addresses)
             first = self._registers.take(count, keep=((addresses, 1),))
-            self._machine.execute(LoadMatrix(first, addresses, count, transposed))
+            storage.write(scratch_address(storage), data.reshape(-1).view(np.uint8))
+            self._machine.execute(LoadMatrix(first, addresses, count, transposed, "generic"))
             results[place] = self._registers.read(first, count)
         return results
 
@@ -191,15 +191,15 @@ class MachineEngine:
         memory: FragmentMemory,
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
-        shared = self._machine.shared
-        if shared is None:
+        if self._machine.shared is None:
             self._host.store_matrices(warps, rows, transposed, registers, memory)
             return
         count = rows.shape[1]
+        storage = self._machine.memory
         for place in range(len(warps)):
-            first, addresses = self._registers.hold(registers[place], _ROW_ADDRESSES)
-            self._machine.execute(StoreMatrix(first, addresses, count, transposed))
-            data = shared.read(shared.base, rows[place].size * MATRIX_ROW_BYTES)
+            first, addresses = self._registers.hold(registers[place], self._row_addresses)
+            self._machine.execute(StoreMatrix(first, addresses, count, transposed, "generic"))
+            data = storage.read(scratch_address(storage), rows[place].size * MATRIX_ROW_BYTES)
             halves = rows[place : place + 1, ..., None] + _ROW_HALVES
             memory.scatter(warps[place : place + 1], halves, data.view("<u2").reshape(halves.shape), 2)
 
@@ -225,63 +225,7 @@ class MachineEngine:
         if space == "shared" and shared is not None:
             return shared, shared.base, "shared"
         memory = self._machine.memory
-        return memory, -(-memory.base // _ALIGNMENT) * _ALIGNMENT, "global"
-
-
-class _RegisterFile:
-    """Which fragments the registers of a machine hold."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._size = len(machine.read_registers())
-        self._next = 0
-        self._held: dict[bytes, tuple[int, int]] = {}
-
-    def hold(self, *fragments: NDArray[np.uint32]) -> tuple[int, ...]:
-        """Have fragments, each of shape (registers, 32), in registers; the first register of each."""
-        places: list[tuple[int, int]] = []
-        keys = [words.tobytes() for words in fragments]
-        kept = [self._held[key] for key in keys if key in self._held]
-        for key, words in zip(keys, fragments, strict=True):
-            found = self._held.get(key)
-            if found is None:
-                first = self.take(len(words), keep=(*places, *kept))
-                self._machine.write_registers(first, np.ascontiguousarray(words))
-                found = self._held[key] = (first, len(words))
-            places.append(found)
-        return tuple(first for first, _ in places)
-
-    def take(self, count: int, keep: tuple[tuple[int, int], ...] = ()) -> int:
-        """Free registers for a fragment, not those of some others; the first one."""
-        for _ in range(2 * self._size):
-            if self._next + count > self._size:
-                self._next = 0
-            overlapping = [
-                end
-                for first, end in ((f, f + n) for f, n in keep)
-                if first < self._next + count and end > self._next
-            ]
-            if not overlapping:
-                first = self._next
-                self._next += count
-                self._forget(first, count)
-                return first
-            self._next = max(overlapping)
-        raise LaunchError(f"the fragments of one instruction do not fit {self._size} registers")
-
-    def read(self, first: int, count: int) -> NDArray[np.uint32]:
-        """The registers that an instruction has written."""
-        words = self._machine.read_registers(first, count)
-        self._forget(first, count)
-        self._held[words.tobytes()] = (first, count)
-        return words
-
-    def _forget(self, first: int, count: int) -> None:
-        self._held = {
-            key: (start, size)
-            for key, (start, size) in self._held.items()
-            if start >= first + count or start + size <= first
-        }
+        return memory, scratch_address(memory), "global"
 
 
 def _line_addresses(
