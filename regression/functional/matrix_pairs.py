@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, Space, StoreInstruction
 from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
 from regression.functional.hazards import EXTENTS, MEMORY_KINDS, MOVES, ROW_BYTES, UNITS, impossible
@@ -154,6 +154,7 @@ def _row_pair(
     start = _SQUARE_BYTES * int(random.integers(4))
     starts = (start, start + (_SQUARE_BYTES if extent == "none" else 0))
     generic = memory == "global" or bool(random.integers(2))
+    space: Space = "generic" if generic else "shared"
     base = BASE if memory == "global" else config.shared_base if generic else 0
     rows = [base + place + _ROW * random.permutation(LANES) for place in starts]
     commands: list[Command] = [place_table(image, _ADDRESSES, np.stack(rows).astype(np.uint32))]
@@ -162,16 +163,11 @@ def _row_pair(
         if moves in ("both", ("older", "younger")[index]):
             move = LoadMatrix if kind == "load" else StoreMatrix
             transposed = bool(random.integers(2))
-            space = "generic" if generic else "shared"
             commands.append(move(register, _ADDRESSES + index, 4, transposed, space))
         elif kind == "load":
-            load = LoadInstruction(
-                use="c", layout="row", shape=_SQUARE, type="f16", space="generic" if generic else "shared"
-            )
+            load = LoadInstruction(use="c", layout="row", shape=_SQUARE, type="f16", space=space)
             commands.append(Load(load, register, base + place))
         else:
-            store = StoreInstruction(
-                layout="row", shape=_SQUARE, type="f16", space="generic" if generic else "shared"
-            )
+            store = StoreInstruction(layout="row", shape=_SQUARE, type="f16", space=space)
             commands.append(Store(store, register, base + place))
     return tuple(commands)

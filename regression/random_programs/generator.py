@@ -275,7 +275,7 @@ class _Maker:
 
     def _interference(self) -> Iterator[Command]:
         """Any access in the hot memory, a fill, or a move, on any registers."""
-        kind = self.random.integers(13 if self.config.shared_bytes else 10)
+        kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
             access, place = self._accesses.deal()
             yield hot_access(self.random, self.config, access, place)

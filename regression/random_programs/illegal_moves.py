@@ -1,6 +1,7 @@
 """Moves of matrices that must not be executed: registers and rows at fault."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,9 @@ from hdl.config import CoreConfig
 
 __all__ = ["MOVE_WAYS", "broken_move", "legal_move"]
 
-_KINDS: Final = {"ldmatrix": LoadMatrix, "stmatrix": StoreMatrix}
+_KINDS: Final[Mapping[str, type[LoadMatrix | StoreMatrix]]] = MappingProxyType(
+    {"ldmatrix": LoadMatrix, "stmatrix": StoreMatrix}
+)
 _ROWS: Final = ("first row", "last row")
 _MISALIGNED: Final = ", a row misaligned"
 
