@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from golden.machine import Counters, Difference, Machine, Work
-from golden.tables.commands import Elementwise
+from golden.tables.commands import HostWork
 from golden.tables.faults import Fault
 
 __all__ = ["Execution", "ProgramFault", "execute"]
@@ -80,7 +80,7 @@ class _Drawn:
     def __iter__(self) -> Iterator[Work]:
         for work, place in self._program:
             self.last = place
-            if not isinstance(work, Elementwise):
+            if not isinstance(work, HostWork):
                 self._on_command(place)
                 self._places.append(place)
                 if len(self._places) > _REMEMBERED:
