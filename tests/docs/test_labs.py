@@ -44,7 +44,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 def test_there_is_a_page_for_every_patch() -> None:
-    assert PATCHES == ["number-format", "rounding-mode", "scoreboard-fault"]
+    assert PATCHES == ["format", "rounding-mode", "scoreboard-fault"]
     text = "".join(path.read_text() for path in LABS.glob("*.md"))
     assert all(f"{{literalinclude}} {patch}.patch" in text for patch in PATCHES)
 
@@ -65,15 +65,15 @@ def test_the_rounding_mode(copy: Path) -> None:
 
 @pytest.mark.long
 def test_the_number_format(copy: Path) -> None:
-    before = check(copy, "number_format")
+    before = check(copy, "format")
     assert before.returncode == 1
     assert "not bf12" in before.stdout
-    apply("number-format", copy)
-    after = check(copy, "number_format")
+    apply("format", copy)
+    after = check(copy, "format")
     assert after.returncode == 0, after.stdout
     decode = copy / "hdl" / "dot_product" / "decode.py"
     decode.write_text(decode.read_text().replace("word = word & ~spread(bf12, 0xF)", ""))
-    assert "operations differ" in check(copy, "number_format").stdout
+    assert "operations differ" in check(copy, "format").stdout
 
 
 @pytest.mark.long
