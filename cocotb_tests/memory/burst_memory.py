@@ -140,7 +140,8 @@ class BurstMemory:
         fault = self.faults.get(address, 0)
         if not fault:
             new = np.frombuffer(int(beat.data).to_bytes(BEAT, "little"), np.uint8)
-            mask = np.array([int(beat.strb) >> byte & 1 for byte in range(BEAT)], dtype=bool)
+            strobes = int(beat.strb)
+            mask = np.array([strobes >> byte & 1 for byte in range(BEAT)], dtype=bool)
             self._beat(address)[mask] = new[mask]
         self._open[0] = [address + BEAT, left - 1, response or fault]
         if left == 1:

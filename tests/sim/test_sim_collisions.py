@@ -36,7 +36,8 @@ def undefined_at_collisions(text):
 
 def poisoned(config):
     """The Verilog of a core whose collision-free memories answer a collision with ones."""
-    plain, undefined = core_top(config).rtlil(TOP), undefined_at_collisions(core_top(config).rtlil(TOP))
+    plain = core_top(config).rtlil(TOP)
+    undefined = undefined_at_collisions(plain)
     assert plain.count("no_rw_check") > 40
     assert undefined != plain
     text, count = UNDEFINED.subn(lambda found: f"<= {{{found[1]}{{1'b1}}}};", to_verilog(undefined))
