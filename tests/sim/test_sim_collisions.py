@@ -6,6 +6,7 @@ import pytest
 from test_sim_overlap import run_random_programs
 
 import sim.build
+import sim.verilate
 from hdl.config import PRESETS
 from hdl.verilog.core_verilog import TOP, core_top
 from hdl.verilog.modules import to_verilog
@@ -48,6 +49,8 @@ def poisoned(config):
 @pytest.fixture
 def poison(monkeypatch):
     monkeypatch.setattr(sim.build, "core_verilog", poisoned)
+    # It is built for a few programs alone.
+    monkeypatch.setitem(sim.verilate._OPTIMISATION, False, sim.verilate._OPTIMISATION[True])
 
 
 @pytest.mark.parametrize("preset", ["small", pytest.param("standard", marks=pytest.mark.long)])
