@@ -45,7 +45,8 @@ class Connection:
     port, target_port : str
         Of the source and of the target, without their numbers.
     bits, target_bits : int
-        Of the payload of a stream, of the widest member of another interface, or of the signal.
+        Of the payload of a stream, of the widest member of another interface, or of the signal, at either end
+        the narrower.
     kind : {"stream", "interface", "signal"}
         A stream; another interface of several signals; a single signal.
     """
@@ -108,15 +109,16 @@ def connections(component: wiring.Component) -> list[Connection]:
             if source.unit != port.unit
         )
         for source in feeding:
+            is_signal = "signal" in (source.kind, port.kind)
             found.add(
                 Connection(
                     source=source.unit or f":{_unnumbered(source.name)}",
                     target=port.unit or f":{_unnumbered(port.name)}",
                     port=_unnumbered(source.name),
-                    bits=source.bits,
+                    bits=min(source.bits, port.bits) if is_signal else source.bits,
                     target_port=_unnumbered(port.name),
                     target_bits=port.bits,
-                    kind="signal" if "signal" in (source.kind, port.kind) else source.kind,
+                    kind="signal" if is_signal else source.kind,
                 )
             )
     return sorted(found)

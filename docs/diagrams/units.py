@@ -15,6 +15,8 @@ from docs.diagrams.theme import STYLE, WIDTH
 __all__ = ["units_svg"]
 
 _FONT: Final = "Helvetica"
+_WIDE: Final = 32
+"""Bits of a signal from which on it is drawn."""
 _MANY: Final = 4
 """Users of a unit from which on its ports stand in it."""
 
@@ -27,7 +29,8 @@ def units_svg(component: wiring.Component, title: str, names: Mapping[str, str])
     """Draw the units of a component, and the streams and other interfaces between them.
 
     Streams are thin arrows, other interfaces bold ones, from the side that asks to the side that answers.
-    Behind the name of a port stands the width of its data in bits. Single signals are left out.
+    Behind the name of a port stands the width of its data in bits. Single signals are dashed; they are left
+    out unless they are wide, or a unit has nothing else.
 
     Parameters
     ----------
@@ -41,9 +44,9 @@ def units_svg(component: wiring.Component, title: str, names: Mapping[str, str])
     ValueError
         For a name of `names` that no unit or port has.
     """
-    found = [item for item in connections(component) if item.kind != "signal"]
-    ends = {connection.source for connection in found} | {connection.target for connection in found}
     inner = units(component)
+    found = _shown(connections(component), inner)
+    ends = _ends(found)
     unknown = set(names) - ends - {unit.name for unit in inner}
     if unknown:
         raise ValueError(
@@ -54,13 +57,24 @@ def units_svg(component: wiring.Component, title: str, names: Mapping[str, str])
     return _themed(drawing, title, found)
 
 
+def _shown(found: list[Connection], inner: list[Unit]) -> list[Connection]:
+    """Streams, interfaces and wide signals, and all signals of units that have nothing else."""
+    shown = [item for item in found if item.kind != "signal" or item.bits >= _WIDE]
+    lonely = {unit.name for unit in inner} - _ends(shown)
+    return [item for item in found if item in shown or lonely & {item.source, item.target}]
+
+
+def _ends(found: list[Connection]) -> set[str]:
+    return {name for item in found for name in (item.source, item.target)}
+
+
 def _dot(inner: list[Unit], found: list[Connection], names: Mapping[str, str]) -> str:
     lines = [
         "digraph units {",
         f'graph [rankdir=TB nodesep=0.2 ranksep=0.45 fontname="{_FONT}" bgcolor=transparent]',
         f'node [shape=box style="rounded,filled" fontname="{_FONT}" fontsize=13]',
         'node [margin="0.12,0.06" height=0.42]',
-        f'edge [fontname="{_FONT}" fontsize=11 arrowsize=0.7]',
+        f'edge [fontname="{_FONT}" fontsize=12 arrowsize=0.7]',
     ]
     shared = _shared_ports(found)
     for unit in inner:
@@ -77,7 +91,7 @@ def _dot(inner: list[Unit], found: list[Connection], names: Mapping[str, str]) -
         if label not in edges[item.source, item.target, item.kind]:
             edges[item.source, item.target, item.kind].append(label)
     for (source, target, kind), labels in edges.items():
-        style = "solid" if kind == "stream" else "bold"
+        style = {"stream": "solid", "interface": "bold", "signal": "dashed"}[kind]
         label = "" if kind == "interface" and target in shared else "\\n".join(labels)
         lines.append(f'"{source}" -> "{target}" [label="{label}" style={style} class="{kind}"]')
     return "\n".join([*lines, "}"])
@@ -124,5 +138,5 @@ _STYLE: Final = (
         for name in ("blue", "grey")
     )
     + ".edge path{stroke:var(--edge);fill:none}.edge polygon{stroke:var(--edge);fill:var(--edge)}"
-    ".edge text{fill:var(--muted)}.edge{stroke:none}"
+    ".edge text{fill:var(--muted);font-size:10.5px}.edge{stroke:none}.node text{font-size:12.5px}"
 )

@@ -1,6 +1,8 @@
 """From a recording to a trace: tracks for the commands, each unit, the buses and counters."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Final
 
 from golden.tables.faults import Cause
@@ -169,6 +171,8 @@ def _bus(events: TraceEvents, found: Sequence[Burst], last: int) -> None:
             if burst.kind == kind
         ]
         events.lanes(_BUS, f"{kind} bursts", slices)
+        spans = [(burst.asked, burst.answered) for burst in found if burst.kind == kind]
+        events.counter(_BUS, f"{kind} bursts under way", _under_way(spans))
 
 
 def _counters(
@@ -177,17 +181,8 @@ def _counters(
     """Counters: the queue, commands under way, busy units, and faults."""
     levels = recording.intervals("host.registers.queue.level")
     events.counter(_CONTROL, "queue depth", _values(levels))
-    changes: dict[int, int] = {}
-    for command in commands:
-        if command.started is not None:
-            changes[command.started + 1] = changes.get(command.started + 1, 0) + 1
-            if command.done is not None:
-                changes[command.done + 1] = changes.get(command.done + 1, 0) - 1
-    level, under_way = 0, [(0, 0)]
-    for cycle in sorted(changes):
-        level += changes[cycle]
-        under_way.append((cycle, level))
-    events.counter(_CONTROL, "commands under way", under_way)
+    started = [(command.started, command.done) for command in commands if command.started is not None]
+    events.counter(_CONTROL, "commands under way", _under_way(started))
     busy = _values(recording.intervals("tile.issue.busy_units"))
     events.counter(_CONTROL, f"busy dot-product units of {config.dot_product_units}", busy)
     if config.f64_units:
@@ -207,6 +202,16 @@ def _counters(
             for item in faults
         ],
     )
+
+
+def _under_way(spans: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:
+    """How many spans from a first to a last cycle hold each cycle, where that changes."""
+    changes = Counter({0: 0})
+    for first, last in spans:
+        changes[first] += 1
+        if last is not None:
+            changes[last + 1] -= 1
+    return list(zip(sorted(changes), accumulate(changes[cycle] for cycle in sorted(changes)), strict=True))
 
 
 def _values(intervals: Sequence[Interval]) -> list[tuple[int, int]]:

@@ -16,6 +16,8 @@ from docs.diagrams.units import units_svg
 from hdl.config import PRESETS
 from hdl.core import Core
 from hdl.fma64.arithmetic import Arithmetic
+from hdl.memory.store_engine import StoreEngine
+from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.stream.stream_buffer import StreamBuffer
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -98,6 +100,16 @@ def test_every_stream_of_the_core_is_connected():
             item.target_port for item in found if item.target == name and item.kind == "stream"
         }
     assert connection("host", "sequencer", "commands", "commands", 160) in found
+    assert connection("sequencer", "host", "executed", "executed", 64, "signal") in found
+    assert all(item.bits == 1 for item in found if (item.source, item.target) == ("memory", "host"))
+
+
+def test_wide_signals_are_drawn_and_every_unit_has_an_arrow():
+    drawn = units_svg(TileMultiplier(STANDARD), "tile", {})
+    assert re.search(r"x_low \d+", drawn)
+    assert "busy_units" not in drawn
+    ends = re.findall(r"<title>(\S+)&#45;&gt;(\S+)</title>", units_svg(StoreEngine(STANDARD), "store", {}))
+    assert {unit.name for unit in units(StoreEngine(STANDARD))} <= {name for pair in ends for name in pair}
 
 
 def test_a_drawing_has_all_units_and_no_unknown_name():

@@ -199,6 +199,23 @@ def test_the_file_is_of_the_format(traced):
     assert high == counters.dot_product_cycles
 
 
+def test_counters_end_where_they_began(traced):
+    _, _, document, counters = traced
+    values = defaultdict(list)
+    for event in document["traceEvents"]:
+        if event["ph"] == "C":
+            values[event["name"]].append(event["args"]["value"])
+    assert {name: max(found) for name, found in values.items() if name.startswith("busy")} == {
+        "busy dot-product units of 1": 1,
+        "busy f64 units of 1": 0,
+    }
+    for name in ("queue depth", "commands under way", "read bursts under way", "write bursts under way"):
+        assert values[name][0] == values[name][-1] == 0
+        assert max(values[name]) >= 1
+    assert max(values["read bursts under way"]) <= CONFIG.outstanding_reads
+    assert counters.instructions == len(PROGRAM) + 1
+
+
 def test_after_a_fault_the_next_commands_have_their_own_names(tmp_path):
     trace = TraceFile(tmp_path / "t.json")
     machine = RtlMachine(CONFIG, memory_of_noise(), trace=trace)
