@@ -134,8 +134,8 @@ async def terms(dut: Any) -> None:
     await check_stage(dut, inputs, expected, latency)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_fp8_align(simulate: Simulate, name: str) -> None:
-    stages = FromFactorsToTerms(CONFIGS[name])
-    values = {"lanes": Widths(CONFIGS[name]).fp8_lanes, "latency": stages.latency}
-    simulate(unit_design(f"dot_product_fp8_align_{name}", stages), __name__, values=values)
+@pytest.mark.parametrize("where", CONFIGS)
+def test_fp8_align(simulate: Simulate, where: str) -> None:
+    stages = FromFactorsToTerms(CONFIGS[where])
+    values = {"lanes": Widths(CONFIGS[where]).fp8_lanes, "latency": stages.latency}
+    simulate(unit_design(f"dot_product_fp8_align_{where}", stages), __name__, values=values)

@@ -84,7 +84,7 @@ async def products(dut: Any) -> None:
     await check_stage(dut, inputs, expected, Fp8Decode.latency)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_fp8_decode(simulate: Simulate, name: str) -> None:
-    design = unit_design(f"dot_product_fp8_decode_{name}", Fp8Decode(CONFIGS[name]))
-    simulate(design, __name__, values={"lanes": Widths(CONFIGS[name]).fp8_lanes})
+@pytest.mark.parametrize("where", CONFIGS)
+def test_fp8_decode(simulate: Simulate, where: str) -> None:
+    design = unit_design(f"dot_product_fp8_decode_{where}", Fp8Decode(CONFIGS[where]))
+    simulate(design, __name__, values={"lanes": Widths(CONFIGS[where]).fp8_lanes})

@@ -77,7 +77,7 @@ async def distances(dut: Any) -> None:
     await check_stage(dut, inputs, expected, Fp8Distance.latency)
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_fp8_distance(simulate: Simulate, name: str) -> None:
-    design = unit_design(f"dot_product_fp8_distance_{name}", Fp8Distance(CONFIGS[name]))
-    simulate(design, __name__, values={"lanes": Widths(CONFIGS[name]).fp8_lanes})
+@pytest.mark.parametrize("where", CONFIGS)
+def test_fp8_distance(simulate: Simulate, where: str) -> None:
+    design = unit_design(f"dot_product_fp8_distance_{where}", Fp8Distance(CONFIGS[where]))
+    simulate(design, __name__, values={"lanes": Widths(CONFIGS[where]).fp8_lanes})

@@ -106,10 +106,10 @@ async def reference(dut: Any) -> None:
     await check_stage(dut, inputs, expected, MaximumExponent.latency)
 
 
-@pytest.mark.parametrize("name", FP8)
-def test_fp8_maximum(simulate: Simulate, name: str) -> None:
-    design = unit_design(f"dot_product_fp8_maximum_{name}", Fp8Maximum(FP8[name]))
-    simulate(design, __name__, cases=("fp8_maxima",), values={"lanes": Widths(FP8[name]).fp8_lanes})
+@pytest.mark.parametrize("where", FP8)
+def test_fp8_maximum(simulate: Simulate, where: str) -> None:
+    design = unit_design(f"dot_product_fp8_maximum_{where}", Fp8Maximum(FP8[where]))
+    simulate(design, __name__, cases=("fp8_maxima",), values={"lanes": Widths(FP8[where]).fp8_lanes})
 
 
 def test_fp8_or_c(simulate: Simulate) -> None:

@@ -87,11 +87,11 @@ async def sums_with_fp8(dut: Any) -> None:
     await check_stage(dut, inputs, expected, Reduce.latency)
 
 
-@pytest.mark.parametrize("name", FP8)
-def test_reduce_with_fp8(simulate: Simulate, name: str) -> None:
-    widths = Widths(FP8[name])
+@pytest.mark.parametrize("where", FP8)
+def test_reduce_with_fp8(simulate: Simulate, where: str) -> None:
+    widths = Widths(FP8[where])
     values = {"total": widths.total, "padding": widths.fp8_padding, "lanes": widths.fp8_lanes}
-    design = unit_design(f"dot_product_reduce_fp8_{name}", Reduce(FP8[name]))
+    design = unit_design(f"dot_product_reduce_fp8_{where}", Reduce(FP8[where]))
     simulate(design, __name__, cases=("sums_with_fp8",), values=values)
 
 
