@@ -45,6 +45,10 @@ class Fp8Align(Stage):
         Zero in other formats.
     output.fp8_carry : `Widths.fp8_lanes`
         One is to be added for each set bit.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_fp8_align.py.
     """
 
     latency = 2

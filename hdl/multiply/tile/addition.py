@@ -51,6 +51,10 @@ class RoundedAddition(Stage):
         Both are f16; the high halves do not matter.
     output.d : 32
         An f16 lies in the low half; the high half is zero.
+
+    Testbench
+    ---------
+    cocotb_tests/multiply/test_rounded_addition.py.
     """
 
     latency = 9
