@@ -62,14 +62,14 @@ def every_pair(mode: Mode) -> Batch:
 def alignment_distances(mode: Mode) -> Batch:
     """A leader, and a product 0 to 22 places below it at each of the 32 places, of every significand."""
     a_format, b_format, c_format = (float_format(name) for name in (mode.a_type, mode.b_type, mode.c_type))
-    place, distance, fractions, sign = np.meshgrid(
+    axes = np.meshgrid(
         np.arange(PRODUCTS),
         np.arange(23),
         np.arange(1 << (a_format.fraction_bits + b_format.fraction_bits)),
         np.arange(2),
         indexing="ij",
     )
-    place, distance, fractions, sign = (axis.reshape(-1) for axis in (place, distance, fractions, sign))
+    place, distance, fractions, sign = (axis.reshape(-1) for axis in axes)
     rows = np.arange(len(place))
     a = np.zeros((len(rows), PRODUCTS), np.int64)
     b = np.zeros_like(a)
@@ -90,10 +90,8 @@ def c_distances(mode: Mode) -> Batch:
     """C from 40 places above to 40 below a product, with all fraction bits or one; terms of both signs."""
     a_format, b_format, c_format = (float_format(name) for name in (mode.a_type, mode.b_type, mode.c_type))
     rng = np.random.default_rng(3)
-    exponent, distance, trial = np.meshgrid(
-        np.arange(-10, 12), np.arange(-40, 41), np.arange(24), indexing="ij"
-    )
-    exponent, distance, trial = (axis.reshape(-1) for axis in (exponent, distance, trial))
+    axes = np.meshgrid(np.arange(-10, 12), np.arange(-40, 41), np.arange(24), indexing="ij")
+    exponent, distance, trial = (axis.reshape(-1) for axis in axes)
     rows = np.arange(len(trial))
     a = np.zeros((len(rows), PRODUCTS), np.int64)
     b = np.zeros_like(a)

@@ -44,7 +44,8 @@ async def products(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     lanes = parameters()["lanes"]
     order = [2 * lane for lane in range(LANES)] + [2 * lane + 1 for lane in range(LANES)]
-    inputs, expected = [], []
+    inputs: list[dict[str, int]] = []
+    expected: list[dict[str, int | tuple[int, int]]] = []
     for operation in range(600):
         mode = rng.choice(FP8_MODES)
         formats = float_format(mode.a_type), float_format(mode.b_type)
