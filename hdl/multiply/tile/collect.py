@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -11,7 +11,7 @@ from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductResult
 from hdl.multiply.tile.addition import RoundedAddition
 from hdl.multiply.tile.chains import has_conversion
-from hdl.multiply.tile.fetch import ResultTile
+from hdl.multiply.tile.fetch import ADDED_PASSES, ResultTile
 from hdl.multiply.tile.request import last_block
 from hdl.multiply.tile.tile_steps import Steps, fields
 from hdl.registers.register_ports import (
@@ -123,10 +123,12 @@ class TileCollect(wiring.Component):
         full = Signal()
         complete = Signal()
         adding = Signal()
-        waits = adding & is_final & ~tile.converted
+        adds = tile.passes == ADDED_PASSES if has_conversion(self._config) else Const(0, 1)
+        last_pass = Mux(adds, 1, tile.passes)
+        waits = adding & is_final & ~adds
         m.d.comb += [
             arrived.eq(Cat(port.valid for port in ports).all() & self.tile.valid & ~full & ~waits),
-            is_final.eq(number == tile.passes),
+            is_final.eq(number == last_pass),
             is_last.eq(steps.is_last(step, last_block(tile.tile_shape))),
             complete.eq(arrived & is_final & steps.completes_words(step)),
             self.tile.ready.eq(arrived & is_last & is_final),
@@ -153,7 +155,7 @@ class TileCollect(wiring.Component):
         # The pairs before this one are whole.
         written: Value = newest
         if has_conversion(self._config):
-            results, written = self._add(m, results, is_final & tile.converted, tile.d_is_f16, adding)
+            results, written = self._add(m, results, is_final & adds, tile.d_is_f16, adding)
         words = self._gather(m, results, oldest)
         shape = fields(address=address_bits(self._config), is_f16=1, ends=1)
         pairs = Memory(shape=shape, depth=_PAIRS, init=[])

@@ -19,7 +19,10 @@ from hdl.registers.register_ports import (
 )
 from hdl.stream.pipeline import delay
 
-__all__ = ["FetchedTile", "ResultTile", "TileFetch"]
+__all__ = ["ADDED_PASSES", "FetchedTile", "ResultTile", "TileFetch"]
+
+ADDED_PASSES = 2
+"""What `ResultTile.passes` is for tiles of fp8 that becomes f16; none has three passes."""
 
 
 class FetchedTile(data.Struct):
@@ -54,8 +57,8 @@ class ResultTile(data.Struct):
     -------
     tile_shape : TileShape
     passes : unsigned(2)
-    converted : unsigned(1)
-        As in `TileRequest`.
+        As in `TileRequest`; or `ADDED_PASSES` for two, after which C is added. (A bit of its own would widen
+        the queue of every core.)
     d_is_f16 : unsigned(1)
     d : unsigned(8)
         First register.
@@ -63,7 +66,6 @@ class ResultTile(data.Struct):
 
     tile_shape: TileShape
     passes: unsigned(2)
-    converted: unsigned(1)
     d_is_f16: unsigned(1)
     d: unsigned(8)
 
@@ -146,8 +148,7 @@ class TileFetch(wiring.Component):
             self.request.ready.eq(~is_waiting),
             self.result_tile.valid.eq(is_waiting & may_begin),
             self.result_tile.payload.tile_shape.eq(waiting.tile_shape),
-            self.result_tile.payload.passes.eq(waiting.passes),
-            self.result_tile.payload.converted.eq(waiting.converted),
+            self.result_tile.payload.passes.eq(Mux(waiting.converted, ADDED_PASSES, waiting.passes)),
             self.result_tile.payload.d_is_f16.eq(waiting.operation.result != Result.F32),
             self.result_tile.payload.d.eq(waiting.d),
             begin.eq(self.result_tile.valid & self.result_tile.ready),
