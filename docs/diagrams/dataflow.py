@@ -10,7 +10,7 @@ from amaranth.hdl import Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
-__all__ = ["Connection", "Unit", "connections", "units"]
+__all__ = ["Connection", "Unit", "connections", "mark_used", "units"]
 
 _NUMBERED: Final = re.compile(r"^(.+)_\d+$")
 
@@ -124,9 +124,16 @@ def connections(component: wiring.Component) -> list[Connection]:
     return sorted(found)
 
 
+def mark_used(*components: Any) -> None:
+    """Have Amaranth not warn of components that are drawn and not elaborated."""
+    for component in components:
+        component._MustUse__used = True
+
+
 def _elaborated(component: wiring.Component) -> Any:
     module = component.elaborate(None)
     module._flush()  # an open m.If becomes a statement
+    mark_used(component, *_submodules(module).values())
     return module
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 import svg
 from amaranth.hdl import Value
 
+from docs.diagrams.dataflow import mark_used
 from docs.diagrams.theme import WIDTH, bar, line, page, text
 from hdl.stream.pipeline import Pipeline, Stage
 
@@ -44,6 +45,7 @@ def pipeline_svg(pipeline: Pipeline, title: str) -> str:
     pipeline : Pipeline
     title : str
     """
+    mark_used(pipeline, *(stage for stage, _ in pipeline.schedule))
     cycle = (WIDTH - _NAMES - 2 * _MARGIN) / pipeline.latency
     left = _MARGIN + _NAMES
     bottom = _TOP + _ROW * len(pipeline.schedule)

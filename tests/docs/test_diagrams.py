@@ -1,5 +1,6 @@
 """The diagrams of the documentation show all of the design that they are drawn from."""
 
+import gc
 import re
 import xml.etree.ElementTree as ET
 
@@ -9,7 +10,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from docs.diagrams.__main__ import FRAGMENTS, diagrams, main
-from docs.diagrams.dataflow import Connection, Unit, connections, units
+from docs.diagrams.dataflow import Connection, Unit, connections, mark_used, units
 from docs.diagrams.pipelines import field_bits, pipeline_svg
 from docs.diagrams.timeline import example_trace, read_stored, timeline_svg
 from docs.diagrams.units import units_svg
@@ -83,6 +84,7 @@ def test_every_stream_of_the_core_is_connected():
     core = Core(STANDARD)
     found = connections(core)
     module = core.elaborate(None)
+    mark_used(*(submodule for submodule, _ in module._named_submodules.values()))
     names = [unit.name for unit in units(core)]
     assert {name for item in found for name in (item.source, item.target)} == {
         *names,
@@ -156,6 +158,11 @@ def test_the_timeline_shows_every_slice():
     expected = f"#3 mma m16n16k16 f32 f16: cycles {first} to {last}; {third['PTX']}"
     assert titles.count(expected) == 1
     assert "wmma.mma.sync" in expected
+
+
+def test_components_that_are_drawn_count_as_used():
+    diagrams()
+    gc.collect()  # a component that was not would now be an error, as every warning is
 
 
 def test_the_command_writes_every_diagram(tmp_path):

@@ -240,6 +240,22 @@ def test_after_a_fault_the_next_commands_have_their_own_names(tmp_path):
     assert any(event["name"] == "misaligned address" for event in events)
 
 
+def test_in_lockstep_commands_do_not_overlap(tmp_path):
+    trace = TraceFile(tmp_path / "t.json")
+    machine = open_machine(Backend.LOCKSTEP, CONFIG, 1 << 14, trace=trace)
+    machine.queue([fill(0, 4), load(register=8, address=machine.memory.base), fill(4, 4)])
+    machine.finish()
+    machine.close()
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    slices = [
+        event["args"] for event in events if event["name"].startswith("#") and "done at" in event["args"]
+    ]
+    by_number = {args["command"]: args for args in slices}
+    assert len(by_number) == 3
+    for number in (1, 2):
+        assert by_number[number - 1]["done at"] < by_number[number]["queued at"]
+
+
 @pytest.mark.parametrize("preset", ["tiny", "small"])
 def test_every_probe_is_a_signal_of_the_verilog(preset):
     widths = signal_widths(core_verilog(PRESETS[preset]))
