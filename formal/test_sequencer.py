@@ -192,7 +192,7 @@ FAULTS = [
     ("asked.eq(Array(operands)[operand + 1])", "asked.eq(Array(operands)[operand])", 11),
     ("self.rows_keep.eq(started & listed)", "self.rows_keep.eq(started)", 11),
     # Rows are read behind the access check.
-    ("Mux(self.rows_cause != 0, _State.STOP, _State.DISPATCH)", "_State.DISPATCH", 18),
+    ("Mux(self.rows_cause != 0, State.STOP, State.DISPATCH)", "State.DISPATCH", 18),
     ("self.rows_room & ~asked_rows", "~asked_rows", 18),
 ]
 """A piece of the source, what stands there instead, and the cycles in which that is found."""
