@@ -133,7 +133,7 @@ def mark_used(*components: Any) -> None:
 def _elaborated(component: wiring.Component) -> Any:
     module = component.elaborate(None)
     module._flush()  # an open m.If becomes a statement
-    mark_used(component, *_submodules(module).values())
+    mark_used(component, module, *_submodules(module).values())
     return module
 
 

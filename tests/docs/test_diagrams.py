@@ -5,6 +5,7 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from amaranth._unused import MustUse
 from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -84,7 +85,7 @@ def test_every_stream_of_the_core_is_connected():
     core = Core(STANDARD)
     found = connections(core)
     module = core.elaborate(None)
-    mark_used(*(submodule for submodule, _ in module._named_submodules.values()))
+    mark_used(module, *(submodule for submodule, _ in module._named_submodules.values()))
     names = [unit.name for unit in units(core)]
     assert {name for item in found for name in (item.source, item.target)} == {
         *names,
@@ -160,9 +161,21 @@ def test_the_timeline_shows_every_slice():
     assert "wmma.mma.sync" in expected
 
 
-def test_components_that_are_drawn_count_as_used():
+def test_components_that_are_drawn_count_as_used(monkeypatch):
+    gc.collect()
+    unused = []
+
+    def note(item):
+        if not getattr(item, "_MustUse__used", True):
+            unused.append(item)
+
+    monkeypatch.setattr(MustUse, "__del__", note)
     diagrams()
-    gc.collect()  # a component that was not would now be an error, as every warning is
+    gc.collect()
+    assert unused == []
+    Core(STANDARD)
+    gc.collect()
+    assert [type(item) for item in unused] == [Core]
 
 
 def test_the_command_writes_every_diagram(tmp_path):
