@@ -30,11 +30,11 @@ def expected_cause(addresses: list[int]) -> int:
 
 
 @cocotb.test
-@cocotb.parametrize(share=[0.0, 0.5])
+@cocotb.parametrize(share=[0.0, 0.5, 0.85])
 async def random_moves(dut: Any, share: float) -> None:
-    """Good and bad addresses, moves that start and moves that do not, takers that pause."""
+    """Good and bad addresses, moves that start and moves that do not, takers that pause until all is full."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    registers = RegisterPorts(dut, CONFIG, pauses(rng, share))
+    registers = RegisterPorts(dut, CONFIG, pauses(rng, min(share, 0.5)))
     sinks = {name: StreamSink(dut, name, pauses(rng, share)) for name in ("load_rows", "store_rows")}
     expected: dict[str, list[int]] = {name: [] for name in sinks}
     dut.start.value = dut.keep.value = 0
