@@ -1,6 +1,7 @@
 """Nobody uses what a collision-free memory answers where something is written in the same cycle."""
 
 import re
+from functools import cache
 
 import pytest
 from test_sim_overlap import run_random_programs
@@ -35,6 +36,7 @@ def undefined_at_collisions(text):
     return MODULE.sub(module, text)
 
 
+@cache
 def poisoned(config):
     """The Verilog of a core whose collision-free memories answer a collision with ones."""
     plain = core_top(config).rtlil(TOP)
