@@ -161,11 +161,8 @@ class CoreConfig:
         _require_power_of_two("Data bits", self.data_bits, self.least_data_bits, 512)
         if not 1 <= self.outstanding_reads <= 64:
             raise ValueError(f"Outstanding reads must be from 1 to 64, not {self.outstanding_reads}")
-        if not any(family.mnemonic == "wmma" for family in self.families):
-            formats = ", ".join(sorted(self.formats))
-            raise ValueError(
-                f"Formats of a core must have loads and stores (fp8 has none), not {formats} alone"
-            )
+        if self.formats == frozenset({"fp8"}):
+            raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
         if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
             raise ValueError(
                 f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MOST_SHARED_BYTES}, "
