@@ -157,7 +157,7 @@ def test_core_with_fp8_elaborates(formats: frozenset[str]) -> None:
 
 
 def test_a_core_needs_a_format_with_loads() -> None:
-    with pytest.raises(ValueError, match=r"^Formats of a core must have loads and stores .* not fp8 alone"):
+    with pytest.raises(ValueError, match=r"^Formats of a core must have loads and stores, .* not fp8 alone"):
         config(frozenset({"fp8"}), "hopper")
     assert config(frozenset({"fp8"}), "hopper", f64_units=1).families
 
