@@ -8,7 +8,6 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation
-from hdl.dot_product.short_numbers import total
 from hdl.dot_product.special import Special
 from hdl.dot_product.widths import LANES, Widths
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, place, spread, up
@@ -158,7 +157,7 @@ class Fp8Decode(Stage):
         late_b = register(m, b.significand, f"b{index}_late")
         for number in range(4):
             lane = 4 * index + number
-            biased = total(place(a.exponent, number, 0, 5), place(b.exponent, number, 0, 5))
+            biased = place(a.exponent, number, 0, 5) + place(b.exponent, number, 0, 5)
             exponent = register(m, Mux(place(some, number, 0, 1), biased, 0), f"exponent{lane}")
             m.d.comb += [
                 output.fp8_exponent[lane].eq(exponent),

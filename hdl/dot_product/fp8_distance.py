@@ -1,13 +1,12 @@
 """Distance of fp8: how far below Emax the products with lanes of their own lie."""
 
-from amaranth.hdl import Cat, Const, Module, Mux
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation
-from hdl.dot_product.short_numbers import difference
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Stage, register
 
@@ -83,7 +82,7 @@ class Fp8Distance(Stage):
         quarters, near, far, shifted = [], [], [], []
         bits = FP8_EXPONENT_BITS + 1
         for lane, exponent in enumerate(given.fp8_exponent):
-            distance = difference(given.maximum[:bits], Cat(exponent, Const(0, 1)))
+            distance = (given.maximum[:bits] - exponent)[:bits]
             kept = fp8 & ~(given.maximum[bits + 1 :].any() | distance[4:].any())
             a = Mux(kept, given.fp8_significand_a[lane], 0)
             b = Mux(fp8, given.fp8_significand_b[lane], 0)

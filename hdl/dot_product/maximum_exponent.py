@@ -1,13 +1,10 @@
 """Maximum exponent: the reference of the alignment."""
 
-from collections.abc import Callable
-
 from amaranth.hdl import Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
-from hdl.dot_product.short_numbers import is_greater
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Stage, register
 
@@ -43,9 +40,7 @@ class ProductMaximum(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        m.d.comb += self.output.product_maximum.eq(
-            _tree(m, list(self.input.product_exponent), self.latency, _larger)
-        )
+        m.d.comb += self.output.product_maximum.eq(_tree(m, list(self.input.product_exponent), self.latency))
         return m
 
 
@@ -79,7 +74,7 @@ class Fp8Maximum(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        largest = _tree(m, list(self.input.fp8_exponent), self.latency, _larger_of_few_bits)
+        largest = _tree(m, list(self.input.fp8_exponent), self.latency)
         offset = Mux(largest.any(), self.widths.half_offset, 0)
         m.d.comb += self.output.fp8_maximum.eq(largest | offset)
         return m
@@ -170,19 +165,15 @@ class MaximumExponent(Stage):
         return m
 
 
-def _tree(m: Module, level: list[Value], depths: int, larger: Callable[[Value, Value], Value]) -> Value:
+def _tree(m: Module, level: list[Value], depths: int) -> Value:
     """The largest of 2**depths exponents, after so many cycles."""
     for depth in range(1, depths + 1):
         half = len(level) // 2
         level = [
-            register(m, larger(level[index], level[index + half]), f"maximum_{depth}_{index}")
+            register(m, _larger(level[index], level[index + half]), f"maximum_{depth}_{index}")
             for index in range(half)
         ]
     return level[0]
-
-
-def _larger_of_few_bits(x: Value, y: Value) -> Value:
-    return Mux(is_greater(x, y), x, y)
 
 
 def _larger(x: Value, y: Value) -> Value:
