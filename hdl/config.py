@@ -130,7 +130,7 @@ class CoreConfig:
     Raises
     ------
     ValueError
-        For a value out of its range, naming the value and the range.
+        For a value out of its range, naming the value and the range, and for fp8 as the only format.
     """
 
     least_data_bits: ClassVar[int] = 64
@@ -161,6 +161,8 @@ class CoreConfig:
         _require_power_of_two("Data bits", self.data_bits, self.least_data_bits, 512)
         if not 1 <= self.outstanding_reads <= 64:
             raise ValueError(f"Outstanding reads must be from 1 to 64, not {self.outstanding_reads}")
+        if self.formats == frozenset({"fp8"}):
+            raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
         if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
             raise ValueError(
                 f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MOST_SHARED_BYTES}, "

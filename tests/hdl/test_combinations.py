@@ -147,6 +147,21 @@ def test_core_elaborates_with_one_format_and_with_all(profile: str) -> None:
         Fragment.get(Core(config(formats, profile, f64_units=len(formats) % 2)), None)
 
 
+@pytest.mark.parametrize("formats", [frozenset({"fp8", "f16"}), frozenset({"fp8", "i8"})], ids=name)
+def test_core_with_fp8_elaborates(formats: frozenset[str]) -> None:
+    """With the conversion to f16, and without."""
+    assert any(family.name == "mma.fp8" for family in config(formats, "hopper").families) == (
+        "f16" in formats
+    )
+    Fragment.get(Core(config(formats, "hopper")), None)
+
+
+def test_a_core_needs_a_format_with_loads() -> None:
+    with pytest.raises(ValueError, match=r"^Formats of a core must have loads and stores, .* not fp8 alone"):
+        config(frozenset({"fp8"}), "hopper")
+    assert config(frozenset({"fp8"}), "hopper", f64_units=1).families
+
+
 @pytest.mark.parametrize(
     ("profile", "formats"),
     [("volta", frozenset({"f16"})), ("turing", sets_of("turing")[-1])],
