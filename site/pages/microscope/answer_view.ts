@@ -48,7 +48,7 @@ function card(title: string, number: string, detail: string, mark: "" | "same" |
   return html(
     "div",
     { class: `card ${mark}` },
-    html("h3", {}, title),
+    html("p", { class: "title" }, title),
     html("div", { class: "number" }, signed(number)),
     html("div", { class: "hint" }, detail),
   );
@@ -81,7 +81,7 @@ function stepView(step: Step, index: number, count: number): HTMLElement {
     "details",
     { class: "step", open: isOpen },
     html("summary", {}, place + stepTitle(step)),
-    ...stepBody(step),
+    ...stepBody(step, place),
   );
 }
 
@@ -106,10 +106,10 @@ function addend(label: string | undefined): string {
   return label === "c" || label === undefined ? "C" : label === "zero" ? "no C yet" : `the ${label} so far`;
 }
 
-function stepBody(step: Step): HTMLElement[] {
+function stepBody(step: Step, place: string): HTMLElement[] {
   switch (step.kind) {
     case "sum":
-      return sumStep(step);
+      return sumStep(step, place);
     case "conversion":
       return [conversion(step)];
     case "saturation":
@@ -160,7 +160,7 @@ function comparedRow(row: Compared, current: string): HTMLTableRowElement {
   const text = row.equal ? "equal" : row.bits ? differenceText(row.difference) : "";
   return html(
     "tr",
-    row.profile === current ? { class: "current" } : {},
+    { "data-profile": row.profile, class: row.profile === current ? "current" : undefined },
     name,
     html("td", { class: "mono" }, row.bits),
     html("td", {}, signed(row.value)),

@@ -5,13 +5,14 @@ import type { Rounding, SumStep, Term, Total } from "../../src/golden/explanatio
 import { facts, packed, roundingFacts } from "./parts";
 
 /** The ruler and what it says in words. */
-export function sumStep(step: SumStep): HTMLElement[] {
+export function sumStep(step: SumStep, place: string): HTMLElement[] {
   const finite = step.terms.filter(({ kind }) => kind === "finite");
   const parts: HTMLElement[] = [];
   if (finite.length > 0) {
     const rows = finite.map((term) => termRow(term, step));
     if (step.special === null) rows.push(totalRow(step.total, step.rounding), ...resultRow(step));
-    parts.push(rulerTable({ caption: "Terms, sum and result by binary places", rows, marks: marks(step) }));
+    const caption = `${place}Terms, sum and result by binary places`;
+    parts.push(rulerTable({ caption, rows, marks: marks(step) }));
   }
   parts.push(facts([...termFacts(step), ...sumFacts(step), ...roundingFacts(step.rounding), ["result", packed(step.result)]]));
   return parts;
