@@ -63,7 +63,7 @@ function summary(answer: Explained): HTMLElement {
   const cards = [card(`Result, ${profileName(answer.profile)}`, value, `${format} ${bits}`, isEqual ? "same" : "differs")];
   if (exact !== undefined) {
     const rounded = exact.bits ? `rounded once: ${signed(exact.value)} (${exact.bits})` : `before it is made ${format}`;
-    cards.push(card("Exact sum", answer.exactSum || "not finite", rounded, ""));
+    cards.push(card("Exact sum", answer.exactSum || "not a finite number", rounded, ""));
   }
   if (ours !== undefined) {
     const isFloat = exact?.bits !== "";
@@ -155,9 +155,11 @@ function comparison(answer: Explained): HTMLElement {
 }
 
 function comparedRow(row: Compared, current: string): HTMLTableRowElement {
-  const name = html("th", { scope: "row" }, profileName(row.profile));
+  const isInteger = isPresent(row) && !row.bits;
+  const name = html("th", { scope: "row" }, isInteger ? "exact sum" : profileName(row.profile));
   if (!isPresent(row)) return html("tr", {}, name, html("td", { colspan: 3, class: "hint" }, row.absent));
-  const text = row.equal ? "equal" : row.bits ? differenceText(row.difference) : "";
+  const isWrapped = !row.equal && row.profile === "every generation";
+  const text = row.equal ? "equal" : isWrapped ? "wrapped or saturated" : differenceText(row.difference);
   return html(
     "tr",
     { "data-profile": row.profile, class: row.profile === current ? "current" : undefined },

@@ -124,7 +124,8 @@ function sumFacts(step: SumStep): [string, string][] {
     );
   }
   const { units } = step.total;
-  const size = units.length > 24 ? `${units.length} digits` : units;
-  found.push(["sum", `${signed(size)} units of ${powerOfTwo(step.unit)}`]);
+  const noun = /^-?1$/.test(units) ? "unit" : "units";
+  const size = units.length > 24 ? `${units.length} digits long, in` : signed(units);
+  found.push(["sum", `${size} ${noun} of ${powerOfTwo(step.unit)}`]);
   return found;
 }
