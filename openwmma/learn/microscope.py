@@ -1,0 +1,141 @@
+"""One dot product for the page `microscope`: question and answer as JSON, computed by `golden.explain`.
+
+It runs in the browser, where only Python's own library is there: neither this module nor what it imports may
+need another package (`tests/openwmma/test_learn_microscope.py` checks that).
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from golden.explanation.explain import explain
+from golden.explanation.record import BitStep, Explanation, IntegerSum
+from golden.invalid_argument import InvalidArgument
+from golden.ptx.source import PtxError
+from golden.resolve import resolve_instruction
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import IllegalInstruction, MmaInstruction
+from golden.tables.profiles import EXACT_PROFILES, PROFILES
+from openwmma.element_values import parse_elements, parse_scalar
+from openwmma.explanation_picture import bits_text, hexadecimal, ordinal
+from openwmma.learn.explanation_json import json_of_step
+from openwmma.usage_error import UsageError
+
+__all__ = ["answer", "answer_text"]
+
+_BAD_INPUT = (UsageError, InvalidArgument, IllegalInstruction, PtxError)
+
+
+def answer_text(question: str) -> str:
+    """`answer`, with question and answer as JSON text."""
+    return json.dumps(answer(json.loads(question)))
+
+
+def answer(question: Mapping[str, str]) -> dict[str, Any]:
+    """Explain one dot product, and give its result under every other profile.
+
+    Parameters
+    ----------
+    question : mapping
+        ``instruction`` (PTX without operands), ``profile``, and ``a``, ``b``, ``c`` as
+        `openwmma.element_values` reads them.
+
+    Returns
+    -------
+    dict
+        ``errors``, a list of ``field`` and ``message``. Where it is empty also ``title``, ``profile``,
+        ``notes``, ``steps`` (see `openwmma.learn.explanation_json`), ``result``, and ``comparison``: one
+        entry for each profile.
+    """
+    try:
+        instruction = resolve_instruction(question["instruction"])
+    except _BAD_INPUT as error:
+        return {"errors": [{"field": "instruction", "message": str(error)}]}
+    operands, notes, errors = _operands(instruction, question)
+    if errors:
+        return {"errors": errors}
+    try:
+        found = explain(instruction, *operands, profile=question["profile"])
+    except _BAD_INPUT as error:
+        return {"errors": [{"field": "profile", "message": str(error)}]}
+    return {
+        "errors": [],
+        "title": str(instruction),
+        "profile": found.profile,
+        "notes": [*notes, *found.notes],
+        "steps": [json_of_step(step) for step in found.steps],
+        "result": _result(found, instruction),
+        "comparison": _comparison(instruction, operands),
+    }
+
+
+def _operands(
+    instruction: MmaInstruction, question: Mapping[str, str]
+) -> tuple[tuple[Any, Any, Any], list[str], list[dict[str, str]]]:
+    """The three operands, what was done to them, and what is wrong with them."""
+    found: dict[str, Any] = {"a": [], "b": [], "c": 0}
+    notes: list[str] = []
+    errors: list[dict[str, str]] = []
+    k = instruction.shape.k
+    for field, type in (("a", instruction.a_type), ("b", instruction.b_type), ("c", instruction.c_type)):
+        text = question[field].strip() or "0"
+        try:
+            if field == "c":
+                found[field], new = parse_scalar(field, text, type)
+            else:
+                found[field], new = parse_elements(field, text, type, k)
+            notes += new
+        except UsageError as error:
+            errors.append({"field": field, "message": str(error)})
+    return (found["a"], found["b"], found["c"]), notes, errors
+
+
+def _result(found: Explanation, instruction: MmaInstruction) -> dict[str, Any]:
+    """The result as bits and as a value."""
+    format = FORMATS[instruction.d_type]
+    if not isinstance(format, FloatFormat):
+        bits = f"0x{found.result % (1 << format.bits):0{format.bits // 4}x}"
+        return {"format": format.name, "bits": bits, "value": str(found.result)}
+    return {
+        "format": format.name,
+        "bits": hexadecimal(found.result, format),
+        "value": bits_text(found.result, format),
+    }
+
+
+def _comparison(instruction: MmaInstruction, operands: Sequence[Any]) -> list[dict[str, Any]]:
+    """The result of every profile; of integers the hardware's and the exact sum."""
+    format = FORMATS[instruction.d_type]
+    if not isinstance(format, FloatFormat):
+        found = explain(instruction, *operands)
+        return _beside_exact(found, instruction)
+    exact_result = explain(instruction, *operands, profile="exact").result
+    reference = ordinal(exact_result, format)
+    rows: list[dict[str, Any]] = []
+    for name in (*PROFILES, *EXACT_PROFILES):
+        try:
+            found = explain(instruction, *operands, profile=name)
+        except InvalidArgument as error:
+            rows.append({"profile": name, "absent": f"not known: {error.given}"})
+            continue
+        here = ordinal(found.result, format)
+        difference = None if here is None or reference is None else here - reference
+        row = {"profile": name, **_result(found, instruction), "difference": difference}
+        rows.append({**row, "equal": found.result == exact_result})
+    return rows
+
+
+def _beside_exact(found: Explanation, instruction: MmaInstruction) -> list[dict[str, Any]]:
+    """An integer result, which all generations share, and the sum without wrapping or saturation."""
+    step = found.steps[-1]
+    assert isinstance(step, IntegerSum | BitStep)
+    exact = step.exact if isinstance(step, IntegerSum) else step.c + step.count
+    here = {"profile": "every generation", **_result(found, instruction), "difference": found.result - exact}
+    whole = {
+        "profile": "exact",
+        "format": instruction.d_type,
+        "bits": "",
+        "value": str(exact),
+        "difference": 0,
+    }
+    return [{**here, "equal": found.result == exact}, {**whole, "equal": True}]
