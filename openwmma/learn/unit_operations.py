@@ -1,10 +1,11 @@
 """From a dot product to the operations of the dot-product unit, with what golden expects of its signals.
 
-Runs without numpy: in the browser, and under the tests. The signals are those of ``unit.json``, which
-`describe_unit` writes; an expected signal is the list of its elements, as raw unsigned numbers.
+It runs in the browser, as `openwmma.learn.microscope` does. The signals are those of ``unit.json``, which
+``site/rtl/describe.py`` writes; an expected signal is the list of its elements, as raw unsigned numbers.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from golden.explanation.explain import explain
@@ -12,8 +13,10 @@ from golden.explanation.record import BitStep, Conversion, Explanation, FusedSum
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import MmaInstruction
+from openwmma.learn.microscope import BAD_INPUT, read_operands
+from openwmma.usage_error import UsageError
 
-__all__ = ["unit_operations"]
+__all__ = ["answer", "answer_text", "unit_operations"]
 
 Description = dict[str, Any]
 Signals = dict[str, list[int]]
@@ -24,6 +27,41 @@ _SIGNIFICAND_BITS = 10
 """Fraction bits of a decoded significand, whatever its format."""
 _MOST_FINE = 7
 """A multiplier shifts left by this less the distance modulo 8."""
+
+
+def answer_text(question: str) -> str:
+    """`answer`, with question and answer as JSON text."""
+    return json.dumps(answer(json.loads(question)))
+
+
+def answer(question: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the operations of one dot product.
+
+    Parameters
+    ----------
+    question : mapping
+        ``instruction``, ``a``, ``b``, ``c`` as for `openwmma.learn.microscope.answer`, and ``description``,
+        the contents of ``unit.json``.
+
+    Returns
+    -------
+    dict
+        ``errors``, a list of ``field`` and ``message``. Where it is empty also ``title``, ``format`` of D,
+        and ``operations`` as `unit_operations` returns them, but with the elements of signals as decimal
+        text: they may have more bits than a number of JavaScript.
+    """
+    try:
+        form = resolve_instruction(question["instruction"])
+        operands, _, errors = read_operands(form, question)
+        if errors:
+            return {"errors": errors}
+        operations = unit_operations(question["description"], question["instruction"], *operands)
+    except BAD_INPUT as error:
+        return {"errors": [{"field": "instruction", "message": str(error)}]}
+    for operation in operations:
+        expected = operation["expected"]
+        operation["expected"] = {key: [str(value) for value in values] for key, values in expected.items()}
+    return {"errors": [], "title": str(form), "format": form.d_type, "operations": operations}
 
 
 def unit_operations(
@@ -48,14 +86,15 @@ def unit_operations(
 
     Raises
     ------
-    ValueError
-        For multiplicands that the unit does not have, and as `golden.explain` does.
+    UsageError
+        For multiplicands that the unit does not have.
+    golden.invalid_argument.InvalidArgument
     """
     form = resolve_instruction(instruction)
     name = _MULTIPLICANDS.get(form.a_type, form.a_type)
     if name not in description["formats"] or form.a_type.startswith("e"):
         known = ", ".join(description["formats"])
-        raise ValueError(f"this unit multiplies {known}; it has no multipliers for {form.a_type}")
+        raise UsageError(f"the unit of this page multiplies {known}, not {form.a_type}")
     explanation = explain(instruction, a, b, c, profile=description["profile"])
     step = explanation.steps[0]
     if isinstance(step, IntegerSum | BitStep):
@@ -121,7 +160,9 @@ def _expected_floats(description: Description, name: str, step: FusedSum) -> Sig
     aligned = [term.aligned if term else 0 for term in by_lane]
     sign = -1 if c.negative else 1
     found |= {
-        "align.term": [~value if negative else value for value, negative in zip(aligned, relative, strict=True)],
+        "align.term": [
+            ~value if negative else value for value, negative in zip(aligned, relative, strict=True)
+        ],
         "align.carry": [_mask(relative)],
         "align.c_term": [c.aligned],
         "reduce.sum": [sign * step.total],
@@ -129,7 +170,9 @@ def _expected_floats(description: Description, name: str, step: FusedSum) -> Sig
     }
     if step.largest_exponent is not None and any(term.kind == "finite" for term in step.terms):
         maximum = step.largest_exponent + zero
-        placement = description["integer_bit"] + description["fraction_bits"] - 2 * _SIGNIFICAND_BITS - _MOST_FINE
+        placement = (
+            description["integer_bit"] + description["fraction_bits"] - 2 * _SIGNIFICAND_BITS - _MOST_FINE
+        )
         found["maximum_exponent.maximum"] = [maximum]
         found["multiply.product"] = [
             _exact(term) << _MOST_FINE - (maximum - exponent) % 8 + placement if term else 0

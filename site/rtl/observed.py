@@ -1,5 +1,6 @@
-"""Tops whose ports also show what goes on inside: the stages of the dot-product unit, the sequencer of a core."""
+"""Tops whose ports also show what goes on inside: stages of the dot-product unit, the sequencer of a core."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ from amaranth.lib import wiring
 from hdl.config import CoreConfig, DotProductConfig
 from hdl.core import Core
 from hdl.dot_product.unit import DotProductUnit
-from hdl.stream.pipeline import stage_name
+from hdl.stream.pipeline import Stage
 from hdl.verilog.core_verilog import TOP as CORE_TOP
 from hdl.verilog.top import Top
 
@@ -28,8 +29,8 @@ class Observation:
     port : str
     stage, field : str
         Of the pipeline's stage and its output; of a core, the unit and its port.
-    cycle : int
-        Cycles from the acceptance of operands to this output; 0 in a core.
+    start, cycle : int
+        Cycles from the acceptance of operands to the stage's input and to this output; 0 in a core.
     width, count : int
         Bits of an element, and how many elements the port has, the first in the low bits.
     signed : bool
@@ -38,6 +39,7 @@ class Observation:
     port: str
     stage: str
     field: str
+    start: int
     cycle: int
     width: int
     count: int
@@ -68,12 +70,12 @@ def observed_unit(config: DotProductConfig) -> tuple[Top, list[Observation]]:
     top.output("result_valid", unit.result.valid)
     top.input("result_ready", unit.result.ready)
     observations = []
-    for stage, start in inside.submodules.arithmetic.starts:
-        for field in stage.produces:
-            observation = _observe(
-                top, stage_name(stage), field, getattr(stage.output, field), start + stage.latency
-            )
-            observations.append(observation)
+    for stage, start in inside.submodules.arithmetic.schedule:
+        name, cycle = _stage_name(stage), start + stage.latency
+        observations += [
+            _observe(top, name, field, getattr(stage.output, field), start=start, cycle=cycle)
+            for field in stage.produces
+        ]
     return top, observations
 
 
@@ -118,6 +120,11 @@ def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
     ]
 
 
+def _stage_name(stage: Stage) -> str:
+    """Of a stage's submodule: its class's name in lower case, with underscores."""
+    return re.sub("(?<!^)([A-Z])", r"_\1", type(stage).__name__).lower()
+
+
 def _elaborated(component: wiring.Component) -> Any:
     """A component's module, made now, so that its submodules can be observed; it is made only once."""
     module: Module = component.elaborate(None)
@@ -125,7 +132,7 @@ def _elaborated(component: wiring.Component) -> Any:
     return module
 
 
-def _observe(top: Top, stage: str, field: str, value: Any, cycle: int = 0) -> Observation:
+def _observe(top: Top, stage: str, field: str, value: Any, *, start: int = 0, cycle: int = 0) -> Observation:
     elements = list(value) if isinstance(value, (list, tuple)) else [value]
     shape = Shape.cast(Value.cast(elements[0]).shape())
     port = f"{stage}_{field}"
@@ -134,6 +141,7 @@ def _observe(top: Top, stage: str, field: str, value: Any, cycle: int = 0) -> Ob
         port=port,
         stage=stage,
         field=field,
+        start=start,
         cycle=cycle,
         width=shape.width,
         count=len(elements),
