@@ -1,14 +1,24 @@
 // Python's part of a worker: Pyodide with the sources of the repository, and one module that answers questions.
-import type { PyodideInterface } from "pyodide";
+
+/** The part of Pyodide that is used. */
+interface Pyodide {
+  readonly FS: { writeFile(path: string, data: Uint8Array): void };
+  runPython(code: string): unknown;
+  pyimport(module: string): unknown;
+}
 
 interface Loader {
-  loadPyodide(options: { indexURL: string }): Promise<PyodideInterface>;
+  readonly loadPyodide: (options: { indexURL: string }) => Promise<Pyodide>;
+}
+
+interface Answering {
+  readonly answer_text: (question: string) => string;
 }
 
 const ARCHIVE = "/home/golden.zip";
 
-/** Loads Python and a module; `answer_text` of that takes a question and gives an answer, both as JSON text. */
-export async function pythonAnswers<Question, Answer>(module: string): Promise<(question: Question) => Answer> {
+/** Loads Python and a module; its `answer_text` takes a question and gives an answer, both as JSON text. */
+export async function pythonAnswers(module: string): Promise<(question: unknown) => unknown> {
   const pyodideAddress = new URL("../pyodide/", import.meta.url);
   const archive = fetch(new URL("../data/golden.zip", import.meta.url)).then((response) => {
     if (!response.ok) throw new Error(`data/golden.zip: ${response.status} ${response.statusText}`);
@@ -18,6 +28,6 @@ export async function pythonAnswers<Question, Answer>(module: string): Promise<(
   const pyodide = await loadPyodide({ indexURL: pyodideAddress.href });
   pyodide.FS.writeFile(ARCHIVE, new Uint8Array(await archive));
   pyodide.runPython(`import sys; sys.path.insert(0, ${JSON.stringify(ARCHIVE)})`);
-  const answerText = pyodide.pyimport(module).answer_text as (question: string) => string;
-  return (question) => JSON.parse(answerText(JSON.stringify(question))) as Answer;
+  const answering = pyodide.pyimport(module) as Answering;
+  return (question) => JSON.parse(answering.answer_text(JSON.stringify(question))) as unknown;
 }
