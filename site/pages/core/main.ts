@@ -70,7 +70,7 @@ class Page {
     });
     required("#program", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault();
-      void this.run();
+      void this.guarded(() => this.runProgram());
     });
     button("stop").addEventListener("click", () => {
       this.number += 1;
@@ -87,8 +87,9 @@ class Page {
     this.text.value = program.text;
     required("#story", HTMLElement).textContent = program.story;
     history.replaceState(null, "", `#program=${program.id}`);
+    const isRead = async (): Promise<boolean> => this.readParameters(program.buffers, program.numbers);
     await this.guarded(async () => {
-      if (await this.readParameters(program.buffers, program.numbers)) await this.run();
+      if (await isRead()) await this.runProgram();
     });
   }
 
@@ -98,33 +99,36 @@ class Page {
     this.showRefusal(answer);
     if (isRefusal(answer)) return false;
     const { parameters } = answer as Parameters;
+    const most = this.described.bytes / BUFFER_BYTES;
+    if (parameters.length > most) {
+      this.showRefusal({ error: `the page gives a program at most ${most} parameters, not ${parameters.length}`, line: 0 });
+      return false;
+    }
     this.parameters.show(parameters, buffers, numbers);
     return true;
   }
 
-  private async run(): Promise<void> {
+  private async runProgram(): Promise<void> {
     const number = ++this.number;
     clearTimeout(this.timer);
-    await this.guarded(async () => {
-      required("#check", HTMLElement).hidden = true;
-      const compiled = (await this.readParameters({}, {})) ? await this.compile() : undefined;
-      if (compiled === undefined) {
-        this.results.hide();
-        required("#outcome", HTMLElement).hidden = true;
-        return;
-      }
-      const memory = await this.memory();
-      button("stop").disabled = false;
-      const latency = Number(required("#latency", HTMLSelectElement).value);
-      const words = compiled.commands.map((command) => command.words);
-      const run = (await this.core.ask({ kind: "run", memory, commands: words, latency })) as Run;
-      if (number !== this.number) return;
-      const { base, description } = this.described;
-      const finished = { run, description, commands: compiled.commands, buffers: this.parameters.buffers(), memory, base };
-      this.showOutcome(finished);
-      this.results.show(finished);
-      await this.check(finished, number);
-    });
+    required("#check", HTMLElement).hidden = true;
+    const compiled = (await this.readParameters({}, {})) ? await this.compile() : undefined;
+    if (compiled === undefined) {
+      this.results.hide();
+      required("#outcome", HTMLElement).hidden = true;
+      return;
+    }
+    const memory = await this.memory();
+    button("stop").disabled = false;
+    const latency = Number(required("#latency", HTMLSelectElement).value);
+    const words = compiled.commands.map((command) => command.words);
+    const run = (await this.core.ask({ kind: "run", memory, commands: words, latency })) as Run;
+    if (number !== this.number) return;
+    const { base, description } = this.described;
+    const finished = { run, description, commands: compiled.commands, buffers: this.parameters.buffers(), memory, base };
+    this.showOutcome(finished);
+    this.results.show(finished);
+    await this.check(finished, number);
   }
 
   private async compile(): Promise<Commands | undefined> {
@@ -149,10 +153,11 @@ class Page {
     const rate = Math.round(cycles / Math.max(run.milliseconds, 0.01)) * 1000;
     place.hidden = false;
     place.dataset.rate = String(rate);
+    place.dataset.number = String(this.number);
     place.classList.toggle("error", run.outcome !== "done");
     const size = `${counted(commands.length, "command")} in ${counted(cycles, "clock cycle")}`;
     if (run.outcome === "done") {
-      place.textContent = `The program ended: ${size}, simulated in ${run.milliseconds.toFixed(0)} ms.`;
+      place.textContent = `The program ended: ${size}, simulated in ${run.milliseconds.toFixed(0)} ms (${rate} cycles a second).`;
     } else if (run.outcome === "unfinished") {
       place.textContent = `Stopped after ${cycles} cycles: the program did not end.`;
     } else {
@@ -194,11 +199,13 @@ class Page {
 
   /** Runs what may be stopped; what goes wrong is shown. */
   private async guarded(action: () => Promise<unknown>): Promise<void> {
+    setBusy(true);
     try {
       await action();
     } catch (error) {
       if (!(error instanceof Stopped)) refuse(error instanceof Error ? error.message : String(error));
     }
+    setBusy(false);
   }
 
   private showState(state: WorkerState, message?: string): void {
@@ -215,10 +222,15 @@ class Page {
   }
 }
 
+function setBusy(busy: boolean): void {
+  required("#report", HTMLElement).setAttribute("aria-busy", String(busy));
+}
+
 function refuse(message: string): void {
   const failure = required("#failure", HTMLElement);
   failure.textContent = message;
   failure.hidden = false;
+  setBusy(false);
 }
 
 async function start(): Promise<void> {

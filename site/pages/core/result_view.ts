@@ -6,7 +6,7 @@ import { beatsBetween, memoryAt, RegisterState } from "../../src/core/state";
 import { cycleCount, cycleOf, type Life, livesOf } from "../../src/core/timeline";
 import { BUFFER_BYTES, type Buffer } from "./parameters_view";
 import { lanesTable, memoryTable, registerBoxes } from "./state_view";
-import { legend, NAMES_WIDTH, timelineView } from "./timeline_view";
+import { legend, namesWidth, timelineView } from "./timeline_view";
 import { activity, label, traffic } from "./words";
 
 const TICK = 120;
@@ -144,14 +144,14 @@ export class ResultView {
     const place = required("#timeline", HTMLElement);
     const line = place.querySelector("line.now");
     const x = Number(line?.getAttribute("x1") ?? 0);
-    const free = place.clientWidth - NAMES_WIDTH;
+    const free = place.clientWidth - namesWidth();
     if (x < place.scrollLeft || x > place.scrollLeft + free - 20) place.scrollLeft = Math.max(x - free / 3, 0);
   }
 
   private drawTimeline(): void {
     if (this.finished === undefined) return;
     const place = required("#timeline", HTMLElement);
-    const free = Math.max(place.clientWidth - NAMES_WIDTH - 4, 120);
+    const free = Math.max(place.clientWidth - namesWidth() - 4, 120);
     const cycles = cycleCount(this.finished.run);
     const shown = CYCLES_SHOWN[Number(select("zoom").value)] ?? cycles;
     const width = Math.min(Math.max((free * cycles) / shown, free), 30_000);

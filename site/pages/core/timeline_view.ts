@@ -6,7 +6,7 @@ import { label } from "./words";
 
 const ROW = 22;
 const AXIS = 20;
-const NAME = 190;
+const NARROW = 600;
 
 const KINDS: readonly (readonly [string, string])[] = [
   ["queue", "in the queue"],
@@ -90,8 +90,10 @@ export function timelineView(
   };
 }
 
-/** Width of the names, which the picture leaves free. */
-export const NAMES_WIDTH = NAME;
+/** Width of the names, which the picture leaves free; `style.css` has the same. */
+export function namesWidth(): number {
+  return innerWidth < NARROW ? 96 : 190;
+}
 
 function axisStep(cycles: number, width: number): number {
   const least = (80 * cycles) / width;

@@ -61,6 +61,7 @@ class Page {
     await this.enqueue(this.choice);
     const others = cases.filter(({ id }) => COMPANIONS.includes(id) && id !== this.caseSelect.value);
     for (const prepared of others) await this.enqueue(prepared, false);
+    required("#clock", HTMLElement).setAttribute("aria-busy", "false");
   }
 
   private read(): void {
@@ -286,6 +287,7 @@ function refuse(message: string): void {
   const failure = required("#failure", HTMLElement);
   failure.textContent = message;
   failure.hidden = false;
+  required("#clock", HTMLElement).setAttribute("aria-busy", "false");
 }
 
 async function start(): Promise<void> {

@@ -71,5 +71,5 @@ function outputText(unit: Unit, signal: Signal, flights: readonly Flight[], cycl
   const [first = 0n] = unit.value(signal);
   const zero = exponentZero(unit.description, here.entry.title);
   const label = LABELS[`${signal.stage}.${signal.field}`] ?? signal.field;
-  return `${here.number}: ${label} ${elementText(signal, first, zero)}`;
+  return `${here.number}: ${label} = ${elementText(signal, first, zero)}`;
 }

@@ -29,7 +29,10 @@ export function signalsView(description: UnitDescription, flight: Flight, compar
   const zero = exponentZero(description, flight.entry.title);
   const parts = [region("Signals that both views have", signalTable(comparisons, zero))];
   const lanes = laneTable(description, flight, zero);
-  if (lanes !== undefined) parts.push(html("h3", {}, "Lane by lane"), region("Lanes of the followed operation", lanes));
+  if (lanes !== undefined) {
+    parts.push(html("h3", {}, "Lane by lane"), region("Lanes of the followed operation", lanes.table));
+    if (lanes.zeros > 0) parts.push(html("p", { class: "hint" }, `The other ${counted(lanes.zeros, "lane")} multiply zeros.`));
+  }
   return parts;
 }
 
@@ -38,13 +41,13 @@ function region(label: string, table: HTMLElement): HTMLElement {
 }
 
 function table(names: readonly string[], rows: readonly HTMLElement[]): HTMLElement {
-  const head = html("tr", {}, ...names.map((name) => html("th", { scope: "col" }, name)));
+  const head = html("tr", {}, ...names.map((name) => html("th", { scope: "col", class: `${name.replaceAll(" ", "-")}-column` }, name)));
   return html("table", { class: "data" }, html("thead", {}, head), html("tbody", {}, ...rows));
 }
 
 function signalTable(comparisons: readonly Comparison[], zero: number | undefined): HTMLElement {
   const rows = comparisons.map((comparison) => signalRow(comparison, zero));
-  return table(["cycle", "stage", "signal", "hardware", "golden.explain", ""], rows);
+  return table(["cycle", "stage", "signal", "hardware", "golden.explain", "verdict"], rows);
 }
 
 function signalRow({ signal, key, found, expected, differences }: Comparison, zero: number | undefined): HTMLElement {
@@ -62,7 +65,7 @@ function signalRow({ signal, key, found, expected, differences }: Comparison, ze
     "tr",
     { class: found === undefined ? "waiting" : "seen" },
     html("td", {}, String(signal.cycle)),
-    html("td", {}, signal.stage.replaceAll("_", " ")),
+    html("td", { class: "stage-column" }, signal.stage.replaceAll("_", " ")),
     html("th", { scope: "row" }, NAMES[key] ?? key),
     html("td", { class: "mono" }, text(found)),
     html("td", { class: "mono" }, found === undefined ? "\u2026" : text(expected)),
@@ -70,7 +73,13 @@ function signalRow({ signal, key, found, expected, differences }: Comparison, ze
   );
 }
 
-function laneTable(description: UnitDescription, flight: Flight, zero: number | undefined): HTMLElement | undefined {
+interface Lanes {
+  readonly table: HTMLElement;
+  /** Lanes that are left out. */
+  readonly zeros: number;
+}
+
+function laneTable(description: UnitDescription, flight: Flight, zero: number | undefined): Lanes | undefined {
   const signal = (key: string) => description.signals.find(({ stage, field }) => `${stage}.${field}` === key);
   const product = signal("multiply.product");
   const term = signal("align.term");
@@ -81,7 +90,10 @@ function laneTable(description: UnitDescription, flight: Flight, zero: number | 
   if (product === undefined || term === undefined || exponent === undefined || a === undefined || b === undefined) return undefined;
   const cell = (text: string | undefined): HTMLElement => html("td", { class: "mono" }, text ?? "\u2026");
   const value = (key: string, lane: number): bigint | undefined => flight.seen.get(key)?.[lane];
-  const rows = Array.from({ length: product.count }, (_, lane) => {
+  const isZero = (lane: number): boolean => zero !== undefined && value("decode.product_exponent", lane) === 0n;
+  const all = Array.from({ length: product.count }, (_, lane) => lane);
+  const shown = all.filter((lane) => !isZero(lane));
+  const rows = shown.map((lane) => {
     const [left, right] = [value("decode.significand_a", lane), value("decode.significand_b", lane)];
     const power = value("decode.product_exponent", lane);
     const made = value("multiply.product", lane);
@@ -105,7 +117,7 @@ function laneTable(description: UnitDescription, flight: Flight, zero: number | 
     );
   });
   const names = zero === undefined ? ["lane", "product", "term"] : ["lane", "significands", "exponent", "product, shifted", "aligned term against C"];
-  return table(names, rows);
+  return { table: table(names, rows), zeros: all.length - shown.length };
 }
 
 /** The result of an operation that has left, in its format. */
