@@ -36,6 +36,17 @@ function navigation(pages, current) {
     .join("");
 }
 
+/** A card for each page but the first, whose content asks for them. */
+function doors(pages) {
+  return pages
+    .slice(1)
+    .map(({ name, title, description }) => {
+      const text = `<h2>${escaped(title)}</h2><p>${escaped(description)}</p>`;
+      return `<li><a class="door" href="${name}.html">${text}</a></li>`;
+    })
+    .join("\n");
+}
+
 async function bundle(pages) {
   const workers = await readJson("workers.json");
   const entryPoints = {
@@ -71,9 +82,11 @@ async function writePage(shell, policy, pages, page) {
     policy,
     navigation: navigation(pages, page.name),
     styles: hasStyles ? `<link rel="stylesheet" href="assets/${page.name}.css">` : "",
-    content,
+    doors: doors(pages),
   };
-  const html = shell.replace(/\{\{(\w+)\}\}/g, (whole, key) => fields[key] ?? whole);
+  const html = shell
+    .replace("{{content}}", () => content)
+    .replace(/\{\{(\w+)\}\}/g, (whole, key) => fields[key] ?? whole);
   await writeFile(path.join(OUT, `${page.name}.html`), html);
 }
 

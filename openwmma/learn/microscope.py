@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from golden.explanation.explain import explain
-from golden.explanation.record import BitStep, Explanation, IntegerSum
+from golden.explanation.record import BitStep, Explanation, FusedSum, IntegerSum
 from golden.invalid_argument import InvalidArgument
 from golden.ptx.source import PtxError
 from golden.resolve import resolve_instruction
@@ -17,7 +17,7 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import IllegalInstruction, MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from openwmma.element_values import parse_elements, parse_scalar
-from openwmma.explanation_picture import bits_text, hexadecimal, ordinal
+from openwmma.explanation_picture import bits_text, hexadecimal, ordinal, value_text
 from openwmma.learn.explanation_json import json_of_step
 from openwmma.usage_error import UsageError
 
@@ -45,8 +45,9 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
     -------
     dict
         ``errors``, a list of ``field`` and ``message``. Where it is empty also ``title``, ``profile``,
-        ``notes``, ``steps`` (see `openwmma.learn.explanation_json`), ``result``, and ``comparison``: one
-        entry for each profile.
+        ``notes``, ``steps`` (see `openwmma.learn.explanation_json`), ``result``,
+        ``exactSum`` (a value before any rounding; empty where a term is not finite), and ``comparison``, one
+        entry for each profile. Rows and columns that are too short end in zeros.
     """
     try:
         instruction = resolve_instruction(question["instruction"])
@@ -66,6 +67,7 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
         "notes": [*notes, *found.notes],
         "steps": [json_of_step(step) for step in found.steps],
         "result": _result(found, instruction),
+        "exactSum": _exact_sum(instruction, operands),
         "comparison": _comparison(instruction, operands),
     }
 
@@ -94,7 +96,8 @@ def read_operands(
             if field == "c":
                 found[field], new = parse_scalar(field, text, type)
             else:
-                found[field], new = parse_elements(field, text, type, k)
+                zeros = ",0" * (k - 1 - text.count(","))
+                found[field], new = parse_elements(field, text + zeros, type, k)
             notes += new
         except UsageError as error:
             errors.append({"field": field, "message": str(error)})
@@ -114,16 +117,27 @@ def _result(found: Explanation, instruction: MmaInstruction) -> dict[str, Any]:
     }
 
 
+def _exact_sum(instruction: MmaInstruction, operands: Sequence[Any]) -> str:
+    """The value of the sum of all products and c."""
+    step = explain(instruction, *operands, profile="exact").steps[0]
+    if isinstance(step, FusedSum):
+        value = value_text(abs(step.total), step.unit_exponent, negative=step.total < 0)
+        return "" if step.special else value
+    assert isinstance(step, IntegerSum | BitStep)
+    return str(step.exact if isinstance(step, IntegerSum) else step.c + step.count)
+
+
 def _comparison(instruction: MmaInstruction, operands: Sequence[Any]) -> list[dict[str, Any]]:
     """The result of every profile; of integers the hardware's and the exact sum."""
     format = FORMATS[instruction.d_type]
     if not isinstance(format, FloatFormat):
         found = explain(instruction, *operands)
-        return _beside_exact(found, instruction)
+        return _beside_exact(found, instruction, operands)
     exact_result = explain(instruction, *operands, profile="exact").result
     reference = ordinal(exact_result, format)
     rows: list[dict[str, Any]] = []
-    for name in (*PROFILES, *EXACT_PROFILES):
+    implied = f"exact.{instruction.rounding or 'rn'}"
+    for name in (*PROFILES, *(name for name in EXACT_PROFILES if name != implied)):
         try:
             found = explain(instruction, *operands, profile=name)
         except InvalidArgument as error:
@@ -136,11 +150,11 @@ def _comparison(instruction: MmaInstruction, operands: Sequence[Any]) -> list[di
     return rows
 
 
-def _beside_exact(found: Explanation, instruction: MmaInstruction) -> list[dict[str, Any]]:
+def _beside_exact(
+    found: Explanation, instruction: MmaInstruction, operands: Sequence[Any]
+) -> list[dict[str, Any]]:
     """An integer result, which all generations share, and the sum without wrapping or saturation."""
-    step = found.steps[-1]
-    assert isinstance(step, IntegerSum | BitStep)
-    exact = step.exact if isinstance(step, IntegerSum) else step.c + step.count
+    exact = int(_exact_sum(instruction, operands))
     here = {"profile": "every generation", **_result(found, instruction), "difference": found.result - exact}
     whole = {
         "profile": "exact",

@@ -9,6 +9,7 @@ from openwmma.learn.archive import write_archive
 from openwmma.learn.fragment_tables import fragment_tables
 from openwmma.learn.instruction_tables import instruction_tables
 from openwmma.learn.server import POLICY
+from openwmma.learn.transposition_tables import transposition_tables
 
 __all__ = ["main", "write_page_data"]
 
@@ -33,7 +34,11 @@ def write_page_data(folder: Path) -> list[Path]:
     list of Path
     """
     folder.mkdir(parents=True, exist_ok=True)
-    tables: dict[str, Any] = {"instructions": instruction_tables(), "fragments": fragment_tables()}
+    tables: dict[str, Any] = {
+        "instructions": instruction_tables(),
+        "fragments": fragment_tables(),
+        "transposition": transposition_tables(),
+    }
     written = [folder / "golden.zip", folder / "policy.txt"]
     write_archive(written[0], MODULES_IN_THE_BROWSER)
     written[1].write_text(POLICY)

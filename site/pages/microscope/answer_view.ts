@@ -1,5 +1,5 @@
 // Draws an answer: the result beside the exact one, every step, and the other generations.
-import { counted, html } from "../../src/components/dom";
+import { counted, html, signed } from "../../src/components/dom";
 import { rulerLegend } from "../../src/components/ruler";
 import type {
   Compared,
@@ -10,6 +10,7 @@ import type {
   Step,
 } from "../../src/golden/explanation";
 import { bitsStep, integerStep } from "./integer_view";
+import { profileName } from "./names";
 import { facts, packed, roundingFacts } from "./parts";
 import { sumStep } from "./sum_view";
 
@@ -48,7 +49,7 @@ function card(title: string, number: string, detail: string, mark: "" | "same" |
     "div",
     { class: `card ${mark}` },
     html("h3", {}, title),
-    html("div", { class: "number" }, number.replace("-", "\u2212")),
+    html("div", { class: "number" }, signed(number)),
     html("div", { class: "hint" }, detail),
   );
 }
@@ -58,16 +59,17 @@ function summary(answer: Explained): HTMLElement {
   const exact = rows.find(({ profile }) => profile === "exact");
   const ours = rows.find(({ profile }) => profile === answer.profile) ?? rows[0];
   const { format, bits, value } = answer.result;
-  const same = exact !== undefined && ours?.equal === true;
-  const cards = [card(`Result, ${answer.profile}`, value, `${format} ${bits}`, same ? "same" : "differs")];
+  const isEqual = ours?.equal === true;
+  const cards = [card(`Result, ${profileName(answer.profile)}`, value, `${format} ${bits}`, isEqual ? "same" : "differs")];
   if (exact !== undefined) {
-    const how = exact.bits ? `${exact.format} ${exact.bits}, rounded once` : "the sum without wrapping";
-    cards.push(card("Exact sum", exact.value, how, ""));
+    const rounded = exact.bits ? `rounded once: ${signed(exact.value)} (${exact.bits})` : `before it is made ${format}`;
+    cards.push(card("Exact sum", answer.exactSum || "not finite", rounded, ""));
   }
   if (ours !== undefined) {
     const isFloat = exact?.bits !== "";
     const text = isFloat ? differenceText(ours.difference) : String(ours.difference);
-    cards.push(card("Difference", ours.equal ? "none" : text, ours.equal ? "the same bits" : "", ""));
+    const detail = isEqual ? "the same bits as the exact sum rounded once" : "from the exact sum rounded once";
+    cards.push(card("Difference", isEqual ? "none" : text, isFloat ? detail : "from the exact sum", ""));
   }
   return html("div", { class: "summary", id: "summary" }, ...cards);
 }
@@ -153,7 +155,7 @@ function comparison(answer: Explained): HTMLElement {
 }
 
 function comparedRow(row: Compared, current: string): HTMLTableRowElement {
-  const name = html("th", { scope: "row" }, row.profile);
+  const name = html("th", { scope: "row" }, profileName(row.profile));
   if (!isPresent(row)) return html("tr", {}, name, html("td", { colspan: 3, class: "hint" }, row.absent));
   const text = row.equal ? "equal" : row.bits ? differenceText(row.difference) : "";
   return html(
@@ -161,7 +163,7 @@ function comparedRow(row: Compared, current: string): HTMLTableRowElement {
     row.profile === current ? { class: "current" } : {},
     name,
     html("td", { class: "mono" }, row.bits),
-    html("td", {}, row.value.replace("-", "\u2212")),
+    html("td", {}, signed(row.value)),
     html("td", {}, html("span", { class: `badge ${row.equal ? "same" : "differs"}` }, text)),
   );
 }

@@ -2,6 +2,7 @@
 import { required, setOptions } from "../../src/components/dom";
 import { instructionText } from "../../src/data/instruction_text";
 import type { Family, InstructionTables, Profile } from "../../src/data/tables";
+import { profileName, roundingName } from "./names";
 
 /** Everything the reader chooses, as it stands in the page's address. */
 export interface Choice {
@@ -40,13 +41,6 @@ const MNEMONICS = [
   ["mma", "mma.sync"],
   ["wgmma", "wgmma.mma_async"],
 ] as const;
-
-const ROUNDINGS: Readonly<Record<string, string>> = {
-  rn: "to nearest even",
-  rz: "towards zero",
-  rm: "downwards",
-  rp: "upwards",
-};
 
 const plain = (names: readonly string[]): [string, string][] => names.map((name) => [name, name]);
 
@@ -110,7 +104,7 @@ export class Choices {
     setOptions(selects.b_type, plain(family.mixed ? family.multiplicands : [selects.a_type.value]));
     setOptions(selects.c_type, plain(family.accumulators));
     setOptions(selects.d_type, plain(family.sameAccumulators ? [selects.c_type.value] : family.accumulators));
-    setOptions(selects.rounding, family.roundings.map((name) => [name, ROUNDINGS[name] ?? name]));
+    setOptions(selects.rounding, family.roundings.map((name) => [name, roundingName(name)]));
     setOptions(selects.operation, plain(family.operations));
     setOptions(
       selects.saturate,
@@ -136,10 +130,7 @@ export class Choices {
   }
 }
 
-function profileText({ name, exact, measured }: Profile): string {
-  if (name === "exact") return "exact sum, rounded once";
-  const mode = exact ? ROUNDINGS[name.slice("exact.".length)] : undefined;
-  if (mode !== undefined) return `exact sum, rounded ${mode}`;
-  const generation = name.charAt(0).toUpperCase() + name.slice(1);
-  return measured ? `${generation} (measured on an H200)` : `${generation} (as published)`;
+function profileText({ name, measured, exact }: Profile): string {
+  if (exact) return profileName(name);
+  return `${profileName(name)} (${measured ? "measured on an H200" : "as published"})`;
 }

@@ -1,9 +1,7 @@
 // Integer sums and sums of single bits.
-import { html } from "../../src/components/dom";
+import { html, signed } from "../../src/components/dom";
 import type { BitStep, IntegerStep } from "../../src/golden/explanation";
 import { facts } from "./parts";
-
-const number = (value: number | string): string => String(value).replace("-", "\u2212");
 
 /** Products, their sum, and how it fits into s32. */
 export function integerStep(step: IntegerStep): HTMLElement[] {
@@ -15,20 +13,20 @@ export function integerStep(step: IntegerStep): HTMLElement[] {
       "tr",
       {},
       html("th", { scope: "row" }, `a[${k}] \u00d7 b[${k}]`),
-      html("td", {}, `${number(a)} \u00d7 ${number(b)}`),
-      html("td", {}, number(product)),
+      html("td", {}, `${signed(a)} \u00d7 ${signed(b)}`),
+      html("td", {}, signed(product)),
     ),
   );
   const head = ["term", "factors", "product"].map((text) => html("th", { scope: "col" }, text));
   const table = html("table", { class: "data" }, html("thead", {}, html("tr", {}, ...head)), html("tbody", {}, ...rows));
   const isChanged = step.exact !== String(step.result);
-  const rule = isChanged ? (step.saturate ? "clamped to s32" : "wrapped modulo 2^32") : "fits s32";
+  const rule = isChanged ? (step.saturate ? "clamped to s32" : "wrapped modulo 2\u00b3\u00b2") : "fits s32";
   const zeros = step.products.length - shown.length;
   const list = facts([
     ...(zeros > 0 ? [["zero products", String(zeros)] as const] : []),
-    ["C", number(step.c)],
-    ["exact sum", number(step.exact)],
-    ["result", `${number(step.result)}, ${rule}`],
+    ["C", signed(step.c)],
+    ["exact sum", signed(step.exact)],
+    ["result", `${signed(step.result)}, ${rule}`],
   ]);
   const label = "Products";
   return rows.length > 0
@@ -45,8 +43,8 @@ export function bitsStep(step: BitStep): HTMLElement[] {
       ["B", line(step.b)],
       [`A ${step.operation} B`, line(step.combined)],
       ["ones", String(step.count)],
-      ["C", number(step.c)],
-      ["result", `${number(step.c)} + ${step.count} = ${number(step.result)}, modulo 2^32`],
+      ["C", signed(step.c)],
+      ["result", `${signed(step.c)} + ${step.count} = ${signed(step.result)}, modulo 2\u00b3\u00b2`],
     ]),
   ];
 }

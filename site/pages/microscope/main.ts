@@ -39,6 +39,7 @@ class Page {
     this.worker = new WorkerClient<Question, Answer>("golden_worker", (state, message) => {
       this.showState(state, message);
     });
+    this.worker.start();
     const options = cases.map(({ id, title }) => html("option", { value: id }, title));
     this.caseSelect.append(...options, html("option", { value: "" }, "Own values"));
     this.connect();

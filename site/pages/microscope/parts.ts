@@ -1,5 +1,6 @@
 // What several steps show: facts, roundings, packed results.
-import { counted, html } from "../../src/components/dom";
+import { counted, html, powerOfTwo, signed } from "../../src/components/dom";
+import { roundingName } from "./names";
 import type { PackedResult, Rounding } from "../../src/golden/explanation";
 
 /** A list of names and texts. */
@@ -13,14 +14,8 @@ export function roundingFacts(rounding: Rounding | null): [string, string][] {
   if (rounding === null) return [];
   if (rounding.leading === null) return [["normalisation", "none: the sum is zero"]];
   const reach = rounding.subnormal ? ", below the smallest normal number, so the last place stays" : "";
-  const place = `the leading one stands at 2^${rounding.leading}${reach}; last place 2^${rounding.lastPlace}`;
-  const names: Readonly<Record<string, string>> = {
-    rn: "to nearest even",
-    rz: "towards zero",
-    rm: "downwards",
-    rp: "upwards",
-  };
-  const mode = names[rounding.mode] ?? rounding.mode;
+  const place = `the leading one stands at ${powerOfTwo(rounding.leading)}${reach}; last place ${powerOfTwo(rounding.lastPlace)}`;
+  const mode = roundingName(rounding.mode);
   const dropped = counted(rounding.dropped.length, "bit");
   const how = rounding.dropped
     ? `${dropped} below the last place: ${shortened(rounding.dropped)}; ` +
@@ -47,7 +42,7 @@ export function packed(result: PackedResult): HTMLElement {
     field("sign", result.sign),
     field("exponent", result.exponent),
     field("fraction", result.fraction),
-    html("span", { class: "code" }, `= ${result.format} ${result.bits} = ${result.value.replace("-", "\u2212")}`),
+    html("span", { class: "code" }, `= ${result.format} ${result.bits} = ${signed(result.value)}`),
   );
 }
 

@@ -1,5 +1,5 @@
 // One fused sum on its ruler of binary places.
-import { counted } from "../../src/components/dom";
+import { counted, powerOfTwo, signed } from "../../src/components/dom";
 import { type RulerMark, type RulerRow, rulerTable } from "../../src/components/ruler";
 import type { Rounding, SumStep, Term, Total } from "../../src/golden/explanation";
 import { facts, packed, roundingFacts } from "./parts";
@@ -116,14 +116,14 @@ function sumFacts(step: SumStep): [string, string][] {
   if (step.largest === null) {
     found.push(["unit", "none: no bit is cut before the sum"]);
   } else {
-    const limit = step.least === null ? "" : `, and at least ${step.least}`;
+    const limit = step.least === null ? "" : `; it is never below ${signed(step.least)}`;
     found.push(
-      ["Emax", `${step.largest}: the largest exponent of a term${limit}`],
-      ["unit", `2^${step.unit}, ${step.largest - step.unit} places below Emax: lower bits of each term are cut`],
+      ["Emax", `${signed(step.largest)}, the largest exponent of a term${limit}`],
+      ["unit", `${powerOfTwo(step.unit)}, ${step.largest - step.unit} places below Emax; lower bits of each term are cut`],
     );
   }
   const { units } = step.total;
   const size = units.length > 24 ? `${units.length} digits` : units;
-  found.push(["sum", `${size} units of 2^${step.unit}`]);
+  found.push(["sum", `${signed(size)} units of ${powerOfTwo(step.unit)}`]);
   return found;
 }

@@ -54,3 +54,16 @@ export function setOptions(select: HTMLSelectElement, options: readonly (readonl
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
+
+const SUPERSCRIPTS = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
+
+/** A power of two with a raised exponent. */
+export function powerOfTwo(exponent: number): string {
+  const digits = String(Math.abs(exponent)).replace(/\d/g, (digit) => SUPERSCRIPTS.charAt(Number(digit)));
+  return `2${exponent < 0 ? "\u207b" : ""}${digits}`;
+}
+
+/** A number in text with a true minus sign. */
+export function signed(number: number | string): string {
+  return String(number).replace(/^-/, "\u2212");
+}

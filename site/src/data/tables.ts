@@ -52,3 +52,49 @@ export async function loadTable<T>(name: string): Promise<T> {
   if (!response.ok) throw new Error(`data/${name}.json: ${response.status} ${response.statusText}`);
   return (await response.json()) as T;
 }
+
+export type Use = "a" | "b" | "c" | "d";
+export type Layout = "row" | "col";
+
+/** A fragment as `openwmma.learn.fragment_tables` writes it. */
+export interface Fragment {
+  readonly mnemonic: "wmma" | "mma";
+  readonly use: Use;
+  readonly type: string;
+  readonly shape: string;
+  readonly rows: number;
+  readonly columns: number;
+  readonly bits: number;
+  readonly registers: number;
+  readonly layouts: readonly Layout[];
+  /** Index of its list of positions. */
+  readonly positions: number;
+}
+
+export interface FragmentTables {
+  readonly lanes: number;
+  readonly fragments: readonly Fragment[];
+  /** Element (row * columns + column) at each place of lane 0 in register order, then of lane 1, and so on. */
+  readonly positions: readonly (readonly number[])[];
+}
+
+/** A fragment on its way through the banks, as `openwmma.learn.transposition_tables` writes it. */
+export interface Transposition {
+  readonly use: Use;
+  readonly type: string;
+  readonly shape: string;
+  readonly layout: Layout;
+  readonly rows: number;
+  readonly columns: number;
+  readonly bits: number;
+  readonly pattern: string;
+  readonly lineBytes: number;
+  readonly segments: readonly { readonly line: number; readonly segment: number; readonly skew: number }[];
+  readonly words: readonly {
+    readonly register: number;
+    readonly quad: number;
+    readonly rotation: number;
+    readonly swap: number;
+    readonly places: readonly (readonly [number, number])[];
+  }[];
+}

@@ -26,6 +26,8 @@ export interface Explained {
   readonly notes: readonly string[];
   readonly steps: readonly Step[];
   readonly result: Result;
+  /** The exact sum before any rounding; empty where a term is not finite. */
+  readonly exactSum: string;
   readonly comparison: readonly Compared[];
 }
 
