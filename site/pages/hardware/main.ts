@@ -155,7 +155,7 @@ class Page {
       const count = answer.operations.length;
       answer.operations.forEach((operation, index) => {
         const part = count > 1 ? `, part ${index + 1} of ${count}` : "";
-        const detail = `${a} times ${b}, plus ${c}${part}`;
+        const detail = `${choice.a_type}: (${a}) \u00d7 (${b}) + ${c} to ${choice.d_type}${part}`.replaceAll("-", "\u2212");
         this.add({ title: answer.title, format: index === count - 1 ? answer.format : "f32", detail, operation });
       });
     } catch (error) {

@@ -1,0 +1,217 @@
+"""The page `core`: programs run, are edited, stopped and refused, and their waits are explained."""
+
+import re
+
+import numpy as np
+import pytest
+from page_visit import REPOSITORY
+
+pytestmark = pytest.mark.browser
+
+PROGRAMS = ("one-tile", "two-sets", "matrix-multiply", "through-memory")
+RATE = 200_000
+
+
+def program_text(name):
+    return (REPOSITORY / "site" / "pages" / "core" / "programs" / f"{name}.ptx").read_text()
+
+
+def run(found):
+    """Press the button and wait for the end of the comparison."""
+    page = found.page
+    before = page.get_attribute("#outcome", "data-number")
+    page.click("#run")
+    page.locator(f"#outcome:not([data-number='{before}']), #text-error:visible").first.wait_for()
+    found.ready()
+
+
+def to_cycle(page, cycle):
+    page.evaluate(
+        "(cycle) => { const slider = document.querySelector('#cycle'); slider.value = cycle;"
+        "slider.dispatchEvent(new Event('input')); }",
+        str(cycle),
+    )
+
+
+def to_the_end(page):
+    to_cycle(page, page.get_attribute("#cycle", "max"))
+
+
+def matrix(page, buffer):
+    """The shown elements of a buffer."""
+    page.select_option("#buffer", buffer)
+    rows = page.locator("#memory tbody tr").all_inner_texts()
+    return np.array([[float(text.replace("\u2212", "-")) for text in row.split()[1:]] for row in rows])
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_leaves_what_golden_leaves(visit, name):
+    found = visit(f"core#program={name}")
+    page = found.page
+    assert page.locator("#outcome").inner_text().startswith("The program ended:")
+    assert page.locator("#check").inner_text().startswith("Equal to golden: 64 registers of 32 lanes")
+    assert found.errors == []
+
+
+def test_the_last_cycle_shows_the_product(visit):
+    page = visit("core#program=matrix-multiply").page
+    to_the_end(page)
+    a, b, d = (matrix(page, name)[:32] for name in ("A", "B", "D"))
+    np.testing.assert_array_equal(a @ b, d)
+    assert np.any(d)
+    to_cycle(page, 0)
+    assert not np.any(matrix(page, "D"))
+
+
+def test_an_edited_program_runs(visit):
+    found = visit("core#program=one-tile")
+    page = found.page
+    text = program_text("one_tile")
+    start, end = text.index("    // The multiply waits"), text.index("    // The store waits")
+    page.fill("#text", text[:start] + text[end:])
+    run(found)
+    assert "4 commands" in page.locator("#outcome").inner_text()
+    assert page.locator("#check").inner_text().startswith("Equal to golden")
+    to_the_end(page)
+    np.testing.assert_array_equal(matrix(page, "D")[:16], matrix(page, "C")[:16])
+    assert found.errors == []
+
+
+def test_other_contents_and_numbers_are_used(visit):
+    found = visit("core#program=matrix-multiply")
+    page = found.page
+    page.select_option("[name=B-fill]", "identity")
+    page.fill("[name=n-value]", "16")
+    for name in "ABD":
+        page.select_option(f"[name={name}-columns]", "16")
+    run(found)
+    to_the_end(page)
+    np.testing.assert_array_equal(matrix(page, "D")[:16], matrix(page, "A")[:16])
+
+
+def test_why_an_instruction_waits(visit):
+    page = visit("core#program=one-tile").page
+    page.select_option("#jump", label="4: multiply (line 35)")
+    lines = page.locator("#now li").all_inner_texts()
+    assert lines[0] == "3 instructions overlap."
+    assert (
+        "4: multiply (line 35) waits: it reads registers 0 to 7, which 1: load a (line 27) has not written yet."
+        in lines
+    )
+
+
+def test_a_load_waits_for_bytes_that_a_store_still_writes(visit):
+    page = visit("core#program=through-memory").page
+    page.select_option("#jump", "5")
+    text = page.locator("#now").inner_text()
+    assert re.search(r"6: load c \(line \d+\) waits: it touches bytes of memory that 5: store d", text)
+
+
+def test_loads_overlap_a_multiply(visit):
+    page = visit("core#program=two-sets").page
+    last = int(page.get_attribute("#cycle", "max"))
+    seen = set()
+    for cycle in range(0, last, 25):
+        to_cycle(page, cycle)
+        text = page.locator("#now").inner_text()
+        seen.add(("is in the load unit" in text, "is in the tile multiplier" in text))
+    assert (True, True) in seen
+
+
+def test_registers_show_their_lanes(visit):
+    page = visit("core#program=one-tile").page
+    to_the_end(page)
+    page.locator("[data-register='16']").focus()
+    page.keyboard.press("Enter")
+    page.select_option("#format", "f32")
+    assert page.locator("#lanes h3").inner_text() == "Register 16"
+    values = page.locator("#lanes td").all_inner_texts()
+    to_cycle(page, 0)
+    assert set(page.locator("#lanes td").all_inner_texts()) == {"0"}
+    to_the_end(page)
+    d = matrix(page, "D")
+    # Lane 4 g + t holds in its first register element (g, 2 t) of an accumulator of f32.
+    expected = [d[lane // 4, 2 * (lane % 4)] for lane in range(32)]
+    np.testing.assert_array_equal([float(value.replace("\u2212", "-")) for value in values], expected)
+
+
+def test_a_fault_is_explained(visit):
+    found = visit("core#program=beyond-memory")
+    text = found.page.locator("#outcome").inner_text()
+    assert re.match(r"Instruction 5: store d \(line \d+\) failed: nothing lives at the address", text)
+    assert found.page.locator("#check").is_hidden()
+    assert found.errors == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("wmma.mma.sync", "wmma.mmm.sync", "Line 35: unknown qualifier .mmm"),
+        ("    ret;", "AGAIN:\n    bra AGAIN;", "200000"),
+        ("global.f16", "global.bf16", "only f16"),
+    ],
+)
+def test_a_program_that_is_refused_gets_a_message_in_place(visit, before, after, words):
+    found = visit("core#program=one-tile")
+    page = found.page
+    page.fill("#text", program_text("one_tile").replace(before, after))
+    page.click("#run")
+    page.locator("#text-error").wait_for()
+    found.ready()
+    message = page.locator("#text-error").inner_text()
+    assert words in message or "bf16" in message
+    assert page.get_attribute("#text", "aria-invalid") == "true"
+    assert page.locator("#result").is_hidden()
+    assert found.errors == []
+
+
+def test_a_run_can_be_stopped(visit):
+    found = visit("core#program=matrix-multiply", wait=False)
+    page = found.page
+    page.locator("#check", has_text="Comparing").wait_for()
+    page.click("#stop")
+    assert page.locator("#state").inner_text() == "Stopped."
+    assert page.locator("#check").is_hidden()
+    page.select_option("#prepared", "one-tile")
+    page.locator("#check", has_text="Equal to golden").wait_for()
+
+
+def test_the_keyboard_moves_the_cursor(visit):
+    page = visit("core#program=one-tile").page
+    page.locator("#cycle").focus()
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    assert page.locator("#cycle-text").inner_text().startswith("3 of ")
+    page.select_option("#pace", "100")
+    page.locator("#step").focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#cycle-text").inner_text().startswith("103 of ")
+    page.locator("#timeline button").nth(3).focus()
+    page.keyboard.press("Enter")
+    assert page.locator("#jump option:checked").inner_text() == "4: multiply (line 35)"
+
+
+def test_the_core_is_fast(visit):
+    """The fastest of some runs, as other programs may run meanwhile."""
+    found = visit("core#program=matrix-multiply")
+    found.page.fill("[name=n-value]", "64")
+    rates = []
+    for _ in range(8):
+        run(found)
+        rates.append(int(found.page.get_attribute("#outcome", "data-rate")))
+        if rates[-1] > RATE:
+            break
+    print(f"{max(rates)} cycles a second")
+    assert max(rates) > RATE
+    assert "Not compared" in found.page.locator("#check").inner_text()
+
+
+def test_without_webassembly_the_page_says_so(visit):
+    found = visit("core", init="delete globalThis.WebAssembly")
+    assert "WebAssembly" in found.page.locator("#failure").inner_text()
+
+
+def test_axe_finds_nothing_in_the_middle_of_a_run(visit):
+    found = visit("core#program=two-sets")
+    to_cycle(found.page, 400)
+    assert found.violations() == []
