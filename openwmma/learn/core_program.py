@@ -170,7 +170,7 @@ def contents(fill: str, type: str, columns: int, size: int) -> bytes:
     ----------
     fill : str
         Of `FILLS`: element (i, j) is 0; 1; 1 where ``i = j``; ``(i * columns + j) % 16``; an odd multiple of
-        1/2 from -3.5 to 3.5; 1 or -1.
+        1/2 from -2.5 to 3.5; 1 or -1.
     type : {"f16", "f32"}
     columns : int
         Elements of a row.
@@ -185,7 +185,7 @@ def contents(fill: str, type: str, columns: int, size: int) -> bytes:
     values = []
     for index in range(size // width):
         i, j = divmod(index, columns)
-        odd = (3 * i + 5 * j) % 8 - 3.5
+        odd = (3 * i + 5 * j) % 7 - 2.5
         choices = {"zeros": 0, "ones": 1, "identity": i == j, "counting": index % 16, "halves": odd}
         values.append(float(choices.get(fill, 1 - 2 * ((i + j) % 2))))
     return struct.pack(f"<{len(values)}{letter}", *values)

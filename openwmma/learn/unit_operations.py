@@ -11,7 +11,7 @@ from typing import Any
 from golden.explanation.explain import explain
 from golden.explanation.record import BitStep, Conversion, Explanation, FusedSum, IntegerSum, Term
 from golden.resolve import resolve_instruction
-from golden.tables.formats import FORMATS
+from golden.tables.formats import FORMATS, float_format
 from golden.tables.instruction_set import MmaInstruction
 from openwmma.learn.microscope import BAD_INPUT, read_operands
 from openwmma.usage_error import UsageError
@@ -180,7 +180,7 @@ def _expected_floats(description: Description, name: str, step: FusedSum) -> Sig
         ]
     if step.rounding is not None and step.rounding.leading_exponent is not None:
         bits = signals["normalize.value"]["width"]
-        least = 1 - FORMATS["f32"].bias
+        least = 1 - float_format("f32").bias
         if step.rounding.leading_exponent >= least:
             found["normalize.exponent"] = [step.rounding.leading_exponent - least + 1]
             found["normalize.value"] = [abs(step.total) << bits - abs(step.total).bit_length()]

@@ -222,15 +222,19 @@ class Page {
   }
 }
 
+let pending = 0;
+
+/** Counts what is under way; the page is busy while anything is. */
 function setBusy(busy: boolean): void {
-  required("#report", HTMLElement).setAttribute("aria-busy", String(busy));
+  pending = Math.max(pending + (busy ? 1 : -1), 0);
+  required("#report", HTMLElement).setAttribute("aria-busy", String(pending > 0));
 }
 
 function refuse(message: string): void {
   const failure = required("#failure", HTMLElement);
   failure.textContent = message;
   failure.hidden = false;
-  setBusy(false);
+  required("#report", HTMLElement).setAttribute("aria-busy", "false");
 }
 
 async function start(): Promise<void> {

@@ -15,7 +15,7 @@ const FILLS: readonly (readonly [Fill, string])[] = [
   ["ones", "ones"],
   ["identity", "identity"],
   ["counting", "0 to 15"],
-  ["halves", "\u22123.5 to 3.5"],
+  ["halves", "\u22122.5 to 3.5"],
   ["alternating", "1 and \u22121"],
 ];
 const TYPES: readonly (readonly [Element, string])[] = [
