@@ -120,9 +120,10 @@ docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header a
 	@echo "build/docs/index.html"
 
 .PHONY: site
-site: $(STAMP) $(SITE_STAMP) ## the teaching pages, into build/site; `openwmma learn` opens them. Needs node and npm
+site: $(SITE_TEST_STAMP) $(SITE_STAMP) ## the teaching pages, into build/site; `openwmma learn` opens them. Needs node and npm
 	rm -rf build/site-data
 	$(BIN)/python -m openwmma.learn.page_data build/site-data
+	$(BIN)/python site/rtl/build_rtl.py build/site-data
 	cd site && npm run --silent check && npm run --silent build
 
 .PHONY: test-site

@@ -55,7 +55,7 @@ async function bundle(pages) {
     ...Object.fromEntries(pages.map(({ name }) => [name, path.join(HERE, "pages", name, "main.ts")])),
     ...Object.fromEntries(workers.map((name) => [path.basename(name), path.join(HERE, "src", `${name}.ts`)])),
   };
-  const common = { bundle: true, minify: true, target: "es2022", legalComments: "none", logLevel: "warning" };
+  const common = { loader: { ".ptx": "text" }, bundle: true, minify: true, target: "es2022", legalComments: "none", logLevel: "warning" };
   await build({
     ...common,
     entryPoints,

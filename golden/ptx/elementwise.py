@@ -6,9 +6,6 @@ On fragment registers it becomes a command for the host; on scalar registers it 
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
-
-from golden.arithmetic.element import compute
 from golden.ptx.allocation import words
 from golden.ptx.arithmetic import FLOAT_OPERATIONS
 from golden.ptx.evaluation import Action, Evaluation
@@ -70,12 +67,13 @@ def float_action(context: Context, statement: Statement) -> Action:
     target, *sources = statement.operands
     destination = context.destination(target, type_)
     readers = [context.reader(source, type_) for source in sources]
-    raw, width = np.dtype(f"<u{type_.bits // 8}"), {"f16": "<u2", "f32": "<u4", "f64": "<u8"}[element]
 
     def action(evaluation: Evaluation) -> None:
-        patterns = [np.array([read(evaluation)], dtype=raw).view(width) for read in readers]
-        result = compute(operation, element, *patterns, flush=flush)
-        evaluation.write(destination, int(result.view(raw)[0]))
+        from golden.arithmetic.element import compute_register  # noqa: PLC0415  needs numpy; other programs do not
+
+        patterns = [read(evaluation) for read in readers]
+        result = compute_register(operation, element, type_.bits, *patterns, flush=flush)
+        evaluation.write(destination, result)
 
     return action
 

@@ -1,9 +1,10 @@
-"""The sources that the pages run in the browser, as one archive: a module and what it imports of openwmma."""
+"""The sources that the pages run in the browser, as one archive: modules and what they import of openwmma."""
 
 import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = ["ROOT", "modules_loaded_by", "write_archive"]
@@ -49,18 +50,19 @@ def modules_loaded_by(module: str) -> list[str]:
     return names
 
 
-def write_archive(path: Path, module: str) -> None:
-    """Write the sources of a module and of what it imports, equal inputs giving equal bytes.
+def write_archive(path: Path, modules: Iterable[str]) -> None:
+    """Write the sources of modules and of what they import, equal inputs giving equal bytes.
 
     Parameters
     ----------
     path : Path
         Of the zip file.
-    module : str
-        Full name.
+    modules : iterable of str
+        Full names.
     """
+    names = {name for module in modules for name in modules_loaded_by(module)}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in modules_loaded_by(module):
+        for name in sorted(names):
             source = ROOT / name.replace(".", "/")
             source = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
             entry = zipfile.ZipInfo(source.relative_to(ROOT).as_posix())

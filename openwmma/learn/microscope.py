@@ -21,9 +21,10 @@ from openwmma.explanation_picture import bits_text, hexadecimal, ordinal, value_
 from openwmma.learn.explanation_json import json_of_step
 from openwmma.usage_error import UsageError
 
-__all__ = ["answer", "answer_text"]
+__all__ = ["BAD_INPUT", "answer", "answer_text", "read_operands"]
 
-_BAD_INPUT = (UsageError, InvalidArgument, IllegalInstruction, PtxError)
+BAD_INPUT = (UsageError, InvalidArgument, IllegalInstruction, PtxError)
+"""What input that is not allowed raises."""
 
 
 def answer_text(question: str) -> str:
@@ -50,14 +51,14 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
     """
     try:
         instruction = resolve_instruction(question["instruction"])
-    except _BAD_INPUT as error:
+    except BAD_INPUT as error:
         return {"errors": [{"field": "instruction", "message": str(error)}]}
-    operands, notes, errors = _operands(instruction, question)
+    operands, notes, errors = read_operands(instruction, question)
     if errors:
         return {"errors": errors}
     try:
         found = explain(instruction, *operands, profile=question["profile"])
-    except _BAD_INPUT as error:
+    except BAD_INPUT as error:
         return {"errors": [{"field": "profile", "message": str(error)}]}
     return {
         "errors": [],
@@ -71,10 +72,20 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _operands(
+def read_operands(
     instruction: MmaInstruction, question: Mapping[str, str]
 ) -> tuple[tuple[Any, Any, Any], list[str], list[dict[str, str]]]:
-    """The three operands, what was done to them, and what is wrong with them."""
+    """Read the operands of a question.
+
+    Returns
+    -------
+    operands : tuple
+        a, b and c for `golden.explain`.
+    notes : list of str
+        What was done to them.
+    errors : list of dict
+        ``field`` and ``message`` of each that is wrong.
+    """
     found: dict[str, Any] = {"a": [], "b": [], "c": 0}
     notes: list[str] = []
     errors: list[dict[str, str]] = []

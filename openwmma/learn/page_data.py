@@ -13,7 +13,12 @@ from openwmma.learn.transposition_tables import transposition_tables
 
 __all__ = ["main", "write_page_data"]
 
-MODULE_IN_THE_BROWSER = "openwmma.learn.microscope"
+MODULES_IN_THE_BROWSER = (
+    "openwmma.learn.core_program",
+    "openwmma.learn.microscope",
+    "openwmma.learn.unit_operations",
+)
+"""Each answers the questions of one page."""
 
 
 def write_page_data(folder: Path) -> list[Path]:
@@ -35,7 +40,7 @@ def write_page_data(folder: Path) -> list[Path]:
         "transposition": transposition_tables(),
     }
     written = [folder / "golden.zip", folder / "policy.txt"]
-    write_archive(written[0], MODULE_IN_THE_BROWSER)
+    write_archive(written[0], MODULES_IN_THE_BROWSER)
     written[1].write_text(POLICY)
     for name, table in tables.items():
         written.append(folder / f"{name}.json")

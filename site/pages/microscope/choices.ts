@@ -1,5 +1,6 @@
 // The choices of the form: which of them exist together, and the PTX that they spell.
 import { required, setOptions } from "../../src/components/dom";
+import { instructionText } from "../../src/data/instruction_text";
 import type { Family, InstructionTables, Profile } from "../../src/data/tables";
 import { profileName, roundingName } from "./names";
 
@@ -88,22 +89,8 @@ export class Choices {
 
   /** The chosen instruction as PTX without operands. */
   get ptx(): string {
-    const value = (name: SelectName): string => this.selects[name].value;
-    const [a, b, c, d] = [value("a_type"), value("b_type"), value("c_type"), value("d_type")];
-    const rounding = value("rounding") ? `.${value("rounding")}` : "";
-    const operation = value("operation") ? `.${value("operation")}.popc` : "";
-    const satfinite = value("saturate") === "satfinite" ? ".satfinite" : "";
-    const shape = value("shape");
-    switch (value("mnemonic")) {
-      case "wgmma":
-        return `wgmma.mma_async.sync.aligned.${shape}.${d}.${a}.${b}${satfinite}`;
-      case "mma":
-        return `mma.sync.aligned.${shape}.row.col${satfinite}${rounding}.${d}.${a}.${b}.${c}${operation}`;
-      default: {
-        const types = a === "f16" ? `${d}.${c}` : `${d}.${a}.${b}.${c}`;
-        return `wmma.mma${operation}.sync.aligned.row.col.${shape}${rounding}.${types}${satfinite}`;
-      }
-    }
+    const chosen = SELECTS.map((name) => [name, this.selects[name].value] as const);
+    return instructionText(Object.fromEntries(chosen) as Record<SelectName, string>);
   }
 
   /** Offers in each select what goes with the choices before it, and hides those with one choice only. */
