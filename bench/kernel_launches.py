@@ -2,8 +2,8 @@
 
     python -m bench.kernel_launches [PRESET ...]
 
-prints the table of docs/kernels.md and writes ``build/bench/kernel_launches.json``. Lockstep is measured on
-the presets, by default ``small`` and ``standard``. The kernels of CUTLASS need the packages of
+prints the table of docs/reference/kernels.md and writes ``build/bench/kernel_launches.json``. Lockstep is
+measured on the presets, by default ``small`` and ``standard``. The kernels of CUTLASS need the packages of
 ``examples/cutlass/cutlass_gemm.py``; without them they have no rows.
 """
 

@@ -29,9 +29,6 @@ OUTPUT = Path("build/bench/kernels.json")
 ROOT: Final = Path(__file__).parent
 SHARED_GEMM: Final = ROOT.parent / "tests" / "data" / "kernels" / "multi_warp.ptx"
 SCRATCH: Final = 1 << 16
-INTERVAL: Final = 64
-"""Commands from one comparison of all registers to the next, in lockstep."""
-
 REPETITIONS: Final = 3
 SIZE: Final = 128
 REGISTERS: Final = 16_000
@@ -119,7 +116,7 @@ def main(presets: list[str]) -> None:
     for preset in presets:
         config = PRESETS[preset]
         for backend in (Backend.RTL, Backend.LOCKSTEP):
-            machine = open_machine(backend, config, SCRATCH, interval=INTERVAL)
+            machine = open_machine(backend, config, SCRATCH, registers_each=False)
             engine = MachineEngine(machine, name=preset, formats=config.formats)
             runs.append(block_gemm(f"{backend.value} {preset}", engine, 1))
             machine.close()

@@ -39,7 +39,6 @@ CUDA_ROWS = 32
 """Rows of A that the CUDA kernel multiplies: those of one row of blocks."""
 
 SCRATCH = 1 << 16
-INTERVAL = 64
 FOLDER = Path("build") / "demo"
 INSTRUCTION = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"
 
@@ -141,7 +140,7 @@ def run_cuda_kernel(
     (m, k), n = a.shape, b.shape[1]
     d = np.zeros((m, n), dtype=np.float32)
     config = PRESETS[PRESET]
-    machine = open_machine(Backend.LOCKSTEP, config, SCRATCH, waves=waves, interval=INTERVAL)
+    machine = open_machine(Backend.LOCKSTEP, config, SCRATCH, waves=waves, registers_each=False)
     try:
         engine = MachineEngine(machine, name=f"preset {PRESET}", formats=config.formats)
         kernel = Module(CUDA_KERNEL.read_text(), str(CUDA_KERNEL)).kernel("tiled_gemm")

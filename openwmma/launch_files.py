@@ -1,4 +1,4 @@
-"""Writes a launch to files; `openwmma.launch_repeat` reads them. The format is in docs/launch-files.md."""
+"""Writes a launch to files in the format of docs/reference/launch-files.md."""
 
 import json
 import math

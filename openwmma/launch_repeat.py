@@ -1,4 +1,4 @@
-"""Reads launch files and repeats what they describe. The format is in docs/launch-files.md."""
+"""Reads launch files (docs/reference/launch-files.md) and repeats what they describe."""
 
 import json
 import zipfile

@@ -147,7 +147,8 @@ def open_stage(target: Target) -> Iterator[Stage]:
             config = target.config
             yield Stage(engine=_GoldenCore(config, name), config=config, name=name)
         return
-    with target.prepared() as source:
+    # Fragments go through memory, where they are compared after each instruction.
+    with target.prepared(registers_each=False) as source:
         if target.port is not None:
             name = "the board's core"
         machine = source.open(_SCRATCH_BYTES)

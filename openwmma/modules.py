@@ -175,14 +175,15 @@ class Kernel:
             Where a simulated core writes its waveform.
         jobs : int
             Most processes that run blocks; 0 for all cores of the machine. Memory is the same for any
-            number; see docs/running-kernels.md.
+            number; see docs/how-to/running-kernels.md.
         check, races : bool
             Whether to look for reads of bytes never written or still being copied, and for data races on
             shared memory too.
         limit : int
             Most warp instructions; more is an error.
         save : path or None
-            Write the launch to ``save.json``, ``save.npz`` and ``save.ptx``; see docs/launch-files.md.
+            Write the launch to ``save.json``, ``save.npz`` and ``save.ptx``; see
+            docs/reference/launch-files.md.
         on_block : callable or None
             Called after each block with the number of those that have ended, and of all.
 

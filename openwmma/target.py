@@ -125,8 +125,13 @@ class Target:
         return config if self.profile is None else with_profile(config, preset, self.profile)
 
     @contextmanager
-    def prepared(self) -> Iterator[MachineSource]:
+    def prepared(self, *, registers_each: bool = True) -> Iterator[MachineSource]:
         """Find the board, where it is one, and give its port back in the end.
+
+        Parameters
+        ----------
+        registers_each : bool
+            Of machines in lockstep, as for `sim.lockstep.LockstepMachine`.
 
         Raises
         ------
@@ -140,7 +145,9 @@ class Target:
             yield MachineSource(
                 config=config,
                 memory_bytes=None,
-                open=lambda size: open_machine(Backend(self.on.value), config, size, waves=self.waves),
+                open=lambda size: open_machine(
+                    Backend(self.on.value), config, size, waves=self.waves, registers_each=registers_each
+                ),
             )
             return
         board = open_board(self.port, self.config if self.preset else None, self.baud)
@@ -151,13 +158,20 @@ class Target:
             yield MachineSource(
                 config=board.config,
                 memory_bytes=board.identity.memory_bytes,
-                open=lambda size: open_on_board(board, size, lockstep=self.on is MachineKind.LOCKSTEP),
+                open=lambda size: open_on_board(
+                    board,
+                    size,
+                    lockstep=self.on is MachineKind.LOCKSTEP,
+                    registers_each=registers_each,
+                ),
             )
         finally:
             board.close()
 
 
-def open_on_board(board: BoardMachine, memory_size: int, *, lockstep: bool = False) -> Machine:
+def open_on_board(
+    board: BoardMachine, memory_size: int, *, lockstep: bool = False, registers_each: bool = True
+) -> Machine:
     """Make a core on a board as good as new.
 
     Parameters
@@ -167,6 +181,8 @@ def open_on_board(board: BoardMachine, memory_size: int, *, lockstep: bool = Fal
         Bytes of global memory that are needed, from `golden.programs.buffers.BASE` on.
     lockstep : bool
         Whether a golden machine goes along with it; then all of the board's memory is cleared.
+    registers_each : bool
+        In lockstep, as for `sim.lockstep.LockstepMachine`.
 
     Raises
     ------
@@ -182,4 +198,5 @@ def open_on_board(board: BoardMachine, memory_size: int, *, lockstep: bool = Fal
     board.clear(memory.size if lockstep else BASE + memory_size - memory.base)
     if not lockstep:
         return board
-    return LockstepMachine(golden_machine(board.config, Memory(memory.size, memory.base)), board)
+    golden = golden_machine(board.config, Memory(memory.size, memory.base))
+    return LockstepMachine(golden, board, registers_each=registers_each)

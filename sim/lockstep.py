@@ -1,4 +1,4 @@
-"""Golden model and RTL side by side: after every command, registers and memories must agree."""
+"""Golden model and RTL side by side: registers and memories must agree."""
 
 from collections.abc import Iterable
 
@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters, Machine, Storage, Work
-from golden.tables.commands import Command, Elementwise, Store
+from golden.tables.commands import Command, Elementwise, Store, StoreMatrix
 from golden.tables.faults import Fault
 from golden.tables.profiles import Profile
-from sim.mismatch import Mismatch, register_difference, written_registers
+from sim.mismatch import Mismatch, register_difference
 from sim.storage_pair import StoragePair
 
 __all__ = ["LockstepMachine"]
@@ -18,17 +18,18 @@ __all__ = ["LockstepMachine"]
 class LockstepMachine:
     """Executes every command on two machines and compares what they then hold.
 
-    All registers are compared after every command, and all of global memory where it lies in this process.
-    Of memory that is read word by word, as shared memory and that of a board, it is what a store reached,
-    from its first byte to its last; `finish` compares all.
+    After every command all of global memory is compared where it lies in this process. Of memory that is read
+    word by word, as shared memory and that of a board, it is what a store reached, from its first byte to its
+    last; `finish` compares all. Registers are compared after every command, or by `finish` alone.
 
     Parameters
     ----------
     golden, rtl : Machine
         Fresh machines with memories of the same base, size and content.
-    interval : int
-        All registers are compared after every so many commands, those that a command writes after each.
-        Reading registers through the host interface takes most of the time of a simulation in lockstep.
+    registers_each : bool
+        Whether all registers are compared after every command, which takes most of the time of a simulation:
+        the host interface reads them word by word. Otherwise a wrong register is found when a store carries
+        it to memory, and at the latest by `finish`.
 
     Raises
     ------
@@ -37,9 +38,7 @@ class LockstepMachine:
         one machine alone.
     """
 
-    def __init__(self, golden: Machine, rtl: Machine, *, interval: int = 1) -> None:
-        if interval < 1:
-            raise ValueError(f"the interval must be at least 1 command, not {interval}")
+    def __init__(self, golden: Machine, rtl: Machine, *, registers_each: bool = True) -> None:
         if golden.profile != rtl.profile:
             raise ValueError(
                 "machines in lockstep must have the same numerics profile, "
@@ -57,9 +56,9 @@ class LockstepMachine:
             self._shared = StoragePair(golden.shared, rtl.shared, "shared memory")
         self._golden = golden
         self._rtl = rtl
-        self._interval = interval
+        self._registers_each = registers_each
         self._executed = 0
-        self._commands = 0
+        self._last_written: tuple[int, Command] | None = None
 
     @property
     def golden(self) -> Machine:
@@ -131,12 +130,8 @@ class LockstepMachine:
             They differ in a byte that no store was seen to reach, or in a register that no command was to
             write.
         """
-        if self._interval > 1:
-            differing = np.argwhere(self._golden.read_registers() != self._rtl.read_registers())
-            if len(differing):
-                register, lane = differing[0].tolist()
-                where = f"lane {lane}, register {register}"
-                raise Mismatch(self._executed, None, f"{where}, which no command was to write, differs")
+        if not self._registers_each:
+            self._compare_registers()
         for pair in (None if self._memory.is_near else self._memory, self._shared):
             difference = pair.difference(None) if pair is not None else None
             if difference is not None:
@@ -148,25 +143,25 @@ class LockstepMachine:
         golden_fault = _fault_of(self._golden, command)
         if _key(rtl_fault) != _key(golden_fault):
             raise Mismatch(index, command, f"golden {_told(golden_fault)}, rtl {_told(rtl_fault)}")
-        self._commands += 1
-        golden = self._golden.read_registers()
-        rtl = self._rtl_registers(command, golden)
-        difference = register_difference(command, golden, rtl) or self._memory_difference(command)
+        if not isinstance(command, Store | StoreMatrix):
+            self._last_written = (index, command)
+        if self._registers_each:
+            self._compare_registers()
+        difference = self._memory_difference(command)
         if difference is not None:
+            self._compare_registers()
             raise Mismatch(index, command, difference)
         if golden_fault is not None:
             raise golden_fault
         self._executed += 1
 
-    def _rtl_registers(self, command: Command, golden: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """The registers of the RTL; between two full comparisons, only those written are read."""
-        if self._commands % self._interval == 0:
-            return self._rtl.read_registers()
-        registers = golden.copy()
-        first, count = written_registers(command)
-        if count:
-            registers[first : first + count] = self._rtl.read_registers(first, count)
-        return registers
+    def _compare_registers(self) -> None:
+        """Compare all registers; what differs is told in terms of the last command that wrote any."""
+        golden, rtl = self._golden.read_registers(), self._rtl.read_registers()
+        index, command = self._last_written or (self._executed, None)
+        difference = register_difference(command, golden, rtl)
+        if difference is not None:
+            raise Mismatch(index, command, difference)
 
     def _execute_on_host(self, command: Elementwise) -> None:
         for machine in (self._rtl, self._golden):

@@ -23,7 +23,12 @@ class Backend(StrEnum):
 
 
 def open_machine(
-    backend: Backend, config: CoreConfig, memory_size: int, *, waves: Path | None = None, interval: int = 1
+    backend: Backend,
+    config: CoreConfig,
+    memory_size: int,
+    *,
+    waves: Path | None = None,
+    registers_each: bool = True,
 ) -> Machine:
     """Make a machine of a configuration.
 
@@ -39,8 +44,8 @@ def open_machine(
         Bytes of global memory, from `golden.programs.buffers.BASE` on.
     waves : Path or None
         Where the simulated core writes its waveform.
-    interval : int
-        Of a machine in lockstep: commands from one comparison of all registers to the next.
+    registers_each : bool
+        Of a machine in lockstep: whether registers are compared after every command.
 
     Raises
     ------
@@ -55,5 +60,7 @@ def open_machine(
     return (
         rtl
         if backend is Backend.RTL
-        else LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl, interval=interval)
+        else LockstepMachine(
+            golden_machine(config, Memory(memory_size, BASE)), rtl, registers_each=registers_each
+        )
     )

@@ -7,12 +7,12 @@ from numpy.typing import NDArray
 
 from golden.machine import Difference
 from golden.programs.values import describe, describe_command
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store
+from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout, fragment
 
-__all__ = ["Mismatch", "memory_difference", "register_difference", "written_registers"]
+__all__ = ["Mismatch", "memory_difference", "register_difference"]
 
 
 class Mismatch(Difference):
@@ -51,7 +51,7 @@ class _Destination:
     layout: FragmentLayout
 
 
-def _destination(command: Command) -> _Destination | None:
+def _destination(command: Command | None) -> _Destination | None:
     match command:
         case Load(instruction, register):
             layout = fragment(instruction.use, instruction.type, instruction.shape)
@@ -62,28 +62,15 @@ def _destination(command: Command) -> _Destination | None:
             return None
 
 
-def written_registers(command: Command) -> tuple[int, int]:
-    """The first register that a command writes, and how many it writes."""
-    match command:
-        case Fill():
-            return command.register, command.count
-        case Move():
-            return command.destination, command.count
-        case LoadMatrix():
-            return command.register, command.count
-        case MoveMatrix():
-            return command.destination, 1
-        case _:
-            destination = _destination(command)
-            return (destination.first, destination.layout.registers) if destination else (0, 0)
-
-
-def register_difference(command: Command, golden: NDArray[np.uint32], rtl: NDArray[np.uint32]) -> str | None:
+def register_difference(
+    command: Command | None, golden: NDArray[np.uint32], rtl: NDArray[np.uint32]
+) -> str | None:
     """Compare all registers after a command.
 
     Parameters
     ----------
-    command : Command
+    command : Command or None
+        None where no command has written any.
     golden, rtl : ndarray of uint32, shape (registers, 32 lanes)
 
     Returns

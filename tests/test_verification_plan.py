@@ -8,7 +8,7 @@ from pathlib import Path
 from regression.functional.collector import MODEL
 
 ROOT = Path(__file__).parents[1]
-PLAN = ROOT / "docs" / "verification.md"
+PLAN = ROOT / "docs" / "reference" / "verification.md"
 TEST = re.compile(r"`(test_\w+)::(\w+)`")
 COVERPOINT = re.compile(r"\*([a-z][a-z0-9 ]*)\*")
 

@@ -35,7 +35,7 @@ _SYNTHESIS: Final = {
 }
 _SUFFIXES: Final = {"ecp5": "lpf", "ice40": "pcf", "series7": "xdc"}
 ECP5_ALGORITHMS: Final = ("--placer", "static", "--router", "router1")
-"""How a whole design is placed and routed on an ECP5; `docs/fpga.md` says what others made of them."""
+"""How a whole design is placed and routed on an ECP5."""
 
 _PLACE_AND_ROUTE: Final = {
     "ecp5": (

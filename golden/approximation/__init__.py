@@ -13,5 +13,5 @@
 `exact`            the correctly rounded result, for comparison
 =================  ===========================================================
 
-All profiles share the tables: ``docs/approximate.md`` says on what evidence.
+All profiles share the tables: ``docs/explanation/approximate.md`` says on what evidence.
 """

@@ -7,15 +7,14 @@ instruction needs is not written again if a register already holds its bits.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.lines import gather_lines
 from golden.machine import Counters, Machine, Storage
-from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
+from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.commands import Load, Mma, Store
 from golden.tables.formats import FORMATS
@@ -30,8 +29,6 @@ from golden.tables.instruction_set import (
 from golden.tables.layouts import LANES, fragment
 
 __all__ = ["MachineEngine"]
-
-_ALIGNMENT: Final = 256
 
 
 class MachineEngine:
@@ -55,7 +52,7 @@ class MachineEngine:
         self._machine = machine
         self._name = name
         self._formats = None if formats is None else frozenset(formats)
-        self._registers = _RegisterFile(machine)
+        self._registers = MachineRegisters(machine, self._formats)
         self._host = GoldenEngine()
         self._elsewhere = Counters()
 
@@ -179,63 +176,7 @@ class MachineEngine:
         if space == "shared" and shared is not None:
             return shared, shared.base, "shared"
         memory = self._machine.memory
-        return memory, -(-memory.base // _ALIGNMENT) * _ALIGNMENT, "global"
-
-
-class _RegisterFile:
-    """Which fragments the registers of a machine hold."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._size = len(machine.read_registers())
-        self._next = 0
-        self._held: dict[bytes, tuple[int, int]] = {}
-
-    def hold(self, *fragments: NDArray[np.uint32]) -> tuple[int, ...]:
-        """Have fragments, each of shape (registers, 32), in registers; the first register of each."""
-        places: list[tuple[int, int]] = []
-        keys = [words.tobytes() for words in fragments]
-        kept = [self._held[key] for key in keys if key in self._held]
-        for key, words in zip(keys, fragments, strict=True):
-            found = self._held.get(key)
-            if found is None:
-                first = self.take(len(words), keep=(*places, *kept))
-                self._machine.write_registers(first, np.ascontiguousarray(words))
-                found = self._held[key] = (first, len(words))
-            places.append(found)
-        return tuple(first for first, _ in places)
-
-    def take(self, count: int, keep: tuple[tuple[int, int], ...] = ()) -> int:
-        """Free registers for a fragment, not those of some others; the first one."""
-        for _ in range(2 * self._size):
-            if self._next + count > self._size:
-                self._next = 0
-            overlapping = [
-                end
-                for first, end in ((f, f + n) for f, n in keep)
-                if first < self._next + count and end > self._next
-            ]
-            if not overlapping:
-                first = self._next
-                self._next += count
-                self._forget(first, count)
-                return first
-            self._next = max(overlapping)
-        raise LaunchError(f"the fragments of one instruction do not fit {self._size} registers")
-
-    def read(self, first: int, count: int) -> NDArray[np.uint32]:
-        """The registers that an instruction has written."""
-        words = self._machine.read_registers(first, count)
-        self._forget(first, count)
-        self._held[words.tobytes()] = (first, count)
-        return words
-
-    def _forget(self, first: int, count: int) -> None:
-        self._held = {
-            key: (start, size)
-            for key, (start, size) in self._held.items()
-            if start >= first + count or start + size <= first
-        }
+        return memory, scratch_address(memory), "global"
 
 
 def _line_addresses(

@@ -17,7 +17,7 @@ from openwmma.demo import run_cuda_kernel
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "cuda"
 NAMES = ("attention_scores", "binary_layer", "int8_gemm", "tiled_gemm")
-PAGE = (ROOT / "docs" / "examples.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "examples.md").read_text()
 CONSOLE = re.findall(r"```console\n\$ python examples/cuda/(\w+)\.py(.*)\n((?:.*\n)*?)```", PAGE)
 
 
@@ -35,7 +35,7 @@ def test_every_kernel_has_its_source_its_script_and_its_section():
         assert sorted(path.stem for path in FOLDER.glob(f"*.{suffix}")) == sorted(NAMES)
     assert {name for name, _, _ in CONSOLE} == set(NAMES)
     for name in NAMES:
-        assert f"{{literalinclude}} ../examples/cuda/{name}.cu" in PAGE
+        assert f"{{literalinclude}} ../../examples/cuda/{name}.cu" in PAGE
 
 
 @pytest.mark.parametrize(("name", "options", "printed"), [item for item in CONSOLE if item[2]])

@@ -29,7 +29,7 @@ INSTRUCTIONS = [
     S8,
     "mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc",
 ]
-PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "explain.md"
 SVG = "{http://www.w3.org/2000/svg}"
 LOST_ON_AMPERE = [
     "--a",

@@ -1,4 +1,4 @@
-"""What docs/wmma-api.md and examples/wmma_gemm.py show is what happens."""
+"""What docs/how-to/wmma-api.md and examples/wmma_gemm.py show is what happens."""
 
 import re
 import runpy
@@ -16,7 +16,8 @@ INSTRUCTION = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"
 
 
 def test_the_code_of_the_page_runs():
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "wmma-api.md").read_text(), re.DOTALL)
+    page = (ROOT / "docs" / "how-to" / "wmma-api.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) == 3
     names = {}
     for block in blocks:

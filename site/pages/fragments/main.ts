@@ -158,8 +158,10 @@ class Page {
 }
 
 async function start(): Promise<void> {
+  const wantsBanks = location.hash === "#transposition";
   new Page(await loadTable<FragmentTables>("fragments")).open();
   new TranspositionView(await loadTable<Transposition[]>("transposition"));
+  if (wantsBanks) required("#transposition", HTMLElement).scrollIntoView();
 }
 
 start().catch((error: unknown) => {

@@ -48,7 +48,7 @@ function card(title: string, number: string, detail: string, mark: "" | "same" |
   return html(
     "div",
     { class: `card ${mark}` },
-    html("h3", {}, title),
+    html("p", { class: "title" }, title),
     html("div", { class: "number" }, signed(number)),
     html("div", { class: "hint" }, detail),
   );
@@ -63,7 +63,7 @@ function summary(answer: Explained): HTMLElement {
   const cards = [card(`Result, ${profileName(answer.profile)}`, value, `${format} ${bits}`, isEqual ? "same" : "differs")];
   if (exact !== undefined) {
     const rounded = exact.bits ? `rounded once: ${signed(exact.value)} (${exact.bits})` : `before it is made ${format}`;
-    cards.push(card("Exact sum", answer.exactSum || "not finite", rounded, ""));
+    cards.push(card("Exact sum", answer.exactSum || "not a finite number", rounded, ""));
   }
   if (ours !== undefined) {
     const isFloat = exact?.bits !== "";
@@ -81,7 +81,7 @@ function stepView(step: Step, index: number, count: number): HTMLElement {
     "details",
     { class: "step", open: isOpen },
     html("summary", {}, place + stepTitle(step)),
-    ...stepBody(step),
+    ...stepBody(step, place),
   );
 }
 
@@ -106,10 +106,10 @@ function addend(label: string | undefined): string {
   return label === "c" || label === undefined ? "C" : label === "zero" ? "no C yet" : `the ${label} so far`;
 }
 
-function stepBody(step: Step): HTMLElement[] {
+function stepBody(step: Step, place: string): HTMLElement[] {
   switch (step.kind) {
     case "sum":
-      return sumStep(step);
+      return sumStep(step, place);
     case "conversion":
       return [conversion(step)];
     case "saturation":
@@ -155,12 +155,14 @@ function comparison(answer: Explained): HTMLElement {
 }
 
 function comparedRow(row: Compared, current: string): HTMLTableRowElement {
-  const name = html("th", { scope: "row" }, profileName(row.profile));
+  const isInteger = isPresent(row) && !row.bits;
+  const name = html("th", { scope: "row" }, isInteger ? "exact sum" : profileName(row.profile));
   if (!isPresent(row)) return html("tr", {}, name, html("td", { colspan: 3, class: "hint" }, row.absent));
-  const text = row.equal ? "equal" : row.bits ? differenceText(row.difference) : "";
+  const isWrapped = !row.equal && row.profile === "every generation";
+  const text = row.equal ? "equal" : isWrapped ? "wrapped or saturated" : differenceText(row.difference);
   return html(
     "tr",
-    row.profile === current ? { class: "current" } : {},
+    { "data-profile": row.profile, class: row.profile === current ? "current" : undefined },
     name,
     html("td", { class: "mono" }, row.bits),
     html("td", {}, signed(row.value)),

@@ -77,12 +77,12 @@ export class Choices {
     return this.selects[name].value;
   }
 
-  /** Chooses what is asked for, as far as it exists; each choice narrows those after it. */
+  /** Chooses what is asked for, or the first of what exists instead; each choice narrows those after it. */
   choose(choice: Partial<Choice>): void {
     for (const name of SELECTS) {
       const wanted = choice[name];
       const select = this.selects[name];
-      if (wanted !== undefined && [...select.options].some(({ value }) => value === wanted)) select.value = wanted;
+      if (wanted !== undefined) select.selectedIndex = Math.max(0, [...select.options].findIndex(({ value }) => value === wanted));
       this.narrow();
     }
   }

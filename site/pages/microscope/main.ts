@@ -146,6 +146,7 @@ class Page {
     if (isExplained(answer)) this.answerPlace.replaceChildren(...answerView(answer));
     this.answerPlace.classList.toggle("stale", !isExplained(answer));
     this.answerPlace.setAttribute("aria-busy", "false");
+    this.answerPlace.dataset.number = String(this.asked);
   }
 
   private showErrors(errors: readonly FieldError[]): void {

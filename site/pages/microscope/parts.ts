@@ -18,8 +18,7 @@ export function roundingFacts(rounding: Rounding | null): [string, string][] {
   const mode = roundingName(rounding.mode);
   const dropped = counted(rounding.dropped.length, "bit");
   const how = rounding.dropped
-    ? `${dropped} below the last place: ${shortened(rounding.dropped)}; ` +
-      (rounding.up ? "one is added in the last place" : "dropped")
+    ? `${dropped} below the last place, ${shortened(rounding.dropped)}: ${rounding.up ? "one is added in the last place" : "dropped"}`
     : "exact, no bit lies below the last place";
   const beyond = rounding.overflow ? "; beyond the largest finite number" : "";
   return [
@@ -29,6 +28,7 @@ export function roundingFacts(rounding: Rounding | null): [string, string][] {
 }
 
 function shortened(bits: string): string {
+  if (!bits.includes("1")) return "all zero";
   return bits.length > 40 ? `${bits.slice(0, 40)}...` : bits;
 }
 

@@ -5,13 +5,14 @@ import type { Rounding, SumStep, Term, Total } from "../../src/golden/explanatio
 import { facts, packed, roundingFacts } from "./parts";
 
 /** The ruler and what it says in words. */
-export function sumStep(step: SumStep): HTMLElement[] {
+export function sumStep(step: SumStep, place: string): HTMLElement[] {
   const finite = step.terms.filter(({ kind }) => kind === "finite");
   const parts: HTMLElement[] = [];
   if (finite.length > 0) {
     const rows = finite.map((term) => termRow(term, step));
     if (step.special === null) rows.push(totalRow(step.total, step.rounding), ...resultRow(step));
-    parts.push(rulerTable({ caption: "Terms, sum and result by binary places", rows, marks: marks(step) }));
+    const caption = `${place}Terms, sum and result by binary places`;
+    parts.push(rulerTable({ caption, rows, marks: marks(step) }));
   }
   parts.push(facts([...termFacts(step), ...sumFacts(step), ...roundingFacts(step.rounding), ["result", packed(step.result)]]));
   return parts;
@@ -123,7 +124,8 @@ function sumFacts(step: SumStep): [string, string][] {
     );
   }
   const { units } = step.total;
-  const size = units.length > 24 ? `${units.length} digits` : units;
-  found.push(["sum", `${signed(size)} units of ${powerOfTwo(step.unit)}`]);
+  const noun = /^-?1$/.test(units) ? "unit" : "units";
+  const size = units.length > 24 ? `${units.length} digits long, in` : signed(units);
+  found.push(["sum", `${size} ${noun} of ${powerOfTwo(step.unit)}`]);
   return found;
 }

@@ -63,7 +63,7 @@ export function powerOfTwo(exponent: number): string {
   return `2${exponent < 0 ? "\u207b" : ""}${digits}`;
 }
 
-/** A number in text with a true minus sign. */
+/** A number in text with a true minus sign, NaN and infinity. */
 export function signed(number: number | string): string {
-  return String(number).replace(/^-/, "\u2212");
+  return String(number).replace(/^-/, "\u2212").replace("nan", "NaN").replace("inf", "\u221e");
 }

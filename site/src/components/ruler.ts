@@ -1,5 +1,5 @@
 // Numbers above each other on one ruler of binary places: every column is one place.
-import { html } from "./dom";
+import { html, signed } from "./dom";
 
 /** What happened to a bit. */
 export type Fate = "kept" | "cut" | "sum" | "dropped" | "rounded";
@@ -108,13 +108,14 @@ function bitCells(columns: readonly Column[], row: RulerRow): HTMLElement {
 
 function tableRow(columns: readonly Column[], row: RulerRow): HTMLTableRowElement {
   const label = html("th", { scope: "row" }, html("span", { class: "term" }, row.label));
+  label.append(html("span", { class: "narrow-value", "aria-hidden": "true" }, signed(row.value)));
   if (row.origin) label.append(html("span", { class: "origin" }, row.origin));
   const sign = row.bits ? (row.negative ? "\u2212" : "+") : "";
   return html(
     "tr",
     row.isResult ? { class: "result" } : {},
     label,
-    html("td", { class: "value" }, row.value.replace("-", "\u2212")),
+    html("td", { class: "value" }, signed(row.value)),
     html("td", { class: "sign", "aria-hidden": "true" }, sign),
     html("td", {}, bitCells(columns, row), html("span", { class: "visually-hidden" }, row.spoken)),
     html("td", { class: "note" }, row.note),

@@ -11,7 +11,7 @@ from golden.ptx.source import PtxError
 from golden.simt import Module
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "kernels.md"
+PAGE = ROOT / "docs" / "reference" / "kernels.md"
 
 BODIES = {
     "wgmma": "wgmma.fence.sync.aligned;",

@@ -8,6 +8,9 @@ from golden.memory import Memory
 from golden.simt import KernelFault, LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_engine import MachineEngine
+from golden.simt.machine_registers import MachineRegisters
+from golden.tables.commands import Load
+from golden.tables.layouts import LANES, fragment
 from golden.tables.profiles import PROFILES
 from golden.warp import GoldenMachine
 
@@ -38,12 +41,36 @@ def test_memory_is_that_of_the_chip(name):
 
 def test_fragments_stay_in_registers():
     used = machine(128)
+    engine = MachineEngine(used)
     writes = []
-    write = used.write_registers
+    write, execute = used.write_registers, used.execute
+
+    def counted(work):
+        if isinstance(work, Load) and work.instruction.use == "c":
+            writes.append(fragment("c", work.instruction.type, work.instruction.shape).registers)
+        execute(work)
+
     used.write_registers = lambda first, values: (writes.append(len(values)), write(first, values))
-    launch("single_warp.gemm_tile", MachineEngine(used))
+    used.execute = counted
+    launch("single_warp.gemm_tile", engine)
     # What is loaded or multiplied is where it is needed; accumulators that the host computed are written.
     assert sum(writes) <= 3 * 8
+
+
+FORMATS = [None, {"f16"}, {"bf16"}, {"i8"}, {"tf32"}, {"f16", "f64"}]
+
+
+@pytest.mark.parametrize("formats", FORMATS, ids=str)
+def test_any_registers_there_and_back(formats):
+    used = machine(64, **({} if formats is None else {"formats": formats}))
+    registers = MachineRegisters(used, None if formats is None else frozenset(formats))
+    random = np.random.default_rng(1)
+    for counts in ((1,), (2, 2, 4), (8, 8, 8), (16, 8, 8), (5, 3, 1)):
+        fragments = [random.integers(0, 1 << 32, (count, LANES), dtype=np.uint32) for count in counts]
+        for first, words in zip(registers.hold(*fragments), fragments, strict=True):
+            assert np.array_equal(used.read_registers(first, len(words)), words)
+            assert np.array_equal(registers.read(first, len(words)), words)
+            assert registers.hold(words) == (first,)
 
 
 @pytest.mark.parametrize("registers", [24, 25, 40])

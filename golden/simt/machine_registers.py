@@ -1,0 +1,184 @@
+"""The registers of a machine, and which fragments they hold."""
+
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.machine import Machine, Storage
+from golden.simt.errors import LaunchError
+from golden.tables.commands import Load, Store
+from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.layouts import LANES, fragment
+
+__all__ = ["MachineRegisters", "scratch_address"]
+
+_ALIGNMENT: Final = 256
+_SHAPE: Final = Shape(16, 16, 16)
+_WORD_BYTES: Final = 4
+
+Accumulator = Literal["f32", "s32", "f16"]
+
+
+def scratch_address(memory: Storage) -> int:
+    """The address in a machine's global memory through which fragments go."""
+    return -(-memory.base // _ALIGNMENT) * _ALIGNMENT
+
+
+class _Carrier:
+    """Registers moved as if they held an accumulator of 16 x 16, which is any bits at all.
+
+    Parameters
+    ----------
+    element : {"f32", "s32", "f16"}
+        Of 32 bits for eight registers, of 16 bits for four.
+    """
+
+    def __init__(self, element: Accumulator) -> None:
+        layout = fragment("d", element, _SHAPE)
+        each = layout.elements // layout.registers
+        self.registers = layout.registers
+        self.load = LoadInstruction(use="c", layout="row", shape=_SHAPE, type=element, space="global")
+        self.store = StoreInstruction(layout="row", shape=_SHAPE, type=element, space="global")
+        positions = (
+            layout.position(lane, each * register)
+            for register in range(layout.registers)
+            for lane in range(LANES)
+        )
+        self._places = np.array([(_SHAPE.n * row + column) // each for row, column in positions])
+
+    def in_memory(self, words: NDArray[np.uint32]) -> NDArray[np.uint8]:
+        """The bytes from which a load fills the registers; `words` has shape (registers, 32)."""
+        spread = np.empty(self._places.size, dtype=np.uint32)
+        spread[self._places] = words.reshape(-1)
+        return spread.view(np.uint8)
+
+    def in_registers(self, data: NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """The inverse of `in_memory`."""
+        words: NDArray[np.uint32] = data.view(np.uint32)[self._places].reshape(self.registers, LANES)
+        return words
+
+    @property
+    def bytes(self) -> int:
+        """Of the matrix in memory."""
+        return _WORD_BYTES * self._places.size
+
+
+class _Part(NamedTuple):
+    """Registers that move together; without a carrier through the host port."""
+
+    first: int
+    registers: int
+    carrier: _Carrier | None
+
+
+class MachineRegisters:
+    """Which fragments the registers of a machine hold, and how they get there and back.
+
+    A fragment goes through global memory, as an accumulator that the machine loads or stores: about 80 cycles
+    for eight registers, of which the host port would take 256 words. A fragment of one or two registers takes
+    the place of four. What fills no such accumulator goes through the host port.
+
+    Parameters
+    ----------
+    machine : Machine
+    formats : frozenset of str or None
+        Multiplicand formats it has; None for all.
+    """
+
+    def __init__(self, machine: Machine, formats: frozenset[str] | None) -> None:
+        self._machine = machine
+        self._size = len(machine.read_registers())
+        self._next = 0
+        self._held: dict[bytes, tuple[int, int]] = {}
+        wide: Accumulator | None = None
+        if formats is None or formats & {"f16", "bf16"}:
+            wide = "f32"
+        elif "i8" in formats:
+            wide = "s32"
+        narrow: Accumulator | None = "f16" if formats is None or "f16" in formats else None
+        self._unit = 4 if narrow else 1
+        self._carriers = [_Carrier(element) for element in (wide, narrow) if element is not None]
+
+    def hold(self, *fragments: NDArray[np.uint32]) -> tuple[int, ...]:
+        """Have fragments, each of shape (registers, 32), in registers; the first register of each."""
+        places: list[tuple[int, int]] = []
+        keys = [words.tobytes() for words in fragments]
+        kept = [self._held[key] for key in keys if key in self._held]
+        for key, words in zip(keys, fragments, strict=True):
+            found = self._held.get(key)
+            if found is None:
+                first = self.take(len(words), keep=(*places, *kept))
+                self._write(first, words)
+                found = self._held[key] = (first, self._whole(len(words)))
+            places.append(found)
+        return tuple(first for first, _ in places)
+
+    def take(self, count: int, keep: tuple[tuple[int, int], ...] = ()) -> int:
+        """Free registers for a fragment, not those of some others; the first one."""
+        count = self._whole(count)
+        for _ in range(2 * self._size):
+            if self._next + count > self._size:
+                self._next = 0
+            overlapping = [
+                end
+                for first, end in ((f, f + n) for f, n in keep)
+                if first < self._next + count and end > self._next
+            ]
+            if not overlapping:
+                first = self._next
+                self._next += count
+                self._forget(first, count)
+                return first
+            self._next = max(overlapping)
+        raise LaunchError(f"the fragments of one instruction do not fit {self._size} registers")
+
+    def read(self, first: int, count: int) -> NDArray[np.uint32]:
+        """The registers that an instruction has written."""
+        whole = self._whole(count)
+        words = np.empty((whole, LANES), dtype=np.uint32)
+        memory = self._machine.memory
+        address = scratch_address(memory)
+        for part in self._parts(first, whole):
+            if part.carrier is None:
+                found = self._machine.read_registers(part.first, part.registers)
+            else:
+                self._machine.execute(Store(part.carrier.store, part.first, address))
+                found = part.carrier.in_registers(memory.read(address, part.carrier.bytes))
+            words[part.first - first :][: part.registers] = found
+        self._forget(first, whole)
+        found = words[:count]
+        self._held[found.tobytes()] = (first, whole)
+        return found
+
+    def _write(self, first: int, words: NDArray[np.uint32]) -> None:
+        memory = self._machine.memory
+        address = scratch_address(memory)
+        padded = np.zeros((self._whole(len(words)), LANES), dtype=np.uint32)
+        padded[: len(words)] = words
+        for part in self._parts(first, len(padded)):
+            values = padded[part.first - first :][: part.registers]
+            if part.carrier is None:
+                self._machine.write_registers(part.first, values)
+            else:
+                memory.write(address, part.carrier.in_memory(values))
+                self._machine.execute(Load(part.carrier.load, part.first, address))
+
+    def _whole(self, count: int) -> int:
+        return -(-count // self._unit) * self._unit
+
+    def _parts(self, first: int, count: int) -> Iterator[_Part]:
+        for carrier in self._carriers:
+            while count >= carrier.registers:
+                yield _Part(first, carrier.registers, carrier)
+                first, count = first + carrier.registers, count - carrier.registers
+        if count:
+            yield _Part(first, count, None)
+
+    def _forget(self, first: int, count: int) -> None:
+        self._held = {
+            key: (start, size)
+            for key, (start, size) in self._held.items()
+            if start >= first + count or start + size <= first
+        }
