@@ -14,6 +14,7 @@ from cocotb.triggers import Timer
 
 from cocotb_tests.configurations import ALL_FORMATS
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.packing import Packing
 from cocotb_tests.requests import check_geometry, check_order, check_tile
 from golden.tables.commands import (
     MATRIX_COUNTS,
@@ -72,6 +73,8 @@ CONFIGS = {
 }
 F16 = next(family for family in CORE_FAMILIES if family.name == "f16")
 DECODED = data.Layout.cast(Decoded)
+MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
+MATRIX, REGISTER = Packing(MatrixCommand), Packing(RegisterCommand)
 
 
 async def decode(dut: Any, bits: int) -> Any:
@@ -343,7 +346,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "address": rng.getrandbits(64),
             "stride": rng.getrandbits(32),
         }
-        return int(MemoryCommand.const(fields).as_bits())
+        return MEMORY.pack(fields)
     if opcode == Opcode.MMA.value:
         fields = {
             "tile_shape": pick(shapes, 4),
@@ -358,7 +361,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             **{use: pick(range(registers - 2), 8) for use in "dabc"},
             "unused": rng.getrandbits(96),
         }
-        return int(MmaCommand.const(fields).as_bits())
+        return MULTIPLY.pack(fields)
     if opcode == Opcode.MATRIX.value:
         fields = {
             "move": rng.randrange(len(MatrixMove)),
@@ -371,7 +374,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "reserved_registers": rng.getrandbits(16),
             "unused": rng.getrandbits(96),
         }
-        return int(MatrixCommand.const(fields).as_bits())
+        return MATRIX.pack(fields)
     fields = {
         "reserved": rng.getrandbits(13),
         "count": pick(range(registers // 2), 16) | (rng.random() < 0.2) << rng.randrange(16),
@@ -381,7 +384,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
         "value": rng.getrandbits(32),
         "unused": rng.getrandbits(64),
     }
-    return int(RegisterCommand.const(fields).as_bits())
+    return REGISTER.pack(fields)
 
 
 def expected_cause(bits: int, config: CoreConfig) -> int:
@@ -392,7 +395,7 @@ def expected_cause(bits: int, config: CoreConfig) -> int:
     if opcode == Opcode.MMA.value:
         return expected_multiply_cause(bits, config)
     if opcode in (Opcode.FILL.value, Opcode.MOVE.value):
-        command = data.Layout.cast(RegisterCommand).from_bits(bits)
+        command = REGISTER.unpack(bits)
         ends = [command.destination + command.count]
         if opcode == Opcode.MOVE.value:
             ends.append(command.source + command.count)
@@ -403,7 +406,7 @@ def expected_cause(bits: int, config: CoreConfig) -> int:
 
 
 def expected_matrix_cause(bits: int, config: CoreConfig) -> int:
-    command = data.Layout.cast(MatrixCommand).from_bits(bits)
+    command = MATRIX.unpack(bits)
     moves = [item.value for item in MatrixMove]
     move = bits >> 3 & 3
     if move not in moves:
@@ -419,7 +422,7 @@ def expected_matrix_cause(bits: int, config: CoreConfig) -> int:
 
 
 def expected_memory_cause(bits: int, config: CoreConfig) -> int:
-    command = data.Layout.cast(MemoryCommand).from_bits(bits)
+    command = MEMORY.unpack(bits)
     use = USES[command.use]
     if (use == "d") != (bits & 7 == Opcode.STORE.value):
         return Cause.ILLEGAL_INSTRUCTION
@@ -442,7 +445,7 @@ def expected_memory_cause(bits: int, config: CoreConfig) -> int:
 
 
 def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
-    command = data.Layout.cast(MmaCommand).from_bits(bits)
+    command = MULTIPLY.unpack(bits)
     names = list(FORMATS)
     try:
         types = {

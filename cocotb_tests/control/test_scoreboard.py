@@ -5,18 +5,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import cocotb
-from amaranth.lib import data
 from cocotb.triggers import ReadOnly, RisingEdge
 
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Range, Scoreboard, Unit, span_layout
 from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(f64_units=1, address_bits=16)
-FOOTPRINT = data.Layout.cast(Footprint)
-RANGE = data.Layout.cast(Range)
+FOOTPRINT, RANGE = Packing(Footprint), Packing(Range)
+SPAN = Packing(span_layout(CONFIG))
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 REGISTERS = (0, 120, 246)
 BYTES = (0, 0xFFE0, 0x1FFC0)
@@ -88,10 +88,9 @@ def offer(dut: Any, rng: random.Random, command: UnderWay) -> None:
     dut.unit.value = command.unit.value
     reads = [range_bits(rng, operand) for operand in (*command.reads, None, None, None)][:3]
     write = range_bits(rng, command.write)
-    dut.footprint.value = FOOTPRINT.const({"reads": reads, "write": write}).as_bits()
-    layout = span_layout(CONFIG)
+    dut.footprint.value = FOOTPRINT.pack({"reads": reads, "write": write})
     span = {"first": command.span.start, "last": command.span.stop - 1}
-    dut.span.value = layout.const(span).as_bits()
+    dut.span.value = SPAN.pack(span)
     dut.tag.value = command.tag
 
 
@@ -114,7 +113,7 @@ async def random_commands(dut: Any) -> None:
         full = len(mine) == SLOTS[command.unit]
         allocate = not full and rng.random() < 0.2
         offer(dut, rng, command)
-        dut.operand.value = RANGE.const(range_bits(rng, operand)).as_bits()
+        dut.operand.value = RANGE.pack(range_bits(rng, operand))
         dut.is_write.value = is_write
         dut.allocate.value = allocate
         fetching = [first(under_way, unit, fetched=False) for unit in Unit if rng.random() < 0.1]

@@ -2,12 +2,13 @@
 
 import random
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cocotb_tests.packing import Packing
 from golden.fragments import collect, distribute
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.tables.formats import FORMATS
@@ -21,6 +22,11 @@ __all__ = ["BEAT", "PAGE", "Access", "far_access", "random_access", "shortest_st
 
 BEAT: Final = 16
 PAGE: Final = 4096
+
+
+@cache
+def _packing(config: CoreConfig) -> Packing:
+    return Packing(access_layout(config))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,8 +102,7 @@ class Access:
             "stride": self.lines[1][0] - self.lines[0][0],
             "contiguous": self.contiguous,
         }
-        bits: int = access_layout(config).const(fields).as_bits()
-        return bits
+        return _packing(config).pack(fields)
 
     def load(self, memory: NDArray[np.uint8], base: int, registers: NDArray[np.uint32]) -> None:
         """Do it: from memory, whose first byte is at `base` and which repeats, to the registers."""

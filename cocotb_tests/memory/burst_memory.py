@@ -10,11 +10,14 @@ from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from cocotb_tests.memory.accesses import BEAT, PAGE
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamMonitor
 from hdl.config import CoreConfig
 from hdl.memory.beats import ReadBeat, WriteBeat, space_burst_layout
 
 __all__ = ["BurstMemory"]
+
+_READ_BEAT, _WRITE_BEAT = Packing(ReadBeat), Packing(WriteBeat)
 
 
 class BurstMemory:
@@ -60,7 +63,7 @@ class BurstMemory:
         self.busy_cycles: list[int] = []
         self.cycle = 0
         self._dut = dut
-        self._layout = space_burst_layout(config)
+        self._packing = Packing(space_burst_layout(config))
         self._base = base
         self._latency = latency
         self._pauses = pauses
@@ -102,21 +105,21 @@ class BurstMemory:
                 if not self._writes:
                     self.busy_cycles.append(self.cycle)
             if self._writes and dut.beats_valid.value and dut.beats_ready.value:
-                self._write(WriteBeat.from_bits(int(dut.beats_payload.value)))
+                self._write(_WRITE_BEAT.unpack(int(dut.beats_payload.value)))
             if dut.bursts_valid.value and dut.bursts_ready.value:
-                self._begin(self._layout.from_bits(int(dut.bursts_payload.value)))
+                self._begin(self._packing.unpack(int(dut.bursts_payload.value)))
             if not offered and self._answers and self._answers[0][0] <= self.cycle:
                 offered = not next(self._pauses[self._answer])
                 answer["payload"].value = self._answers[0][1]
             answer["valid"].value = offered
 
     def _begin(self, burst: Any) -> None:
-        address, beats = int(burst.address), int(burst.length) + 1
+        address, beats = burst.address, burst.length + 1
         assert address % BEAT == 0, f"burst at {address:#x} begins within a beat"
         assert address // PAGE == (address + BEAT * beats - 1) // PAGE, (
             f"burst at {address:#x} leaves its page"
         )
-        self.bursts.append((int(burst.space), address, beats))
+        self.bursts.append((burst.space, address, beats))
         if self._writes:
             self._open.append([address, beats, 0])
             return
@@ -127,7 +130,7 @@ class BurstMemory:
                 "response": self.faults.get(place, 0),
                 "last": beat == beats - 1,
             }
-            self._answers.append((self.cycle + self._latency, ReadBeat.const(fields).as_bits()))
+            self._answers.append((self.cycle + self._latency, _READ_BEAT.pack(fields)))
 
     def _beat(self, address: int) -> NDArray[np.uint8]:
         return self.data[(address - self._base) % len(self.data) :][:BEAT]
@@ -135,12 +138,12 @@ class BurstMemory:
     def _write(self, beat: Any) -> None:
         assert self._open, "a beat came before its burst"
         address, left, response = self._open[0]
-        assert int(beat.last) == (left == 1), f"{address:#x}: {left} beats left, last is {beat.last}"
+        assert beat.last == (left == 1), f"{address:#x}: {left} beats left, last is {beat.last}"
         self.busy_cycles.append(self.cycle)
         fault = self.faults.get(address, 0)
         if not fault:
-            new = np.frombuffer(int(beat.data).to_bytes(BEAT, "little"), np.uint8)
-            mask = np.array([int(beat.strb) >> byte & 1 for byte in range(BEAT)], dtype=bool)
+            new = np.frombuffer(beat.data.to_bytes(BEAT, "little"), np.uint8)
+            mask = np.array([beat.strb >> byte & 1 for byte in range(BEAT)], dtype=bool)
             self._beat(address)[mask] = new[mask]
         self._open[0] = [address + BEAT, left - 1, response or fault]
         if left == 1:

@@ -9,6 +9,7 @@ import cocotb
 from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, pauses
 from hdl.memory.beats import WriteBeat
 from hdl.memory.shared_memory import WORD_READ_LATENCY
@@ -16,6 +17,7 @@ from hdl.memory.shared_memory import WORD_READ_LATENCY
 __all__ = ["Burst", "BurstTraffic", "access_word", "offer"]
 
 _DATA_BITS = 128
+_WRITE_BEAT = Packing(WriteBeat)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +109,7 @@ class BurstTraffic:
             assert len(values) == burst.beats
             for place, (value, strobes) in enumerate(values, start=1):
                 fields = {"data": value, "strb": strobes, "last": place == burst.beats}
-                payloads.append(int(WriteBeat.const(fields).as_bits()))
+                payloads.append(_WRITE_BEAT.pack(fields))
         self._offer("write_beats", payloads)
 
 

@@ -4,11 +4,14 @@ import random
 from typing import Any
 
 from cocotb_tests.memory.accesses import BEAT, Access, split_at_pages
+from cocotb_tests.packing import Packing
 from golden.tables.layouts import fragment
 from hdl.memory.fragment_geometry import fragment_geometry
 from hdl.memory.line_request import LineRequest
 
 __all__ = ["beats_within", "parts_of", "random_walk", "walk_payload"]
+
+_REQUEST = Packing(LineRequest)
 
 
 def random_walk(rng: random.Random, row: tuple[Any, ...]) -> Access:
@@ -33,8 +36,7 @@ def walk_payload(access: Access) -> int:
         "stride": stride // 4 % 4,
         "contiguous": access.contiguous,
     }
-    bits: int = LineRequest.const(fields).as_bits()
-    return bits
+    return _REQUEST.pack(fields)
 
 
 def parts_of(access: Access) -> list[tuple[int, int, int, int]]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import cocotb
 import pytest
-from amaranth.lib import data
 
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from golden.lines import gather_lines
 from golden.memory import Memory
@@ -37,7 +37,7 @@ CONFIGS = {
         dot_product=PRESETS["small"].dot_product, address_bits=64, shared_bytes=0x1000, shared_base=1 << 40
     ),
 }
-REQUEST = data.Layout.cast(AccessRequest)
+REQUEST = Packing(AccessRequest)
 
 
 def random_access(rng: random.Random, config: CoreConfig) -> Load:
@@ -111,7 +111,7 @@ async def random_accesses(dut: Any) -> None:
             "has_stride": command.stride is not None,
             "stride": command.stride or 0,
         }
-        source.put(REQUEST.const(fields).as_bits())
+        source.put(REQUEST.pack(fields))
         if number % 500 == 7:
             await reset(dut)
             sink.received.clear()

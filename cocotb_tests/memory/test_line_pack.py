@@ -10,6 +10,7 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access
 from cocotb_tests.memory.line_walks import beats_within, parts_of, random_walk, walk_payload
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import PRESETS
 from hdl.memory.beats import WriteBeat
@@ -20,6 +21,7 @@ from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
 MEMORY = 0x8000
+SEGMENT, WRITE_BEAT = Packing(LineSegment), Packing(WriteBeat)
 
 
 class Bench:
@@ -50,7 +52,7 @@ class Bench:
                 "line_end": line_end,
                 "last": (line, index) == parts[-1][:2],
             }
-            payloads.append(LineSegment.const(fields).as_bits())
+            payloads.append(SEGMENT.pack(fields))
         return payloads
 
     def put(self, access: Access) -> None:
@@ -65,12 +67,12 @@ class Bench:
         beats = beats_within(access)
         payloads = await self.sink.take(len(beats))
         for payload, end, (place, inside) in zip(payloads, ends, beats, strict=True):
-            beat = WriteBeat.from_bits(payload)
-            data = int(beat.data).to_bytes(BEAT, "little")
-            assert int(beat.last) == end, f"{access}: beat {place:#x}"
+            beat = WRITE_BEAT.unpack(payload)
+            data = beat.data.to_bytes(BEAT, "little")
+            assert beat.last == end, f"{access}: beat {place:#x}"
             for byte in range(BEAT):
                 ours = place + byte in inside
-                assert int(beat.strb) >> byte & 1 == ours, f"{access}: beat {place:#x}, byte {byte}"
+                assert beat.strb >> byte & 1 == ours, f"{access}: beat {place:#x}, byte {byte}"
                 assert not ours or data[byte] == self.memory[place + byte], f"{access}: {place + byte:#x}"
 
 

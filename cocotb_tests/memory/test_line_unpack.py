@@ -10,6 +10,7 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access
 from cocotb_tests.memory.line_walks import parts_of, random_walk, walk_payload
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
 from hdl.config import PRESETS
@@ -21,6 +22,7 @@ from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
 MEMORY = 0x8000
+READ_BEAT, SEGMENT, GEOMETRY = Packing(ReadBeat), Packing(PlacedSegment), Packing(FragmentGeometry)
 CAUSES = {2: Cause.READ_SLAVE_ERROR.value, 3: Cause.READ_DECODE_ERROR.value}
 
 
@@ -46,23 +48,23 @@ class Work:
             response = self.rng.choice([1, 2, 3]) if self.rng.random() < self.share_bad else 0
             self.causes[-1] = self.causes[-1] or CAUSES.get(response, 0)
             value = int.from_bytes(self.memory[place : place + BEAT], "little")
-            payloads.append(ReadBeat.const({"data": value, "response": response, "last": 0}).as_bits())
+            payloads.append(READ_BEAT.pack({"data": value, "response": response}))
         return payloads
 
     def check(self, access: Access, payloads: list[int], cause: int) -> None:
         """Compare the segments of the access with memory."""
-        geometry = FragmentGeometry.const(fragment_geometry(*access.row)).as_bits()
+        geometry = GEOMETRY.pack(fragment_geometry(*access.row))
         parts = parts_of(access)
         for payload, (line, index, first, length) in zip(payloads, parts, strict=True):
-            segment = PlacedSegment.from_bits(payload)
+            segment = SEGMENT.unpack(payload)
             where = f"{access}: line {line}, segment {index}"
-            found = int(segment.data).to_bytes(BEAT, "little")[:length]
+            found = segment.data.to_bytes(BEAT, "little")[:length]
             assert found == self.memory[first : first + length], where
-            assert (int(segment.line), int(segment.segment)) == (line, index), where
+            assert (segment.line, segment.segment) == (line, index), where
             last = (line, index) == parts[-1][:2]
-            assert int(segment.last) == last, where
-            assert not last or int(segment.cause) == cause, where
-            assert segment.geometry.as_bits() == geometry, where
+            assert segment.last == last, where
+            assert not last or segment.cause == cause, where
+            assert GEOMETRY.pack(segment.geometry) == geometry, where
 
 
 @cocotb.test

@@ -9,6 +9,7 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.fragments import random_fragment
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import PRESETS
 from hdl.memory.bank_mapping import BUFFERS
@@ -16,6 +17,8 @@ from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.load_crossbar import LoadCrossbar, LoadedWord, PlacedSegment
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
+
+SEGMENT, WORD = Packing(PlacedSegment), Packing(LoadedWord)
 
 
 def rows() -> list[tuple[Any, ...]]:
@@ -41,15 +44,15 @@ def segments_and_words(
                 "last": last,
                 "cause": cause if last else 0,
             }
-            payloads.append(PlacedSegment.const(fields).as_bits())
+            payloads.append(SEGMENT.pack(fields))
     if cause:
         return payloads, [(0, 1, cause)]
     return payloads, [(word, index == len(words) - 1, 0) for index, word in enumerate(words)]
 
 
 def words_of(payloads: list[int]) -> list[tuple[int, int, int]]:
-    words = map(LoadedWord.from_bits, payloads)
-    return [(0 if word.cause else int(word.data), int(word.last), int(word.cause)) for word in words]
+    words = map(WORD.unpack, payloads)
+    return [(0 if word.cause else word.data, word.last, word.cause) for word in words]
 
 
 @cocotb.test

@@ -9,6 +9,7 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.fragments import random_fragment
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import PRESETS
 from hdl.memory.bank_mapping import BUFFERS
@@ -16,6 +17,8 @@ from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_crossbar import LineSegment, PlacedWord, StoreCrossbar
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
+
+WORD, SEGMENT = Packing(PlacedWord), Packing(LineSegment)
 
 
 def rows() -> list[tuple[Any, ...]]:
@@ -35,7 +38,7 @@ def words_and_segments(
             "word": index,
             "last": index == len(words) - 1,
         }
-        payloads.append(PlacedWord.const(fields).as_bits())
+        payloads.append(WORD.pack(fields))
     segments = []
     for line, parts in enumerate(lines):
         for index, part in enumerate(parts):
@@ -45,8 +48,8 @@ def words_and_segments(
 
 
 def segments_of(payloads: list[int]) -> list[tuple[int, bool, bool]]:
-    segments = map(LineSegment.from_bits, payloads)
-    return [(int(segment.data), bool(segment.line_end), bool(segment.last)) for segment in segments]
+    segments = map(SEGMENT.unpack, payloads)
+    return [(segment.data, bool(segment.line_end), bool(segment.last)) for segment in segments]
 
 
 @cocotb.test

@@ -14,11 +14,11 @@ from typing import Any
 import cocotb
 import numpy as np
 import pytest
-from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.packing import Packing
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
 from golden.fragments import distribute
@@ -35,7 +35,7 @@ from sim.testbench.unit import unit_design
 SHAPE = Shape(8, 8, 4)
 SHAPES = (SHAPE, Shape(16, 8, 4), Shape(16, 8, 8), Shape(16, 8, 16))
 INPUTS: tuple[Use, ...] = ("a", "b", "c")
-OPERANDS = data.Layout.cast(FusedMultiplyAdd64Operands)
+OPERANDS, RESULT = Packing(FusedMultiplyAdd64Operands), Packing(FusedMultiplyAdd64Result)
 MASK = (1 << 64) - 1
 LATENCY = FusedMultiplyAdd64.latency
 
@@ -92,14 +92,14 @@ class Unit:
             await edge
             results = []
             for payload in self._sink.received:
-                item = OPERANDS.from_bits(payload)
+                item = OPERANDS.unpack(payload)
                 results.append(stand_in(item.a, item.b, item.c, item.rounding))
             self._sink.received.clear()
             self.operations += len(results)
             self._pipeline.extend(results or [None])
             result = self._pipeline.popleft()
             if result is not None:
-                self._source.put(FusedMultiplyAdd64Result.const({"d": result}).as_bits())
+                self._source.put(RESULT.pack({"d": result}))
 
 
 class Bench:

@@ -27,7 +27,8 @@ _VERILATOR_FLAGS: Final = (
     *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
     *("--x-assign", "fast", "--x-initial", "fast", *(f"-Wno-{name}" for name in WAIVED)),
 )
-_COMPILER_FLAGS: Final = ("-O3", "-std=c++20")
+# Beyond -O1 a unit takes longer to build than most tests simulate it.
+_COMPILER_FLAGS: Final = ("-O1", "-std=c++20")
 
 
 class BulkUnit:
@@ -39,8 +40,7 @@ class BulkUnit:
         Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers.
         Its simulation is built once for each Verilog text and kept under ``build/bulk``.
     verilog : str or None
-        What to simulate in place of the unit's own Verilog: a module with the same ports. It is compiled in
-        less time and runs slower.
+        What to simulate in place of the unit's own Verilog: a module with the same ports.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class BulkUnit:
         self.result_words = _words(unit.result)
         text = verilog or unit_design("bulk", unit).verilog
         sizes = (f"-DOPERAND_WORDS={self.operand_words}", f"-DRESULT_WORDS={self.result_words}")
-        self._library = ctypes.CDLL(str(_build(text, sizes, "-O1" if verilog else "-O3")))
+        self._library = ctypes.CDLL(str(_build(text, sizes)))
         self._library.run_bulk.restype = ctypes.c_int64
         self._library.run_bulk.argtypes = [
             *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
@@ -109,7 +109,7 @@ def _words(port: Any) -> int:
     return -(-bits // 32)
 
 
-def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:
+def _build(text: str, sizes: tuple[str, ...]) -> Path:
     tool = compiler()
     flags = (*_COMPILER_FLAGS, *tool.library_flags)
     parts = (
@@ -121,18 +121,17 @@ def _build(text: str, sizes: tuple[str, ...], optimisation: str) -> Path:
         tool.version,
         *flags,
         *sizes,
-        optimisation,
     )
     folder = _BUILD / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     library = folder / "bulk.so"
     folder.mkdir(parents=True, exist_ok=True)
     with locked(library.with_suffix(".lock")):
         if not library.exists():
-            _compile(text, library, (*flags, *sizes), optimisation)
+            _compile(text, library, (*flags, *sizes))
     return library
 
 
-def _compile(text: str, library: Path, flags: tuple[str, ...], optimisation: str) -> None:
+def _compile(text: str, library: Path, flags: tuple[str, ...]) -> None:
     tool = compiler()
     folder = library.parent
     source = folder / f"{TOP}.v"
@@ -157,7 +156,7 @@ def _compile(text: str, library: Path, flags: tuple[str, ...], optimisation: str
             str(objects),
             "-f",
             f"V{TOP}.mk",
-            f"OPT_FAST={optimisation}",
+            "OPT_FAST=-O1",
             "OPT_SLOW=-O1",
             *(f"{name}={value}" for name, value in tool.make_variables.items()),
             model,

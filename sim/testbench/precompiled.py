@@ -1,4 +1,4 @@
-"""Verilator's headers, compiled once for all small designs, whose own code takes less time."""
+"""Verilator's headers, compiled once for all designs, of which most need less time for their own code."""
 
 import subprocess
 from pathlib import Path
@@ -8,10 +8,7 @@ from sim.compiler import compiler
 from sim.files import locked
 from sim.verilate import VERILATOR_ROOT
 
-__all__ = ["SMALL", "precompiled_header"]
-
-SMALL: Final = 200_000
-"""Characters of Verilog up to which a model is compiled as one file."""
+__all__ = ["precompiled_header"]
 
 _HEADERS: Final = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h")
 # As in the makefiles of a model without waves and coverage.

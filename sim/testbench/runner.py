@@ -23,7 +23,7 @@ from hdl.verilog.modules import Conversion
 from sim.compiler import compiler
 from sim.files import locked
 from sim.testbench.design import Design
-from sim.testbench.precompiled import SMALL, precompiled_header
+from sim.testbench.precompiled import precompiled_header
 from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
 
 __all__ = [
@@ -55,6 +55,8 @@ _VERILATOR_FLAGS: Final = ("--assert", "--no-public-flat-rw", *(f"-Wno-{name}" f
 _COVERAGE_FLAGS: Final = ("--coverage-line", "--coverage-toggle", "-Wno-LATCH", "-Wno-CASEOVERLAP")
 _RUNTIME_OBJECTS: Final = "verilated*.o"
 _TIMESCALE: Final = ("1ns", "1ps")
+# By default cocotb rewrites the assertions of all modules, numpy's too, which takes a second a simulation.
+_REWRITTEN: Final = "cocotb_tests/*.py"
 
 
 class SimulatorMissing(RuntimeError):
@@ -266,7 +268,7 @@ def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[st
         os.utime(kept, (later, later))
     sources = [Verilog(source), VerilatorControlFile(visible)]
     arguments = list(flags)
-    if len(design.verilog) < SMALL and not waves and flags == _VERILATOR_FLAGS:
+    if not waves and flags == _VERILATOR_FLAGS:
         header = precompiled_header(BUILD / f"headers-{digest}", _OPTIMISATION["OPT_FAST"])
         arguments += ["--output-split", "0", *(("-CFLAGS", f"-include {header}") if header else ())]
     _compile("verilator", design, folder, sources, arguments, waves)
@@ -332,6 +334,7 @@ def tool_environment() -> Iterator[None]:
     """The process environment of Verilator, make and the simulation."""
     assignments = (f"{name}={value}" for name, value in _make_variables().items())
     flags = " ".join(assignment.replace(" ", "\\ ") for assignment in assignments)
-    with mock.patch.dict(os.environ, {**verilator_environment(), "MAKEFLAGS": flags}):
+    variables = {"MAKEFLAGS": flags, "COCOTB_REWRITE_ASSERTION_FILES": _REWRITTEN}
+    with mock.patch.dict(os.environ, {**verilator_environment(), **variables}):
         os.environ.pop("PYTEST_CURRENT_TEST", None)  # with it cocotb's runner judges the results by itself
         yield

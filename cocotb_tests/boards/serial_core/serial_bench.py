@@ -26,6 +26,7 @@ from boards.host.link import BoardIdentity, BoardRefusal
 from boards.serial_core.core import SerialCore
 from boards.serial_core.serial_config import SerialConfig
 from cocotb_tests.boards.serial_line import CLOCK_PS
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from golden.memory import Memory
 from golden.tables.commands import Command
@@ -54,6 +55,7 @@ SIZE: Final = CONFIG.memory_bytes
 _OKAY: Final = 0
 _MODEL: Final = Path(__file__).with_name("sb_spram256ka.v")
 _WAIT_CYCLES: Final = 30
+_REQUEST, _ANSWER = Packing(WordRequest), Packing(WordAnswer)
 
 
 class _System(wiring.Component):
@@ -215,14 +217,14 @@ class PortLink:
         for place, value in enumerate(values):
             self.accesses += 1
             fields = {"address": address + 4 * place, "write": write, "data": value}
-            dut.request_payload.value = WordRequest.const(fields).as_bits()
+            dut.request_payload.value = _REQUEST.pack(fields)
             dut.request_valid.value = 1
             await self._until(dut.request_ready)
             dut.request_valid.value = 0
             dut.answer_ready.value = 1
             await self._until(dut.answer_valid)
             dut.answer_ready.value = 0
-            answer = WordAnswer.from_bits(int(dut.answer_payload.value))
+            answer = _ANSWER.unpack(int(dut.answer_payload.value))
             if answer.missing:
                 break
             found.append(answer.data)

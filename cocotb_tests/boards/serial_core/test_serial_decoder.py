@@ -7,13 +7,13 @@ from typing import Any
 
 import cocotb
 import pytest
-from amaranth.lib import data
 from cocotb.triggers import RisingEdge, Timer
 
 from boards.serial_core.decoder import SerialDecoder
 from boards.serial_core.serial_config import SERIAL_FORMATS, SerialConfig
 from boards.serial_core.walk_geometry import ProductGeometry, WalkGeometry, product_geometry, walk_geometry
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from golden.memory import Memory
 from golden.tables.commands import Fill, Load, Mma, Move, Store
@@ -39,7 +39,8 @@ from sim.testbench.reference import golden_machine
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
-WALK, PRODUCT = data.Layout.cast(WalkGeometry), data.Layout.cast(ProductGeometry)
+WALK, PRODUCT = Packing(WalkGeometry), Packing(ProductGeometry)
+MEMORY, MULTIPLY, REGISTER = Packing(MemoryCommand), Packing(MmaCommand), Packing(RegisterCommand)
 TYPES = list(FORMATS)
 REGISTERS = 32
 
@@ -86,7 +87,7 @@ async def every_memory_command(dut: Any) -> None:
         registers = [0, *range(REGISTERS - 8, REGISTERS + 2), 255] if names in legal else [0]
         for register in registers:
             space = 0 if names in legal and rng.random() < 0.6 else rng.randrange(4)
-            bits = MemoryCommand.const(
+            bits = MEMORY.pack(
                 {
                     "opcode": opcode,
                     "use": use,
@@ -97,13 +98,13 @@ async def every_memory_command(dut: Any) -> None:
                     "register": register,
                     "has_stride": rng.randrange(2),
                 }
-            ).as_bits()
+            )
             command = memory_command(opcode, names, item(SPACES, space), register)
             expected = Cause.ILLEGAL_INSTRUCTION if command is None else golden_cause(machine, command)
             assert await decode(dut, bits) == expected, (opcode, names, space, register)
             counts[expected] += 1
             if not expected:
-                assert WALK.from_bits(int(dut.walk.value)) == WALK.const(walk_geometry(*names))
+                assert int(dut.walk.value) == WALK.pack(walk_geometry(*names))
     assert all(counts[cause] > 5 for cause in (0, Cause.ILLEGAL_INSTRUCTION, Cause.REGISTER_RANGE)), counts
 
 
@@ -147,7 +148,7 @@ async def multiplies(dut: Any) -> None:
                 if rng.random() < 0.7:
                     registers = {use: rng.randrange(25) for use in "dabc"}
                 fields = {**base, name: value, "bitwise_and": rng.randrange(2)}
-                bits = MmaCommand.const({**fields, **registers, "opcode": Opcode.MMA}).as_bits()
+                bits = MULTIPLY.pack({**fields, **registers, "opcode": Opcode.MMA})
                 changed = multiply_of(fields)
                 expected = Cause.ILLEGAL_INSTRUCTION
                 if changed is not None:
@@ -155,8 +156,7 @@ async def multiplies(dut: Any) -> None:
                 assert await decode(dut, bits) == expected, (fields, registers)
                 counts[expected] += 1
                 if not expected:
-                    found = PRODUCT.from_bits(int(dut.product.value))
-                    assert found == PRODUCT.const(product_geometry(changed))
+                    assert int(dut.product.value) == PRODUCT.pack(product_geometry(changed))
     assert all(counts[cause] > 20 for cause in (0, Cause.ILLEGAL_INSTRUCTION, Cause.REGISTER_RANGE)), counts
 
 
@@ -198,9 +198,7 @@ async def fills_moves_and_unknown_words(dut: Any) -> None:
             (Opcode.FILL, Fill(first, count, 0)),
             (Opcode.MOVE, Move(first, second, count)),
         ):
-            bits = RegisterCommand.const(
-                {"opcode": opcode, "count": count, "destination": first, "source": second}
-            ).as_bits()
+            bits = REGISTER.pack({"opcode": opcode, "count": count, "destination": first, "source": second})
             assert await decode(dut, bits) == golden_cause(machine, command), command
     for opcode in (0, 6, 7):
         for _ in range(50):

@@ -45,7 +45,7 @@ def arrays(name: str) -> Mapping[str, Any]:
 @cache
 def cases() -> Mapping[str, Mapping[str, Any]]:
     found = {}
-    for name in ("public_kernels", "library"):
+    for name in ("public_kernels", "library", "triton"):
         for case in json.loads((DATA / f"{name}.json").read_text()):
             found[case["case"]] = {**case, "set": name}
     return found
