@@ -5,7 +5,7 @@ import { build } from "esbuild";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
-import { compileArchives } from "./compile_python.mjs";
+import { compileLibrary } from "./compile_python.mjs";
 
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const OUT = path.join(HERE, "..", "build", "site");
@@ -104,5 +104,5 @@ for (const file of PYODIDE_FILES) {
   const from = path.join(HERE, "node_modules", "pyodide", file);
   if (await exists(from)) await cp(from, path.join(OUT, "pyodide", file));
 }
-await compileArchives([path.join(OUT, "pyodide", "python_stdlib.zip"), path.join(OUT, "data", "golden.zip")]);
+await compileLibrary(path.join(OUT, "pyodide", "python_stdlib.zip"));
 console.log("build/site/index.html");

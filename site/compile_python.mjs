@@ -1,4 +1,4 @@
-// Compiles Python sources in zip archives to bytecode with Pyodide itself, so that a page need not do it at every visit.
+// Compiles Python's own library to bytecode with Pyodide itself, so that a page need not do it at every visit.
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { loadPyodide } from "pyodide";
@@ -14,7 +14,7 @@ def bytecode(name, source):
 
 def compiled(archive):
     made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(archive)) as sources, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as result:
+    with zipfile.ZipFile(io.BytesIO(archive)) as sources, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as result:
         for item in sources.infolist():
             content, name = sources.read(item), item.filename
             if name.endswith(".py"):
@@ -28,15 +28,12 @@ lambda archive: compiled(archive.to_bytes())
 `;
 
 /**
- * Rewrites archives of Python sources as archives of bytecode.
- * @param {readonly string[]} archives Paths of zip files, which are replaced.
+ * Rewrites an archive of Python sources as an archive of bytecode.
+ * @param {string} archive Path of Python's own library, beside the rest of Pyodide.
  */
-export async function compileArchives(archives) {
-  const pyodide = await loadPyodide({ indexURL: path.dirname(archives[0]) });
+export async function compileLibrary(archive) {
+  const pyodide = await loadPyodide({ indexURL: path.dirname(archive) });
   const compiled = pyodide.runPython(PROGRAM);
-  for (const archive of archives) {
-    const result = compiled(new Uint8Array(await readFile(archive)));
-    await writeFile(archive, result.toJs());
-    result.destroy();
-  }
+  const result = compiled(new Uint8Array(await readFile(archive)));
+  await writeFile(archive, result.toJs());
 }

@@ -104,7 +104,7 @@ def test_every_control_is_reached_by_tab(visit, name):
 
 
 def processor_seconds():
-    """Processor time of all processes below this one, which are the browser's."""
+    """Processor time of each process below this one, which are the browser's."""
     parents, times = {}, {}
     for folder in Path("/proc").iterdir():
         if not folder.name.isdigit():
@@ -121,7 +121,7 @@ def processor_seconds():
             process = parents[process]
         return process == os.getpid()
 
-    return sum(time for process, time in times.items() if is_below(process) and process != os.getpid())
+    return {process: time for process, time in times.items() if is_below(process) and process != os.getpid()}
 
 
 @pytest.mark.parametrize(("name", "seconds"), [("index", 2), ("microscope", 5)])
@@ -129,9 +129,11 @@ def test_a_page_is_usable_soon(visit, name, seconds):
     """The fastest of three visits without a cache; beside other programs its processor time counts."""
     times = []
     for _ in range(3):
-        start, processor = monotonic(), processor_seconds()
+        start, before = monotonic(), processor_seconds()
         found = visit(name)
-        times.append(min(monotonic() - start, processor_seconds() - processor))
+        wall = monotonic() - start
+        spent = sum(time - before.get(process, 0) for process, time in processor_seconds().items())
+        times.append(min(wall, spent))
         found.close()
     print(f"{name}: {min(times):.2f} s")
     assert 0 < min(times) < seconds
