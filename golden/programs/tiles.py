@@ -139,7 +139,7 @@ def _multiply_in_registers(
                 words = distribute(matrix, use, tiles.type(use), instruction.shape)
                 machine.write_registers(first[use], words)
             seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
-            words = machine.read_registers()[first["d"] : register]
+            words = machine.read_registers(first["d"], register - first["d"])
             d[tile] = collect(words, "d", instruction.d_type, instruction.shape)
         counters = machine.counters
     finally:

@@ -80,10 +80,12 @@ def test_the_banks_bring_each_byte_to_its_lane(table):
 
 def test_the_archive_is_the_same_each_time(tmp_path):
     for name in ("first", "second"):
-        write_archive(tmp_path / name, ("openwmma.learn.microscope",))
+        write_archive(tmp_path / name, page_data.MODULES_IN_THE_BROWSER)
     assert (tmp_path / "first").read_bytes() == (tmp_path / "second").read_bytes()
     names = zipfile.ZipFile(tmp_path / "first").namelist()
-    assert "openwmma/learn/microscope.py" in names
+    for module in page_data.MODULES_IN_THE_BROWSER:
+        assert f"{module.replace('.', '/')}.py" in names
+    assert len(names) == len(set(names))
     assert "golden/__init__.py" in names
 
 

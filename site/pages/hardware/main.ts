@@ -58,9 +58,9 @@ class Page {
   /** Takes up what the address asks for, and fills the queue with that and some prepared cases. */
   async open(): Promise<void> {
     this.read();
-    await this.enqueue(this.choice);
     const others = cases.filter(({ id }) => COMPANIONS.includes(id) && id !== this.caseSelect.value);
-    for (const prepared of others) await this.enqueue(prepared, false);
+    let goesOn = await this.enqueue(this.choice);
+    for (const prepared of others) goesOn = goesOn && (await this.enqueue(prepared, false));
     required("#clock", HTMLElement).setAttribute("aria-busy", "false");
   }
 
@@ -86,9 +86,10 @@ class Page {
   private describe(): void {
     required("#ptx", HTMLElement).textContent = instructionText(this.choice);
     const id = this.caseSelect.value;
-    const entries = [...PARTS, ...OPERANDS].map((name) => [name, this.choice[name] ?? ""] as const);
-    const own = new URLSearchParams([...entries.filter(([, value]) => value), ["profile", this.unit.description.profile]].map(([name = "", value = ""]) => [name, value]));
-    const address = id ? `#case=${id}` : `#${own.toString()}`;
+    const entry = (name: keyof Choice): [string, string] => [name, this.choice[name] ?? ""];
+    const profile: [string, string] = ["profile", this.unit.description.profile];
+    const entries = [...PARTS.map(entry), profile, ...OPERANDS.map(entry)].filter(([, value]) => value);
+    const address = id ? `#case=${id}` : `#${new URLSearchParams(entries).toString()}`;
     required("#microscope", HTMLAnchorElement).href = `microscope.html${address}`;
     history.replaceState(null, "", address);
   }
@@ -145,13 +146,14 @@ class Page {
     });
   }
 
-  private async enqueue(choice: Choice, showsErrors = true): Promise<void> {
+  /** Makes the operations of a choice; false if the reader stopped that. */
+  private async enqueue(choice: Choice, showsErrors = true): Promise<boolean> {
     const { a, b, c } = choice;
     const instruction = instructionText(choice);
     try {
       const answer = await this.worker.ask({ description: this.unit.description, instruction, a, b, c });
       if (showsErrors) this.showErrors(answer.errors);
-      if (!hasOperations(answer)) return;
+      if (!hasOperations(answer)) return true;
       const count = answer.operations.length;
       answer.operations.forEach((operation, index) => {
         const part = count > 1 ? `, part ${index + 1} of ${count}` : "";
@@ -159,8 +161,10 @@ class Page {
         this.add({ title: answer.title, format: index === count - 1 ? answer.format : "f32", detail, operation });
       });
     } catch (error) {
-      if (!(error instanceof Stopped)) this.showState("failed", String(error));
+      if (error instanceof Stopped) return false;
+      this.showState("failed", String(error));
     }
+    return true;
   }
 
   private add(entry: Entry): void {

@@ -50,8 +50,10 @@ class Page {
     const wanted = Object.fromEntries(new URLSearchParams(location.hash.slice(1))) as Partial<Choice> & { case?: string };
     const prepared = cases.find(({ id }) => id === wanted.case);
     if (prepared !== undefined) this.showCase(prepared.id);
-    else if (wanted.a !== undefined) this.showChoice(wanted, "");
-    else this.showCase(cases[0]?.id ?? "");
+    else if (wanted.a !== undefined) {
+      this.showChoice(wanted, "");
+      this.setAddress(location.hash);
+    } else this.showCase(cases[0]?.id ?? "");
   }
 
   private connect(): void {
@@ -85,7 +87,7 @@ class Page {
     if (found === undefined) return;
     this.caseSelect.value = id;
     this.showChoice(found, found.story);
-    history.replaceState(null, "", `#case=${id}`);
+    this.setAddress(`#case=${id}`);
   }
 
   private showChoice(choice: Partial<Choice>, story: string): void {
@@ -96,6 +98,12 @@ class Page {
     this.compute();
   }
 
+  /** The address and the link to the page `hardware` hold what is asked. */
+  private setAddress(fragment: string): void {
+    history.replaceState(null, "", fragment);
+    required("#in-hardware", HTMLAnchorElement).href = `hardware.html${fragment}`;
+  }
+
   /** The values are the reader's own from now on; the address holds them, to be shared. */
   private markOwn(): void {
     this.caseSelect.value = "";
@@ -104,7 +112,7 @@ class Page {
     const entries = [...names, "profile" as const].map((name) => [name, this.choices.value(name)]);
     const values = OPERANDS.map((name) => [name, input(name).value]);
     const text = new URLSearchParams([...entries, ...values].filter(([, value]) => value) as [string, string][]);
-    history.replaceState(null, "", `#${text.toString()}`);
+    this.setAddress(`#${text.toString()}`);
   }
 
   private compute(): void {

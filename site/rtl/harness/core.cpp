@@ -9,7 +9,7 @@ namespace {
 
 using namespace openwmma;
 
-// One cycle: flags as bits in the order of `flags` in core_record.ts, and the registers that are asked about.
+// One cycle: flags as bits in the order in which site/src/core/timeline.ts reads them, and the registers that are asked about.
 struct Cycle {
     std::uint32_t flags, operand;
 };
