@@ -130,7 +130,7 @@ site: $(SITE_TEST_STAMP) $(SITE_STAMP) ## the teaching pages, into build/site; `
 .PHONY: test-site
 test-site: $(SITE_TEST_STAMP) ## the teaching pages of `make site` in Chromium, which must be installed
 	@.ci/prerequisites --chromium $(PYTHON)
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m browser tests/site
 
 .PHONY: lock
 lock: prerequisites ## requirements.lock anew, with the newest versions pyproject.toml allows
