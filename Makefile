@@ -110,6 +110,7 @@ fpga: $(STAMP) ## bitstreams with their reports for iCEBreaker and ULX3S, and th
 
 .PHONY: docs
 docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header and IP-XACT, into build/docs
+	$(BIN)/python -m docs.diagrams docs/generated
 	$(BIN)/python -m sphinx --quiet -W --keep-going docs build/docs
 	mkdir -p $(REGISTERS)
 	$(BIN)/python -c "from hdl.config import PRESETS; from hdl.verilog.systemrdl import systemrdl; \

@@ -81,7 +81,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     pending = Signal(name="command_pending")
     with m.If(transferred(unit.commands)):
         m.d.sync += pending.eq(1)
-    with m.Elif(started | (state == hdl._State.STOP.value)):
+    with m.Elif(started | (state == hdl.State.STOP.value)):
         m.d.sync += pending.eq(0)
     claim.always("starts_what_came", implies(started, pending & ~transferred(unit.commands)))
     claim.always("allocates_what_starts", scoreboard.allocate == started)
@@ -89,7 +89,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.always("one_unit", (offered & (offered - 1)[: len(offered)]) == 0)
 
     operands = [*(decoded.footprint.reads[index] for index in range(OPERANDS - 1)), decoded.footprint.write]
-    asking = state == hdl._State.OPERANDS.value
+    asking = state == hdl.State.OPERANDS.value
     answered = Signal(OPERANDS, name="answered")
     bytes_free = Signal(name="bytes_free")
     for index, operand in enumerate(operands):
@@ -102,7 +102,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
             m.d.sync += answered[index].eq(1)
     with m.If(asking & ~scoreboard.span_conflict):
         m.d.sync += bytes_free.eq(1)
-    with m.If(started | (state == hdl._State.IDLE.value)):
+    with m.If(started | (state == hdl.State.IDLE.value)):
         m.d.sync += [answered.eq(0), bytes_free.eq(0)]
     claim.always("asked_for_all", implies(started, answered.all()))
     claim.always("asked_for_bytes", implies(started, bytes_free))
@@ -113,15 +113,15 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
         offer_stays(claim, which.name.lower(), request)
 
     operand = inside.signal("operand")
-    dispatching = state == hdl._State.DISPATCH.value
+    dispatching = state == hdl.State.DISPATCH.value
     asked_so_far = Cat((operand > index) | dispatching for index in range(OPERANDS))
     claim.always("answers_so_far", implies(asking | dispatching, (answered & asked_so_far) == asked_so_far))
     for index, wanted in enumerate(operands):
         right = Value.cast(inside.signal("asked")) == Value.cast(wanted)
         claim.always(f"asks_{index}", implies(asking & (operand == index), right))
-    before = Cat(state == hdl._State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
+    before = Cat(state == hdl.State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
     claim.always("begins_with_first", implies(before, operand == 0))
-    checking = state == hdl._State.CHECK.value
+    checking = state == hdl.State.CHECK.value
     first = Value.cast(inside.signal("asked")) == Value.cast(operands[0])
     claim.always("first_is_ready", implies(checking, first))
     claim.always("bytes_so_far", implies(dispatching, bytes_free))
@@ -138,8 +138,8 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.assume("a_known_unit", known)
     claim.always("started_in_time", clear_for <= OPERANDS)
     claim.always("clear_while_asking", implies(asking, clear_for <= operand))
-    stopping = state == hdl._State.STOP.value
-    in_work = (state != hdl._State.IDLE.value) & (state <= hdl._State.DISPATCH.value)
+    stopping = state == hdl.State.STOP.value
+    in_work = (state != hdl.State.IDLE.value) & (state <= hdl.State.DISPATCH.value)
     claim.always("pending_in_work", implies(~stopping, pending == in_work))
     claim.always("offered_while_dispatching", implies(inside.signal("offered"), dispatching))
     return claim
