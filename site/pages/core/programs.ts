@@ -39,7 +39,7 @@ export const PROGRAMS: readonly Prepared[] = [
   {
     id: "two-sets",
     title: "Two sets of registers: loads beside multiplies",
-    story: "While one pair of tiles is multiplied, the next pair is loaded into other registers. Only the first loads are waited for.",
+    story: "While one pair of tiles is multiplied, the next pair is loaded into other registers. Compare it with the loop, which has one set.",
     text: twoSets,
     buffers: { A: f16("halves", 64), B: f16("counting", 16), D: f32("zeros", 16) },
     numbers: {},
