@@ -80,6 +80,7 @@ class Page {
     this.caseSelect.value = id;
     for (const name of OPERANDS) input(name).value = choice[name];
     required("#story", HTMLElement).textContent = story;
+    this.showErrors([]);
     this.describe();
   }
 
