@@ -15,16 +15,17 @@ from boards.flow.ecp5 import Ecp5Cost, ecp5_cost, xilinx_cost
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
 from sim.testbench.bulk import BulkUnit
-from sim.testbench.dot_product_operands import MODES, random_batch
+from sim.testbench.dot_product_operands import FP8_MODES, MODES, random_batch
 
 BUILD: Final = Path(__file__).parents[1] / "build" / "bench"
-TERMS: Final = 16
 OPERATIONS: Final = 1_000_000
 
 CONFIGURATIONS: Final = {
     "f16": frozenset({"f16"}),
     "f16 and bf16": frozenset({"f16", "bf16"}),
-    "all formats": frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}),
+    "all formats but fp8": frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}),
+    "fp8": frozenset({"fp8"}),
+    "all formats": frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"}),
 }
 
 PEERS: Final = (
@@ -35,10 +36,15 @@ PEERS: Final = (
 )
 
 
+def most_terms(formats: frozenset[str]) -> int:
+    """Products of the densest floating-point format: fp8 has 32, the others 16."""
+    return 32 if "fp8" in formats else 16
+
+
 def simulation_rate(config: DotProductConfig) -> float:
     """Results per second of processor time, on one core, all modes mixed."""
     unit = BulkUnit(DotProductUnit(config))
-    modes = [mode for mode in MODES if mode.format in config.formats]
+    modes = [mode for mode in (*MODES, *FP8_MODES) if mode.format in config.formats]
     words = np.concatenate([random_batch(mode, 10_000, seed=1).pack() for mode in modes])
     operands = words[np.random.default_rng(1).integers(0, len(words), OPERATIONS)]
     started = time.process_time()
@@ -56,9 +62,10 @@ def fpga_table(costs: dict[str, Ecp5Cost]) -> Table:
     columns = ("terms", "LUT4", "CCU2C", "MULT18", "COMB", "FF", "MHz seed 1", "MHz median", "MMAC/s/COMB")
     table = Table("unit", *columns, title="Dot-product units on ECP5-85F, speed 8, after place and route")
     for name, cost in costs.items():
-        whole = (TERMS, cost.lut4, cost.ccu2c, cost.mult18x18d, cost.trellis_comb, cost.flip_flops)
+        terms = most_terms(CONFIGURATIONS[name])
+        whole = (terms, cost.lut4, cost.ccu2c, cost.mult18x18d, cost.trellis_comb, cost.flip_flops)
         rates = (f"{cost.mhz[0]:.1f}", f"{cost.median_mhz:.1f}")
-        figure = density(TERMS, cost.median_mhz, cost.placed_comb)
+        figure = density(terms, cost.median_mhz, cost.placed_comb)
         table.add_row(f"openwmma, {name}", *map(str, whole), *rates, f"{figure:.3f}")
     for name, terms, lut4, ccu2c, multipliers, comb, mhz in PEERS:
         cells = (terms, lut4, ccu2c, multipliers, comb, "", mhz, "")
@@ -90,7 +97,9 @@ def main() -> None:
             "ecp5": costs[name].as_json(),
             "xc7": asdict(xilinx),
             "latency": DotProductUnit.latency,
-            "million_macs_per_comb": density(TERMS, costs[name].median_mhz, costs[name].placed_comb),
+            "million_macs_per_comb": density(
+                most_terms(formats), costs[name].median_mhz, costs[name].placed_comb
+            ),
             "simulated_results_per_second": rate,
         }
     console.print(fpga_table(costs))

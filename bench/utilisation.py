@@ -27,6 +27,7 @@ from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction, MmaInstruction
+from golden.tables.warp_tiles import warp_tile
 from hdl.config import PRESETS
 from sim.machines import Backend, golden_machine, open_machine
 from sim.rtl_machine import RtlMachine
@@ -39,6 +40,8 @@ CONFIG: Final = PRESETS["standard"]
 TIMING: Final = BusTiming(latency=20)
 MULTIPLY: Final = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 MMA_SYNC: Final = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+WGMMA_FP8: Final = "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e4m3"
+MMA_FP8: Final = "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"
 GEMMS: Final = {
     "f16": (MULTIPLY, 85.0),
     "bf16": ("wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32", None),
@@ -85,9 +88,12 @@ class Figure:
         return self.required is None or self.value >= self.required
 
 
-def multiplies(texts: Sequence[str] = (MULTIPLY, MMA_SYNC)) -> list[Figure]:
-    """Dot-product units in 64 independent multiplies of fragments that are in the registers."""
-    return [_multiplies(resolve_instruction(text)) for text in texts]
+def multiplies(texts: Sequence[str] = (MULTIPLY, MMA_SYNC, WGMMA_FP8, MMA_FP8)) -> list[Figure]:
+    """Dot-product units in 64 independent multiplies of fragments that are in the registers.
+
+    Of a `wgmma` they are tiles of one warp. A result of `mma` with fp8 takes two dot products.
+    """
+    return [_multiplies(warp_tile(resolve_instruction(text))) for text in texts]
 
 
 def _multiplies(instruction: MmaInstruction) -> Figure:
@@ -107,7 +113,8 @@ def _multiplies(instruction: MmaInstruction) -> Figure:
         for index in range(64)
     ]
     counters = _counted(commands, registers=registers)
-    return _busy(f"64 {instruction.shape} in registers", counters, 95.0)
+    mnemonic = "" if instruction.mnemonic == "wmma" else f"{instruction.mnemonic} "
+    return _busy(f"64 {mnemonic}{instruction.shape} of {instruction.a_type} in registers", counters, 95.0)
 
 
 def gemm(types: Sequence[str] = tuple(GEMMS)) -> list[Figure]:

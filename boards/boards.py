@@ -1,13 +1,13 @@
 """The boards that have a ready-made build: what is on each, and the core that fits it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
 from boards.gateware.board_config import BoardConfig
 from boards.serial_core.serial_config import SerialConfig
-from hdl.config import PRESETS
+from hdl.config import PRESETS, DotProductConfig
 
 __all__ = ["BOARDS", "Board", "Family"]
 
@@ -15,6 +15,12 @@ Family = Literal["ecp5", "ice40", "series7"]
 """The kinds of FPGA for which there is a clock multiplier."""
 
 _MILLION: Final = 1_000_000
+
+_CORE: Final = replace(
+    PRESETS["small"],
+    dot_product=DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"})),
+)
+"""Preset `small` without fp8: what fits the larger boards with room for their memory and the link."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +75,7 @@ _ULX3S: Final = Board(
     oscillator_hz=25 * _MILLION,
     button_pressed=1,
     tied_high=("wifi_gpio0",),
-    config=BoardConfig(core=PRESETS["small"], memory_bytes=128 * 1024, clock_hz=50 * _MILLION, baud=_MILLION),
+    config=BoardConfig(core=_CORE, memory_bytes=128 * 1024, clock_hz=50 * _MILLION, baud=_MILLION),
 )
 
 _ARTY: Final = Board(
@@ -79,9 +85,7 @@ _ARTY: Final = Board(
     folder="arty_a7_100",
     oscillator_hz=100 * _MILLION,
     button_pressed=0,
-    config=BoardConfig(
-        core=PRESETS["small"], memory_bytes=128 * 1024, clock_hz=100 * _MILLION, baud=_MILLION
-    ),
+    config=BoardConfig(core=_CORE, memory_bytes=128 * 1024, clock_hz=100 * _MILLION, baud=_MILLION),
 )
 
 _ICEBREAKER: Final = Board(
@@ -103,5 +107,5 @@ _ICEBREAKER: Final = Board(
 BOARDS: Final[Mapping[str, Board]] = MappingProxyType(
     {board.name: board for board in (_ULX3S, _ARTY, _ICEBREAKER)}
 )
-"""By name: all formats with f64 in one bitstream on the first two; 8-bit, 4-bit and single-bit integers on
-the last, one element at a time."""
+"""By name: all formats but fp8, f64 among them, in one bitstream on the first two; 8-bit, 4-bit and
+single-bit integers on the last, one element at a time."""

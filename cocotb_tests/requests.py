@@ -65,16 +65,26 @@ def check_tile(instruction: MmaInstruction, tile: Any) -> None:
     }
     assert tile.tile_shape == shapes[8 * x.x_blocks, 8 * y.x_blocks], instruction
     assert tile.halves == (x.y_blocks == 2), instruction
-    # A unit adds 16 products of 16 and 8 bits, 32 of 4, 128 of one; of tf32, 4 in wmma and 8 in mma.
+    # A unit adds 16 products of 16 and 8 bits, 32 of 4, 128 of one; of tf32, 4 in wmma and 8 in mma; and 32
+    # of fp8, which in mma becomes f16, in two halves.
     products = {16: 16, 8: 16, 4: 32, 1: 128, 32: 4 if instruction.mnemonic == "wmma" else 8}
     expected = max(1, instruction.shape.k // products[FORMATS[instruction.a_type].bits])
+    is_fp8 = instruction.a_type in ("e4m3", "e5m2")
+    is_converted = is_fp8 and instruction.mnemonic == "mma"
+    if is_fp8:
+        expected = 2 if is_converted else 1
     assert tile.passes == expected - 1, instruction
+    assert tile.converted == is_converted, instruction
     check_order(tile.x_order, x)
     check_order(tile.y_order, y)
     operation = tile.operation
     kind = {"s8": "I8", "u8": "I8", "s4": "I4", "u4": "I4"}.get(
         instruction.a_type, instruction.a_type.upper()
     )
+    if is_fp8:
+        kind = "F16" if is_converted else "FP8"
+        types = (instruction.a_type, instruction.b_type)
+        assert (operation.a_e5m2, operation.b_e5m2) == tuple(name == "e5m2" for name in types), instruction
     assert operation.multiplicand == Multiplicand[kind], instruction
     assert (operation.a_signed, operation.b_signed) == (
         instruction.a_type.startswith("s"),

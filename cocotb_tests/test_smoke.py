@@ -56,7 +56,7 @@ def multiply_of(made: CoreBench, family: Family) -> MmaInstruction:
 def program(made: CoreBench, multiply: MmaInstruction) -> list[Command]:
     """Load A, B and C, multiply, store D: fragments of random bytes, strides longer than they need be.
 
-    `mma` has no loads and stores of its own: its operands are what the registers hold.
+    `mma` and the tile of `wgmma` have no loads and stores: their operands are what the registers hold.
     """
     commands: list[Command] = []
     types = {"a": multiply.a_type, "b": multiply.b_type, "c": multiply.c_type, "d": multiply.d_type}
@@ -64,7 +64,7 @@ def program(made: CoreBench, multiply: MmaInstruction) -> list[Command]:
     for use, name in types.items():
         if use == "d":
             commands.append(Mma(multiply, FIRST["d"], FIRST["a"], FIRST["b"], FIRST["c"]))
-        if multiply.mnemonic == "mma":
+        if multiply.mnemonic != "wmma":
             continue
         layout = layouts.get(use) or made.rng.choice(LAYOUTS)
         stride = random_stride(made.rng, use, layout, multiply.shape, name)

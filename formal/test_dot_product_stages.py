@@ -12,14 +12,14 @@ from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
 from golden.tables.formats import float_format
 from golden.tables.profiles import PROFILES
-from hdl.config import PRESETS, DotProductConfig
+from hdl.config import DotProductConfig
 from hdl.dot_product import align, normalize, reduce, round
 from hdl.dot_product.operands import Multiplicand, Operation, Result
 from hdl.dot_product.widths import LANES, Widths
 
 pytestmark = pytest.mark.formal
 
-CONFIG = PRESETS["small"].dot_product
+CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 WIDTHS = Widths(CONFIG)
 VOLTA = DotProductConfig(formats=frozenset({"f16", "bf16", "i8"}), profile=PROFILES["volta"])
 """Without a least Emax: limits of bf16 go down to -120."""

@@ -14,14 +14,14 @@ from amaranth.hdl import Const, Mux
 from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Flushed, prove
-from hdl.config import PRESETS
+from hdl.config import DotProductConfig
 from hdl.dot_product import popcount
 from hdl.dot_product.operands import Multiplicand
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 
-CONFIG = PRESETS["small"].dot_product
+CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 
 
 def counted(place: int, hdl: ModuleType = popcount) -> Claim:

@@ -84,7 +84,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     pending = Signal(name="command_pending")
     with m.If(transferred(unit.commands)):
         m.d.sync += pending.eq(1)
-    with m.Elif(started | (state == hdl._State.STOP.value)):
+    with m.Elif(started | (state == hdl.State.STOP.value)):
         m.d.sync += pending.eq(0)
     claim.always("starts_what_came", implies(started, pending & ~transferred(unit.commands)))
     claim.always("allocates_what_starts", scoreboard.allocate == started)
@@ -92,7 +92,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.always("one_unit", (offered & (offered - 1)[: len(offered)]) == 0)
 
     operands = [*(decoded.footprint.reads[index] for index in range(OPERANDS - 1)), decoded.footprint.write]
-    asking = state == hdl._State.OPERANDS.value
+    asking = state == hdl.State.OPERANDS.value
     answered = Signal(OPERANDS, name="answered")
     bytes_free = Signal(name="bytes_free")
     for index, operand in enumerate(operands):
@@ -105,7 +105,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
             m.d.sync += answered[index].eq(1)
     with m.If(asking & ~scoreboard.span_conflict):
         m.d.sync += bytes_free.eq(1)
-    with m.If(started | (state == hdl._State.IDLE.value)):
+    with m.If(started | (state == hdl.State.IDLE.value)):
         m.d.sync += [answered.eq(0), bytes_free.eq(0)]
     claim.always("asked_for_all", implies(started, answered.all()))
     claim.always("asked_for_bytes", implies(started, bytes_free))
@@ -117,18 +117,18 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
 
     _rows_of(claim, unit, inside, decoded, started, hdl)
     operand = inside.signal("operand")
-    dispatching = state == hdl._State.DISPATCH.value
+    dispatching = state == hdl.State.DISPATCH.value
     asked_so_far = Cat((operand > index) | dispatching for index in range(OPERANDS))
     claim.always("answers_so_far", implies(asking | dispatching, (answered & asked_so_far) == asked_so_far))
     for index, wanted in enumerate(operands):
         right = Value.cast(inside.signal("asked")) == Value.cast(wanted)
         claim.always(f"asks_{index}", implies(asking & (operand == index), right))
-    before = Cat(state == hdl._State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
+    before = Cat(state == hdl.State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
     claim.always("begins_with_first", implies(before, operand == 0))
-    checking = state == hdl._State.CHECK.value
+    checking = state == hdl.State.CHECK.value
     first = Value.cast(inside.signal("asked")) == Value.cast(operands[0])
     claim.always("first_is_ready", implies(checking, first))
-    in_rows = state == hdl._State.ROWS.value
+    in_rows = state == hdl.State.ROWS.value
     claim.always("bytes_so_far", implies(dispatching | in_rows, bytes_free))
     claim.always("all_answered_before_rows", implies(in_rows, answered.all()))
 
@@ -144,8 +144,8 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.assume("a_known_unit", known)
     claim.always("started_in_time", clear_for <= OPERANDS)
     claim.always("clear_while_asking", implies(asking, clear_for <= operand))
-    stopping = state == hdl._State.STOP.value
-    in_work = ((state != hdl._State.IDLE.value) & (state <= hdl._State.DISPATCH.value)) | in_rows
+    stopping = state == hdl.State.STOP.value
+    in_work = ((state != hdl.State.IDLE.value) & (state <= hdl.State.DISPATCH.value)) | in_rows
     claim.always("pending_in_work", implies(~stopping, pending == in_work))
     claim.always("offered_while_dispatching", implies(inside.signal("offered"), dispatching))
     return claim
@@ -154,7 +154,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
 def _rows_of(claim: Claim, unit: Any, inside: Any, decoded: Any, started: Signal, hdl: ModuleType) -> None:
     """The addresses of rows: asked for once, good before the start, kept by it and by nothing else."""
     m = claim.module
-    in_rows = inside.signal("state") == hdl._State.ROWS.value
+    in_rows = inside.signal("state") == hdl.State.ROWS.value
     units = Value.cast(decoded.unit)
     listed = decoded.memory.listed & ((units == Unit.LOAD.value) | (units == Unit.STORE.value))
     asked, good = Signal(name="rows_asked"), Signal(name="rows_good")
@@ -163,7 +163,7 @@ def _rows_of(claim: Claim, unit: Any, inside: Any, decoded: Any, started: Signal
         m.d.sync += asked.eq(1)
     with m.If(unit.rows_done):
         m.d.sync += [asked.eq(0), good.eq(unit.rows_cause == 0)]
-    with m.If(inside.signal("state") == hdl._State.IDLE.value):
+    with m.If(inside.signal("state") == hdl.State.IDLE.value):
         m.d.sync += good.eq(0)
     claim.always("rows_asked_once", implies(unit.rows_start, in_rows & ~asked & ~good & unit.rows_room))
     claim.always("rows_are_those_decoded", Value.cast(unit.rows) == Value.cast(decoded.rows))
@@ -171,11 +171,11 @@ def _rows_of(claim: Claim, unit: Any, inside: Any, decoded: Any, started: Signal
     claim.always("rows_of_listed_alone", implies(asked | in_rows, listed & in_rows))
     claim.always("start_keeps_rows", unit.rows_keep == (started & listed))
     # Invariants.
-    dispatching = inside.signal("state") == hdl._State.DISPATCH.value
+    dispatching = inside.signal("state") == hdl.State.DISPATCH.value
     claim.always("asked_as_noted", inside.signal("asked_rows") == asked)
     claim.always("good_while_dispatching", implies(dispatching & listed, good))
     early = Cat(
-        inside.signal("state") == hdl._State[name].value
+        inside.signal("state") == hdl.State[name].value
         for name in ("IDLE", "DECODE", "DECODED", "CHECK", "OPERANDS", "ROWS")
     ).any()
     claim.always("not_good_early", implies(early & (inside.signal("state") != 0), ~good))
@@ -192,7 +192,7 @@ FAULTS = [
     ("asked.eq(Array(operands)[operand + 1])", "asked.eq(Array(operands)[operand])", 11),
     ("self.rows_keep.eq(started & listed)", "self.rows_keep.eq(started)", 11),
     # Rows are read behind the access check.
-    ("Mux(self.rows_cause != 0, _State.STOP, _State.DISPATCH)", "_State.DISPATCH", 18),
+    ("Mux(self.rows_cause != 0, State.STOP, State.DISPATCH)", "State.DISPATCH", 18),
     ("self.rows_room & ~asked_rows", "~asked_rows", 18),
 ]
 """A piece of the source, what stands there instead, and the cycles in which that is found."""

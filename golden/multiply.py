@@ -127,7 +127,7 @@ def _multiply(
             rounding=profile.rounding or rounding,
             saturate=instruction.saturate,
         )
-    elif multiplicand.bits == 8 and instruction.mnemonic == "mma":
+    elif instruction.family.converted_to is not None:
         result = fp8_dot_product(
             rows,
             columns,

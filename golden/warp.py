@@ -28,14 +28,15 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.faults import Cause, Fault
+from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import CORE_FAMILIES, Family, MmaInstruction, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
 from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["MULTIPLICAND_FORMATS", "GoldenMachine"]
 
-MULTIPLICAND_FORMATS: Final = frozenset({"f16", "bf16", "tf32", "f64", "i8", "i4", "b1"})
-"""What a machine may be able to multiply; i8 is s8 and u8, i4 is s4 and u4."""
+MULTIPLICAND_FORMATS: Final = frozenset(name for family in CORE_FAMILIES for name in family.formats)
+"""What a machine may be able to multiply; i8 is s8 and u8, i4 is s4 and u4, fp8 is e4m3 and e5m2."""
 
 _BEAT_BYTES: Final = 16
 
@@ -61,7 +62,7 @@ class GoldenMachine:
     families : iterable of Family
         Rows of the instruction tables it executes, as far as it has their formats.
     profile : Profile
-        Constants of the arithmetic.
+        Constants of the arithmetic. Multiplies of fp8 are illegal instructions where it has none.
 
     Raises
     ------
@@ -93,7 +94,9 @@ class GoldenMachine:
         self._address_bits = address_bits
         self._profile = profile
         self._registers = np.zeros((registers, LANES), dtype=np.uint32)
-        self._families = tuple(family for family in families if _available(family, chosen))
+        self._families = tuple(
+            family for family in families if family.formats <= chosen and _is_known(family, profile)
+        )
         self._executed = 0
 
     @property
@@ -219,7 +222,10 @@ class GoldenMachine:
     def _multiply(self, command: Mma) -> None:
         instruction = command.instruction
         if instruction.family not in self._families:
-            self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no .{instruction.a_type} multiply")
+            what = f".{instruction.a_type} multiply"
+            if not _is_known(instruction.family, self._profile):
+                what += f": profile {self._profile.name} has none, as no measurement of its fp8 is known"
+            self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
         types = _operand_types(instruction)
         layouts = {use: fragment(use, types[use], instruction.shape) for use in ("d", "a", "b", "c")}
         first = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
@@ -378,8 +384,14 @@ def _beats(address: int, count: int) -> list[tuple[int, int]]:
     return beats
 
 
-def _available(family: Family, formats: frozenset[str]) -> bool:
-    return any((f"i{name[1:]}" if name[0] in "su" else name) in formats for name in family.multiplicands)
+def _is_known(family: Family, profile: Profile) -> bool:
+    """Whether the profile has the arithmetic of a family; of fp8 nobody has published that of most."""
+    types = (FORMATS[name] for name in family.multiplicands)
+    return all(
+        profile.executes(item, family.mnemonic)
+        for item in types
+        if isinstance(item, FloatFormat) and item.bits == 8
+    )
 
 
 def _operand_types(instruction: MmaInstruction) -> dict[str, str]:

@@ -93,7 +93,11 @@ class MemoryCommand(data.Struct):
 
 
 class MmaCommand(data.Struct):
-    """A multiply; the layouts of A and B in memory do not matter to it."""
+    """A multiply; the layouts of A and B in memory do not matter to it.
+
+    `is_wgmma` tells a warp's share of a `wgmma` from the `mma` of that shape and those types. A core that has
+    only one of them ignores it.
+    """
 
     opcode: unsigned(3)
     tile_shape: unsigned(4)
@@ -104,7 +108,8 @@ class MmaCommand(data.Struct):
     saturate: unsigned(1)
     rounding: unsigned(2)
     bitwise_and: unsigned(1)
-    reserved: unsigned(5)
+    is_wgmma: unsigned(1)
+    reserved: unsigned(4)
     d: unsigned(8)
     a: unsigned(8)
     b: unsigned(8)
@@ -113,7 +118,7 @@ class MmaCommand(data.Struct):
 
     @property
     def multiply(self) -> Value:
-        """The fields that are `multiply_key` of the instruction."""
+        """The fields that are `multiply_key` of the instruction, but for its highest bit, `is_wgmma`."""
         return Cat(self.tile_shape, self.a_type, self.b_type, self.c_type, self.d_type)
 
 
@@ -168,11 +173,14 @@ def fragment_key(use: Use, name: str, shape: Shape, layout: Layout) -> int:
 
 
 def multiply_key(instruction: MmaInstruction) -> int:
-    """What `MmaCommand.multiply` is in multiplies of a shape and types, for tables of multiplies."""
+    """`MmaCommand.multiply`, and `is_wgmma` above it, in multiplies of a shape and types."""
     types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
-    return shape_code(instruction.shape) | sum(
-        type_code(name) << (4 + 4 * place) for place, name in enumerate(types)
-    )
+    codes = (shape_code(instruction.shape), *map(type_code, types), _is_wgmma(instruction))
+    return sum(code << 4 * place for place, code in enumerate(codes))
+
+
+def _is_wgmma(instruction: MmaInstruction) -> int:
+    return int(instruction.mnemonic == "wgmma")
 
 
 def encode(command: Command) -> tuple[int, ...]:
@@ -233,6 +241,7 @@ def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
                 "saturate": int(instruction.saturate),
                 "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
                 "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
+                "is_wgmma": _is_wgmma(instruction),
                 "d": d,
                 "a": a,
                 "b": b,

@@ -22,28 +22,11 @@ PAGE_BYTES: Final = 4096
 MOST_SHARED_BYTES: Final = 228 * 1024
 """The shared memory of a multiprocessor of compute capability 9.0."""
 
-_FORMATS: Final = MappingProxyType(
-    {
-        "f16": "f16",
-        "bf16": "bf16",
-        "tf32": "tf32",
-        "f64": "f64",
-        "integer": "i8",
-        "sub-byte": "i4",
-        "single-bit": "b1",
-        "mma.m8n8k16": "i8",
-        "mma.f16": "f16",
-        "mma.bf16": "bf16",
-        "mma.tf32": "tf32",
-        "mma.f64": "f64",
-        "mma.integer": "i8",
-        "mma.sub-byte": "i4",
-        "mma.single-bit": "b1",
-    }
-)
-
-_MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1")
+_MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
 _ALL = frozenset(_MULTIPLICANDS)
+
+_FP8_CONSTANTS: Final = (32, 13, 25)
+"""Products of fp8 in one block, their fraction bits and those of f16: what the datapath is made for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +36,8 @@ class DotProductConfig:
     Parameters
     ----------
     formats : frozenset of str
-        Multiplicand formats the unit computes: of ``f16``, ``bf16``, ``tf32``, ``i8``, ``i4``, ``b1``.
-        What is left out costs nothing.
+        Multiplicand formats the unit computes: of ``f16``, ``bf16``, ``tf32``, ``i8``, ``i4``, ``b1`` and
+        ``fp8``, which is both e4m3 and e5m2. What is left out costs nothing.
     profile : Profile
         Constants of the floating-point arithmetic.
 
@@ -62,7 +45,7 @@ class DotProductConfig:
     ------
     ValueError
         For an empty set, an unknown format, or a profile that lacks one of the formats or has constants for
-        which the datapath has no room. `volta` and `turing` have no tf32.
+        which the datapath has no room. `volta` and `turing` have no tf32; only `hopper` has fp8.
     """
 
     formats: frozenset[str] = frozenset({"f16"})
@@ -93,6 +76,21 @@ class DotProductConfig:
         for block in (profile.tf32_block, profile.tf32_mma_block):
             if "tf32" in self.formats and (block is None or not 1 <= block <= most):
                 raise ValueError(f"Products of tf32 in one block must be from 1 to {most}, not {block}")
+        if "fp8" in self.formats:
+            self._check_fp8()
+
+    def _check_fp8(self) -> None:
+        profile = self.profile
+        if profile.fp8_block is None:
+            raise ValueError(
+                f"fp8 needs a profile whose fp8 arithmetic has been measured (hopper), not {profile.name}"
+            )
+        found = (profile.fp8_block, profile.fp8_fraction_bits, profile.fraction_bits)
+        if found != _FP8_CONSTANTS:
+            raise ValueError(
+                "Products of fp8 in one block, their fraction bits and those of f16 must be "
+                f"{_FP8_CONSTANTS}, not {found}"
+            )
 
     @property
     def tf32_products(self) -> int:
@@ -132,7 +130,7 @@ class CoreConfig:
     Raises
     ------
     ValueError
-        For a value out of its range, naming the value and the range.
+        For a value out of its range, naming the value and the range, and for fp8 as the only format.
     """
 
     least_data_bits: ClassVar[int] = 64
@@ -163,6 +161,8 @@ class CoreConfig:
         _require_power_of_two("Data bits", self.data_bits, self.least_data_bits, 512)
         if not 1 <= self.outstanding_reads <= 64:
             raise ValueError(f"Outstanding reads must be from 1 to 64, not {self.outstanding_reads}")
+        if self.formats == frozenset({"fp8"}):
+            raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
         if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
             raise ValueError(
                 f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MOST_SHARED_BYTES}, "
@@ -192,7 +192,7 @@ class CoreConfig:
     @property
     def families(self) -> tuple[Family, ...]:
         """The rows of the instruction tables that the core executes."""
-        return tuple(family for family in CORE_FAMILIES if _FORMATS[family.name] in self.formats)
+        return tuple(family for family in CORE_FAMILIES if family.formats <= self.formats)
 
     @property
     def formats(self) -> frozenset[str]:

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from typing import Final
 
-from golden.tables.profiles import PROFILES
-from hdl.config import CoreConfig, DotProductConfig
+from golden.tables.profiles import PROFILES, Profile
+from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from openwmma.usage import UsageError
 
-__all__ = ["DEFAULT_PROFILE", "require_profile", "with_profile"]
+__all__ = ["DEFAULT_PROFILE", "preset_formats", "require_profile", "with_profile"]
 
 DEFAULT_PROFILE: Final = "hopper"
 
@@ -20,6 +20,9 @@ def require_profile(name: str) -> None:
 
 def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
     """A configuration with the arithmetic of a generation.
+
+    The formats of a preset are without fp8 where the profile lacks it, as all but `DEFAULT_PROFILE` do: the
+    preset is still of use, and its core refuses multiplies of fp8.
 
     Parameters
     ----------
@@ -35,6 +38,7 @@ def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
         For an unknown name, and for a profile that lacks a format of the configuration.
     """
     require_profile(profile)
+    config = replace(config, dot_product=preset_formats(config.dot_product, preset, PROFILES[profile]))
     absent = [format for format in sorted(config.dot_product.formats) if not _computes(profile, format)]
     if absent:
         raise UsageError(
@@ -42,6 +46,13 @@ def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
             f"which profile {profile} lacks; expected another profile or another preset"
         )
     return replace(config, dot_product=replace(config.dot_product, profile=PROFILES[profile]))
+
+
+def preset_formats(unit: DotProductConfig, preset: str, profile: Profile) -> DotProductConfig:
+    """Leave out fp8 where a profile lacks it and nobody asked for other formats than those of the preset."""
+    if profile.fp8_block is not None or unit.formats != PRESETS[preset].dot_product.formats:
+        return unit
+    return replace(unit, formats=unit.formats - {"fp8"})
 
 
 def _computes(profile: str, format: str) -> bool:

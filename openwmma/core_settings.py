@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from golden.tables.profiles import PROFILES, Profile
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
+from openwmma.core_profile import preset_formats
 from openwmma.usage import UsageError
 
 __all__ = ["adjusted_config", "parse_settings", "presets_with_shared"]
@@ -40,7 +41,10 @@ def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyTy
     config = PRESETS[preset]
     try:
         if unit:
-            whole["dot_product"] = replace(config.dot_product, **unit)
+            formats = config.dot_product
+            if "profile" in unit and "formats" not in unit:
+                formats = preset_formats(formats, preset, unit["profile"])
+            whole["dot_product"] = replace(formats, **unit)
         return replace(config, **whole)
     except ValueError as error:
         given = ", ".join(f"{name}={value}" for name, value in settings.items())

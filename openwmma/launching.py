@@ -1,11 +1,12 @@
 """What executes the matrix instructions of a launch, and what a launch reports."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from golden.machine import Counters
+from golden.ptx.source import SourceLine
 from golden.simt.checker import Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
@@ -13,7 +14,6 @@ from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
 from golden.simt.machine_engine import MachineEngine
 from golden.simt.matrix_engine import MatrixEngine
-from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Instruction, MmaInstruction
 from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
@@ -78,11 +78,14 @@ class Stage:
         None for the golden model without limits of a core.
     name : str
         For messages.
+    on_matrix : callable or None
+        To be called before each matrix instruction, with its line.
     """
 
     engine: MatrixEngine
     config: CoreConfig | None
     name: str
+    on_matrix: Callable[[SourceLine], None] | None = None
 
     def report(self, result: LaunchResult, before: Counters) -> KernelRun:
         """What a launch did, given what the machine had done before it."""
@@ -111,16 +114,11 @@ class _GoldenCore(GoldenEngine):
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why an instruction cannot be executed: what the profile or the core does not have."""
-        if isinstance(instruction, MmaInstruction):
-            type_ = instruction.a_type
-            format_ = f"i{type_[1:]}" if type_[0] in "su" else type_
-            if format_ not in self._formats and format_ in _CORE_FORMATS:
-                return f"{self._name} has no .{type_} multiply"
-        return super().missing(instruction)
-
-
-_CORE_FORMATS: Final = frozenset({"i8", "i4", *(name for name in FORMATS if name[0] not in "sue")})
-"""Multiplicand formats that a core may have or not; what no core has, only the golden model executes."""
+        unknown = super().missing(instruction)
+        if unknown is not None or not isinstance(instruction, MmaInstruction):
+            return unknown
+        has_formats = instruction.family.formats <= self._formats
+        return None if has_formats else f"{self._name} has no .{instruction.a_type} multiply"
 
 
 @contextmanager
@@ -154,7 +152,8 @@ def open_stage(target: Target) -> Iterator[Stage]:
         machine = source.open(_SCRATCH_BYTES)
         try:
             engine = MachineEngine(machine, name=name, formats=source.config.formats)
-            yield Stage(engine=engine, config=source.config, name=name)
+            on_matrix = None if source.trace is None else source.trace.log.stay
+            yield Stage(engine=engine, config=source.config, name=name, on_matrix=on_matrix)
         finally:
             machine.close()
 

@@ -357,7 +357,8 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "saturate": rng.getrandbits(1),
             "rounding": pick([0], 2),
             "bitwise_and": rng.getrandbits(1),
-            "reserved": rng.getrandbits(5),
+            "is_wgmma": pick([family.mnemonic == "wgmma"], 1),
+            "reserved": rng.getrandbits(4),
             **{use: pick(range(registers - 2), 8) for use in "dabc"},
             "unused": rng.getrandbits(96),
         }
@@ -461,6 +462,8 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
         is_legal(family, shape, types, command)
         for family in config.families
         if shape in family.shapes and types["a"] in family.multiplicands
+        # Without fp8 there are no tiles of wgmma, and the bit that tells them is reserved.
+        if "fp8" not in config.formats or (family.mnemonic == "wgmma") == command.is_wgmma
     ):
         return Cause.ILLEGAL_INSTRUCTION
     first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from golden.tables.formats import FORMATS, FloatFormat
 from sim.testbench.dot_product_operands import Batch, Mode
 
-__all__ = ["captured_tiles", "chained"]
+__all__ = ["captured_fp8", "captured_tiles", "chained"]
 
 _DATA = Path(__file__).parents[2] / "tests" / "data"
 _WINDOWS = {
@@ -54,6 +54,18 @@ def captured_tiles() -> Iterator[tuple[str, list[Batch], NDArray[np.uint32]]]:
                     arrays = [loaded[f"{name}/{part}"] for part in "abcd"]
                     blocks, d = _operations(mode, *arrays)
                     yield name, blocks, d
+
+
+def captured_fp8() -> Iterator[tuple[str, Batch, NDArray[np.uint32]]]:
+    """Every captured wgmma of fp8: its name, one operation per element of D, and the captured D."""
+    with np.load(_DATA / "wgmma.npz") as loaded:
+        for key in loaded.files:
+            name = key.removesuffix("/a")
+            types = name.rsplit("/", 1)[-1].split("_")
+            if name != key and types[1] in ("e4m3", "e5m2"):
+                mode = Mode(a_type=types[1], b_type=types[2], c_type=types[0], d_type=types[0])
+                blocks, d = _operations(mode, *(loaded[f"{name}/{part}"] for part in "abcd"))
+                yield name, blocks[0], d
 
 
 def _operations(

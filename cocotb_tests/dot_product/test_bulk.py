@@ -3,25 +3,36 @@
 import numpy as np
 import pytest
 
-from cocotb_tests.dot_product.captures import captured_tiles, chained
+from cocotb_tests.dot_product.captures import captured_fp8, captured_tiles, chained
 from cocotb_tests.dot_product.corners import floating_corners
+from cocotb_tests.dot_product.fp8_corners import fp8_corners
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER, PROFILES, Profile
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
 from sim.testbench.bulk import BulkUnit
-from sim.testbench.dot_product_operands import MODES, Batch, Mode, random_batch
+from sim.testbench.dot_product_operands import FP8_MODES, MODES, Batch, Mode, random_batch
 
-FAMILIES = ("f16", "bf16", "tf32", "i8", "i4", "b1")
+FAMILIES = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
 ALL = DotProductConfig(formats=frozenset(FAMILIES))
-SUBSETS = (frozenset({"f16", "bf16"}), frozenset({"tf32"}), frozenset({"i8"}), frozenset({"i4", "b1"}))
+SUBSETS = (
+    frozenset({"f16", "bf16"}),
+    frozenset({"tf32"}),
+    frozenset({"i8"}),
+    frozenset({"i4", "b1"}),
+    frozenset(FAMILIES) - {"fp8"},
+    frozenset({"f16", "fp8"}),
+    frozenset({"tf32", "fp8"}),
+    frozenset({"i8", "i4", "fp8"}),
+    frozenset({"b1", "fp8"}),
+)
 RESULTS = 100_000
 LONG_RESULTS = 10_000_000
 CHUNK = 100_000
 
 
 def modes_of(formats: frozenset[str]) -> list[Mode]:
-    return [mode for mode in MODES if mode.format in formats]
+    return [mode for mode in (*MODES, *FP8_MODES) if mode.format in formats]
 
 
 def is_floating(mode: Mode) -> bool:
@@ -75,6 +86,25 @@ def test_corners(unit: BulkUnit, mode: Mode) -> None:
         compare(unit, batch)
 
 
+@pytest.mark.parametrize("mode", FP8_MODES, ids=str)
+def test_fp8_corners(unit: BulkUnit, mode: Mode) -> None:
+    for _, batch in fp8_corners(mode):
+        compare(unit, batch)
+
+
+def check_captured_fp8(unit: BulkUnit) -> None:
+    names = 0
+    for name, batch, captured in captured_fp8():
+        assert np.array_equal(unit.run(batch.pack())[:, 0], captured), name
+        names += 1
+    assert names == len(FP8_MODES)
+
+
+def test_captured_fp8(unit: BulkUnit) -> None:
+    """Every captured wgmma of fp8 gives the captured bits."""
+    check_captured_fp8(unit)
+
+
 def test_captures(unit: BulkUnit) -> None:
     """Every captured wmma gives the captured bits."""
     names = 0
@@ -91,7 +121,7 @@ def test_captures(unit: BulkUnit) -> None:
 @pytest.mark.parametrize(("input_pause", "output_pause"), [(0, 128), (128, 0), (90, 90), (20, 230)])
 def test_mixed_operations_with_pauses(unit: BulkUnit, input_pause: int, output_pause: int) -> None:
     """All modes in random order, back to back; nothing lost, repeated or exchanged."""
-    batches = [random_batch(mode, 1000, seed=7) for mode in MODES]
+    batches = [random_batch(mode, 1000, seed=7) for mode in modes_of(ALL.formats)]
     operands = np.concatenate([batch.pack() for batch in batches])
     expected = np.concatenate([batch.expected() for batch in batches])
     order = np.random.default_rng(input_pause).permutation(len(expected))
@@ -111,10 +141,30 @@ def test_f16_alone() -> None:
     compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats))), formats, 25_000)
 
 
+def test_fp8_alone() -> None:
+    """All 32 products in lanes of their own, and sums of 21 bits."""
+    alone = BulkUnit(DotProductUnit(DotProductConfig(formats=frozenset({"fp8"}))))
+    compare_random(alone, frozenset({"fp8"}), 50_000)
+    for mode in FP8_MODES:
+        for _, batch in fp8_corners(mode):
+            compare(alone, batch)
+    check_captured_fp8(alone)
+
+
+@pytest.mark.long
+def test_fp8_alone_by_the_million() -> None:
+    alone = BulkUnit(DotProductUnit(DotProductConfig(formats=frozenset({"fp8"}))))
+    compare_random(alone, frozenset({"fp8"}), LONG_RESULTS)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("formats", SUBSETS, ids=lambda formats: "-".join(sorted(formats)))
 def test_subsets_of_formats(formats: frozenset[str]) -> None:
-    compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats))), formats, 200_000)
+    subset = BulkUnit(DotProductUnit(DotProductConfig(formats=formats)))
+    compare_random(subset, formats, 200_000)
+    for mode in modes_of(formats & {"fp8"}):
+        for _, batch in fp8_corners(mode):
+            compare(subset, batch)
 
 
 @pytest.mark.long

@@ -15,13 +15,14 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.decode import Decode
 from hdl.dot_product.decode_c import DecodeC
 from hdl.dot_product.special import ProductSpecial, SpecialValues
-from hdl.dot_product.widths import FLOATING, LANES, Widths
-from sim.testbench.dot_product_operands import MODES, Mode
+from hdl.dot_product.widths import FLOATING, HALF, LANES, Widths
+from sim.testbench.dot_product_operands import FP8_MODES, MODES, Mode
 from sim.testbench.unit import unit_design
 
-CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
+CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"}))
 WIDTHS = Widths(CONFIG)
-FLOATS = [mode for mode in MODES if mode.format in FLOATING]
+ALL_MODES = (*MODES, *FP8_MODES)
+FLOATS = [mode for mode in ALL_MODES if mode.format in FLOATING]
 NAN, POSITIVE, NEGATIVE = 1, 2, 4
 
 
@@ -40,12 +41,14 @@ def fields(word: int, format: FloatFormat) -> tuple[int, int, int, bool, bool]:
     top = (1 << format.exponent_bits) - 1
     hidden = (1 << format.fraction_bits) if biased else 0
     exponent = max(biased, 1) - format.bias
+    if not format.has_infinity:
+        return sign, exponent, fraction | hidden, False, biased == top and fraction == hidden - 1
     return sign, exponent, fraction | hidden, biased == top and not fraction, biased == top and fraction > 0
 
 
 def scale(mode: Mode) -> int:
     """The travelling exponent of 2**0."""
-    return WIDTHS.exponent_zero(narrow=mode.format == "f16")
+    return WIDTHS.exponent_zero(narrow=mode.format in HALF)
 
 
 def random_word(rng: random.Random, format: FloatFormat) -> int:
@@ -55,6 +58,11 @@ def random_word(rng: random.Random, format: FloatFormat) -> int:
 def operands(mode: Mode, a: list[int], b: list[int]) -> dict[str, int]:
     bits = FORMATS[mode.a_type].bits
     return {"a": join(a, bits), "b": join(b, bits), "operation": mode.code()}
+
+
+def odd_elements(mode: Mode, elements: list[int]) -> list[int]:
+    """Those that these lanes decode: of fp8 every other one."""
+    return elements[1::2] if mode.format == "fp8" else elements
 
 
 def random_flags(rng: random.Random) -> int:
@@ -77,19 +85,22 @@ async def multiplicands(dut: Any) -> None:
     inputs, expected = [], []
     for _ in range(600):
         mode = rng.choice(FLOATS)
-        format = format_of(mode.a_type)
+        a_format, b_format = format_of(mode.a_type), format_of(mode.b_type)
         count = mode.products(HOPPER)
-        a, b = ([random_word(rng, format) for _ in range(count)] for _ in range(2))
-        shift = 10 - format.fraction_bits
+        a = [random_word(rng, a_format) for _ in range(count)]
+        b = [random_word(rng, b_format) for _ in range(count)]
+        inputs.append(operands(mode, a, b))
+        a, b = odd_elements(mode, a), odd_elements(mode, b)
+        a_shift, b_shift = 10 - a_format.fraction_bits, 10 - b_format.fraction_bits
         exponents, masks = [0] * LANES, [(1 << 9) - 1] * LANES
         significands_a, significands_b = [0] * LANES, [0] * LANES
         signs = sign_mask = nans = infinities = 0
-        for product in range(count):
+        for product in range(len(a)):
             lane = lane_of(mode, product)
-            a_sign, a_exponent, a_significand, a_infinite, a_nan = fields(a[product], format)
-            b_sign, b_exponent, b_significand, b_infinite, b_nan = fields(b[product], format)
+            a_sign, a_exponent, a_significand, a_infinite, a_nan = fields(a[product], a_format)
+            b_sign, b_exponent, b_significand, b_infinite, b_nan = fields(b[product], b_format)
             sign = a_sign ^ b_sign
-            significands_a[lane], significands_b[lane] = a_significand << shift, b_significand << shift
+            significands_a[lane], significands_b[lane] = a_significand << a_shift, b_significand << b_shift
             signs |= sign << lane
             sign_mask |= 1 << lane
             infinite = a_infinite or b_infinite
@@ -103,7 +114,6 @@ async def multiplicands(dut: Any) -> None:
                 exponents[lane] = a_exponent + b_exponent + scale(mode)
         used = [bool(sign_mask >> lane & 1) for lane in range(LANES)]
         significand_mask = join([2047 if is_used else 0 for is_used in used], 16)
-        inputs.append(operands(mode, a, b))
         expected.append(
             {
                 "significand_a": (join(significands_a, 16), significand_mask),
@@ -143,7 +153,7 @@ async def accumulator(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
     for _ in range(1500):
-        mode = rng.choice(MODES)
+        mode = rng.choice(ALL_MODES)
         if mode.format not in FLOATING:
             c = rng.getrandbits(32)
             inputs.append({"c": c, "operation": mode.code()})
@@ -188,11 +198,17 @@ async def product_special(dut: Any) -> None:
 async def special_values(dut: Any) -> None:
     """Every combination of products and C, in every format."""
     inputs, expected = [], []
-    for mode in MODES:
-        for products in range(8):
-            for c in range(8):
-                inputs.append({"operation": mode.code(), "product_special": products, "c_special": c})
-                expected.append({"special": products | c if mode.format in FLOATING else 0})
+    for mode in ALL_MODES:
+        for fp8 in (0, 1, 2, 4):
+            for products in range(8):
+                for c in range(8):
+                    inputs.append(
+                        {
+                            **{"operation": mode.code(), "product_special": products},
+                            **{"fp8_special": fp8, "c_special": c},
+                        }
+                    )
+                    expected.append({"special": products | fp8 | c if mode.format in FLOATING else 0})
     await check_stage(dut, inputs, expected, SpecialValues.latency)
 
 

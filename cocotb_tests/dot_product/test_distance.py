@@ -9,11 +9,11 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
 from hdl.config import DotProductConfig
 from hdl.dot_product.distance import Distance
-from hdl.dot_product.widths import FLOATING, LANES, Widths
-from sim.testbench.dot_product_operands import MODES
+from hdl.dot_product.widths import FLOATING, HALF, LANES, Widths
+from sim.testbench.dot_product_operands import FP8_MODES, MODES
 from sim.testbench.unit import unit_design
 
-CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
+CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"}))
 WIDTHS = Widths(CONFIG)
 BITS = WIDTHS.exponent_bits
 F32_BIAS = 127
@@ -24,30 +24,38 @@ async def distances(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
     for _ in range(800):
-        mode = rng.choice(MODES)
+        mode = rng.choice((*MODES, *FP8_MODES))
+        is_fp8 = mode.format == "fp8"
         # Of the sum's highest bit, seven above Emax: what Emax itself may be.
         maximum = rng.randrange(40, 400)
         values = [
             min(maximum, rng.choice((0, rng.randrange(64), 1 << rng.randrange(9)))) for _ in range(LANES + 1)
         ]
-        fine = [value % 8 for value in values[:LANES]]
+        fine = [value % (4 if is_fp8 else 8) for value in values[:LANES]]
         coarse = [min(value // 8, 4) for value in values[:LANES]]
+        quarter = [is_fp8 and bool(value & 4) for value in values[:LANES]]
+        foreign = [7 >> min(value % 4, 3) if is_fp8 else 0 for value in values[:LANES]]
+        # What the lanes' exponents are subtracted from need not be Emax itself.
+        reference = maximum + rng.randrange(2)
         c = min(values[LANES], 32)
         inputs.append(
             {
                 "operation": mode.code(),
                 "maximum": maximum,
-                "product_exponent": join([maximum - value for value in values[:LANES]], BITS),
+                "reference": reference,
+                "product_exponent": join([reference - value for value in values[:LANES]], BITS),
                 "c_exponent": maximum - values[LANES],
             }
         )
         entry: dict[str, int | tuple[int, int]] = {
             "fine": (join(fine, 3), join([7 if value < 4 else 0 for value in coarse], 3)),
             "coarse": (join(coarse, 3), join([4 if value == 4 else 7 for value in coarse], 3)),
+            "quarter": (join(quarter, 1), join([value < 4 for value in coarse], 1)),
+            "foreign": (join(foreign, 3), join([7 if value < 4 else 0 for value in coarse], 3)),
             "c_distance": (c, 32 if c == 32 else 63),
         }
         if mode.format in FLOATING:
-            exponent = maximum - WIDTHS.exponent_zero(narrow=mode.format == "f16") + WIDTHS.top_exponent
+            exponent = maximum - WIDTHS.exponent_zero(narrow=mode.format in HALF) + WIDTHS.top_exponent
             entry["limit"] = (exponent + F32_BIAS - 1) % (1 << BITS)
         expected.append(entry)
     await check_stage(dut, inputs, expected, Distance.latency)

@@ -4,16 +4,23 @@ import random
 from typing import Any
 
 import cocotb
+import pytest
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
 from hdl.config import DotProductConfig
-from hdl.dot_product.maximum_exponent import MaximumExponent, ProductMaximum
+from hdl.dot_product.maximum_exponent import Fp8Maximum, Fp8OrC, MaximumExponent, ProductMaximum
+from hdl.dot_product.operands import Multiplicand
 from hdl.dot_product.widths import LANES, Widths
+from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16"}))
 BITS = Widths(CONFIG).exponent_bits
+FP8 = {
+    "alone": DotProductConfig(formats=frozenset({"fp8"})),
+    "beside": DotProductConfig(formats=frozenset({"f16", "bf16", "fp8"})),
+}
 
 
 @cocotb.test
@@ -51,6 +58,67 @@ async def product_or_c(dut: Any) -> None:
         inputs.append({"product_maximum": product, "c_exponent": c})
         expected.append({"maximum": max(product, c)})
     await check_stage(dut, inputs, expected, MaximumExponent.latency)
+
+
+@cocotb.test
+async def fp8_maxima(dut: Any) -> None:
+    rng = random.Random(cocotb.RANDOM_SEED)
+    lanes = parameters()["lanes"]
+    inputs, expected = [], []
+    for operation in range(300):
+        most = rng.randrange(2, 61)
+        exponents = [rng.choice((0, rng.randrange(2, most + 1))) for _ in range(lanes)]
+        if operation < lanes:  # each lane in turn is the largest, and the only one
+            exponents = [0] * lanes
+            exponents[operation] = most
+        elif operation == lanes:
+            exponents = [0] * lanes
+        largest = max(exponents)
+        inputs.append({"fp8_exponent": join(exponents, 6)})
+        expected.append({"fp8_maximum": largest + Widths.half_offset if largest else 0})
+    await check_stage(dut, inputs, expected, (lanes - 1).bit_length())
+
+
+@cocotb.test
+async def fp8_or_c(dut: Any) -> None:
+    rng = random.Random(cocotb.RANDOM_SEED)
+    inputs, expected = [], []
+    for _ in range(300):
+        fp8 = rng.choice((0, rng.randrange(130, 189)))
+        c = rng.choice((rng.randrange(1, 382), fp8 ^ 1 << rng.randrange(BITS), fp8))
+        inputs.append({"fp8_maximum": fp8, "c_exponent": c})
+        expected.append({"c_or_fp8_exponent": max(fp8, c)})
+    await check_stage(dut, inputs, expected, Fp8OrC.latency)
+
+
+@cocotb.test
+async def reference(dut: Any) -> None:
+    """Emax, and one more of fp8."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    inputs, expected = [], []
+    for _ in range(300):
+        product, other = rng.randrange(400), rng.randrange(400)
+        is_fp8 = rng.getrandbits(1)
+        operation = (Multiplicand.FP8 if is_fp8 else Multiplicand.BF16).value
+        inputs.append({"operation": operation, "product_maximum": product, "c_or_fp8_exponent": other})
+        maximum = max(product, other)
+        expected.append({"maximum": maximum, "reference": maximum + is_fp8})
+    await check_stage(dut, inputs, expected, MaximumExponent.latency)
+
+
+@pytest.mark.parametrize("where", FP8)
+def test_fp8_maximum(simulate: Simulate, where: str) -> None:
+    design = unit_design(f"dot_product_fp8_maximum_{where}", Fp8Maximum(FP8[where]))
+    simulate(design, __name__, cases=("fp8_maxima",), values={"lanes": Widths(FP8[where]).fp8_lanes})
+
+
+def test_fp8_or_c(simulate: Simulate) -> None:
+    simulate(unit_design("dot_product_fp8_or_c", Fp8OrC(FP8["beside"])), __name__, cases=("fp8_or_c",))
+
+
+def test_maximum_exponent_with_fp8(simulate: Simulate) -> None:
+    design = unit_design("dot_product_maximum_exponent_fp8", MaximumExponent(FP8["beside"]))
+    simulate(design, __name__, cases=("reference",))
 
 
 def test_product_maximum(simulate: Simulate) -> None:

@@ -5,14 +5,21 @@ from dataclasses import replace
 import pytest
 
 from cocotb_tests.dot_product.corners import floating_corners
+from cocotb_tests.dot_product.fp8_corners import fp8_corners
 from cocotb_tests.dot_product.test_bulk import FAMILIES, compare, compare_random, is_floating, modes_of
 from golden.tables.profiles import HOPPER, PROFILES, Profile
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
 from sim.testbench.bulk import BulkUnit
-from sim.testbench.dot_product_operands import MODES
+from sim.testbench.dot_product_operands import FP8_MODES, MODES
 
-ABSENT = {"volta": {"tf32"}, "turing": {"tf32"}}
+ABSENT = {
+    "volta": {"tf32", "fp8"},
+    "turing": {"tf32", "fp8"},
+    "ampere": {"fp8"},
+    "ada": {"fp8"},
+    "blackwell": {"fp8"},
+}
 """Formats that a profile has not."""
 
 
@@ -27,14 +34,16 @@ def check(formats: frozenset[str], profile: Profile, results: int) -> None:
     compare_random(unit, formats, results, profile)
     for mode in modes_of(formats):
         if is_floating(mode):
-            for _, batch in floating_corners(mode, mode.products(profile)):
+            is_fp8 = mode.format == "fp8"
+            corners = fp8_corners(mode) if is_fp8 else floating_corners(mode, mode.products(profile))
+            for _, batch in corners:
                 compare(unit, batch, profile)
 
 
 def test_every_format_of_every_profile_is_here() -> None:
     assert set(ABSENT) < set(PROFILES)
-    assert {mode.format for mode in MODES} == set(FAMILIES)
-    assert [len(sets_of(name)) for name in ("volta", "turing", "ampere", "hopper")] == [6, 6, 7, 7]
+    assert {mode.format for mode in (*MODES, *FP8_MODES)} == set(FAMILIES)
+    assert [len(sets_of(name)) for name in ("volta", "turing", "ampere", "hopper")] == [6, 6, 7, 8]
 
 
 def test_volta_with_f16_alone() -> None:

@@ -13,12 +13,12 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import PROFILES
 from hdl.config import DotProductConfig
 from hdl.dot_product.round import Round
-from hdl.dot_product.widths import FLOATING, Widths
-from sim.testbench.dot_product_operands import MODES, Mode
+from hdl.dot_product.widths import FLOATING, HALF, Widths
+from sim.testbench.dot_product_operands import FP8_MODES, MODES, Mode
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
-CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
+CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"}))
 CONFIGS = {
     "hopper": CONFIG,
     "volta": DotProductConfig(formats=frozenset({"f16", "bf16", "i8"}), profile=PROFILES["volta"]),
@@ -64,6 +64,8 @@ def result(mode: Mode, negative: int, value: Fraction, special: int) -> int:
     else:
         magnitude = packed(value, final, nearest=mode.d_type == "f16")
         sign = negative & (magnitude != 0)
+        if mode.format == "fp8" and mode.d_type == "f32":
+            magnitude &= ~0x3FF
     if magnitude == final.infinity and mode.saturate:
         magnitude = final.largest_finite
     return magnitude | (final.sign_mask if sign else 0)
@@ -74,7 +76,7 @@ async def results(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
     formats, most_right = parameters()["formats"], parameters()["most_right"]
-    modes = [mode for mode in MODES if mode.format in formats]
+    modes = [mode for mode in (*MODES, *FP8_MODES) if mode.format in formats]
     for operation in range(3000):
         mode = rng.choice(modes)
         c_sign, negative = rng.getrandbits(1), rng.getrandbits(1)
@@ -91,7 +93,7 @@ async def results(dut: Any) -> None:
             wanted = d & 0xFFFFFFFF
         else:
             # Emax of f16 products and an f32 C is at most 127, of the others 254; seven bits stand above it.
-            most = 127 + 7 + 127 + 1 if mode.format == "f16" else 127 + 7 + 254 + 1
+            most = 127 + 7 + 127 + 1 if mode.format in HALF else 127 + 7 + 254 + 1
             exponent = rng.choice(
                 (0, 1, rng.randrange(most), rng.randrange(98, 116), rng.randrange(140, 146), 254, 255, 256)
             )

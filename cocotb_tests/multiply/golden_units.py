@@ -21,6 +21,7 @@ __all__ = ["Units"]
 
 _OPERATION_BITS: Final = Operation.as_shape().size
 _OPERATION_MASK: Final = (1 << _OPERATION_BITS) - 1
+_FP8_TYPES: Final = sum(1 << Operation.as_shape()[name].offset for name in ("a_e5m2", "b_e5m2"))
 _PLACES: Final = 1 << ceil_log2(DotProductUnit.latency + 1)
 
 
@@ -120,6 +121,8 @@ class Units:
 
 def _golden_results(code: int, payloads: list[int]) -> NDArray[np.uint32]:
     """What golden makes of operands that have the same operation."""
+    if Operation.from_bits(code).multiplicand != Multiplicand.FP8:
+        code &= ~_FP8_TYPES  # as of multiplicands that have become f16
     operation = Operation.from_bits(code)
     raw = np.frombuffer(b"".join((item & (1 << 544) - 1).to_bytes(68, "little") for item in payloads), "u1")
     rows = raw.reshape(len(payloads), 68)
@@ -127,6 +130,8 @@ def _golden_results(code: int, payloads: list[int]) -> NDArray[np.uint32]:
     types = [name, name]
     if name[0] == "i":
         types = ["us"[flag] + name[1:] for flag in (operation.a_signed, operation.b_signed)]
+    if name == "fp8":
+        types = [("e4m3", "e5m2")[flag] for flag in (operation.a_e5m2, operation.b_e5m2)]
     is_float = isinstance(FORMATS[types[0]], FloatFormat)
     accumulator = "f32" if is_float else "s32"
     mode = Mode(

@@ -9,7 +9,15 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.multiply.tile_bench import TileBench, config_of
-from cocotb_tests.multiply.tiles import MMA_SYNC, TF32, Tile, f16_multiply, instructions, random_tile
+from cocotb_tests.multiply.tiles import (
+    MMA_SYNC,
+    TF32,
+    WGMMA_FP8,
+    Tile,
+    f16_multiply,
+    instructions,
+    random_tile,
+)
 from cocotb_tests.streams import reset, start
 from golden.tables.instruction_set import MmaInstruction, Shape
 from hdl.multiply.tile.multiplier import TileMultiplier
@@ -114,6 +122,28 @@ async def put_all(bench: TileBench, items: list[MmaInstruction]) -> None:
         await bench.put(random_tile(bench.rng, item))
 
 
+@cocotb.test
+@cocotb.parametrize(share=[0.0, 0.3])
+async def additions_among_others(dut: Any, share: float) -> None:
+    """fp8 that becomes f16 before and behind tiles whose results have nothing added to them."""
+    bench = TileBench(dut, share)
+    await start(dut)
+    converted = [item for item in instructions() if Tile(item, dict.fromkeys("abcd", 0)).converted]
+    assert len(converted) == 2 * 4 * 2, "two shapes, four pairs of types, two results"
+    others = [*MMA_SYNC[:3], WGMMA_FP8, f16_multiply("f32", "f16")]
+    for index, item in enumerate(converted):
+        if index % 4 == 0:
+            await bench.finish()
+            bench.fill()
+        await bench.put(random_tile(bench.rng, item))
+        for _ in range(index % 3):
+            await bench.put(random_tile(bench.rng, bench.rng.choice(others)))
+    await bench.finish()
+
+
+THROUGHPUT = [f16_multiply("f32", "f32"), f16_multiply("f16", "f16"), TF32, *MMA_SYNC, WGMMA_FP8]
+
+
 async def back_to_back(bench: TileBench, item: MmaInstruction, count: int) -> float:
     """The share of unit cycles that operands are accepted in, from the first to the last."""
     bench.fill()
@@ -148,7 +178,7 @@ async def clamped_once(dut: Any) -> None:
 
 
 @cocotb.test
-@cocotb.parametrize(item=[f16_multiply("f32", "f32"), f16_multiply("f16", "f16"), TF32, *MMA_SYNC])
+@cocotb.parametrize(item=THROUGHPUT)
 async def throughput(dut: Any, item: MmaInstruction) -> None:
     """Units up to sixteen are kept busy from the first operands to the last."""
     bench = TileBench(dut)
@@ -156,7 +186,7 @@ async def throughput(dut: Any, item: MmaInstruction) -> None:
     units = bench.config.dot_product_units
     share = await back_to_back(bench, item, 64 if units >= 4 else 16)
     cocotb.log.info(f"{units} units, {item}: {share:.4f}")
-    name = item.a_type if item.mnemonic == "wmma" else f"mma.{item.a_type}"
+    name = item.a_type if item.mnemonic == "wmma" else f"{item.mnemonic}.{item.a_type}"
     assert share >= parameters()["shares"][name], share
 
 
@@ -172,13 +202,76 @@ async def throughput_with_others(dut: Any) -> None:
 
 
 SHARES = {
-    1: {"f16": 0.99, "tf32": 0.99, "mma.f16": 0.99, "mma.tf32": 0.99, "mma.s8": 0.99, "others": 0.99},
-    2: {"f16": 0.99, "tf32": 0.99, "mma.f16": 0.99, "mma.tf32": 0.99, "mma.s8": 0.99, "others": 0.99},
-    4: {"f16": 0.99, "tf32": 0.99, "mma.f16": 0.98, "mma.tf32": 0.98, "mma.s8": 0.97, "others": 0.99},
-    8: {"f16": 0.99, "tf32": 0.97, "mma.f16": 0.98, "mma.tf32": 0.98, "mma.s8": 0.6, "others": 0.99},
-    16: {"f16": 0.99, "tf32": 0.6, "mma.f16": 0.94, "mma.tf32": 0.94, "mma.s8": 0.3, "others": 0.99},
-    32: {"f16": 0.84, "tf32": 0.38, "mma.f16": 0.6, "mma.tf32": 0.6, "mma.s8": 0.2, "others": 0.7},
-    64: {"f16": 0.45, "tf32": 0.2, "mma.f16": 0.3, "mma.tf32": 0.3, "mma.s8": 0.1, "others": 0.25},
+    1: {
+        "f16": 0.99,
+        "tf32": 0.99,
+        "mma.f16": 0.99,
+        "mma.tf32": 0.99,
+        "mma.s8": 0.99,
+        "mma.e4m3": 0.99,
+        "wgmma.e4m3": 0.99,
+        "others": 0.99,
+    },
+    2: {
+        "f16": 0.99,
+        "tf32": 0.99,
+        "mma.f16": 0.99,
+        "mma.tf32": 0.99,
+        "mma.s8": 0.99,
+        "mma.e4m3": 0.99,
+        "wgmma.e4m3": 0.99,
+        "others": 0.99,
+    },
+    4: {
+        "f16": 0.99,
+        "tf32": 0.99,
+        "mma.f16": 0.98,
+        "mma.tf32": 0.98,
+        "mma.s8": 0.96,
+        "mma.e4m3": 0.96,
+        "wgmma.e4m3": 0.98,
+        "others": 0.99,
+    },
+    8: {
+        "f16": 0.99,
+        "tf32": 0.96,
+        "mma.f16": 0.98,
+        "mma.tf32": 0.98,
+        "mma.s8": 0.6,
+        "mma.e4m3": 0.6,
+        "wgmma.e4m3": 0.98,
+        "others": 0.99,
+    },
+    16: {
+        "f16": 0.99,
+        "tf32": 0.6,
+        "mma.f16": 0.94,
+        "mma.tf32": 0.94,
+        "mma.s8": 0.3,
+        "mma.e4m3": 0.3,
+        "wgmma.e4m3": 0.94,
+        "others": 0.99,
+    },
+    32: {
+        "f16": 0.84,
+        "tf32": 0.38,
+        "mma.f16": 0.6,
+        "mma.tf32": 0.6,
+        "mma.s8": 0.2,
+        "mma.e4m3": 0.2,
+        "wgmma.e4m3": 0.6,
+        "others": 0.7,
+    },
+    64: {
+        "f16": 0.45,
+        "tf32": 0.2,
+        "mma.f16": 0.3,
+        "mma.tf32": 0.3,
+        "mma.s8": 0.1,
+        "mma.e4m3": 0.1,
+        "wgmma.e4m3": 0.3,
+        "others": 0.25,
+    },
 }
 """Units, and the least share of their cycles that they are to be busy: more than eight may wait for words."""
 
@@ -191,7 +284,8 @@ SOME_CASES = (2, 4, 16)
 EVERYWHERE = (
     "every_instruction",
     "small_after_large",
-    *(f"throughput/item={index}" for index in range(3 + len(MMA_SYNC))),
+    "additions_among_others/share=0.0",
+    *(f"throughput/item={index}" for index in range(len(THROUGHPUT))),
     "throughput_with_others",
 )
 """The cases that depend most on how many units there are."""

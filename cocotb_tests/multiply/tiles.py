@@ -17,7 +17,7 @@ from hdl.memory.fragment_geometry import block_order
 from hdl.multiply.tile.request import TileRequest, TileShape
 from sim.testbench.dot_product_operands import Mode
 
-__all__ = ["MMA_SYNC", "TF32", "Tile", "f16_multiply", "instructions", "random_tile"]
+__all__ = ["MMA_SYNC", "TF32", "WGMMA_FP8", "Tile", "f16_multiply", "instructions", "random_tile"]
 
 
 def instructions() -> list[MmaInstruction]:
@@ -70,9 +70,12 @@ MMA_SYNC: Final = [
         (Shape(16, 8, 16), "f16", "f32"),
         (Shape(16, 8, 8), "tf32", "f32"),
         (Shape(16, 8, 32), "s8", "s32"),
+        (Shape(16, 8, 32), "e4m3", "f32"),
     )
 ]
-"""The largest multiplies of `mma` of three formats; that of s8 is two dot products for each result."""
+"""The largest multiplies of `mma` of four formats; a result of s8 or fp8 is two dot products."""
+
+WGMMA_FP8: Final = next(item for item in instructions() if item.mnemonic == "wgmma" and item.d_type == "f32")
 
 
 @dataclass
@@ -103,10 +106,18 @@ class Tile:
         return "b" if self.forms["a"].wide else "a"
 
     @property
+    def converted(self) -> bool:
+        """Whether it is fp8 in `mma`, which becomes f16."""
+        return self.instruction.mnemonic == "mma" and self.instruction.a_type in ("e4m3", "e5m2")
+
+    @property
     def passes(self) -> int:
         """Dot products for each result: a unit adds 16 products of 16 bits, 4 of wmma's tf32, 8 of mma's."""
         item = self.instruction
+        if self.converted:
+            return 2
         products = {"f16": 16, "bf16": 16, "tf32": 4 if item.mnemonic == "wmma" else 8, "b1": 128}
+        products |= {"e4m3": 32, "e5m2": 32}
         return max(1, item.shape.k // products.get(item.a_type, {"8": 16, "4": 32}.get(item.a_type[1:], 1)))
 
     def registers(self, use: str) -> range:
@@ -136,12 +147,12 @@ class Tile:
         return self.instruction.shape.m * self.instruction.shape.n * self.passes
 
     def mode(self) -> Mode:
-        """What is asked for."""
+        """What the units are asked for."""
         item = self.instruction
         types = (item.b_type, item.a_type) if self.renamed else (item.a_type, item.b_type)
         return Mode(
-            a_type=types[0],
-            b_type=types[1],
+            a_type="f16" if self.converted else types[0],
+            b_type="f16" if self.converted else types[1],
             c_type=item.c_type,
             d_type=item.d_type,
             saturate=item.saturate,
@@ -157,11 +168,16 @@ class Tile:
             (2, 1): TileShape.WIDE_16,
             (1, 1): TileShape.SQUARE_8,
         }
+        types = (self.instruction.a_type, self.instruction.b_type)
+        code = self.mode().code()
+        for kind, use in zip(types, "ba" if self.renamed else "ab", strict=True):
+            code |= (kind == "e5m2") << Operation.as_shape()[f"{use}_e5m2"].offset
         fields = {
-            "operation": Operation.from_bits(self.mode().code()),
+            "operation": Operation.from_bits(code),
             "tile_shape": shapes[x.x_blocks, y.x_blocks],
             "halves": x.y_blocks == 2,
             "passes": self.passes - 1,
+            "converted": int(self.converted),
             "x_order": block_order(x),
             "y_order": block_order(y),
             "x_is_b": (self.x == "b") != self.renamed,

@@ -140,7 +140,7 @@ def _bits(operation: str, a: list[int], b: list[int], c: int) -> BitStep:
 
 
 def _is_fp8_on_f16(instruction: MmaInstruction) -> bool:
-    return instruction.mnemonic == "mma" and FORMATS[instruction.a_type].bits == FP8_BITS
+    return instruction.family.converted_to is not None
 
 
 def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rules:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from golden.tables.instruction_set import (
     Use,
 )
 from golden.tables.layouts import fragment
+from golden.tables.warp_tiles import tile_places, warp_tile
 
 __all__ = ["TileRun", "multiply_tiles"]
 
@@ -69,14 +71,15 @@ def multiply_tiles(
     ----------
     instruction : MmaInstruction
         Of a `wmma.mma`, A and B lie in memory in its layouts, C and D by rows. An `mma` has no loads: its
-        fragments are written to the registers, and D is read from there.
+        fragments are written to the registers, and D is read from there. Of a `wgmma.mma_async` each warp's
+        share is multiplied in tiles (`golden.tables.warp_tiles`), likewise.
     operands : sequence of three array_like
         a, b and c, as for `golden.mma`: shapes (..., m, k), (..., k, n), (..., m, n).
     open_machine : callable
         Makes the machine, given the bytes of memory it needs; it is closed in the end.
     on_progress : callable
         Called with the number of commands that have just been executed, of which a tile has five, or one
-        where there are no loads.
+        where there are no loads, and a `wgmma.mma_async` one for each of its tiles.
     registers : int
         32-bit registers per lane of the machine.
     memory_bytes : int or None
@@ -92,7 +95,7 @@ def multiply_tiles(
     """
     tiles = _Tiles.of(instruction, operands)
     count = len(tiles.a)
-    if instruction.mnemonic == "mma":
+    if instruction.mnemonic != "wmma":
         return _multiply_in_registers(tiles, open_machine, on_progress)
     chunk = max(1, min(count, _CHUNK))
     while chunk > 1 and memory_bytes is not None and tiles.buffers(chunk).memory_size > memory_bytes:
@@ -123,7 +126,7 @@ def _multiply_in_registers(
     tiles: "_Tiles", open_machine: Callable[[int], Machine], on_progress: Callable[[int], None]
 ) -> TileRun:
     """Multiply with fragments that are put into the registers from outside."""
-    instruction = tiles.instruction
+    whole, instruction = tiles.instruction, warp_tile(tiles.instruction)
     machine = open_machine(Buffers(dict.fromkeys(USES, _UNUSED)).memory_size)
     first: dict[Use, int] = {}
     register = 0
@@ -131,16 +134,17 @@ def _multiply_in_registers(
         first[use] = register
         register += fragment(use, tiles.type(use), instruction.shape).registers
     multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
-    d = np.zeros((len(tiles.a), *instruction.shape.extent("d")), dtype_of(FORMATS[instruction.d_type]))
+    d = np.zeros((len(tiles.a), *whole.shape.extent("d")), dtype_of(FORMATS[instruction.d_type]))
     seconds = 0.0
     try:
-        for tile, matrices in enumerate(zip(tiles.a, tiles.b, tiles.c, strict=True)):
+        for tile, (rows, columns) in product(range(len(d)), tile_places(whole)):
+            matrices = (tiles.a[tile, rows], tiles.b[tile, :, columns], tiles.c[tile, rows, columns])
             for use, matrix in zip(USES, matrices, strict=False):
                 words = distribute(matrix, use, tiles.type(use), instruction.shape)
                 machine.write_registers(first[use], words)
             seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
             words = machine.read_registers(first["d"], register - first["d"])
-            d[tile] = collect(words, "d", instruction.d_type, instruction.shape)
+            d[tile, rows, columns] = collect(words, "d", instruction.d_type, instruction.shape)
         counters = machine.counters
     finally:
         machine.close()

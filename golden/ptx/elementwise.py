@@ -6,9 +6,6 @@ On fragment registers it becomes a command for the host; on scalar registers it 
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
-
-from golden.arithmetic.element import compute
 from golden.ptx.allocation import words
 from golden.ptx.arithmetic import FLOAT_OPERATIONS
 from golden.ptx.evaluation import Action, Evaluation
@@ -71,13 +68,13 @@ def float_action(context: Context, statement: Statement) -> Action:
     target, *sources = statement.operands
     destination = context.destination(target, type_)
     readers = [context.reader(source, type_) for source in sources]
-    raw, width = np.dtype(f"<u{type_.bits // 8}"), {"f16": "<u2", "f32": "<u4", "f64": "<u8"}[element]
-
-    def single(*values: int) -> int:
-        patterns = [np.array([value], dtype=raw).view(width) for value in values]
-        return int(compute(operation, element, *patterns, flush=flush).view(raw)[0])
 
     def action(evaluation: Evaluation) -> None:
+        from golden.arithmetic.element import compute_register  # noqa: PLC0415  needs numpy; other programs do not
+
+        def single(*patterns: int) -> int:
+            return compute_register(operation, element, type_.bits, *patterns, flush=flush)
+
         evaluation.write(destination, by_lane(single, *(read(evaluation) for read in readers)))
 
     return action

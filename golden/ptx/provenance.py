@@ -180,7 +180,7 @@ def _fragment(matrix: MatrixStatement, use: Use) -> _Fragment | None:
     if isinstance(instruction, MoveInstruction):
         return None
     if isinstance(instruction, MmaInstruction):
-        if instruction.mnemonic == "mma":
+        if instruction.mnemonic != "wmma":
             return None
         types = {
             "a": instruction.a_type,

@@ -12,8 +12,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines
 from golden.machine import Counters, Machine, Storage
+from golden.resolve import resolve_profile
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.simt.matrix_engine import FragmentMemory
@@ -34,6 +36,7 @@ from golden.tables.instruction_set import (
     MmaInstruction,
     Space,
     StoreInstruction,
+    multiplicand_formats,
 )
 from golden.tables.layouts import LANES, fragment
 
@@ -88,12 +91,16 @@ class MachineEngine:
         if isinstance(instruction, MmaInstruction):
             if instruction.family not in CORE_FAMILIES:
                 return f"{self._name} does not execute {instruction}"
-            needed = [instruction.a_type]
+            try:
+                resolve_profile(self._machine.profile, instruction)
+            except InvalidArgument as error:
+                return str(error)
+            name, needed = instruction.a_type, instruction.family.formats
         else:
-            needed = [instruction.type] if instruction.use in "ab" else []
-        names = [f"i{name[1:]}" if name[0] in "su" else name for name in needed]
-        if self._formats is not None and any(name not in self._formats for name in names):
-            return f"{self._name} has no .{needed[0]} multiply"
+            name = instruction.type
+            needed = multiplicand_formats((name,) if instruction.use in "ab" else ())
+        if self._formats is not None and not needed <= self._formats:
+            return f"{self._name} has no .{name} multiply"
         return None
 
     def load(

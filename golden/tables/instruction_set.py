@@ -15,6 +15,7 @@ __all__ = [
     "FAMILIES",
     "SHAPES",
     "WGMMA_FAMILIES",
+    "WGMMA_TILE",
     "Family",
     "IllegalInstruction",
     "Instruction",
@@ -25,6 +26,7 @@ __all__ = [
     "Space",
     "StoreInstruction",
     "Use",
+    "multiplicand_formats",
 ]
 
 Use = Literal["a", "b", "c", "d"]
@@ -109,6 +111,9 @@ class Family:
         Whether results may be clamped: `.satfinite` of integers, satf of the API.
     roundings, operations : tuple of str
         Rounding modifiers of f64, logical operations of single bits.
+    converted_to : str or None
+        The type in which the products are made where it is not that of the multiplicands: fp8 in ``mma`` goes
+        through two multiplies of f16 and one addition of C.
     """
 
     name: str
@@ -122,6 +127,27 @@ class Family:
     saturate: Literal["never", "integer", "float"]
     roundings: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
+    converted_to: str | None = None
+
+    @property
+    def formats(self) -> frozenset[str]:
+        """Multiplicand formats that a machine must have for it."""
+        return multiplicand_formats(
+            (*self.multiplicands, *([self.converted_to] if self.converted_to else []))
+        )
+
+
+def multiplicand_formats(types: Iterable[str]) -> frozenset[str]:
+    """The names under which a machine has multiplicands of these types."""
+    return frozenset(_MULTIPLICAND_FORMATS.get(name, name) for name in types)
+
+
+_MULTIPLICAND_FORMATS: dict[str, str] = {
+    **dict.fromkeys(("s8", "u8"), "i8"),
+    **dict.fromkeys(("s4", "u4"), "i4"),
+    **dict.fromkeys(("e4m3", "e5m2"), "fp8"),
+}
+"""Types that a multiplier has together, and the name of both."""
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -266,12 +292,28 @@ FAMILIES: tuple[Family, ...] = (
         same_accumulators=True,
         fixed_layout=True,
         saturate="never",
+        converted_to="f16",
     ),
 )
 """Every instruction of one warp."""
 
-CORE_FAMILIES: tuple[Family, ...] = tuple(family for family in FAMILIES if family.name != "mma.fp8")
-"""Those that the hardware executes."""
+WGMMA_TILE = Family(
+    name="wgmma.fp8.tile",
+    mnemonic="wgmma",
+    shapes=(Shape(16, 8, 32),),
+    multiplicands=("e4m3", "e5m2"),
+    mixed=True,
+    accumulators=("f16", "f32"),
+    same_accumulators=True,
+    fixed_layout=True,
+    saturate="never",
+)
+"""One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a core's command.
+
+Of the other types the share is an `mma` with the same arithmetic; `golden.tables.warp_tiles` has the rule."""
+
+CORE_FAMILIES: tuple[Family, ...] = (*FAMILIES, WGMMA_TILE)
+"""What the hardware executes."""
 
 
 def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tuple[str, ...]) -> Family:
@@ -434,8 +476,8 @@ class MmaInstruction:
 
     @property
     def family(self) -> Family:
-        """The row of `FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
-        families = [family for family in FAMILIES + WGMMA_FAMILIES if family.mnemonic == self.mnemonic]
+        """The row of `CORE_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
+        families = [family for family in CORE_FAMILIES + WGMMA_FAMILIES if family.mnemonic == self.mnemonic]
         context = OPCODES[self.mnemonic]
         _require(self.a_type, (name for family in families for name in family.multiplicands), context)
         families = [family for family in families if self.a_type in family.multiplicands]
@@ -448,7 +490,7 @@ class MmaInstruction:
         rounding = f".{self.rounding}" if self.rounding else ""
         satfinite = ".satfinite" if self.saturate else ""
         layouts = f"{self.a_layout}.{self.b_layout}"
-        if self.mnemonic == "wgmma":
+        if self.mnemonic == "wgmma":  # the tile of a warp too, which is in no PTX
             types = ".".join((self.d_type, self.a_type, self.b_type))
             return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{satfinite}"
         if self.mnemonic == "mma":
@@ -466,6 +508,6 @@ Instruction = LoadInstruction | StoreInstruction | MmaInstruction
 
 assert all(
     name in FORMATS
-    for family in FAMILIES + WGMMA_FAMILIES
+    for family in CORE_FAMILIES + WGMMA_FAMILIES
     for name in family.multiplicands + family.accumulators
 )

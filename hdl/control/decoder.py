@@ -200,8 +200,10 @@ class Decoder(wiring.Component):
             ),
         ]
         self._double(m, command)
-        with m.Switch(command.multiply):
-            for instruction in _different(self._config):
+        instructions = _different(self._config)
+        has_wgmma = any(item.mnemonic == "wgmma" for item in instructions)
+        with m.Switch(Cat(command.multiply, command.is_wgmma & has_wgmma)):
+            for instruction in instructions:
                 shape = instruction.shape
                 a = fragment("a", instruction.a_type, shape)
                 b = fragment("b", instruction.b_type, shape)
@@ -230,10 +232,15 @@ class Decoder(wiring.Component):
                         tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
                         tile.halves.eq(x.y_blocks == 2),
                         tile.passes.eq(passes(instruction, self._config.dot_product.profile) - 1),
+                        tile.converted.eq(instruction.family.converted_to is not None),
                         x_is_b.eq(b.wide),
                         tile.x_order.eq(block_order(x)),
                         tile.y_order.eq(block_order(y)),
-                        tile.operation.multiplicand.eq(MULTIPLICANDS[instruction.a_type]),
+                        tile.operation.multiplicand.eq(
+                            MULTIPLICANDS[instruction.family.converted_to or instruction.a_type]
+                        ),
+                        tile.operation.a_e5m2.eq(instruction.a_type == "e5m2"),
+                        tile.operation.b_e5m2.eq(instruction.b_type == "e5m2"),
                         tile.operation.a_signed.eq(is_signed(instruction.a_type)),
                         tile.operation.b_signed.eq(is_signed(instruction.b_type)),
                         tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
@@ -349,8 +356,10 @@ MULTIPLICANDS = {
     "s4": Multiplicand.I4,
     "u4": Multiplicand.I4,
     "b1": Multiplicand.B1,
+    "e4m3": Multiplicand.FP8,
+    "e5m2": Multiplicand.FP8,
 }
-"""By the element type of A."""
+"""By the element type of A, or the one that it becomes."""
 
 
 def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:

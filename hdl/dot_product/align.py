@@ -24,6 +24,10 @@ class Align(Stage):
     distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
     theirs need 10.
 
+    The odd products of fp8 come shifted left by 8 less the lower two bits of their distance from the
+    reference (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count
+    (`_parts`).
+
     Latency 2 cycles, one operation per cycle. Expected critical path: a choice of four by one-hot selects,
     then the sign.
 
@@ -36,6 +40,11 @@ class Align(Stage):
     input.operation : Operation
     input.coarse : 16 x 3
         Distance from Emax divided by 8; 4 and more leave nothing.
+    input.quarter : 16
+        Another 4 of the distance, of fp8; then `coarse` is that from the reference. Only with fp8 beside
+        other formats.
+    input.foreign : 16 x 3
+        Of the three bits from `Widths.fp8_upper` on, whether they count as zero. Together with `quarter`.
     input.sign : 16, input.c_sign : 1
     input.c_value : 32
         Significand with 23 fraction bits, or s32.
@@ -49,6 +58,7 @@ class Align(Stage):
         From `Multiply`.
     output.term : 16 x signed(window + 1)
     output.carry : 16
+        Where only fp8 is computed, there are neither terms nor carries, nor what they are made of.
     output.c_term : signed(total)
         A significand is never negative: signs are relative to that of C.
     """
@@ -57,39 +67,50 @@ class Align(Stage):
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
+        lanes = {
+            "coarse": Out(3).array(LANES),
+            **({"quarter": Out(LANES), "foreign": Out(3).array(LANES)} if self.widths.fp8 else {}),
+            "sign": Out(LANES),
+            "c_sign": Out(1),
+            **({"count": Out(8)} if "b1" in config.formats else {}),
+            "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
+        }
+        terms = {"term": Out(signed(self.widths.window + 1)).array(LANES), "carry": Out(LANES)}
         super().__init__(
             {
                 "operation": Out(Operation),
-                "coarse": Out(3).array(LANES),
-                "sign": Out(LANES),
-                "c_sign": Out(1),
                 "c_value": Out(32),
                 **({"c_beyond": Out(1)} if config.formats & {"i8", "i4"} else {}),
                 "c_distance": Out(6),
-                **({"count": Out(8)} if "b1" in config.formats else {}),
-                "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
+                **(lanes if self.widths.lanes else {}),
             },
-            {
-                "term": Out(signed(self.widths.window + 1)).array(LANES),
-                "carry": Out(LANES),
-                "c_term": Out(signed(self.widths.total)),
-            },
+            {**(terms if self.widths.lanes else {}), "c_term": Out(signed(self.widths.total))},
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        if self.widths.lanes:
+            self._lanes(m)
+        self._c(m)
+        return m
+
+    def _lanes(self, m: Module) -> None:
         widths = self.widths
         given = self.input
         multiplicand = given.operation.multiplicand
         floating = widths.chosen(multiplicand, FLOATING)
         i4 = widths.chosen(multiplicand, frozenset({"i4"}))
+        fp8 = widths.chosen(multiplicand, frozenset({"fp8"}))
         floating_2 = register(m, floating, "floating_2")
         i4_2 = register(m, i4, "i4_2")
         # Relative to that of C, so that C is always added.
         relative = given.sign ^ given.c_sign.replicate(LANES)
         sign = register(m, relative & floating.replicate(LANES), "sign")
-        products = [register(m, product, f"product{lane}") for lane, product in enumerate(given.product)]
+        products = [
+            register(m, self._own(Value.cast(product), lane), f"product{lane}")
+            for lane, product in enumerate(given.product)
+        ]
         # Where the sign of an integer stands: above the field of a pair, or just on top.
         fill = Signal(widths.window + 1)
         field = Signal(widths.window)
@@ -100,37 +121,61 @@ class Align(Stage):
         integer_select = Cat(~floating & ~i4, i4)
         for lane in range(LANES):
             select = (Const(1, 1) << given.coarse[lane])[:4] & floating.replicate(4)
-            select = register(m, select | integer_select, f"select{lane}")
+            select |= integer_select
+            if widths.fp8:
+                select = _with_fp8(select, fp8, given.quarter[lane])
+            select = register(m, select, f"select{lane}")
             term = self._term(products[lane], select, sign[lane], fill, field)
             if lane == 0 and "b1" in widths.config.formats:
                 term |= register(m, given.count, "count")
             m.d.comb += self.output.term[lane].eq(register(m, term[: widths.window + 1], f"term{lane}"))
         low_signs = Cat(product[11] for product in products) & i4_2.replicate(LANES)
         m.d.comb += self.output.carry.eq(register(m, low_signs | sign, "carry"))
-        self._c(m)
-        return m
 
     def _term(self, product: Value, select: Value, sign: Value, fill: Value, field: Value) -> Value:
         widths = self.widths
-        end = widths.integer_bit + widths.window
         magnitude: Value = Const(0, widths.window)
-        for value in range(4):
-            # A product placed at distance 0 ends below `end`.
-            part = product[widths.integer_bit + 8 * value : end]
-            if value == 1:
-                part &= field[: len(part)]
-            magnitude |= Mux(select[value], part, 0)
+        for index, (shift, first, last) in enumerate(self._parts()):
+            part = product[widths.integer_bit + shift + first : widths.integer_bit + shift + last]
+            if shift == 8:
+                part &= field[first:last]
+            magnitude |= Mux(select[index], Cat(Const(0, first), part), 0)
         # Bit 23 tells the sign of both kinds of integers.
         bits = widths.window + 1
         return (magnitude ^ sign.replicate(bits)) | (product[23].replicate(bits) & fill)
 
+    def _own(self, product: Value, lane: int) -> Value:
+        """A product, without what the other one of fp8 left in its lowest bits."""
+        if not self.widths.fp8:
+            return product
+        first = self.widths.fp8_upper
+        own = (Mux(self.input.foreign[lane][bit], 0, product[first + bit]) for bit in range(3))
+        return Cat(product[:first], *own, product[first + 3 :])
+
+    def _parts(self) -> list[tuple[int, int, int]]:
+        """By how much the product goes right, and from which bit of the term to which, for each select.
+
+        A product placed at distance 0 ends below ``integer_bit + window``, one of fp8 a bit higher, and that
+        begins at `Widths.fp8_upper`. Where a select is both, the others' products have zeros in that bit.
+        """
+        window = self.widths.window
+        if not self.widths.fp8:
+            return [(shift, 0, window - shift) for shift in (0, 8, 16, 24)]
+        kept, lowest = self.widths.fp8_padding, self.widths.fp8_upper - self.widths.integer_bit
+        return [
+            *((0, 0, lowest), (8, 0, kept), (16, 0, window - 16), (24, 0, window - 24)),
+            *((0, lowest, window), (8, kept, window - 7)),
+            *((4, lowest - 4, window - 3), (12, kept, window - 11)),
+        ]
+
     def _c(self, m: Module) -> None:
         widths = self.widths
         integer = widths.chosen(self.input.operation.multiplicand, INTEGER)
-        padding = widths.profile.fraction_bits - 23
+        fp8 = widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
+        padding = max(widths.fraction_bits - 23, 0)
         # For s32 the shift just takes the padding away again.
         distance = Mux(integer, padding, self.input.c_distance)
-        widened = Cat(Const(0, padding), self.input.c_value)
+        widened = Cat(Const(0, padding), self.input.c_value[max(23 - widths.fraction_bits, 0) :])
         coarse = register(m, Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
         fine = register(m, distance[:3], "c_fine")
         negative = self.input.c_value[31] & integer
@@ -138,5 +183,18 @@ class Align(Stage):
             negative = (self.input.c_value[31] ^ self.input.c_beyond) & integer
         negative = register(m, negative, "c_negative")
         shifted = (coarse >> fine)[: min(32, widths.total - 1)]
+        if widths.fp8_padding and widths.fp8:
+            late_fp8 = register(m, fp8, "fp8_2")
+            shifted = Cat(Mux(late_fp8, 0, shifted[: widths.fp8_padding]), shifted[widths.fp8_padding :])
         c_term = Cat(shifted, negative.replicate(widths.total - len(shifted)))
         m.d.sync += self.output.c_term.eq(c_term.as_signed())
+
+
+def _with_fp8(select: Value, fp8: Value, quarter: Value) -> Value:
+    """The selects of all parts: the lower parts are not of fp8, and a quarter makes 4 of 0 and 12 of 8."""
+    near, far = select[0], select[1]
+    return Cat(
+        select & (~fp8).replicate(4),
+        *(near & ~quarter, far & ~quarter),
+        *(near & quarter, far & quarter),
+    )

@@ -8,7 +8,10 @@ from hdl.dot_product.decode import Decode
 from hdl.dot_product.decode_c import DecodeC
 from hdl.dot_product.distance import Distance
 from hdl.dot_product.factors import Factors
-from hdl.dot_product.maximum_exponent import MaximumExponent, ProductMaximum
+from hdl.dot_product.fp8_align import Fp8Align
+from hdl.dot_product.fp8_decode import Fp8Decode
+from hdl.dot_product.fp8_distance import Fp8Distance
+from hdl.dot_product.maximum_exponent import Fp8Maximum, Fp8OrC, MaximumExponent, ProductMaximum
 from hdl.dot_product.multiply import Multiply
 from hdl.dot_product.normalize import Normalize
 from hdl.dot_product.operands import Operation
@@ -16,7 +19,8 @@ from hdl.dot_product.popcount import Popcount
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.round import Round
 from hdl.dot_product.special import ProductSpecial, SpecialValues
-from hdl.stream.pipeline import Pipeline
+from hdl.dot_product.widths import Widths
+from hdl.stream.pipeline import Pipeline, Stage
 
 __all__ = ["Arithmetic"]
 
@@ -58,21 +62,41 @@ class Arithmetic(Pipeline):
     )
 
     def __init__(self, config: DotProductConfig) -> None:
-        single_bits = (Popcount(config),) if "b1" in config.formats else ()
         super().__init__(
             {"a": Out(256), "b": Out(256), "c": Out(32), "operation": Out(Operation), "c_beyond": Out(1)},
             {"d": Out(32)},
-            [
-                (Decode(config), DecodeC(config), *single_bits),
-                ProductSpecial(),
-                SpecialValues(config),
-                ProductMaximum(config),
-                MaximumExponent(config),
-                (Distance(config), Factors(config)),
-                Multiply(config),
-                Align(config),
-                Reduce(config),
-                Normalize(config),
-                Round(config),
-            ],
+            _stages(config),
         )
+
+
+def _stages(config: DotProductConfig) -> list[Stage | tuple[Stage, ...]]:
+    widths = Widths(config)
+    single_bits = (Popcount(config),) if "b1" in config.formats else ()
+    fp8 = widths.fp8
+    if not widths.lanes:
+        return [
+            (Fp8Decode(config), DecodeC(config)),
+            SpecialValues(config),
+            Fp8Maximum(config),
+            MaximumExponent(config),
+            (Distance(config), Fp8Distance(config)),
+            Multiply(config),
+            (Align(config), Fp8Align(config)),
+            Reduce(config),
+            Normalize(config),
+            Round(config),
+        ]
+    return [
+        (Decode(config), DecodeC(config), *single_bits, *((Fp8Decode(config),) if fp8 else ())),
+        ProductSpecial(),
+        SpecialValues(config),
+        *((Fp8Maximum(config), Fp8OrC(config)) if fp8 else ()),
+        ProductMaximum(config),
+        MaximumExponent(config),
+        (Distance(config), Factors(config), *((Fp8Distance(config),) if fp8 else ())),
+        Multiply(config),
+        (Align(config), *((Fp8Align(config),) if fp8 else ())),
+        Reduce(config),
+        Normalize(config),
+        Round(config),
+    ]

@@ -30,12 +30,26 @@ class _Operands:
         return flags(~(self.maximal | self.something))
 
 
+@dataclass(frozen=True)
+class _Kinds:
+    """What the elements of one operand are; `wide` and `e4m3` one cycle later than the others."""
+
+    tf32: Value
+    fp8: Value
+    e5m2: Value
+    wide: Value
+    e4m3: Value
+
+
 class Decode(Stage):
     """Take the multiplicands apart (IEEE 754-2019, 3.4, and the like fields of bf16 and tf32).
 
     Lane k holds element k of f16 and bf16. A tf32 element takes two lanes: its upper half is a bf16 in the
     odd one, which decodes it, and three more fraction bits lie in the even one; all other lanes count as
-    zero. For integers, lanes 0 to 7 pass their low byte through in the low bits of the significand.
+    zero. For integers, lanes 0 to 7 pass their low byte through in the low bits of the significand. Lane k
+    also holds the elements 2 k and 2 k + 1 of fp8 and decodes the odd one, which becomes fields of an f16:
+    e5m2 is the upper half of one; e4m3 is spread over the fields, without bit 3 of the exponent, which the
+    difference of the biases, 8, makes the inverse of the highest one.
 
     Zero products get the travelling exponent 0 and so have no say in the maximum.
 
@@ -88,11 +102,15 @@ class Decode(Stage):
         output = self.output
         multiplicand = self.input.operation.multiplicand
         tf32 = self.widths.chosen(multiplicand, frozenset({"tf32"}))
+        fp8 = self.widths.chosen(multiplicand, frozenset({"fp8"}))
         wide = register(m, self.widths.chosen(multiplicand, WIDE), "wide")
+        e5m2_a, e5m2_b = fp8 & self.input.operation.a_e5m2, fp8 & self.input.operation.b_e5m2
+        kinds_a = _Kinds(tf32, fp8, e5m2_a, wide, register(m, fp8 & ~e5m2_a, "a_e4m3"))
+        kinds_b = _Kinds(tf32, fp8, e5m2_b, wide, register(m, fp8 & ~e5m2_b, "b_e4m3"))
         signs = []
         for index in range(WORDS):
-            a = self._operands(m, self.input.a.word_select(index, 64), index, tf32, wide, "a")
-            b = self._operands(m, self.input.b.word_select(index, 64), index, tf32, wide, "b")
+            a = self._operands(m, self.input.a.word_select(index, 64), index, kinds_a, "a")
+            b = self._operands(m, self.input.b.word_select(index, 64), index, kinds_b, "b")
             self._exponents(m, index, a, b)
             nan = (
                 (a.maximal & a.something)
@@ -118,30 +136,36 @@ class Decode(Stage):
                     m.d.comb += getattr(output, f"byte_{name}")[index].eq(late)
         return m
 
-    def _raw(self, m: Module, word: Value, index: int, tf32: Value, name: str) -> tuple[Value, Value]:
+    def _raw(self, m: Module, word: Value, index: int, kinds: "_Kinds", name: str) -> tuple[Value, Value]:
         """The first register: 16 bits a lane and a tf32's three lowest fraction bits, zero where unused."""
+        tf32 = kinds.tf32
         profile = self.config.profile
         lanes = range(4 * index, 4 * index + 4)
         ordinary = Cat(
             Const(-1 if lane < profile.half_block or self.widths.integer else 0, PLACE) for lane in lanes
         )
+        byte: Value = Const(0, 64)
+        if self.widths.fp8:
+            e4m3 = word & every_place(0xC000) | (word >> 1) & every_place(0x1F80)
+            byte = common(m, Mux(kinds.e5m2, word & every_place(0xFF00), e4m3))
         if "tf32" not in self.config.formats:
-            return register(m, word & ordinary, f"{name}_raw"), Const(0, 64)
+            return register(m, Mux(kinds.fp8, byte, word & ordinary), f"{name}_raw"), Const(0, 64)
         decodes_tf32 = [lane % 2 == 1 and lane < 2 * self.config.tf32_products for lane in lanes]
         kept = Cat(Const(-1 if decodes else 0, PLACE) for decodes in decodes_tf32)
-        raw = register(m, Mux(tf32, word & kept, word & ordinary), f"{name}_raw")
+        half = Mux(kinds.fp8, byte, word & ordinary) if self.widths.fp8 else word & ordinary
+        raw = register(m, Mux(tf32, word & kept, half), f"{name}_raw")
         if not any(decodes_tf32):
             return raw, Const(0, 64)
         # The three highest bits of the even lane below.
         lowest = Cat(Const(7 if decodes else 0, PLACE) for decodes in decodes_tf32)
         return raw, register(m, Mux(tf32, up(word, 3) & lowest, 0), f"{name}_extension")
 
-    def _operands(
-        self, m: Module, vector: Value, index: int, tf32: Value, wide: Value, side: str
-    ) -> _Operands:
+    def _operands(self, m: Module, vector: Value, index: int, kinds: "_Kinds", side: str) -> _Operands:
         name = f"{side}{index}"
-        raw, extension = self._raw(m, vector, index, tf32, name)
+        wide = kinds.wide
+        raw, extension = self._raw(m, vector, index, kinds, name)
         is_wide, is_narrow = spread(wide), spread(~wide)
+        is_e4m3 = spread(kinds.e4m3) if self.widths.fp8 else Const(0, 64)
         # The three bits below f16's exponent belong to the exponent of the wide formats.
         high, between = raw >> 10, raw >> 7
         any_between = common(m, flags(between | between >> 1 | between >> 2))
@@ -152,9 +176,13 @@ class Decode(Stage):
         fraction = pairs | pairs >> 2 | pairs >> 4 | raw >> 6
         fraction |= extension | extension >> 1 | extension >> 2
         fraction = flags(fraction) | (is_narrow & any_between)
-        maximal = flags(high & high >> 1 & high >> 2 & high >> 3 & high >> 4 & (is_narrow | all_between))
+        # The only NaN of e4m3 has all ones in the fraction, too.
+        maximal = high & high >> 1 & high >> 2 & (high >> 3 | is_e4m3) & high >> 4
+        maximal = flags(maximal & (is_narrow & ~is_e4m3 | all_between))
         significand = spread(wide, 0x3F8) & up(raw, 3) | extension | spread(~wide, 0x3FF) & raw
         exponent = spread(wide, 0xFF) & between | spread(~wide, 0x1F) & high
+        if self.widths.fp8:
+            exponent |= ~(raw >> 11) & is_e4m3 & every_place(8)
         if side == "a":
             exponent |= spread(~wide, self.widths.half_offset)
         maximal = common(m, maximal)

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.dot_product.special import Special
-from hdl.dot_product.widths import INTEGER, WIDE, Widths
+from hdl.dot_product.widths import HALF, INTEGER, WIDE, Widths
 from hdl.stream.pipeline import Stage, register
 
 __all__ = ["DecodeC"]
@@ -60,7 +60,7 @@ class DecodeC(Stage):
         c = register(m, self.input.c, "c_1")
         integer = self.widths.chosen(operation.multiplicand, INTEGER)
         wide = self.widths.chosen(operation.multiplicand, WIDE)
-        half = operation.c_is_f16 & ~integer if "f16" in self.config.formats else Const(0, 1)
+        half = operation.c_is_f16 & ~integer if self.config.formats & HALF else Const(0, 1)
         half_result = half & (operation.result == Result.F16)
 
         # Cycle 2: fields.

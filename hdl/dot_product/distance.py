@@ -25,11 +25,19 @@ class Distance(Stage):
     -------
     input.operation : Operation
     input.maximum : 9
+    input.reference : 9
+        From `MaximumExponent`, with fp8 beside other formats.
     input.product_exponent : 16 x 9, input.c_exponent : 9
     output.fine : 16 x 3
-        Distance of each product from Emax modulo 8.
+        Distance of each product from Emax modulo 8; for fp8 that of the reference modulo 4.
     output.coarse : 16 x 3
         Divided by 8; 4 and more stand for 32 and anything beyond it, and then `fine` means nothing.
+    output.quarter : 16
+        Bit 2 of the distance from the reference, for fp8; 0 otherwise. Only with fp8 beside other formats.
+        Where only fp8 is computed, there are no `fine` and `coarse` either.
+    output.foreign : 16 x 3
+        Of a product of fp8, shifted left by 3 less `fine`, whether the lowest three bits are not its own
+        (`Multiply`); 0 otherwise. Together with `quarter`.
     output.c_distance : 6
         32 and more stand for anything beyond.
     output.limit : 9
@@ -42,16 +50,19 @@ class Distance(Stage):
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
         exponent = Out(self.widths.exponent_bits)
+        lanes = self.widths.lanes
+        self._has_quarters = has_quarters = lanes and self.widths.fp8
         super().__init__(
             {
                 "operation": Out(Operation),
                 "maximum": exponent,
-                "product_exponent": exponent.array(LANES),
+                **({"reference": exponent} if has_quarters else {}),
+                **({"product_exponent": exponent.array(LANES)} if lanes else {}),
                 "c_exponent": exponent,
             },
             {
-                "fine": Out(3).array(LANES),
-                "coarse": Out(3).array(LANES),
+                **({"fine": Out(3).array(LANES), "coarse": Out(3).array(LANES)} if lanes else {}),
+                **({"quarter": Out(LANES), "foreign": Out(3).array(LANES)} if has_quarters else {}),
                 "c_distance": Out(6),
                 "limit": exponent,
             },
@@ -62,15 +73,31 @@ class Distance(Stage):
         m = Module()
         widths = self.widths
         maximum = self.input.maximum
-        for lane, exponent in enumerate(self.input.product_exponent):
-            distance = register(m, _distance(maximum, exponent), f"distance{lane}")
-            m.d.comb += [self.output.fine[lane].eq(distance[:3]), self.output.coarse[lane].eq(distance[3:])]
+        if widths.lanes:
+            self._lanes(m)
         c_distance = register(m, _distance(maximum, self.input.c_exponent), "c_distance")
         wide = widths.chosen(self.input.operation.multiplicand, WIDE)
         offset = Mux(wide, widths.limit_offset(narrow=False), widths.limit_offset(narrow=True))
         limit = register(m, (maximum + offset)[: widths.exponent_bits], "limit")
         m.d.comb += [self.output.c_distance.eq(c_distance), self.output.limit.eq(limit)]
         return m
+
+    def _lanes(self, m: Module) -> None:
+        reference = self.input.reference if self._has_quarters else self.input.maximum
+        fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
+        for lane, exponent in enumerate(self.input.product_exponent):
+            distance = _distance(reference, exponent)
+            fine, coarse = distance[:3], distance[3:]
+            if self._has_quarters:
+                fine = Cat(fine[:2], Mux(fp8, 0, fine[2]))
+                quarter = register(m, Mux(fp8, distance[2], 0), f"quarter{lane}")
+                foreign = Mux(fp8, ~Cat(fine[:2].all(), fine[1], fine[:2].any()), 0)
+                m.d.comb += [
+                    self.output.quarter[lane].eq(quarter),
+                    self.output.foreign[lane].eq(register(m, foreign[:3], f"foreign{lane}")),
+                ]
+            late = register(m, Cat(fine, coarse), f"distance{lane}")
+            m.d.comb += [self.output.fine[lane].eq(late[:3]), self.output.coarse[lane].eq(late[3:])]
 
 
 def _distance(maximum: Value, exponent: Value) -> Value:

@@ -7,7 +7,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.integers import IntegerMode, integer_factors
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, Widths
-from hdl.dot_product.words import WORDS, every_place
+from hdl.dot_product.words import WORDS, every_place, up
 from hdl.stream.pipeline import Stage, register
 
 __all__ = ["INTEGER_FACTORS", "Factors"]
@@ -37,7 +37,7 @@ class Factors(Stage):
     input.byte_a, input.byte_b : 2 x 64
         Words of the lanes 8 to 15; bytes 1, 3, ... 15 of integer operands. Only with those.
     output.float_a, output.float_b : 4 x 64
-        Words of 11-bit significands.
+        Words of 11-bit significands; b of fp8 is shifted left by 1, up to bit 11.
     output.low_a, output.top_a, output.low_b, output.top_b : 4 x 64
         Words of what `hdl.dot_product.integers.Factor` contains. Only with integers of more than one bit.
 
@@ -71,9 +71,13 @@ class Factors(Stage):
         m = Module()
         given, output = self.input, self.output
         floating = self.widths.chosen(given.operation.multiplicand, FLOATING)
+        fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         for index in range(WORDS):
             a = Mux(floating, given.significand_a[index] & every_place(0x7FF), 0)
-            b = Mux(floating, given.significand_b[index] & every_place(0x7FF), 0)
+            b = given.significand_b[index] & every_place(0x7FF)
+            if self.widths.fp8:
+                b = Mux(fp8, up(b, 1), b)
+            b = Mux(floating, b, 0)
             m.d.comb += [
                 output.float_a[index].eq(register(m, a, f"a{index}")),
                 output.float_b[index].eq(register(m, b, f"b{index}")),

@@ -4,10 +4,14 @@ from amaranth.hdl import Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Stage, register
 
-__all__ = ["MaximumExponent", "ProductMaximum"]
+__all__ = ["FP8_EXPONENT_BITS", "Fp8Maximum", "Fp8OrC", "MaximumExponent", "ProductMaximum"]
+
+FP8_EXPONENT_BITS = 6
+"""The sum of two biased exponents on e5m2's scale, 2 to 60; 0 for a zero product."""
 
 
 class ProductMaximum(Stage):
@@ -36,14 +40,73 @@ class ProductMaximum(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        level: list[Value] = list(self.input.product_exponent)
-        for depth in range(1, self.latency + 1):
-            half = len(level) // 2
-            level = [
-                register(m, _larger(level[index], level[index + half]), f"maximum_{depth}_{index}")
-                for index in range(half)
-            ]
-        m.d.comb += self.output.product_maximum.eq(level[0])
+        m.d.comb += self.output.product_maximum.eq(_tree(m, list(self.input.product_exponent), self.latency))
+        return m
+
+
+class Fp8Maximum(Stage):
+    """Find the maximum exponent of the products of fp8 that have lanes of their own.
+
+    Latency 4 or 5 cycles for 16 or 32 products, one operation per cycle. Expected critical path: one 6-bit
+    comparison and the choice it makes.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.fp8_exponent : `Widths.fp8_lanes` x 6
+        Without the offset of f16's scale; 0 for a zero product.
+    output.fp8_maximum : 9
+        On f16's scale; 0 if all products are zero.
+    """
+
+    def __init__(self, config: DotProductConfig) -> None:
+        self.widths = Widths(config)
+        lanes = self.widths.fp8_lanes
+        self.latency = (lanes - 1).bit_length()
+        super().__init__(
+            {"fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes)},
+            {"fp8_maximum": Out(self.widths.exponent_bits)},
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        largest = _tree(m, list(self.input.fp8_exponent), self.latency)
+        offset = Mux(largest.any(), self.widths.half_offset, 0)
+        m.d.comb += self.output.fp8_maximum.eq(largest | offset)
+        return m
+
+
+class Fp8OrC(Stage):
+    """The larger exponent of C and the products of fp8 that have lanes of their own.
+
+    Latency 1 cycle, one operation per cycle. Expected critical path: one 9-bit comparison and the choice it
+    makes.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.fp8_maximum : 9, input.c_exponent : 9
+    output.c_or_fp8_exponent : 9
+    """
+
+    latency = 1
+
+    def __init__(self, config: DotProductConfig) -> None:
+        exponent = Out(Widths(config).exponent_bits)
+        super().__init__({"fp8_maximum": exponent, "c_exponent": exponent}, {"c_or_fp8_exponent": exponent})
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        larger = _larger(self.input.fp8_maximum, self.input.c_exponent)
+        m.d.comb += self.output.c_or_fp8_exponent.eq(register(m, larger, "c_or_fp8_exponent"))
         return m
 
 
@@ -63,23 +126,54 @@ class MaximumExponent(Stage):
     Members
     -------
     input.product_maximum : 9
+        `fp8_maximum` where only fp8 is computed.
     input.c_exponent : 9
-        Never less than the least Emax, so Emax is not either.
+        Never less than the least Emax, so Emax is not either. `c_or_fp8_exponent` with fp8 beside other
+        formats.
     output.maximum : 9
+    output.reference : 9
+        What the lanes of 16 bits subtract their exponents from: one more for fp8 (`Multiply`). Only with fp8
+        beside other formats, and so is input.operation.
     """
 
     latency = 1
 
     def __init__(self, config: DotProductConfig) -> None:
-        exponent = Out(Widths(config).exponent_bits)
-        super().__init__({"product_maximum": exponent, "c_exponent": exponent}, {"maximum": exponent})
+        self.widths = Widths(config)
+        exponent = Out(self.widths.exponent_bits)
+        self._has_reference = self.widths.fp8 and self.widths.lanes
+        self._products = "product_maximum" if self.widths.lanes else "fp8_maximum"
+        self._c = "c_or_fp8_exponent" if self._has_reference else "c_exponent"
+        super().__init__(
+            {
+                **({"operation": Out(Operation)} if self._has_reference else {}),
+                self._products: exponent,
+                self._c: exponent,
+            },
+            {"maximum": exponent, **({"reference": exponent} if self._has_reference else {})},
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        larger = _larger(self.input.product_maximum, self.input.c_exponent)
+        larger = _larger(getattr(self.input, self._products), getattr(self.input, self._c))
         m.d.comb += self.output.maximum.eq(register(m, larger, "maximum"))
+        if self._has_reference:
+            fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
+            reference = register(m, (larger + fp8)[: len(larger)], "reference")
+            m.d.comb += self.output.reference.eq(reference)
         return m
+
+
+def _tree(m: Module, level: list[Value], depths: int) -> Value:
+    """The largest of 2**depths exponents, after so many cycles."""
+    for depth in range(1, depths + 1):
+        half = len(level) // 2
+        level = [
+            register(m, _larger(level[index], level[index + half]), f"maximum_{depth}_{index}")
+            for index in range(half)
+        ]
+    return level[0]
 
 
 def _larger(x: Value, y: Value) -> Value:

@@ -5,6 +5,7 @@ from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.factors import INTEGER_FACTORS
+from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.widths import LANES, Widths
 from hdl.dot_product.words import WORDS, place
 from hdl.stream.pipeline import Stage, delay, register
@@ -20,6 +21,20 @@ class Multiply(Stage):
     8``, made here, and one to the right by ``8 * (distance // 8) + 7``, made by `Align`. It is split over
     both factors, 0 to 3 and 0 or 4, which keeps them at 14 and 15 bits.
 
+    Two products of fp8 share a multiplier, each shifted left by 0 to 3, the first factor by 0 or 2 and the
+    second by 0 or 1: ``(x0 + x1 * 2**11) * (y0 + y1 * 2**11)`` has ``x0 * y0`` in the bits 0 to 10 and ``x1 *
+    y1`` in the bits 22 to 32. What lies between, ``(x0 * y1 + x1 * y0) * 2**11``, reaches neither of them:
+    significands are at most 15 before the shift, so relative to the lowest bit of ``x1 * y1`` the sum is at
+    most ``225 * (2**(2 - 11) + 2**(1 - 11)) = 0.66``. Up to three bits of it lie above bit 21 and have to be
+    masked where the upper product is shifted by as much.
+
+    Beside other formats the upper one is made of the lanes of f16, whose shift then is split as 0, 2, 4, 6
+    and 0, 1. A significand of fp8 is in the bits 7 to 10 of that of f16; the first factor is shifted left by
+    4 more, the second one by 1 (`Factors`), which together is the distance of `MaximumExponent`'s reference
+    from Emax. The second factor's upper significand then is at bit 10, the upper product at bit 21, and the
+    sum above is 0.88. ``x0 * y1 * 2**10`` reaches bit 10 of the lower product, but only where `x0` is not
+    shifted, and there that bit is zero (`Fp8Align`).
+
     Latency 3 cycles, one operation per cycle. Expected critical path: the multiplier.
 
     Parameters
@@ -29,9 +44,13 @@ class Multiply(Stage):
     Members
     -------
     input.fine : 16 x 3
-        Distance from Emax modulo 8.
+        Distance from Emax modulo 8; that from the reference modulo 4 for fp8.
     input.float_a, ... : 4 x 64
-        As from `Factors`.
+        As from `Factors`; where only fp8 is computed, there are none of them and no `fine`.
+    input.fp8_fine : `Widths.fp8_lanes` x 2
+        Distance from Emax modulo 4.
+    input.fp8_a, input.fp8_b : `Widths.fp8_lanes` x 4
+        Significands; zero in other formats.
     output.product : 16 x signed(36)
         Bit `integer_bit` is the lowest bit of the aligned term, at distance 0.
 
@@ -45,9 +64,17 @@ class Multiply(Stage):
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
         words = Out(64).array(WORDS)
-        integers = INTEGER_FACTORS if self.widths.multiplied_integer else ()
+        names = ["float_a", "float_b"] if self.widths.lanes else []
+        names += INTEGER_FACTORS if self.widths.multiplied_integer else ()
+        fp8_lanes = self.widths.fp8_lanes
+        significands = Out(FP8_SIGNIFICAND_BITS).array(fp8_lanes)
         super().__init__(
-            {"fine": Out(3).array(LANES), **dict.fromkeys(("float_a", "float_b", *integers), words)},
+            {
+                **({"fine": Out(3).array(LANES)} if self.widths.lanes else {}),
+                **dict.fromkeys(names, words),
+                **({"fp8_fine": Out(2).array(fp8_lanes)} if fp8_lanes else {}),
+                **({"fp8_a": significands, "fp8_b": significands} if fp8_lanes else {}),
+            },
             {"product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES)},
         )
 
@@ -56,18 +83,45 @@ class Multiply(Stage):
         m = Module()
         bits = self.widths.multiplier_bits
         for lane in range(LANES):
-            left = ~self.input.fine[lane]
-            a, b = (place(word[lane // 4], lane, 0, 11) for word in (self.input.float_a, self.input.float_b))
-            a_factor: Value = Cat(Const(0, self.widths.placement), (a << left[:2])[:14])
-            b_factor: Value = Mux(left[2], Cat(Const(0, 4), b), b)
-            if self.widths.multiplied_integer:
-                a_factor |= _integer(self.input.low_a, self.input.top_a, lane)
-                b_factor |= _integer(self.input.low_b, self.input.top_b, lane)
+            a_factor, b_factor = self._lane(lane) if self.widths.lanes else (Const(0, bits), Const(0, bits))
+            for index in range(lane, self.widths.fp8_lanes, LANES):
+                a, b = self._fp8(index)
+                a_factor, b_factor = a_factor | a, b_factor | b
             # One more register than the multiplication needs, so that a path is nothing but the way to it.
             factors = delay(m, Cat(_fitted(a_factor, bits), _fitted(b_factor, bits)), 2, f"factors{lane}")
             product = factors[:bits].as_signed() * factors[bits:].as_signed()
             m.d.comb += self.output.product[lane].eq(register(m, product, f"product{lane}"))
         return m
+
+    def _lane(self, lane: int) -> tuple[Value, Value]:
+        """The factors of a lane of 16 bits: floating point or integers."""
+        given = self.input
+        left = ~given.fine[lane]
+        placement = Const(0, self.widths.placement)
+        a, b = (place(word[lane // 4], lane, 0, 12) for word in (given.float_a, given.float_b))
+        a_factor: Value
+        b_factor: Value
+        if self.widths.fp8:
+            a_factor = (a[:11] << Cat(Const(0, 1), left[1:]))[:17]
+            b_factor = Cat(placement, (b << left[0])[:13])
+        else:
+            a_factor = Cat(placement, (a[:11] << left[:2])[:14])
+            b_factor = Mux(left[2], Cat(Const(0, 4), b[:11]), b[:11])
+        if self.widths.multiplied_integer:
+            a_factor |= _integer(given.low_a, given.top_a, lane)
+            b_factor |= _integer(given.low_b, given.top_b, lane)
+        return a_factor, b_factor
+
+    def _fp8(self, index: int) -> tuple[Value, Value]:
+        """The share of one product of fp8 in the factors."""
+        given = self.input
+        left = ~given.fp8_fine[index]
+        a = Mux(left[1], Cat(Const(0, 2), given.fp8_a[index]), given.fp8_a[index])
+        b = Mux(left[0], Cat(Const(0, 1), given.fp8_b[index]), given.fp8_b[index])
+        if index < LANES:
+            return a, b
+        upper_a = 11
+        return Cat(Const(0, upper_a), a), Cat(Const(0, self.widths.fp8_upper - upper_a), b)
 
 
 def _integer(low: list[Value], top: list[Value], lane: int) -> Value:

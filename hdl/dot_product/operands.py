@@ -21,6 +21,8 @@ class Multiplicand(enum.Enum, shape=3):
     """32 products of 4-bit integers, in the low 128 bits."""
     B1 = 5
     """128 single bits, in the low 128 bits."""
+    FP8 = 6
+    """32 products of e4m3 or e5m2, which may differ in a and b; C has the type of D."""
 
 
 class Result(enum.Enum, shape=2):
@@ -50,6 +52,8 @@ class Operation(data.Struct):
         Integers of more than one bit: whether the operand is signed.
     bitwise_and : unsigned(1)
         Single bits: AND instead of XOR.
+    a_e5m2, b_e5m2 : unsigned(1)
+        fp8: whether the elements of the operand are e5m2 instead of e4m3.
     """
 
     multiplicand: Multiplicand
@@ -59,6 +63,8 @@ class Operation(data.Struct):
     a_signed: unsigned(1)
     b_signed: unsigned(1)
     bitwise_and: unsigned(1)
+    a_e5m2: unsigned(1)
+    b_e5m2: unsigned(1)
 
 
 class DotProductOperands(data.Struct):

@@ -17,6 +17,11 @@ class Reduce(Stage):
     two to do the same. A negative term arrives as its one's complement; sixteen adders have sixteen carry
     inputs, one for each product's missing one.
 
+    Products of fp8 with lanes of their own have trees of their own, sixteen terms each; there is one tree of
+    theirs beside that of the terms, or two alone. The last level then adds the sums of two trees and C: a row
+    of full adders, which makes two numbers of the three, and an adder. The lowest bit of their second number
+    is free, so both trees have sixteen carry inputs.
+
     Widths: each level adds one bit to the terms' ``window + 1``; `Widths.total` tells why the last needs no
     more.
 
@@ -30,7 +35,9 @@ class Reduce(Stage):
     -------
     input.term : 16 x signed(window + 1)
     input.carry : 16
-        One is added for each set bit.
+        One is added for each set bit. Where only fp8 is computed, there are neither terms nor carries.
+    input.fp8_term : `Widths.fp8_lanes` x signed(16), input.fp8_carry : `Widths.fp8_lanes`
+        Likewise, in units of 2**(Emax - 13).
     input.c_term : signed(total)
     output.sum : signed(total)
     """
@@ -39,10 +46,13 @@ class Reduce(Stage):
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
+        lanes, fp8_lanes = self.widths.lanes, self.widths.fp8_lanes
+        fp8_term = Out(signed(self.widths.fp8_window + 1)).array(fp8_lanes)
         super().__init__(
             {
-                "term": Out(signed(self.widths.window + 1)).array(LANES),
-                "carry": Out(LANES),
+                **({"term": Out(signed(self.widths.window + 1)).array(LANES)} if lanes else {}),
+                **({"carry": Out(LANES)} if lanes else {}),
+                **({"fp8_term": fp8_term, "fp8_carry": Out(fp8_lanes)} if fp8_lanes else {}),
                 "c_term": Out(signed(self.widths.total)),
             },
             {"sum": Out(signed(self.widths.total))},
@@ -51,20 +61,50 @@ class Reduce(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        level: list[Value] = list(self.input.term)
-        carries: Value = self.input.carry
-        depth = 0
-        while len(level) > 1:
-            depth += 1
-            half = len(level) // 2
-            level = [
-                register(m, _add(level[i], level[i + half], carries[i]), f"sum_{depth}_{i}")
-                for i in range(half)
-            ]
-            carries = register(m, carries[half:], f"carries_{depth}")
-        c_term = delay(m, self.input.c_term, depth, "c_term")
-        m.d.sync += self.output.sum.eq(_add(level[0], c_term, carries[0]))
+        given, widths = self.input, self.widths
+        sums = []
+        if widths.lanes:
+            sums.append(_tree(m, list(given.term), given.carry, "sum"))
+        for first in range(0, widths.fp8_lanes, LANES):
+            terms, carries = given.fp8_term[first : first + LANES], given.fp8_carry[first : first + LANES]
+            sums.append(_tree(m, list(terms), carries, f"fp8_{first}_sum"))
+        c_term = delay(m, given.c_term, self.latency - 1, "c_term")
+        total, carry = sums[0]
+        if widths.fp8:
+            total, c_term = _two_of_three(total, *sums[1], c_term, widths.fp8_padding)
+        m.d.sync += self.output.sum.eq(_add(total, c_term, carry))
         return m
+
+
+def _tree(m: Module, level: list[Value], carries: Value, name: str) -> tuple[Value, Value]:
+    """The sum of sixteen terms and fifteen carries, four cycles later, and the last carry."""
+    depth = 0
+    while len(level) > 1:
+        depth += 1
+        half = len(level) // 2
+        level = [
+            register(m, _add(level[i], level[i + half], carries[i]), f"{name}_{depth}_{i}")
+            for i in range(half)
+        ]
+        carries = register(m, carries[half:], f"{name}_carries_{depth}")
+    return level[0], carries[0]
+
+
+def _two_of_three(x: Value, y: Value, carry: Value, z: Value, first: int) -> tuple[Value, Value]:
+    """Two numbers whose sum is ``x + ((y + carry) << first) + z``, modulo 2**(bits of z)."""
+    bits = len(z)
+    x_high, z_high = _extended(x, bits)[first:], z[first:]
+    y_high = _extended(y, bits - first)
+    majority = x_high & y_high | x_high & z_high | y_high & z_high
+    return (
+        Cat(x[:first], x_high ^ y_high ^ z_high).as_signed(),
+        Cat(z[:first], carry, majority[:-1]).as_signed(),
+    )
+
+
+def _extended(value: Value, bits: int) -> Value:
+    """A signed number in so many bits."""
+    return Cat(value, value[-1].replicate(max(bits - len(value), 0)))[:bits]
 
 
 def _add(x: Value, y: Value, carry: Value) -> Value:

@@ -6,17 +6,22 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.dot_product.special import Special
-from hdl.dot_product.widths import INTEGER, Widths
+from hdl.dot_product.widths import HALF, INTEGER, Widths
 from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Round"]
+
+_DISCARDED = 10
+"""Fraction bits that an f32 result of fp8 lacks."""
 
 
 class Round(Stage):
     """Pack the normalised sum as f32, truncated, or as f16, rounded to nearest even; clamp integers.
 
     For a direct f16 result the bits below the 24 leading ones count as sticky; for an f16 made of the f32
-    result they were truncated away and do not. The latter keeps the sign of an f32 that becomes zero.
+    result they were truncated away and do not. The latter keeps the sign of an f32 that becomes zero. An f32
+    of fp8 keeps 13 fraction bits; a sum other than zero has one there, since C's exponent is at least that of
+    subnormals and lower bits of terms were cut off.
 
     Latency 4 cycles, one operation per cycle. Expected critical path: the 16-bit rounding increment.
 
@@ -58,7 +63,7 @@ class Round(Stage):
         m = Module()
         given = self.input
         operation = given.operation
-        has_half = "f16" in self.config.formats
+        has_half = bool(self.config.formats & HALF)
         integer = delay(m, self.widths.chosen(operation.multiplicand, INTEGER), 3, "integer")
         is_half = delay(m, operation.result != Result.F32, 3, "is_half") if has_half else Const(0, 1)
         saturate = delay(m, operation.saturate, 3, "saturate")
@@ -66,13 +71,17 @@ class Round(Stage):
         sign = register(m, given.negative ^ given.c_sign, "sign_1")
 
         value, exponent = given.value, given.exponent
-        significand = value[-24:]
+        significand = Cat(Const(0, max(24 - len(value), 0)), value[-24:])
         if self.widths.right_bits:
             significand >>= given.right
         significand = register(m, significand, "significand_1")
         exponent_1 = register(m, exponent, "exponent_1")
         zero = register(m, ~significand.any(), "zero_2")
-        single = delay(m, Cat(significand[:23], exponent_1[:8]), 2, "single")
+        lowest = significand[:_DISCARDED]
+        if self.widths.fp8:
+            fp8 = self.widths.chosen(operation.multiplicand, frozenset({"fp8"}))
+            lowest = Mux(register(m, fp8, "fp8_1"), 0, lowest)
+        single = delay(m, Cat(lowest, significand[_DISCARDED:23], exponent_1[:8]), 2, "single")
         single_infinite = delay(m, exponent_1 >= 255, 2, "single_infinite")
 
         half: Value = Const(0, 15)

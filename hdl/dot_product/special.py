@@ -1,6 +1,6 @@
 """Special values: what infinities and NaN among the terms make of the result."""
 
-from amaranth.hdl import Cat, Module, Mux, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
 from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
@@ -74,6 +74,8 @@ class SpecialValues(Stage):
     -------
     input.operation : Operation
     input.product_special, input.c_special : Special
+    input.fp8_special : Special
+        Of products of fp8 outside the lanes of 16 bits; without those lanes there is no `product_special`.
     output.special : Special
     """
 
@@ -81,8 +83,13 @@ class SpecialValues(Stage):
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
+        self._names = [
+            *(("product_special",) if self.widths.lanes else ()),
+            *(("fp8_special",) if self.widths.fp8 else ()),
+            "c_special",
+        ]
         super().__init__(
-            {"operation": Out(Operation), "product_special": Out(Special), "c_special": Out(Special)},
+            {"operation": Out(Operation), **dict.fromkeys(self._names, Out(Special))},
             {"special": Out(Special)},
         )
 
@@ -90,7 +97,9 @@ class SpecialValues(Stage):
         """Return the module."""
         m = Module()
         floating = self.widths.chosen(self.input.operation.multiplicand, FLOATING)
-        special = self.input.product_special.as_value() | self.input.c_special.as_value()
+        special: Value = Const(0, 3)
+        for name in self._names:
+            special = special | getattr(self.input, name).as_value()
         m.d.comb += self.output.special.eq(register(m, Mux(floating, special, 0), "special"))
         return m
 

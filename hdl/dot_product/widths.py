@@ -9,13 +9,16 @@ from golden.tables.profiles import Profile
 from hdl.config import MULTIPLIERS, DotProductConfig
 from hdl.dot_product.operands import Multiplicand
 
-__all__ = ["FLOATING", "INTEGER", "LANES", "WIDE", "Widths", "float_format"]
+__all__ = ["FLOATING", "HALF", "INTEGER", "LANES", "WIDE", "Widths", "float_format"]
 
 LANES = MULTIPLIERS
 """Multipliers of one unit."""
 
-FLOATING = frozenset({"f16", "bf16", "tf32"})
+FLOATING = frozenset({"f16", "bf16", "tf32", "fp8"})
 """Multiplicand formats with an exponent."""
+
+HALF = frozenset({"f16", "fp8"})
+"""Multiplicand formats whose C and D can be f16."""
 
 WIDE = frozenset({"bf16", "tf32"})
 """Multiplicand formats with f32's exponent range."""
@@ -49,7 +52,8 @@ class Widths:
     half_offset = 128
     """Added to the exponents of f16 products: the least exponent of an f32 C, -126, then lies above 0.
 
-    A product of f16 has 2 to 60, so the addition only sets a bit.
+    A product of f16 has 2 to 60, so the addition only sets a bit. fp8 is on the same scale: e5m2 has f16's
+    bias, and e4m3's exponents are raised by 8.
     """
 
     exponent_bits = 9
@@ -68,6 +72,45 @@ class Widths:
     def profile(self) -> Profile:
         """The numerics profile."""
         return self.config.profile
+
+    fp8_window = 15
+    """Bits of an aligned magnitude of fp8: two before the binary point, 13 fraction bits after it."""
+
+    @property
+    def fp8(self) -> bool:
+        """Whether fp8 is computed."""
+        return "fp8" in self.config.formats
+
+    @property
+    def lanes(self) -> bool:
+        """Whether the sixteen lanes of 16 bits exist: for every format but fp8, which uses them if they do.
+
+        The odd products of fp8 then take them as if they were of f16. All other products of fp8 have lanes of
+        their own (`fp8_lanes`).
+        """
+        return self.config.formats != {"fp8"}
+
+    @property
+    def fp8_lanes(self) -> int:
+        """Products of fp8 outside the lanes of 16 bits: the even ones, and the odd ones behind them."""
+        return (LANES if self.lanes else 2 * LANES) if self.fp8 else 0
+
+    @property
+    def fp8_upper(self) -> int:
+        """The lowest bit of the upper one of two products of fp8 in a multiplier."""
+        return 21 if self.lanes else 22
+
+    @property
+    def fraction_bits(self) -> int:
+        """Fraction bits of aligned terms: the profile's for the formats that there are."""
+        if self.lanes:
+            return self.profile.fraction_bits
+        return self.fp8_window - 2
+
+    @property
+    def fp8_padding(self) -> int:
+        """Bits of aligned terms below the last bit that fp8 keeps."""
+        return self.fraction_bits - (self.fp8_window - 2)
 
     @property
     def placement(self) -> int:
@@ -101,21 +144,22 @@ class Widths:
     @property
     def window(self) -> int:
         """Bits of an aligned magnitude: two before the binary point, the profile's fraction bits after it."""
-        return self.profile.fraction_bits + 2
+        return self.fraction_bits + 2
 
     @property
     def total(self) -> int:
         """Bits of the sum of all terms, the sign included.
 
         16 products below ``4 * 2**Emax`` and C below ``2 * 2**Emax`` stay below ``66 * 2**Emax``, so seven
-        bits before the binary point and a sign. s32 plus 2**21 in magnitude takes 33.
+        bits before the binary point and a sign. 32 products of fp8, each at most ``1.875**2 * 2**Emax``, and
+        C stay below ``115 * 2**Emax``. s32 plus 2**21 in magnitude takes 33.
         """
-        return max(self.profile.fraction_bits + 8, 33 if self.integer else 0)
+        return max(self.fraction_bits + 8, 33 if self.integer else 0)
 
     @property
     def top_exponent(self) -> int:
         """The highest magnitude bit of the sum stands for 2**(Emax + top_exponent)."""
-        return self.total - 2 - self.profile.fraction_bits
+        return self.total - 2 - self.fraction_bits
 
     def exponent_zero(self, *, narrow: bool) -> int:
         """The travelling exponent that stands for 2**0."""

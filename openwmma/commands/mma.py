@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from golden.programs.tiles import multiply_tiles
-from golden.resolve import resolve_instruction
+from golden.resolve import resolve_instruction, resolve_profile
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
 from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves, require_folder
@@ -20,7 +20,10 @@ __all__ = ["mma"]
 def mma(
     instruction: Annotated[
         str,
-        typer.Argument(metavar="INSTRUCTION", help="PTX without operands: wmma.mma with all its qualifiers."),
+        typer.Argument(
+            metavar="INSTRUCTION",
+            help="PTX without operands: wmma.mma, mma.sync or wgmma.mma_async with all qualifiers.",
+        ),
     ],
     a: Annotated[Path, typer.Argument(metavar="A.npy", help="Shape (..., m, k).")],
     b: Annotated[Path, typer.Argument(metavar="B.npy", help="Shape (..., k, n).")],
@@ -43,7 +46,11 @@ def mma(
         openwmma mma wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 a.npy b.npy c.npy -o d.npy --on rtl
 
     Floating point comes as values (f16: float16, f32 and tf32: float32) or as raw bit patterns in unsigned
-    integers (f16 and bf16: uint16, f32: uint32); D comes as raw bit patterns. Leading axes are the batch.
+    integers (f16 and bf16: uint16, f32: uint32, e4m3 and e5m2: uint8); D comes as raw bit patterns. Leading
+    axes are the batch.
+
+    A mma.sync has no loads: its operands are written to the registers. A wgmma.mma_async is multiplied in
+    tiles of 16 rows and 8 columns, each as the warp that has it would.
     """
     target = Target(
         on=on,
@@ -58,6 +65,7 @@ def mma(
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
     require_folder("--output", output)
     with progress("instructions") as advance, target.prepared() as source:
+        resolve_profile(source.config.dot_product.profile, parsed)
         result = multiply_tiles(
             parsed,
             operands,

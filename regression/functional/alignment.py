@@ -63,7 +63,9 @@ POINTS: Final = (
 
 
 def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the distances in the first sum of each element; of sums of finite numbers only."""
+    """Note the distances in the first sum of each element; of sums of finite numbers only, and not of fp8."""
+    if instruction.a_type not in (*_MULTIPLICANDS, "f64"):
+        return
     a = decode(matrices["a"], float_format(instruction.a_type))
     b = decode(matrices["b"], float_format(instruction.b_type))
     c = decode(matrices["c"], float_format(instruction.c_type))

@@ -10,7 +10,7 @@ from golden.arithmetic.fdpa import Operand, convert, fdpa, pack_sum
 from golden.arithmetic.round_pack import bit_length
 from golden.explanation.explain import explain
 from golden.explanation.record import FusedSum, Rounding
-from golden.tables.formats import FloatFormat, float_format
+from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import ROUNDINGS, MmaInstruction, Use
 from golden.tables.profiles import HOPPER
 from regression.functional.alignment import first_block
@@ -28,6 +28,7 @@ _OUTCOMES: Final = (
     "overflow to infinity",
     "overflow to the largest",
 )
+_FP8_BITS: Final = 8
 _CONVERSION: Final = "f32 to f16"
 _ROUNDERS: Final = (
     *("f16 to f32", "bf16 to f32", "tf32 to f32", "f16 to f16", _CONVERSION),
@@ -97,7 +98,9 @@ POINTS: Final = (
 
 
 def sample_rounding(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the roundings of a multiply: of all elements, or of f64 of eight."""
+    """Note the roundings of a multiply: of all elements, or of f64 of eight. Those of fp8 have no bins."""
+    if FORMATS[instruction.a_type].bits == _FP8_BITS and instruction.c_type != "s32":
+        return
     if instruction.a_type == "f64":
         _sample_double(seen, instruction, matrices)
     elif instruction.c_type == "s32":

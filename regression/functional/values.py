@@ -85,6 +85,8 @@ def _not_of_type(type: str, name: str) -> str | None:
             return "a class of integers"
         if name == "infinity with ignored bits" and not format.ignored_bits:
             return "all bits count"
+        if not format.has_infinity and ("infinity" in name or name == "signalling NaN"):
+            return "it has no infinity, and one NaN of either sign"
         return None
     if name in _FLOAT_CLASSES:
         return "a class of floating point"

@@ -160,7 +160,7 @@ class _Maker:
             use: fragment(use, name, instruction.shape).registers
             for use, name in operand_types(instruction).items()
         }
-        if instruction.mnemonic == "mma":
+        if instruction.mnemonic != "wmma":
             sizes = {use: self._raw_size(size) for use, size in sizes.items()}
         registers = self._registers(sizes, half, halves)
         pieces = [

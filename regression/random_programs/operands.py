@@ -7,7 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
-from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
+from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
 
 __all__ = ["FLOAT_KINDS", "INTEGER_KINDS", "draw_operands", "special_values"]
@@ -33,7 +33,7 @@ FLOAT_KINDS: Final = (
 INTEGER_KINDS: Final = ("uniform", "extremes", "small", "at the limits", "zeros")
 """Distributions of integers."""
 
-_SPREAD: Final = {5: 6, 8: 16, 11: 60}
+_SPREAD: Final = {4: 4, 5: 6, 8: 16, 11: 60}
 """Exponents on either side of the middle one, by the width of the exponent field."""
 
 Bits = NDArray[Any]
@@ -70,10 +70,11 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
         return _ties(random, instruction)
     if kind == "special alone":
         return _special_alone(random, instruction)
-    a, b = (_floats(random, a_format, kind, extent, addend=False) for extent in extents[:2])
+    a = _floats(random, a_format, kind, extents[0], addend=False)
+    b = _floats(random, b_format, kind, extents[1], addend=False)
     c = _floats(random, c_format, kind, extents[2], addend=True)
     if kind == "cancelling":
-        _cancel(random, a, b, a_format)
+        _cancel(random, a, b, a_format, b_format)
     elif kind == "one product":
         a[:, 1:] &= a.dtype.type(a_format.sign_mask)
     elif kind == "no addend":
@@ -139,22 +140,22 @@ def _floats(
     return bits
 
 
-def _cancel(random: Generator, a: Bits, b: Bits, format: FloatFormat) -> None:
+def _cancel(random: Generator, a: Bits, b: Bits, a_format: FloatFormat, b_format: FloatFormat) -> None:
     """Make the second half of the products the negative of the first, but for a last bit here and there."""
     half = a.shape[1] // 2
-    a[:, half:] = a[:, :half] ^ a.dtype.type(format.sign_mask)
+    a[:, half:] = a[:, :half] ^ a.dtype.type(a_format.sign_mask)
     b[half:] = b[:half]
     nearly = random.random(b[half:].shape) < 1 / a.shape[1]
-    b[half:][nearly] ^= b.dtype.type(1 << format.ignored_bits)
+    b[half:][nearly] ^= b.dtype.type(1 << b_format.ignored_bits)
 
 
 def _ties(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, Bits]:
     """One product for each element, near half of the last place of C; or C near half of that of D."""
     shape = instruction.shape
-    formats = [FORMATS[name] for name in (instruction.a_type, instruction.c_type, instruction.d_type)]
-    a_format, c_format, d_format = (item for item in formats if isinstance(item, FloatFormat))
+    a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
+    c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
     a = np.zeros(shape.extent("a"), dtype_of(a_format))
-    b = np.zeros(shape.extent("b"), dtype_of(a_format))
+    b = np.zeros(shape.extent("b"), dtype_of(b_format))
     if c_format.fraction_bits > d_format.fraction_bits:
         return a, b, _halves(random, shape.extent("c"), d_format)
     c: Bits = random.integers(0, 1 << c_format.bits, shape.extent("c"), dtype=dtype_of(c_format))
@@ -166,29 +167,29 @@ def _ties(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, B
     at = max(field, 1) - c_format.bias
     half = d_format.fraction_bits + 1
     below = random.integers(half - 1, half + 2, (1, shape.n))
-    row = (at - half) // 2
+    row = max(a_format.minimum_exponent, min(a_format.bias, (at - half) // 2))
     low = a_format.fraction_bits + a_format.ignored_bits
+    b_low = b_format.fraction_bits + b_format.ignored_bits
     k = int(random.integers(shape.k))
     signs = random.choice(np.array([0, a_format.sign_mask], a.dtype), (shape.m, 1))
-    a[:, k : k + 1] = signs | a.dtype.type(max(1, a_format.bias + row) << low)
-    column = np.clip(a_format.bias + at - below - row, 1, 2 * a_format.bias)
-    b[k : k + 1] = column.astype(b.dtype) << b.dtype.type(low)
+    a[:, k : k + 1] = signs | a.dtype.type(a_format.bias + row << low)
+    column = np.clip(b_format.bias + at - below - row, 1, 2 * b_format.bias)
+    b[k : k + 1] = column.astype(b.dtype) << b.dtype.type(b_low)
     return a, b, c
 
 
 def _special_alone(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, Bits]:
     """One product of special values for each element, or of one and a special value; the others are zeros."""
     shape = instruction.shape
-    formats = [FORMATS[name] for name in (instruction.a_type, instruction.c_type, instruction.d_type)]
-    a_format, c_format, d_format = (item for item in formats if isinstance(item, FloatFormat))
-    zeros = np.array([0, a_format.sign_mask], dtype_of(a_format))
-    values = np.array(special_values(a_format), dtype_of(a_format))
-    a, b = (random.choice(zeros, shape.extent(use)) for use in ("a", "b"))
+    a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
+    c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
+    a = random.choice(np.array([0, a_format.sign_mask], dtype_of(a_format)), shape.extent("a"))
+    b = random.choice(np.array([0, b_format.sign_mask], dtype_of(b_format)), shape.extent("b"))
     k = int(random.integers(shape.k))
-    a[:, k] = random.choice(values, shape.m)
-    b[k] = random.choice(values, shape.n)
+    a[:, k] = random.choice(np.array(special_values(a_format), dtype_of(a_format)), shape.m)
+    b[k] = random.choice(np.array(special_values(b_format), dtype_of(b_format)), shape.n)
     ones = random.random(shape.n) < 0.5
-    b[k, ones] = a_format.bias << (a_format.fraction_bits + a_format.ignored_bits)
+    b[k, ones] = b_format.bias << (b_format.fraction_bits + b_format.ignored_bits)
     addends = np.array(special_values(c_format), dtype_of(c_format))
     if (c_format.name, d_format.name) == ("f32", "f16"):
         with np.errstate(invalid="ignore"):

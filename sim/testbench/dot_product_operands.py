@@ -12,7 +12,7 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER, Profile
 from hdl.dot_product.operands import Multiplicand, Result
 
-__all__ = ["KINDS", "MODES", "Batch", "Mode", "random_batch"]
+__all__ = ["FP8_MODES", "KINDS", "MODES", "Batch", "Mode", "random_batch"]
 
 F32 = FORMATS["f32"]
 WORDS = 18
@@ -41,7 +41,8 @@ class Mode:
     @property
     def format(self) -> str:
         """The name in `DotProductConfig.formats`."""
-        return {"s8": "i8", "u8": "i8", "s4": "i4", "u4": "i4"}.get(self.a_type, self.a_type)
+        names = {"s8": "i8", "u8": "i8", "s4": "i4", "u4": "i4", "e4m3": "fp8", "e5m2": "fp8"}
+        return names.get(self.a_type, self.a_type)
 
     def products(self, profile: Profile) -> int:
         """How many products one operation has."""
@@ -66,6 +67,8 @@ class Mode:
             (self.a_type.startswith("s"), 1),
             (self.b_type.startswith("s"), 1),
             (self.operation == "and", 1),
+            (self.a_type == "e5m2", 1),
+            (self.b_type == "e5m2", 1),
         )
         code, position = 0, 0
         for value, width in fields:
@@ -92,7 +95,15 @@ def _modes() -> tuple[Mode, ...]:
 
 
 MODES = _modes()
-"""Everything a unit can be asked."""
+"""Everything a unit without fp8 can be asked."""
+
+FP8_MODES = tuple(
+    Mode(a_type=a, b_type=b, c_type=d, d_type=d)
+    for a in ("e4m3", "e5m2")
+    for b in ("e4m3", "e5m2")
+    for d in ("f32", "f16")
+)
+"""What a unit with fp8 can be asked besides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,12 +139,14 @@ class Batch:
         if mode.operation is not None:
             d = bit_dot_product(self.a[:, None, :], self.b[:, :, None], self.c[:, None, None], mode.operation)
             return d[:, 0, 0].view(np.uint32)
-        a_format, c_format, d_format = FORMATS[mode.a_type], FORMATS[mode.c_type], FORMATS[mode.d_type]
+        a_format, b_format = FORMATS[mode.a_type], FORMATS[mode.b_type]
+        c_format, d_format = FORMATS[mode.c_type], FORMATS[mode.d_type]
         if not isinstance(a_format, FloatFormat):
             d = integer_dot_product(
                 self.a[:, None, :], self.b[:, :, None], self.c[:, None, None], mode.saturate
             )
             return d[:, 0, 0].view(np.uint32)
+        assert isinstance(b_format, FloatFormat)
         assert isinstance(c_format, FloatFormat)
         assert isinstance(d_format, FloatFormat)
         result = dot_product(
@@ -141,10 +154,11 @@ class Batch:
             np.ascontiguousarray(self.b.T[:, None, :]),
             np.ascontiguousarray(self.c[None, None, :]),
             multiplicand=a_format,
+            b_multiplicand=b_format,
             c_format=c_format,
             d_format=d_format,
             profile=profile,
-            mnemonic="mma",
+            mnemonic="wgmma" if mode.format == "fp8" else "mma",
             saturate=mode.saturate,
         )
         bits: NDArray[np.uint32] = result[0, 0].astype(np.uint32)
@@ -200,23 +214,31 @@ def _finite_edges(format: FloatFormat) -> NDArray[np.uint32]:
     return edges[(edges & ~np.uint32(format.sign_mask)) < format.infinity]
 
 
+def _powers(format: FloatFormat, exponents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The bits of ``2**exponents``, or of the nearest power of two that is normal and finite."""
+    biased = np.clip(exponents + format.bias, 1, (1 << format.exponent_bits) - 2)
+    return biased << (format.fraction_bits + format.ignored_bits)
+
+
 def _random_floats(
     rng: np.random.Generator, mode: Mode, kind: str, count: int, products: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    format, c_format = FORMATS[mode.a_type], FORMATS[mode.c_type]
+    format, b_format, c_format = FORMATS[mode.a_type], FORMATS[mode.b_type], FORMATS[mode.c_type]
     assert isinstance(format, FloatFormat)
+    assert isinstance(b_format, FloatFormat)
     assert isinstance(c_format, FloatFormat)
     shape = (count, products)
     bias, c_bias = format.bias, c_format.bias
     whole = (0, 1 << format.exponent_bits)
     c_whole = (0, 1 << c_format.exponent_bits)
+    b_above = b_format.bias - bias
 
     def draw(
         a_range: tuple[int, int], b_range: tuple[int, int], c_range: tuple[int, int]
     ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         return (
             _floats(rng, format, shape, *a_range),
-            _floats(rng, format, shape, *b_range),
+            _floats(rng, b_format, shape, b_range[0] + b_above, max(b_range[1] + b_above, 1)),
             _floats(rng, c_format, (count,), *c_range),
         )
 
@@ -229,8 +251,9 @@ def _random_floats(
         least = 2 if format.exponent_bits < 8 else bias - 84
         center = 1 if format.exponent_bits < 8 else bias - 64
         a, b, c = draw((0, least), (max(center - 14, 0), center + 3), (0, 14))
-        flipped = rng.random(count) < 0.5
-        a[flipped], b[flipped] = b[flipped].copy(), a[flipped].copy()
+        if b_format == format:
+            flipped = rng.random(count) < 0.5
+            a[flipped], b[flipped] = b[flipped].copy(), a[flipped].copy()
         return a, b, c
     if kind == "huge":
         top = (1 << format.exponent_bits) - 2
@@ -238,13 +261,13 @@ def _random_floats(
         a, b, c = draw((half - 2, half + 2), (half - 2, half + 2), (c_whole[1] - 6, c_whole[1]))
         return a, b, c
     if kind in ("edge", "special"):
-        choices = _finite_edges(format) if kind == "edge" else _edges(format)
-        c_choices = _finite_edges(c_format) if kind == "edge" else _edges(c_format)
+        edges = _finite_edges if kind == "edge" else _edges
+        c_choices = edges(c_format)
         a, b, c = draw((bias - 2, bias + 2), (bias - 2, bias + 2), (c_bias - 4, c_bias + 4))
         share = 0.3 if kind == "edge" else 0.04
-        for operand in (a, b):
+        for operand, its in ((a, format), (b, b_format)):
             replaced = rng.random(shape) < share
-            operand[replaced] = rng.choice(choices, replaced.sum())
+            operand[replaced] = rng.choice(edges(its), replaced.sum())
         replaced = rng.random(count) < share
         c[replaced] = rng.choice(c_choices, replaced.sum())
         return a, b, c
@@ -262,10 +285,10 @@ def _random_floats(
         )
         c |= rng.integers(0, 2, count) << (c_format.bits - 1)
         a, b = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
-        place = format.fraction_bits + format.ignored_bits
         for column, power in ((0, exponent - 11), (1, exponent - 11 - last)):
-            a[:, column] = ((power // 2 + bias) << place) | (rng.integers(0, 2, count) << (format.bits - 1))
-            b[:, column] = (power - power // 2 + bias) << place
+            sign = rng.integers(0, 2, count) << (format.bits - 1)
+            a[:, column] = _powers(format, power // 2) | sign
+            b[:, column] = _powers(b_format, power - power // 2)
         order = rng.permuted(np.tile(np.arange(products), (count, 1)), axis=1)
         a, b = (np.take_along_axis(operand, order, 1).astype(np.uint32) for operand in (a, b))
         return a, b, c.astype(np.uint32)
@@ -273,8 +296,8 @@ def _random_floats(
         a, b, c = draw((bias - 6, bias + 6), (bias - 6, bias + 6), (c_bias - 30, c_bias + 6))
         pairs = products // 2
         a[:, pairs : 2 * pairs] = a[:, :pairs]
-        b[:, pairs : 2 * pairs] = b[:, :pairs] ^ np.uint32(format.sign_mask)
-        ulp = 1 << format.ignored_bits
+        b[:, pairs : 2 * pairs] = b[:, :pairs] ^ np.uint32(b_format.sign_mask)
+        ulp = 1 << b_format.ignored_bits
         nudged = rng.random((count, pairs)) < 0.3
         b[:, :pairs] ^= np.where(nudged, ulp, 0).astype(np.uint32)
         c[rng.random(count) < 0.4] &= np.uint32(c_format.sign_mask)
@@ -282,11 +305,11 @@ def _random_floats(
         return np.take_along_axis(a, order, 1), np.take_along_axis(b, order, 1), c
     assert kind == "bits"
     a = rng.integers(0, 1 << format.bits, shape, dtype=np.uint64).astype(np.uint32)
-    b = rng.integers(0, 1 << format.bits, shape, dtype=np.uint64).astype(np.uint32)
+    b = rng.integers(0, 1 << b_format.bits, shape, dtype=np.uint64).astype(np.uint32)
     c = rng.integers(0, 1 << c_format.bits, count, dtype=np.uint64).astype(np.uint32)
     # All-random bits are nearly always NaN or Inf somewhere; most rows get finite operands.
     finite = rng.random(count) < 0.9
-    for operand, its in ((a, format), (b, format)):
+    for operand, its in ((a, format), (b, b_format)):
         special = (operand & its.infinity) == its.infinity
         operand[special & finite[:, None]] &= np.uint32(
             ~(1 << (its.fraction_bits + its.ignored_bits)) & 0xFFFFFFFF
@@ -338,6 +361,6 @@ def random_batch(
         _random_floats(rng, mode, name, (count + i) // len(kinds), products) for i, name in enumerate(kinds)
     ]
     a, b, c = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    small = np.uint16 if FORMATS[mode.a_type].bits == 16 else np.uint32
-    c_small = np.uint16 if FORMATS[mode.c_type].bits == 16 else np.uint32
-    return Batch(mode=mode, a=a.astype(small), b=b.astype(small), c=c.astype(c_small))
+    kind_of = {8: np.uint8, 16: np.uint16, 32: np.uint32}
+    a_kind, b_kind, c_kind = (kind_of[FORMATS[name].bits] for name in (mode.a_type, mode.b_type, mode.c_type))
+    return Batch(mode=mode, a=a.astype(a_kind), b=b.astype(b_kind), c=c.astype(c_kind))

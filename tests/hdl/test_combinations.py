@@ -13,6 +13,8 @@ from hdl.config import CoreConfig, DotProductConfig
 from hdl.core import Core
 from hdl.dot_product.unit import DotProductUnit
 from hdl.verilog.core_verilog import TOP, generate
+from sim.testbench.unit import TOP as UNIT_TOP
+from sim.testbench.unit import unit_design
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 
 FORMATS = ("f16", "bf16", "tf32", "i8", "i4", "b1")
@@ -25,7 +27,10 @@ ABSENT = {
     "hopper": frozenset[str](),
     "blackwell": frozenset[str](),
 }
-"""Formats that a profile has not."""
+"""Formats that a profile has not, of those beside fp8."""
+
+FP8_SETS = [formats | {"fp8"} for formats in [frozenset[str](), *SETS]]
+"""Only hopper has them."""
 
 DIFFERENT = ("volta", "turing", "ampere", "hopper")
 """One profile of each kind: the others have the same constants."""
@@ -46,9 +51,13 @@ def sets_of(profile: str) -> list[frozenset[str]]:
 
 def lint(core: CoreConfig, folder: Path) -> str:
     """What Verilator has to say about a core."""
-    text, _ = generate(core)
+    return lint_text(generate(core)[0], folder)
+
+
+def lint_text(text: str, folder: Path, top: str = TOP) -> str:
+    """What Verilator has to say about a module."""
     (folder / "core.v").write_text(text)
-    command = [str(VERILATOR_ROOT / "bin" / "verilator"), "--lint-only", "--quiet", "--top-module", TOP]
+    command = [str(VERILATOR_ROOT / "bin" / "verilator"), "--lint-only", "--quiet", "--top-module", top]
     result = subprocess.run(
         [*command, *(f"-Wno-{warning}" for warning in WAIVED), "core.v"],
         cwd=folder,
@@ -68,7 +77,7 @@ def test_the_combinations_are_all_there() -> None:
 
 def test_other_profiles_have_the_same_constants() -> None:
     def constants(profile: Profile) -> Profile:
-        return replace(profile, name="", fp8_block=None, fp8_fraction_bits=None)  # the hardware has no fp8
+        return replace(profile, name="", fp8_block=None, fp8_fraction_bits=None)  # only hopper has fp8
 
     different = {constants(PROFILES[profile]) for profile in DIFFERENT}
     assert different == {constants(profile) for profile in PROFILES.values()}
@@ -83,6 +92,20 @@ def test_absent_formats_are_refused(profile: str) -> None:
                 config(formats, profile)
 
 
+@pytest.mark.parametrize("profile", sorted(set(ABSENT) - {"hopper"}))
+def test_fp8_is_refused(profile: str) -> None:
+    rule = r"^fp8 needs a profile whose fp8 arithmetic has been measured \(hopper\), not " + profile + "$"
+    with pytest.raises(ValueError, match=rule):
+        config(frozenset({"f16", "fp8"}), profile)
+
+
+def test_fp8_with_other_constants_is_refused() -> None:
+    profile = replace(PROFILES["hopper"], fp8_fraction_bits=14)
+    rule = r"^Products of fp8 .* must be \(32, 13, 25\), not \(32, 14, 25\)$"
+    with pytest.raises(ValueError, match=rule):
+        DotProductConfig(formats=frozenset({"fp8"}), profile=profile)
+
+
 def elaborate_units(profile: str, sets: list[frozenset[str]]) -> None:
     for formats in sets:
         Fragment.get(DotProductUnit(config(formats, profile).dot_product), None)
@@ -91,6 +114,24 @@ def elaborate_units(profile: str, sets: list[frozenset[str]]) -> None:
 @pytest.mark.parametrize("profile", ["volta", "hopper"])
 def test_every_unit_elaborates(profile: str) -> None:
     elaborate_units(profile, sets_of(profile))
+
+
+def test_unit_elaborates_with_fp8() -> None:
+    """Alone, beside each other format, and beside all."""
+    elaborate_units("hopper", [formats for formats in FP8_SETS if len(formats) in (1, 2, len(FORMATS) + 1)])
+
+
+@pytest.mark.long
+def test_every_unit_elaborates_with_fp8() -> None:
+    elaborate_units("hopper", FP8_SETS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("formats", FP8_SETS, ids=name)
+def test_every_unit_lints_with_fp8(formats: frozenset[str], tmp_path: Path) -> None:
+    unit = DotProductUnit(config(formats, "hopper").dot_product)
+    text = unit_design("dot_product", unit).verilog
+    assert lint_text(text, tmp_path, UNIT_TOP) == "status 0"
 
 
 @pytest.mark.parametrize("profile", ["turing", "ampere"])
@@ -104,6 +145,21 @@ def test_core_elaborates_with_one_format_and_with_all(profile: str) -> None:
     sets = sets_of(profile)
     for formats in [*(formats for formats in sets if len(formats) == 1), sets[-1]]:
         Fragment.get(Core(config(formats, profile, f64_units=len(formats) % 2)), None)
+
+
+@pytest.mark.parametrize("formats", [frozenset({"fp8", "f16"}), frozenset({"fp8", "i8"})], ids=name)
+def test_core_with_fp8_elaborates(formats: frozenset[str]) -> None:
+    """With the conversion to f16, and without."""
+    assert any(family.name == "mma.fp8" for family in config(formats, "hopper").families) == (
+        "f16" in formats
+    )
+    Fragment.get(Core(config(formats, "hopper")), None)
+
+
+def test_a_core_needs_a_format_with_loads() -> None:
+    with pytest.raises(ValueError, match=r"^Formats of a core must have loads and stores, .* not fp8 alone"):
+        config(frozenset({"fp8"}), "hopper")
+    assert config(frozenset({"fp8"}), "hopper", f64_units=1).families
 
 
 @pytest.mark.parametrize(

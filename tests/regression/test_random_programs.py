@@ -83,7 +83,7 @@ def test_the_programs_of_a_run_go_through_every_multiply():
     config = PRESETS["small"]
     seen = Counter(
         command.instruction
-        for number in range(6)
+        for number in range(7)
         for command in make_program("small", 2, number).commands
         if isinstance(command, Mma)
     )

@@ -32,7 +32,7 @@ PROFILE_CODES = ["other", "hopper", "blackwell", "ada", "ampere", "turing", "vol
 
 def words_of(config):
     """The registers, written out by hand: the tables of the register map, not the software under test."""
-    bits = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6}
+    bits = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6, "fp8": 7}
     words = {
         "IDENTITY": IDENTITY,
         "VERSION": VERSION,
@@ -91,7 +91,7 @@ def test_a_profile_of_its_own_has_no_name():
 @pytest.mark.parametrize(
     ("register", "value", "message"),
     [
-        ("FORMATS", 0b10000001, "Formats must be among f16, bf16, tf32, i8, i4, b1, not bit 7"),
+        ("FORMATS", 0b100000001, "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, not bit 8"),
         ("CONFIGURATION", 0x0F010041, "Registers must be a power of two from 32 to 256, not 65"),
     ],
 )
@@ -110,8 +110,8 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
         ("FORMATS", 0b1000001, "the core has formats f16 f64, but the configuration says b1 f16 f64 i4"),
         (
             "FORMATS",
-            0b11110001,
-            "the core has formats b1 bit 7 f16 f64 i4, but the configuration says b1 f16 f64 i4",
+            0b101110001,
+            "the core has formats b1 bit 8 f16 f64 i4, but the configuration says b1 f16 f64 i4",
         ),
         ("PROFILE", 4, "the core has profile ampere, but the configuration says hopper"),
         ("PROFILE", 9, "the core has profile code 9, but the configuration says hopper"),
@@ -139,8 +139,8 @@ def test_every_difference_is_named(register, value, message):
 
 
 def test_nothing_is_read_beyond_the_version_of_an_unknown_core():
-    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x400}
-    with pytest.raises(CapabilityError, match="version 0x400"):
+    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x500}
+    with pytest.raises(CapabilityError, match="version 0x500"):
         Capabilities.read(reader(words))
 
 

@@ -64,8 +64,10 @@ def test_the_combinations_are_all_there():
         "mma.integer": 2 * 4 * 2,
         "mma.sub-byte": 3 * 4 * 2,
         "mma.single-bit": 3 * 2,
+        "mma.fp8": 2 * 4 * 2,
+        "wgmma.fp8.tile": 4 * 2,
     }
-    assert len(set(map(str, MULTIPLIES))) == len(MULTIPLIES) == 284
+    assert len(set(map(str, MULTIPLIES))) == len(MULTIPLIES) == 308
     assert len(FRAGMENTS) == 114
 
 
@@ -83,7 +85,7 @@ def test_every_multiply_in_lockstep(machines, instruction):
     counts = {use: fragment(use, types[use], shape).registers for use in USES}
     places = odd_registers(random, counts)
     multiply = Mma(instruction, **places)
-    if instruction.mnemonic == "mma":
+    if instruction.mnemonic != "wmma":
         values = random.integers(0, 1 << 32, (CONFIG.registers, 32), dtype=np.uint32)
         machines.write_registers(0, values)
         machines.execute(multiply)

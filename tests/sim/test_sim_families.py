@@ -1,4 +1,4 @@
-"""Every family on the simulated core: captures from the chip."""
+"""Every family on the simulated core: captures from the chip, and many random results of fp8."""
 
 from dataclasses import replace
 
@@ -7,11 +7,17 @@ import pytest
 from golden_captures import captures, instruction_of
 
 import golden
-from golden.fragments import collect
+from golden.fragments import collect, distribute
 from golden.programs.tiles import multiply_tiles
+from golden.resolve import resolve_instruction
+from golden.tables.commands import Mma
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import MmaInstruction, Shape
+from golden.tables.layouts import LANES, fragment
+from golden.tables.warp_tiles import warp_tile
 from hdl.config import PRESETS
+from regression.random_programs.choices import operand_types
+from regression.random_programs.operands import FLOAT_KINDS, draw_operands
 from sim.machines import Backend, open_machine
 
 CONFIG = PRESETS["small"]
@@ -25,14 +31,15 @@ WMMA = [
     and "satfinite_legacy" not in capture.name
     and instruction_of(capture.name).family in CONFIG.families
 ]
+WGMMA = [capture for capture in captures() if instruction_of(capture.name).mnemonic == "wgmma"]
 
 
-def some_of_each_kind(arrays):
-    """Up to `TILES` tiles of each input distribution."""
+def some_of_each_kind(arrays, count=TILES):
+    """Up to so many tiles of each input distribution."""
     kinds = arrays.get("kind")
     if kinds is None:
-        return slice(0, 2 * TILES)
-    return np.concatenate([np.flatnonzero(kinds == kind)[:TILES] for kind in np.unique(kinds)])
+        return slice(0, 2 * count)
+    return np.concatenate([np.flatnonzero(kinds == kind)[:count] for kind in np.unique(kinds)])
 
 
 @pytest.mark.parametrize("capture", WMMA, ids=str)
@@ -54,6 +61,36 @@ def test_captured_tiles_equal_the_chip(capture):
     np.testing.assert_array_equal(run.d.view(d.dtype), d)
 
 
+def multiplied(instruction, a, b, c):
+    """What the simulated core makes of a batch."""
+    run = multiply_tiles(
+        instruction,
+        (a, b, c),
+        lambda size: open_machine(Backend.RTL, CONFIG, size),
+        registers=CONFIG.registers,
+    )
+    return run.d
+
+
+@pytest.mark.parametrize("tiles", [1, pytest.param(10**6, marks=pytest.mark.long)], ids=["some", "all"])
+@pytest.mark.parametrize("capture", WGMMA, ids=str)
+def test_captured_wgmma_equals_the_chip(capture, tiles):
+    """Every form of wgmma, in tiles of one warp."""
+    arrays = capture.arrays()
+    chosen = some_of_each_kind(arrays, tiles)
+    d = arrays["d"][chosen]
+    found = multiplied(instruction_of(capture.name), *(arrays[part][chosen] for part in "abc"))
+    np.testing.assert_array_equal(found.view(d.dtype), d)
+
+
+def test_all_types_of_wgmma_have_captures():
+    captured = [instruction_of(capture.name) for capture in WGMMA]
+    pairs = {(item.a_type, item.b_type, item.d_type) for item in captured}
+    fp8 = ("e4m3", "e5m2")
+    assert pairs >= {(a, b, d) for a in fp8 for b in fp8 for d in ("f16", "f32")}
+    assert {item.a_type for item in captured} == {*fp8, "f16", "bf16", "tf32", "s8", "u8"}
+
+
 REGISTERS = [
     capture
     for capture in captures()
@@ -67,30 +104,40 @@ def matrix_of(registers, use, element, shape):
     return collect(words.transpose(0, 2, 1).astype(np.uint32), use, element, shape)
 
 
-@pytest.mark.parametrize("capture", REGISTERS, ids=str)
-def test_captured_registers_equal_the_chip(capture):
-    """mma.sync in every form but fp8."""
+def is_fp8(instruction):
+    return instruction.a_type in ("e4m3", "e5m2")
+
+
+def registers_equal_the_chip(capture, tiles=TILES):
     instruction = instruction_of(capture.name)
     arrays = capture.arrays()
-    chosen = some_of_each_kind(arrays)
+    chosen = some_of_each_kind(arrays, tiles)
     types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
     a, b, c, d = (
         matrix_of(arrays[use][chosen], use, element, instruction.shape)
         for use, element in zip("abcd", types, strict=True)
     )
-    run = multiply_tiles(
-        instruction,
-        (a, b, c),
-        lambda size: open_machine(Backend.RTL, CONFIG, size),
-        registers=CONFIG.registers,
-    )
-    np.testing.assert_array_equal(run.d.view(d.dtype), d)
+    np.testing.assert_array_equal(multiplied(instruction, a, b, c).view(d.dtype), d)
+
+
+@pytest.mark.parametrize("capture", REGISTERS, ids=str)
+def test_captured_registers_equal_the_chip(capture):
+    """mma.sync in every form."""
+    registers_equal_the_chip(capture)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "capture", [item for item in REGISTERS if is_fp8(instruction_of(item.name))], ids=str
+)
+def test_all_captured_registers_of_fp8_equal_the_chip(capture):
+    registers_equal_the_chip(capture, 10**6)
 
 
 def test_all_forms_of_mma_have_captures():
     """Every shape and every pair of types, on the core that has all formats."""
     captured = [instruction_of(capture.name) for capture in REGISTERS]
-    assert len(REGISTERS) >= 81
+    assert len(REGISTERS) >= 97
     for family in CONFIG.families:
         if family.mnemonic == "mma":
             for shape in family.shapes:
@@ -122,3 +169,65 @@ def test_m8n8k16_on_raw_registers(types, saturate):
     c = random.choice([-(2**31), 2**31 - 1, 0, 77], (3, 5, 8, 8)).astype(np.int32)
     run = multiply_tiles(instruction, (a, b, c), lambda size: open_machine(Backend.RTL, CONFIG, size))
     np.testing.assert_array_equal(run.d, golden.mma(instruction, a, b, c))
+
+
+FP8 = {
+    "mma": "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32",
+    "mma, f16": "mma.sync.aligned.m16n8k16.row.col.f16.e5m2.e4m3.f16",
+    "wgmma": "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2",
+    "wgmma, f16": "wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e4m3",
+}
+"""A multiply of each family and result."""
+
+BATCH = 5000
+"""Tiles whose operands are there at once."""
+
+
+def random_results_equal_golden(text, count, seed):
+    """Tiles of every kind of operands, several at a time in the registers of the simulated core."""
+    instruction = warp_tile(resolve_instruction(text))
+    types = operand_types(instruction)
+    uses = {use: types[use] for use in "abcd"}
+    sizes = {use: fragment(use, name, instruction.shape).registers for use, name in uses.items()}
+    size = sum(sizes.values())
+    places = {use: sum(list(sizes.values())[:index]) for index, use in enumerate(sizes)}
+    together = CONFIG.registers // size
+    multiplies = [
+        Mma(instruction, **{use: place + size * tile for use, place in places.items()})
+        for tile in range(together)
+    ]
+    random = np.random.default_rng(seed)
+    machine = open_machine(Backend.RTL, CONFIG, 4096)
+    compared = 0
+    while compared < count:
+        tiles = min(BATCH, -(-(count - compared) // (128 * together)) * together)
+        drawn = [draw_operands(random, instruction, FLOAT_KINDS[i % len(FLOAT_KINDS)]) for i in range(tiles)]
+        a, b, c = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
+        wanted = golden.mma(instruction, a, b, c)
+        words = [
+            distribute(matrix, use, uses[use], instruction.shape)
+            for use, matrix in zip("abcd", (a, b, c, np.zeros_like(wanted)), strict=True)
+        ]
+        registers = np.concatenate(words, axis=1).reshape(-1, together * size, LANES)
+        found = np.empty_like(registers)
+        for index, some in enumerate(registers):
+            machine.write_registers(0, some)
+            machine.queue(multiplies)
+            machine.finish()
+            found[index] = machine.read_registers(0, together * size)
+        results = found.reshape(-1, size, LANES)[:, places["d"] :]
+        np.testing.assert_array_equal(collect(results, "d", uses["d"], instruction.shape), wanted)
+        compared += wanted.size
+    machine.close()
+
+
+@pytest.mark.parametrize("name", FP8)
+def test_random_fp8_equals_golden(name):
+    random_results_equal_golden(FP8[name], 20_000, seed=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FP8)
+def test_ten_million_results_of_fp8_equal_golden(name):
+    """Ten million of `mma` and ten million of `wgmma`."""
+    random_results_equal_golden(FP8[name], 5_000_000, seed=2)

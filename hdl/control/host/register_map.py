@@ -13,7 +13,6 @@ from golden.tables.profiles import PROFILES, Profile
 from hdl.command import COMMAND_WORDS
 from hdl.config import CoreConfig
 from hdl.control.host.register_types import WORD_BITS, WORD_BYTES, Access, Field, Register
-from hdl.dot_product.operands import Multiplicand
 
 __all__ = [
     "COUNTERS",
@@ -34,7 +33,7 @@ __all__ = [
 IDENTITY: Final = 0x4F574D4D
 """What the IDENTITY register reads: ``OWMM``."""
 
-VERSION: Final = 0x0000_0300
+VERSION: Final = 0x0000_0400
 """Major, minor and patch number of the register map, a byte each."""
 
 MAP_ADDRESS_BITS: Final = 8
@@ -54,10 +53,12 @@ PROFILE_CODES: Final[Mapping[str, int]] = MappingProxyType(
 )
 """What PROFILE.profile reads, by the name of the profile."""
 
-_F64_BIT: Final = max(item.value for item in Multiplicand) + 1
+_FORMATS: Final = ("f16", "bf16", "tf32", "i8", "i4", "b1", "f64", "fp8")
+"""Formats of the multiplicands, by their bits: append new ones at the end."""
 
 
-def _format(name: str, bit: int, unit: str) -> Field:
+def _format(name: str, bit: int) -> Field:
+    unit = "f64 unit" if name == "f64" else "dot-product unit"
     return Field(name, bit, 1, f"The {unit} multiplies {name}.", lambda config: int(name in config.formats))
 
 
@@ -94,10 +95,7 @@ _REGISTERS: Final = (
     ),
     Register(
         *("FORMATS", 0x008, "Formats of the multiplicands."),
-        (
-            *(_format(item.name.lower(), item.value, "dot-product unit") for item in Multiplicand),
-            _format("f64", _F64_BIT, "f64 unit"),
-        ),
+        tuple(_format(name, bit) for bit, name in enumerate(_FORMATS)),
         constant=True,
     ),
     Register(

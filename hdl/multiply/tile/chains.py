@@ -1,13 +1,23 @@
 """Chains: results that a unit makes in several dot products, each with the one before for its C."""
 
-from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
 from golden.tables.profiles import Profile
 from hdl.config import CoreConfig
 from hdl.multiply.multiplies import legal_multiplies
 from hdl.registers.register_ports import QUAD_BITS
 
-__all__ = ["has_chains", "has_half_chains", "has_integer_chains", "passes", "splits_words"]
+__all__ = [
+    "has_chains",
+    "has_conversion",
+    "has_half_chains",
+    "has_integer_chains",
+    "passes",
+    "splits_words",
+]
+
+_CONVERTED_PASSES = 2
+"""Of fp8 that becomes f16: half of every four k each."""
 
 
 def passes(instruction: MmaInstruction, profile: Profile) -> int:
@@ -16,8 +26,14 @@ def passes(instruction: MmaInstruction, profile: Profile) -> int:
     Raises
     ------
     ValueError
-        If a block of the profile is no whole register word or two, nor half of one.
+        If a block of the profile is no whole register word or two, nor half of one, or has no room for half
+        of k where fp8 becomes f16.
     """
+    if instruction.family.converted_to is not None:
+        block = profile.block(float_format(instruction.family.converted_to), instruction.mnemonic)
+        if not block or block * _CONVERTED_PASSES < instruction.shape.k:
+            raise ValueError(f"Products of {instruction} in one block must be half of its k, not {block}")
+        return _CONVERTED_PASSES
     multiplicand = FORMATS[instruction.a_type]
     products: int | None = QUAD_BITS // multiplicand.bits
     if isinstance(multiplicand, FloatFormat):
@@ -40,6 +56,11 @@ def _most_passes(config: CoreConfig, formats: frozenset[str]) -> int:
 def has_chains(config: CoreConfig) -> bool:
     """Whether any result takes more than one dot product."""
     return _most_passes(config, frozenset(FORMATS) - {"f64"}) > 1
+
+
+def has_conversion(config: CoreConfig) -> bool:
+    """Whether there are multiplies whose fp8 multiplicands become f16."""
+    return any(family.converted_to is not None for family in config.families)
 
 
 def has_integer_chains(config: CoreConfig) -> bool:

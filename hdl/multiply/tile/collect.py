@@ -1,13 +1,17 @@
 """Third stage of the tile multiplier: gathers results to register words and writes them."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductResult
-from hdl.multiply.tile.fetch import ResultTile
+from hdl.multiply.tile.addition import RoundedAddition
+from hdl.multiply.tile.chains import has_conversion
+from hdl.multiply.tile.fetch import ADDED_PASSES, ResultTile
 from hdl.multiply.tile.request import last_block
 from hdl.multiply.tile.tile_steps import Steps, fields
 from hdl.registers.register_ports import (
@@ -17,6 +21,7 @@ from hdl.registers.register_ports import (
     word_address,
     word_bits,
 )
+from hdl.stream.pipeline import delay, register
 
 __all__ = ["TILES", "TileCollect"]
 
@@ -29,6 +34,17 @@ _PAIRS = 16
 """Pairs of register words that may be gathered or wait to be written: what a look-up table's memory holds."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Results:
+    """Results of a step on their way to the memories: where they belong, and whether their pair is whole."""
+
+    enable: Value
+    step: Value
+    place: Value
+    complete: Value
+    data: Value
+
+
 class TileCollect(wiring.Component):
     """Takes the results of a step when all of them are there.
 
@@ -38,8 +54,12 @@ class TileCollect(wiring.Component):
     places are taken. D may lie on registers of C that are still to be read, so nothing is written of a tile
     before all of it has been fetched.
 
+    The final results of a tile of fp8 that became f16 have C added to them on their way to those memories, by
+    an addition unit for each dot-product unit. Other final results wait until all additions have ended; so
+    that the memories need no second write port and nothing else is any later.
+
     Throughput: a step per cycle as long as, over some time, no more words come than are written. Latency: 2
-    cycles from the last result of a pair to its first write.
+    cycles from the last result of a pair to its first write, 12 with additions.
     Critical path expected: the units' valid to the write enables of the memories.
 
     Parameters
@@ -58,6 +78,10 @@ class TileCollect(wiring.Component):
         The results of a step of a pass that is not the last are on `carry_data` in this cycle.
     carry_step : Out(bits of a step)
     carry_data : Out(32 * units)
+    addend_step : Out(bits of a step)
+        The step whose results are taken in this cycle, if any are.
+    addend : In(32 * units)
+        Elements of C of the step of the cycle before.
     write : Out(register_write_signature(config))
     done : Out(1)
         High for one cycle after the last word of a tile has been written.
@@ -78,6 +102,8 @@ class TileCollect(wiring.Component):
                 "carry_enable": Out(1),
                 "carry_step": Out(Steps(config).bits),
                 "carry_data": Out(LANE_BITS * units),
+                "addend_step": Out(Steps(config).bits),
+                "addend": In(LANE_BITS * units),
                 "write": Out(register_write_signature(config)),
                 "done": Out(1),
             }
@@ -96,15 +122,20 @@ class TileCollect(wiring.Component):
         is_last = Signal()
         full = Signal()
         complete = Signal()
+        adding = Signal()
+        adds = tile.passes == ADDED_PASSES if has_conversion(self._config) else Const(0, 1)
+        last_pass = Mux(adds, 1, tile.passes)
+        waits = adding & is_final & ~adds
         m.d.comb += [
-            arrived.eq(Cat(port.valid for port in ports).all() & self.tile.valid & ~full),
-            is_final.eq(number == tile.passes),
+            arrived.eq(Cat(port.valid for port in ports).all() & self.tile.valid & ~full & ~waits),
+            is_final.eq(number == last_pass),
             is_last.eq(steps.is_last(step, last_block(tile.tile_shape))),
             complete.eq(arrived & is_final & steps.completes_words(step)),
             self.tile.ready.eq(arrived & is_last & is_final),
             self.carry_enable.eq(arrived & ~is_final),
             self.carry_step.eq(step),
             self.carry_data.eq(Cat(port.payload.d for port in ports)),
+            self.addend_step.eq(step),
             *(port.ready.eq(arrived) for port in ports),
         ]
         with m.If(arrived):
@@ -114,7 +145,18 @@ class TileCollect(wiring.Component):
 
         newest = Signal(range(_PAIRS))
         oldest = Signal(range(_PAIRS))
-        words = self._gather(m, arrived, step, ports, newest, oldest)
+        results = _Results(
+            enable=arrived,
+            step=step[: steps.low_bits],
+            place=newest,
+            complete=complete,
+            data=Cat(port.payload.d for port in ports),
+        )
+        # The pairs before this one are whole.
+        written: Value = newest
+        if has_conversion(self._config):
+            results, written = self._add(m, results, is_final & adds, tile.d_is_f16, adding)
+        words = self._gather(m, results, oldest)
         shape = fields(address=address_bits(self._config), is_f16=1, ends=1)
         pairs = Memory(shape=shape, depth=_PAIRS, init=[])
         m.submodules.pairs = pairs
@@ -131,7 +173,7 @@ class TileCollect(wiring.Component):
         ]
         # Tiles that have been fetched and not been written: some on their way, some as pairs that wait.
         fetched = Signal(range(TILES + _PAIRS))
-        leave = self._write(m, fetched.any() & (newest != oldest), pair_read.data, words)
+        leave = self._write(m, fetched.any() & (written != oldest), pair_read.data, words)
         ended = leave & pair_read.data.ends
         with m.If(self.fetched & ~ended):
             m.d.sync += fetched.eq(fetched + 1)
@@ -145,9 +187,42 @@ class TileCollect(wiring.Component):
             m.d.sync += oldest.eq(oldest + 1)
         return m
 
-    def _gather(
-        self, m: Module, arrived: Signal, step: Signal, ports: list[Value], newest: Signal, oldest: Signal
-    ) -> tuple[Value, Value]:
+    def _add(
+        self, m: Module, results: "_Results", adds: Value, is_f16: Value, adding: Signal
+    ) -> tuple["_Results", Value]:
+        """Add C to the results of some steps; returns those to be kept now, and the pairs that are whole."""
+        units = self._config.dot_product_units
+        cycles = 1 + RoundedAddition.latency
+        begins = results.enable & adds
+        narrow = register(m, is_f16, "narrow")
+        data = register(m, results.data, "to_add")
+        sums = []
+        for unit in range(units):
+            m.submodules[f"addition_{unit}"] = addition = RoundedAddition()
+            m.d.comb += [
+                addition.input.x.eq(self.addend.word_select(unit, LANE_BITS)),
+                addition.input.y.eq(data.word_select(unit, LANE_BITS)),
+                addition.input.is_f16.eq(narrow),
+            ]
+            sums.append(addition.output.d)
+        under_way = Signal(cycles)
+        m.d.sync += [under_way.eq(Cat(begins, under_way)), adding.eq(Cat(begins, under_way[:-1]).any())]
+        late = delay(m, Cat(results.complete, results.step, results.place), cycles, "late")
+        complete, step, place = late[0], late[1 : 1 + len(results.step)], late[1 + len(results.step) :]
+        ends = under_way[-1]
+        kept = _Results(
+            enable=ends | (results.enable & ~adds),
+            step=Mux(ends, step, results.step),
+            place=Mux(ends, place, results.place),
+            complete=Mux(ends, complete, results.complete & ~adds),
+            data=Mux(ends, Cat(sums), results.data),
+        )
+        written = Signal(range(_PAIRS))
+        with m.If(kept.complete):
+            m.d.sync += written.eq(written + 1)
+        return kept, written
+
+    def _gather(self, m: Module, results: "_Results", oldest: Signal) -> tuple[Value, Value]:
         """Keep every result at the place of its pair; returns the two words of the oldest."""
         steps = Steps(self._config)
         lanes = 4 * self._config.word_quads
@@ -158,9 +233,9 @@ class TileCollect(wiring.Component):
             write, read = memory.write_port(), memory.read_port(domain="comb")
             m.d.comb += [
                 # Of every pass: the next one comes to the same places.
-                write.en.eq(arrived & (step[: steps.low_bits] == low)),
-                write.addr.eq(newest),
-                write.data.eq(Cat(port.payload.d for port in ports)),
+                write.en.eq(results.enable & (results.step == low)),
+                write.addr.eq(results.place),
+                write.data.eq(results.data),
                 read.addr.eq(oldest),
             ]
             for unit in range(steps.units):

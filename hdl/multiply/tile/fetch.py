@@ -19,7 +19,10 @@ from hdl.registers.register_ports import (
 )
 from hdl.stream.pipeline import delay
 
-__all__ = ["FetchedTile", "ResultTile", "TileFetch"]
+__all__ = ["ADDED_PASSES", "FetchedTile", "ResultTile", "TileFetch"]
+
+ADDED_PASSES = 2
+"""What `ResultTile.passes` is for tiles of fp8 that becomes f16; none has three passes."""
 
 
 class FetchedTile(data.Struct):
@@ -33,6 +36,7 @@ class FetchedTile(data.Struct):
     whole_rows : unsigned(1)
         Both words of a row take part in a dot product; otherwise one.
     passes : unsigned(2)
+    converted : unsigned(1)
         As in `TileRequest`.
     buffer : unsigned(1)
         Of the row memories.
@@ -42,6 +46,7 @@ class FetchedTile(data.Struct):
     tile_shape: TileShape
     whole_rows: unsigned(1)
     passes: unsigned(2)
+    converted: unsigned(1)
     buffer: unsigned(1)
 
 
@@ -52,7 +57,8 @@ class ResultTile(data.Struct):
     -------
     tile_shape : TileShape
     passes : unsigned(2)
-        As in `TileRequest`.
+        As in `TileRequest`; or `ADDED_PASSES` for two, after which C is added. (A bit of its own would widen
+        the queue of every core.)
     d_is_f16 : unsigned(1)
     d : unsigned(8)
         First register.
@@ -80,7 +86,7 @@ class TileFetch(wiring.Component):
     word goes in the row memories is known when it is read and kept until the data is there.
 
     Multiplication commutes to the bit, so X always takes the place of A and Y that of B, and only the signs
-    of integers have to know which is which; no unit needs multiplexers for it.
+    of integers and the types of fp8 have to know which is which; no unit needs multiplexers for it.
 
     Nobody else can make a read wait, so once begun a tile arrives without a pause.
 
@@ -142,7 +148,7 @@ class TileFetch(wiring.Component):
             self.request.ready.eq(~is_waiting),
             self.result_tile.valid.eq(is_waiting & may_begin),
             self.result_tile.payload.tile_shape.eq(waiting.tile_shape),
-            self.result_tile.payload.passes.eq(waiting.passes),
+            self.result_tile.payload.passes.eq(Mux(waiting.converted, ADDED_PASSES, waiting.passes)),
             self.result_tile.payload.d_is_f16.eq(waiting.operation.result != Result.F32),
             self.result_tile.payload.d.eq(waiting.d),
             begin.eq(self.result_tile.valid & self.result_tile.ready),
@@ -199,6 +205,8 @@ class TileFetch(wiring.Component):
             m.d.comb += [
                 operation.a_signed.eq(waiting.operation.b_signed),
                 operation.b_signed.eq(waiting.operation.a_signed),
+                operation.a_e5m2.eq(waiting.operation.b_e5m2),
+                operation.b_e5m2.eq(waiting.operation.a_e5m2),
             ]
         with m.If(taken):
             m.d.sync += oldest.eq(~oldest)
@@ -211,8 +219,9 @@ class TileFetch(wiring.Component):
                 m.d.sync += [
                     tile.operation.eq(operation),
                     tile.tile_shape.eq(waiting.tile_shape),
-                    tile.whole_rows.eq(waiting.halves & (waiting.passes == 0)),
+                    tile.whole_rows.eq(waiting.halves & ((waiting.passes == 0) | waiting.converted)),
                     tile.passes.eq(waiting.passes),
+                    tile.converted.eq(waiting.converted),
                 ]
         return given_back
 

@@ -6,7 +6,14 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
-from hdl.multiply.tile.chains import has_chains, has_half_chains, has_integer_chains, splits_words
+from hdl.multiply.tile.chains import (
+    has_chains,
+    has_conversion,
+    has_half_chains,
+    has_integer_chains,
+    splits_words,
+)
+from hdl.multiply.tile.conversion import RowConversion
 from hdl.multiply.tile.fetch import FetchedTile
 from hdl.multiply.tile.request import TileShape, last_block
 from hdl.multiply.tile.rows import row_read_layout, row_widths
@@ -23,6 +30,7 @@ class _ReadStep(data.Struct):
     is_later: unsigned(1)
     whole_rows: unsigned(1)
     upper_half: unsigned(1)
+    converted: unsigned(1)
 
 
 class TileIssue(wiring.Component):
@@ -39,7 +47,10 @@ class TileIssue(wiring.Component):
     operands themselves, since block RAM is slow to give what it has read. They move together, whenever no
     unit still has to take the operands it is offered.
 
-    Throughput: a step per cycle. Latency: 2 cycles.
+    Where fp8 can become f16 there is a third register, in front of the conversion. Such a tile is walked
+    twice; its elements of C are given away to be added in the end.
+
+    Throughput: a step per cycle. Latency: 2 cycles; 3 where fp8 can become f16.
     Critical path expected: the units' ready to the enables of memories and operands, with one unit; with
     64 of them, the step counter's last value to the tile's end.
 
@@ -58,6 +69,10 @@ class TileIssue(wiring.Component):
     carried : In(1)
         In this cycle the results of one more step of a pass that is not the last are written.
     operands_0, ... : Out(stream.Signature(DotProductOperands))
+    addend_enable : Out(1)
+        In this cycle `addend_data` are elements of C that are to be added to the results of a step.
+    addend_step : Out(bits of a step)
+    addend_data : Out(32 * units)
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
 
@@ -78,6 +93,9 @@ class TileIssue(wiring.Component):
                 "carry": In(LANE_BITS * units),
                 "carried": In(1),
                 **{f"operands_{unit}": Out(stream.Signature(DotProductOperands)) for unit in range(units)},
+                "addend_enable": Out(1),
+                "addend_step": Out(Steps(config).bits),
+                "addend_data": Out(LANE_BITS * units),
                 "busy_units": Out(range(units + 1)),
             }
         )
@@ -100,6 +118,7 @@ class TileIssue(wiring.Component):
                 read.is_later.eq(number != 0),
                 read.whole_rows.eq(tile.whole_rows),
                 read.upper_half.eq(number[0]),
+                read.converted.eq(tile.converted),
                 read.operation.eq(tile.operation),
             ]
             with m.If(number != tile.passes):
@@ -147,6 +166,8 @@ class TileIssue(wiring.Component):
         second = number[0]
         if splits_words(self._config):
             second = Mux(_is_half(tile.operation), number[1], number[0])
+        if has_conversion(self._config):
+            second = second & ~tile.converted  # every pass takes bytes of the whole row
         m.d.comb += [
             self.read.buffer.eq(tile.buffer),
             self.read.second.eq(second),
@@ -161,6 +182,17 @@ class TileIssue(wiring.Component):
         """Offer rows and elements until every unit has taken its own."""
         steps = Steps(self._config)
         ports = [getattr(self, f"operands_{unit}") for unit in range(steps.units)]
+        rows = {"x": self._rows(read, "x", steps.x_rows), "y": self._rows(read, "y", steps.y_rows)}
+        elements = [self._element(unit, step, read) for unit in range(steps.units)]
+        operation: Value = Value.cast(read.operation)
+        if has_conversion(self._config):
+            m.d.comb += [
+                self.addend_enable.eq(advance & valid & read.converted & read.is_later),
+                self.addend_step.eq(step),
+                self.addend_data.eq(Cat(self._element_of_c(unit, step, read) for unit in range(steps.units))),
+            ]
+            operation, valid = self._convert(m, advance, valid, read, rows, elements)
+
         pending = Signal(steps.units)
         accepted = Signal(steps.units)
         offered = Signal(Operation, reset_less=True)
@@ -169,23 +201,20 @@ class TileIssue(wiring.Component):
             advance.eq(pending == accepted),
         ]
         m.d.sync += pending.eq(Mux(advance, valid.replicate(steps.units), pending & ~accepted))
+        held = {
+            name: [_held(m, advance, row, f"{name}_row_{number}") for number, row in enumerate(some)]
+            for name, some in rows.items()
+        }
         with m.If(advance):
-            m.d.sync += offered.eq(read.operation)
-
-        x_rows = self._rows(m, advance, read, "x", steps.x_rows)
-        y_rows = self._rows(m, advance, read, "y", steps.y_rows)
+            m.d.sync += Value.cast(offered).eq(operation)
         for unit, port in enumerate(ports):
             x_number, y_number = divmod(unit, steps.y_rows)
-            c = Signal(LANE_BITS, name=f"c_{unit}", reset_less=True)
-            beyond = Signal(name=f"c_beyond_{unit}", reset_less=True)
-            with m.If(advance):
-                m.d.sync += Cat(c, beyond).eq(self._element(unit, step, read))
+            c = _held(m, advance, elements[unit], f"c_{unit}")
             m.d.comb += [
                 port.valid.eq(pending[unit]),
-                port.payload.a.eq(x_rows[x_number]),
-                port.payload.b.eq(y_rows[y_number]),
-                port.payload.c.eq(c),
-                port.payload.c_beyond.eq(beyond),
+                port.payload.a.eq(held["x"][x_number]),
+                port.payload.b.eq(held["y"][y_number]),
+                Cat(port.payload.c, port.payload.c_beyond).eq(c),
                 port.payload.operation.eq(offered),
             ]
 
@@ -195,9 +224,36 @@ class TileIssue(wiring.Component):
             self.busy_units.eq(sum((counted[unit] for unit in range(steps.units)), Const(0, 1))),
         ]
 
-    def _rows(self, m: Module, advance: Signal, read: data.View, name: str, count: int) -> list[Signal]:
+    def _convert(
+        self,
+        m: Module,
+        advance: Signal,
+        valid: Signal,
+        read: data.View,
+        rows: dict[str, list[Value]],
+        elements: list[Value],
+    ) -> tuple[Value, Signal]:
+        """Put a register and the conversion behind rows and elements; returns operation and valid, late."""
+        late = Signal(_ReadStep, reset_less=True, name="late_read")
+        late_valid = Signal()
+        with m.If(advance):
+            m.d.sync += [late.eq(read), late_valid.eq(valid)]
+        elements[:] = [_held(m, advance, element, f"late_c_{unit}") for unit, element in enumerate(elements)]
+        for name, is_e5m2 in (("x", late.operation.a_e5m2), ("y", late.operation.b_e5m2)):
+            for number, given in enumerate(rows[name]):
+                row = _held(m, advance, given, f"late_{name}_row_{number}")
+                m.submodules[f"convert_{name}_{number}"] = conversion = RowConversion()
+                m.d.comb += [
+                    conversion.row.eq(row),
+                    conversion.upper.eq(late.upper_half),
+                    conversion.is_e5m2.eq(is_e5m2),
+                ]
+                rows[name][number] = Mux(late.converted, conversion.converted, row)
+        return Value.cast(late.operation), late_valid
+
+    def _rows(self, read: data.View, name: str, count: int) -> list[Value]:
         """The rows of a step, k ascending from the low bits on."""
-        rows = []
+        rows: list[Value] = []
         for number in range(count):
             low, high = (
                 getattr(self, f"{name}_{half}").word_select(number, QUAD_BITS) for half in ("low", "high")
@@ -205,24 +261,24 @@ class TileIssue(wiring.Component):
             if splits_words(self._config):
                 upper = read.upper_half & _is_half(read.operation)
                 low = Mux(upper, low[QUAD_BITS // 2 :], low)
-            row = Signal(2 * QUAD_BITS, name=f"{name}_row_{number}", reset_less=True)
-            with m.If(advance):
-                m.d.sync += row.eq(Cat(low, Mux(read.whole_rows, high, 0)))
-            rows.append(row)
+            rows.append(Cat(low, Mux(read.whole_rows, high, 0)))
         return rows
 
-    def _element(self, unit: int, step: Signal, read: data.View) -> Value:
-        """C for a unit: its element, or the result of the pass before; and above it, `c_beyond`."""
-        steps = Steps(self._config)
+    def _element_of_c(self, unit: int, step: Signal, read: data.View) -> Value:
+        """The element of C for a unit."""
         # With one unit, the pair is that of the step.
         index, of_pair = divmod(unit, 2)
         pairs = [word.word_select(index, LANE_BITS) for word in (self.c_0, self.c_1)]
-        odd = step[0] if steps.units == 1 else Const(of_pair, 1)
+        odd = step[0] if Steps(self._config).units == 1 else Const(of_pair, 1)
         element = Mux(odd, pairs[1], pairs[0])
         half = LANE_BITS // 2
         is_f16 = read.operation.c_is_f16
         low = Mux(is_f16 & odd, element[half:], element[:half])
-        c = Cat(low, Mux(is_f16, 0, element[half:]))
+        return Cat(low, Mux(is_f16, 0, element[half:]))
+
+    def _element(self, unit: int, step: Signal, read: data.View) -> Value:
+        """C for a unit: its element, or the result of the pass before; and above it, `c_beyond`."""
+        c = self._element_of_c(unit, step, read)
         if not has_chains(self._config):
             return Cat(c, Const(0, 1))
         carry = self.carry.word_select(unit, LANE_BITS)
@@ -230,8 +286,18 @@ class TileIssue(wiring.Component):
         if has_integer_chains(self._config):
             # The products of a pass are less than 2**30, so only an element beyond that can leave the range,
             # and it does so on its own side.
-            beyond = read.is_later & (element[-1] ^ element[-2]) & (element[-1] ^ carry[-1])
+            beyond = read.is_later & (c[-1] ^ c[-2]) & (c[-1] ^ carry[-1])
+        if has_conversion(self._config):
+            c = Mux(read.converted, 0, c)
         return Cat(Mux(read.is_later, carry, c), beyond)
+
+
+def _held(m: Module, advance: Signal, value: Value, name: str) -> Signal:
+    """A register that takes a new value whenever the steps move."""
+    held = Signal(len(value), name=name, reset_less=True)
+    with m.If(advance):
+        m.d.sync += held.eq(value)
+    return held
 
 
 def _is_half(operation: data.View) -> Value:

@@ -43,8 +43,10 @@ class TileMultiplier(wiring.Component):
     Throughput: the slowest stage's, see the module's table; with up to 16 units that is issuing, which keeps
     them busy in every cycle. A buffer of the row memories is filled again only when its tile is issued: this
     costs half a cycle for each tile of m16n8k16 on 16 units, one and a half for 256 results on 32. A chained
-    tile is issued once for each pass; 64 units wait for the one before.
-    Latency: fetching, issuing, the units' own, and 8 cycles.
+    tile is issued once for each pass; 64 units wait for the one before. Tiles of fp8 that becomes f16 are
+    chained (two passes), and results of another tile that follows wait for the end of their additions.
+    Latency: fetching, issuing, the units' own, and 8 cycles; 10 more for the additions, and with them 1 more
+    for issuing.
     Critical path expected: that of the stages.
 
     Parameters
@@ -120,6 +122,11 @@ class TileMultiplier(wiring.Component):
             rows.carry_enable.eq(collect.carry_enable),
             rows.carry_step.eq(collect.carry_step),
             rows.carry_data.eq(collect.carry_data),
+            rows.addend_enable.eq(issue.addend_enable),
+            rows.addend_step.eq(issue.addend_step),
+            rows.addend_data.eq(issue.addend_data),
+            rows.addend_read_step.eq(collect.addend_step),
+            collect.addend.eq(rows.addend),
             issue.carried.eq(collect.carry_enable),
             self.fetched.eq(fetch.fetched),
             self.done.eq(collect.done),

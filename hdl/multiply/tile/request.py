@@ -46,6 +46,10 @@ class TileRequest(data.Struct):
         Dot products that make a result, less one: 0, 1 or 3. Each has its part of a row, k ascending, and
         the result of the one before for its C. More than none only if `hdl.multiply.tile.chains.has_chains`
         says so of the configuration.
+    converted : unsigned(1)
+        Multiplicands are fp8 and become f16, which `operation` names. Of two passes the first takes the k
+        with ``k % 4 < 2`` and zero for C, the second the others; in the end C is added, with one rounding.
+        Only if `hdl.multiply.tile.chains.has_conversion` says so of the configuration.
     x_order, y_order : BlockOrder
         How the blocks of the multiplicands are numbered.
     x_is_b : unsigned(1)
@@ -58,6 +62,7 @@ class TileRequest(data.Struct):
     tile_shape: TileShape
     halves: unsigned(1)
     passes: unsigned(2)
+    converted: unsigned(1)
     x_order: BlockOrder
     y_order: BlockOrder
     x_is_b: unsigned(1)

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
-from hdl.multiply.tile.chains import has_chains
+from hdl.multiply.tile.chains import has_chains, has_conversion
 from hdl.multiply.tile.tile_steps import BLOCKS, Steps, fields
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import LANE_BITS, word_bits
@@ -86,7 +86,8 @@ class RowMemories(wiring.Component):
     register words: for a chain each word is the low half in its turn, and no multiplexer is needed.
 
     A seventh memory carries the results of all but the last dot product of chains, if the configuration has
-    any.
+    any. An eighth one keeps the elements of C that are added after the last one, if there are multiplies of
+    fp8 that becomes f16.
 
     Latency: read data in the cycle after `read_enable`, and until the next one. Each of the two buffers is
     written by one stage while the other one reads the other buffer, or elements of C that came before;
@@ -115,6 +116,12 @@ class RowMemories(wiring.Component):
     carry_data : In(32 * units)
     carry : Out(32 * units)
         What was written for the step; zero if the configuration has no chains.
+    addend_enable : In(1)
+    addend_step : In(bits of a step)
+    addend_data : In(32 * units)
+    addend_read_step : In(bits of a step)
+    addend : Out(32 * units)
+        In the cycle after, what was written for that step; zero without conversion of fp8.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -134,6 +141,11 @@ class RowMemories(wiring.Component):
                 "carry_step": In(Steps(config).bits),
                 "carry_data": In(carried),
                 "carry": Out(carried),
+                "addend_enable": In(1),
+                "addend_step": In(Steps(config).bits),
+                "addend_data": In(carried),
+                "addend_read_step": In(Steps(config).bits),
+                "addend": Out(carried),
             }
         )
 
@@ -187,6 +199,17 @@ class RowMemories(wiring.Component):
                 read_port.en.eq(self.read_enable),
                 read_port.addr.eq(read.step),
                 self.carry.eq(read_port.data),
+            ]
+        if has_conversion(self._config):
+            m.submodules.addend_memory = memory = collision_free_memory(len(self.addend), 1 << steps.bits)
+            write_port, read_port = memory.write_port(), memory.read_port()
+            m.d.comb += [
+                write_port.en.eq(self.addend_enable),
+                write_port.addr.eq(self.addend_step),
+                write_port.data.eq(self.addend_data),
+                read_port.en.eq(1),
+                read_port.addr.eq(self.addend_read_step),
+                self.addend.eq(read_port.data),
             ]
         return m
 

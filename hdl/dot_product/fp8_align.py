@@ -1,0 +1,99 @@
+"""Align fp8: the products with lanes of their own as multiples of 2**(Emax - 13)."""
+
+from amaranth.hdl import Cat, Module, Mux, Value, signed
+from amaranth.lib.wiring import Out
+
+from hdl.config import DotProductConfig
+from hdl.dot_product.operands import Operation
+from hdl.dot_product.widths import LANES, Widths
+from hdl.stream.pipeline import Stage, register
+
+__all__ = ["Fp8Align"]
+
+_BITS = 11
+"""A product of eight bits, shifted left by up to 3."""
+
+
+class Fp8Align(Stage):
+    """Shift right by a multiple of 4, cut off what lies below the last bit, then apply the signs.
+
+    First by 0 or 8, which mostly is a choice between bits and zeros, and so a register that is reset or not;
+    then by 0 or 4, in one look-up table a bit together with the sign. As in `Align` a negative term leaves as
+    its one's complement.
+
+    Latency 2 cycles, one operation per cycle. Expected critical path: one look-up table behind the
+    multiplier's register.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.operation : Operation
+    input.product : 16 x signed(36)
+        From `Multiply`.
+    input.fp8_quarter, input.fp8_near, input.fp8_far : `Widths.fp8_lanes`
+        From `Fp8Distance`.
+    input.fp8_shifted : `Widths.fp8_lanes`
+        From `Fp8Distance`. Without it the highest bit of the product is zero (`Multiply`). Only beside other
+        formats.
+    input.fp8_below : 16 x 3
+        From `Fp8Distance`. Only where only fp8 is computed.
+    input.fp8_sign : `Widths.fp8_lanes`, input.c_sign : 1
+    output.fp8_term : `Widths.fp8_lanes` x signed(16)
+        Zero in other formats.
+    output.fp8_carry : `Widths.fp8_lanes`
+        One is to be added for each set bit.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_fp8_align.py.
+    """
+
+    latency = 2
+
+    def __init__(self, config: DotProductConfig) -> None:
+        self.widths = Widths(config)
+        lanes = self.widths.fp8_lanes
+        super().__init__(
+            {
+                "operation": Out(Operation),
+                "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
+                "fp8_quarter": Out(lanes),
+                "fp8_near": Out(lanes),
+                "fp8_far": Out(lanes),
+                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {"fp8_below": Out(3).array(LANES)}),
+                "fp8_sign": Out(lanes),
+                "c_sign": Out(1),
+            },
+            {"fp8_term": Out(signed(self.widths.fp8_window + 1)).array(lanes), "fp8_carry": Out(lanes)},
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        given = self.input
+        lanes, window = self.widths.fp8_lanes, self.widths.fp8_window
+        fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
+        # Relative to that of C, so that C is always added.
+        sign = register(m, Mux(fp8, given.fp8_sign ^ given.c_sign.replicate(lanes), 0), "sign")
+        quarter = register(m, given.fp8_quarter, "quarter")
+        for lane in range(lanes):
+            first = self.widths.fp8_upper if lane >= LANES else 0
+            product = Value.cast(given.product[lane % LANES])[first : first + _BITS]
+            if self.widths.lanes:
+                product = Cat(product[:-1], product[-1] & given.fp8_shifted[lane])
+            near, far = given.fp8_near[lane], given.fp8_far[lane]
+            # The window's highest bit is the product's at distance 0; at 8 its bit 4 comes to the lowest.
+            high = register(m, Mux(near, product[3:], 0), f"high{lane}")
+            below = given.fp8_below[lane - LANES] if lane >= LANES else near.replicate(3)
+            middle = product[:3] & below | Mux(far, product[8:], 0)
+            middle = register(m, middle, f"middle{lane}")
+            low = register(m, Mux(far, product[4:8], 0), f"low{lane}")
+            coarse = Cat(low, middle, high)
+            magnitude = Mux(quarter[lane], coarse >> 4, coarse)
+            term = magnitude ^ sign[lane].replicate(window + 1)
+            m.d.comb += self.output.fp8_term[lane].eq(register(m, term[: window + 1], f"term{lane}"))
+        m.d.comb += self.output.fp8_carry.eq(register(m, sign, "carry"))
+        return m

@@ -1,0 +1,110 @@
+"""Distance of fp8: how far below Emax the products with lanes of their own lie."""
+
+from amaranth.hdl import Cat, Module, Mux
+from amaranth.lib.wiring import Out
+
+from hdl.config import DotProductConfig
+from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
+from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
+from hdl.dot_product.operands import Operation
+from hdl.dot_product.widths import LANES, Widths
+from hdl.stream.pipeline import Stage, register
+
+__all__ = ["Fp8Distance"]
+
+
+class Fp8Distance(Stage):
+    """Subtract the exponents from Emax; a significand too far below it becomes zero.
+
+    A product that is not zero has an exponent of 130 to 188 with `Widths.half_offset`, and Emax is not less.
+    So seven bits of the difference suffice where Emax is below 256, and 16 and more leave nothing: a product
+    has eight bits, of which the window keeps 15 at distance 0.
+
+    Latency 1 cycle, one operation per cycle. Expected critical path: a 7-bit subtraction and the OR of its
+    upper bits.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.operation : Operation
+    input.maximum : 9
+    input.fp8_exponent : `Widths.fp8_lanes` x 6
+    input.fp8_significand_a, input.fp8_significand_b : `Widths.fp8_lanes` x 4
+    output.fp8_fine : `Widths.fp8_lanes` x 2
+        Distance from Emax modulo 4.
+    output.fp8_quarter : `Widths.fp8_lanes`
+        Bit 2 of the distance.
+    output.fp8_near, output.fp8_far : `Widths.fp8_lanes`
+        Whether it is below 8, or not; neither in other formats.
+    output.fp8_below : 16 x 3
+        Of the products in the upper part of the multipliers, whether the lowest three bits of the product,
+        shifted left by 3 less `fp8_fine`, are its own, and `fp8_near`. Only where only fp8 is computed.
+    output.fp8_shifted : `Widths.fp8_lanes`
+        Whether bit 1 of the distance is zero, so that the significand of a is shifted left by 2. Only beside
+        other formats.
+    output.fp8_a, output.fp8_b : `Widths.fp8_lanes` x 4
+        Significands; one of them is zero where the distance is 16 or more, and in other formats.
+    """
+
+    latency = 1
+
+    def __init__(self, config: DotProductConfig) -> None:
+        self.widths = Widths(config)
+        lanes = self.widths.fp8_lanes
+        significands = Out(FP8_SIGNIFICAND_BITS).array(lanes)
+        super().__init__(
+            {
+                "operation": Out(Operation),
+                "maximum": Out(self.widths.exponent_bits),
+                "fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes),
+                "fp8_significand_a": significands,
+                "fp8_significand_b": significands,
+            },
+            {
+                "fp8_fine": Out(2).array(lanes),
+                "fp8_quarter": Out(lanes),
+                "fp8_near": Out(lanes),
+                "fp8_far": Out(lanes),
+                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {"fp8_below": Out(3).array(LANES)}),
+                "fp8_a": significands,
+                "fp8_b": significands,
+            },
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        given, output = self.input, self.output
+        fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
+        quarters, near, far, shifted = [], [], [], []
+        bits = FP8_EXPONENT_BITS + 1
+        for lane, exponent in enumerate(given.fp8_exponent):
+            distance = (given.maximum[:bits] - exponent)[:bits]
+            kept = fp8 & ~(given.maximum[bits + 1 :].any() | distance[4:].any())
+            a = Mux(kept, given.fp8_significand_a[lane], 0)
+            b = Mux(fp8, given.fp8_significand_b[lane], 0)
+            m.d.comb += [
+                output.fp8_fine[lane].eq(register(m, distance[:2], f"fine{lane}")),
+                output.fp8_a[lane].eq(register(m, a, f"a{lane}")),
+                output.fp8_b[lane].eq(register(m, b, f"b{lane}")),
+            ]
+            quarters.append(distance[2])
+            shifted.append(~distance[1])
+            near.append(fp8 & ~distance[3])
+            far.append(fp8 & distance[3])
+            if lane >= LANES:
+                below = (fp8 & ~distance[3]).replicate(3) & Cat(
+                    distance[:2].all(), distance[1], distance[:2].any()
+                )
+                m.d.comb += output.fp8_below[lane - LANES].eq(register(m, below, f"below{lane}"))
+        m.d.comb += [
+            output.fp8_quarter.eq(register(m, Cat(*quarters), "quarter")),
+            output.fp8_near.eq(register(m, Cat(*near), "near")),
+            output.fp8_far.eq(register(m, Cat(*far), "far")),
+        ]
+        if self.widths.lanes:
+            m.d.comb += output.fp8_shifted.eq(register(m, Cat(*shifted), "shifted"))
+        return m
