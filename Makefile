@@ -17,6 +17,8 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 CUDA_STAMP := $(VENV)/.installed-cuda
+SITE_STAMP := site/node_modules/.installed
+SITE_TEST_STAMP := $(VENV)/.installed-site
 REGISTERS := build/docs/registers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # setuptools, the build backend, is pinned like everything else: hence no isolated build environment.
@@ -42,11 +44,11 @@ tools: $(STAMP)
 
 .PHONY: test
 test: tools ## every test but those marked long
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not browser"
 
 .PHONY: test-long
 test-long: tools ## every test but those of Icarus Verilog
-	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda and not browser"
 
 .PHONY: test-cuda
 test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
@@ -108,6 +110,8 @@ fpga: $(STAMP) ## bitstreams with their reports for iCEBreaker and ULX3S, and th
 
 .PHONY: docs
 docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header and IP-XACT, into build/docs
+	$(BIN)/python -m docs.diagrams docs/generated
+	$(BIN)/python -m docs.tables docs/generated/tables
 	$(BIN)/python -m sphinx --quiet -W --keep-going docs build/docs
 	mkdir -p $(REGISTERS)
 	$(BIN)/python -c "from hdl.config import PRESETS; from hdl.verilog.systemrdl import systemrdl; \
@@ -117,19 +121,31 @@ docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header a
 	$(BIN)/peakrdl ip-xact $(REGISTERS)/openwmma_core.rdl -o $(REGISTERS)/openwmma_core.xml
 	@echo "build/docs/index.html"
 
+.PHONY: site
+site: $(SITE_TEST_STAMP) $(SITE_STAMP) ## the teaching pages, into build/site; `openwmma learn` opens them. Needs node and npm
+	rm -rf build/site-data
+	$(BIN)/python -m openwmma.learn.page_data build/site-data
+	$(BIN)/python site/rtl/build_rtl.py build/site-data
+	cd site && npm run --silent check && npm run --silent build
+
+.PHONY: test-site
+test-site: $(SITE_TEST_STAMP) ## the teaching pages of `make site` in Chromium, which must be installed
+	@.ci/prerequisites --chromium $(PYTHON)
+	$(BIN)/python -m pytest -m browser tests/site
+
 .PHONY: lock
 lock: prerequisites ## requirements.lock anew, with the newest versions pyproject.toml allows
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --upgrade "setuptools>=77,<90"
-	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs,cuda]"
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs,cuda,site]"
 	{ echo "# Exact versions of everything that openwmma installs. Written by: make lock"; \
 	  build/lock/bin/python -m pip freeze --all --exclude openwmma --exclude pip; } > requirements.lock
 	rm -rf build/lock
 
 .PHONY: clean
 clean: ## remove .venv and everything that was built here
-	rm -rf $(VENV) build docs/generated .pytest_cache .ruff_cache .mypy_cache .hypothesis *.egg-info results.xml
+	rm -rf $(VENV) build site/node_modules docs/generated .pytest_cache .ruff_cache .mypy_cache .hypothesis *.egg-info results.xml
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: prerequisites
@@ -145,6 +161,16 @@ $(STAMP): pyproject.toml requirements.lock | prerequisites
 
 $(CUDA_STAMP): $(STAMP)
 	@$(INSTALL) --no-build-isolation --editable ".[cuda]"
+	@touch $@
+
+$(SITE_TEST_STAMP): $(STAMP)
+	@$(INSTALL) --no-build-isolation --editable ".[site]"
+	@touch $@
+
+$(SITE_STAMP): site/package.json site/package-lock.json
+	@.ci/prerequisites --site $(PYTHON)
+	@echo "Installing into site/node_modules from npm"
+	@cd site && npm ci --silent
 	@touch $@
 
 $(DOCS_STAMP): $(STAMP)

@@ -23,6 +23,7 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_custom_sections = [("Members", "params_style"), "Testbench"]
 exclude_patterns = [
+    "generated/tables/*",  # included by pages
     "generated/*/modules.rst",
     *(
         f"generated/{name}/{name}.rst"
@@ -30,7 +31,5 @@ exclude_patterns = [
     ),
 ]
 html_theme = "alabaster"
-html_theme_options = {"description": "an open tensor core"}
-# Many classes have a member of the same name (shape, registers, ...), which a docstring may mention.
-# A glob at the end of a list of pages takes those that the list does not order; there may be none.
-suppress_warnings = ["ref.python", "toc.empty_glob"]
+html_theme_options = {"description": "an open tensor core", "page_width": "1200px"}
+suppress_warnings = ["ref.python"]  # many classes have a member of the same name (shape, registers, ...)

@@ -47,11 +47,15 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     Between the moment when it is taken from the queue and its start no other command is started, and the
     bytes of memory were free too. A request stays on offer; only one unit has one. While the scoreboard sees
     no conflict, the unit has a free slot and takes what it is offered, and no memory has failed, a command is
-    started in the fifth cycle after its first question at the latest.
+    started in the fifth cycle after its first question at the latest; cycles in which the addresses of its
+    rows are read do not count.
+
+    A load or store with listed rows has them read once, between the answers and its start, which keeps them;
+    if one is refused, it is not started. The unit of row addresses, too, answers anything, as far as it was
+    asked (`formal.test_row_addresses`).
 
     The decoder and the scoreboard give any answers in any cycle; what the scoreboard's mean is proven in
-    `formal.test_scoreboard`. Assumes that commands stay on offer, and that none has listed rows, which are
-    read in a state of their own. Proven by induction.
+    `formal.test_scoreboard`. Assumes that commands stay on offer. Proven by induction.
     """
     claim = Claim()
     boards: list[Any] = []
@@ -75,13 +79,12 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     }
     decoded = data.View(data.Layout.cast(Decoded), Value.cast(inside.signal("decoded")))
     state = inside.signal("state")
-    claim.assume("not_listed", ~decoded.memory.listed)
     started = Signal(name="a_unit_takes")
     m.d.comb += started.eq(Cat(transferred(request) for request in requests.values()).any())
     pending = Signal(name="command_pending")
     with m.If(transferred(unit.commands)):
         m.d.sync += pending.eq(1)
-    with m.Elif(started | (state == hdl._State.STOP.value)):
+    with m.Elif(started | (state == hdl.State.STOP.value)):
         m.d.sync += pending.eq(0)
     claim.always("starts_what_came", implies(started, pending & ~transferred(unit.commands)))
     claim.always("allocates_what_starts", scoreboard.allocate == started)
@@ -89,7 +92,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.always("one_unit", (offered & (offered - 1)[: len(offered)]) == 0)
 
     operands = [*(decoded.footprint.reads[index] for index in range(OPERANDS - 1)), decoded.footprint.write]
-    asking = state == hdl._State.OPERANDS.value
+    asking = state == hdl.State.OPERANDS.value
     answered = Signal(OPERANDS, name="answered")
     bytes_free = Signal(name="bytes_free")
     for index, operand in enumerate(operands):
@@ -102,7 +105,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
             m.d.sync += answered[index].eq(1)
     with m.If(asking & ~scoreboard.span_conflict):
         m.d.sync += bytes_free.eq(1)
-    with m.If(started | (state == hdl._State.IDLE.value)):
+    with m.If(started | (state == hdl.State.IDLE.value)):
         m.d.sync += [answered.eq(0), bytes_free.eq(0)]
     claim.always("asked_for_all", implies(started, answered.all()))
     claim.always("asked_for_bytes", implies(started, bytes_free))
@@ -112,19 +115,22 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
         )
         offer_stays(claim, which.name.lower(), request)
 
+    _rows_of(claim, unit, inside, decoded, started, hdl)
     operand = inside.signal("operand")
-    dispatching = state == hdl._State.DISPATCH.value
+    dispatching = state == hdl.State.DISPATCH.value
     asked_so_far = Cat((operand > index) | dispatching for index in range(OPERANDS))
     claim.always("answers_so_far", implies(asking | dispatching, (answered & asked_so_far) == asked_so_far))
     for index, wanted in enumerate(operands):
         right = Value.cast(inside.signal("asked")) == Value.cast(wanted)
         claim.always(f"asks_{index}", implies(asking & (operand == index), right))
-    before = Cat(state == hdl._State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
+    before = Cat(state == hdl.State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
     claim.always("begins_with_first", implies(before, operand == 0))
-    checking = state == hdl._State.CHECK.value
+    checking = state == hdl.State.CHECK.value
     first = Value.cast(inside.signal("asked")) == Value.cast(operands[0])
     claim.always("first_is_ready", implies(checking, first))
-    claim.always("bytes_so_far", implies(dispatching, bytes_free))
+    in_rows = state == hdl.State.ROWS.value
+    claim.always("bytes_so_far", implies(dispatching | in_rows, bytes_free))
+    claim.always("all_answered_before_rows", implies(in_rows, answered.all()))
 
     failed = Value.cast(inside.signal("oldest"))[:CAUSE_BITS] != 0
     obstacle = scoreboard.conflict | scoreboard.span_conflict | scoreboard.full | unit.serial | failed
@@ -138,26 +144,61 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.assume("a_known_unit", known)
     claim.always("started_in_time", clear_for <= OPERANDS)
     claim.always("clear_while_asking", implies(asking, clear_for <= operand))
-    stopping = state == hdl._State.STOP.value
-    in_work = (state != hdl._State.IDLE.value) & (state <= hdl._State.DISPATCH.value)
+    stopping = state == hdl.State.STOP.value
+    in_work = ((state != hdl.State.IDLE.value) & (state <= hdl.State.DISPATCH.value)) | in_rows
     claim.always("pending_in_work", implies(~stopping, pending == in_work))
     claim.always("offered_while_dispatching", implies(inside.signal("offered"), dispatching))
     return claim
+
+
+def _rows_of(claim: Claim, unit: Any, inside: Any, decoded: Any, started: Signal, hdl: ModuleType) -> None:
+    """The addresses of rows: asked for once, good before the start, kept by it and by nothing else."""
+    m = claim.module
+    in_rows = inside.signal("state") == hdl.State.ROWS.value
+    units = Value.cast(decoded.unit)
+    listed = decoded.memory.listed & ((units == Unit.LOAD.value) | (units == Unit.STORE.value))
+    asked, good = Signal(name="rows_asked"), Signal(name="rows_good")
+    claim.assume("rows_answer_what_was_asked", implies(unit.rows_done, asked))
+    with m.If(unit.rows_start):
+        m.d.sync += asked.eq(1)
+    with m.If(unit.rows_done):
+        m.d.sync += [asked.eq(0), good.eq(unit.rows_cause == 0)]
+    with m.If(inside.signal("state") == hdl.State.IDLE.value):
+        m.d.sync += good.eq(0)
+    claim.always("rows_asked_once", implies(unit.rows_start, in_rows & ~asked & ~good & unit.rows_room))
+    claim.always("rows_are_those_decoded", Value.cast(unit.rows) == Value.cast(decoded.rows))
+    claim.always("rows_before_start", implies(started & listed, good & ~asked))
+    claim.always("rows_of_listed_alone", implies(asked | in_rows, listed & in_rows))
+    claim.always("start_keeps_rows", unit.rows_keep == (started & listed))
+    # Invariants.
+    dispatching = inside.signal("state") == hdl.State.DISPATCH.value
+    claim.always("asked_as_noted", inside.signal("asked_rows") == asked)
+    claim.always("good_while_dispatching", implies(dispatching & listed, good))
+    early = Cat(
+        inside.signal("state") == hdl.State[name].value
+        for name in ("IDLE", "DECODE", "DECODED", "CHECK", "OPERANDS", "ROWS")
+    ).any()
+    claim.always("not_good_early", implies(early & (inside.signal("state") != 0), ~good))
 
 
 def test_dispatched() -> None:
     prove("sequencer", dispatched(), Induction(2))
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("with m.If(~self.stall_registers & ~self.stall_memory):", "with m.If(~self.stall_memory):"),
-        ("stall_memory.eq(~scoreboard.conflict & last & scoreboard.span_conflict)", "stall_memory.eq(0)"),
-        ("m.d.sync += offered.eq(allowed & ~started)", "m.d.sync += offered.eq(0)"),
-        ("asked.eq(Array(operands)[operand + 1])", "asked.eq(Array(operands)[operand])"),
-    ],
-)
-def test_faulty(text: str, fault: str) -> None:
+FAULTS = [
+    ("with m.If(~self.stall_registers & ~self.stall_memory):", "with m.If(~self.stall_memory):", 11),
+    ("stall_memory.eq(~scoreboard.conflict & last & scoreboard.span_conflict)", "stall_memory.eq(0)", 11),
+    ("m.d.sync += offered.eq(allowed & ~started)", "m.d.sync += offered.eq(0)", 11),
+    ("asked.eq(Array(operands)[operand + 1])", "asked.eq(Array(operands)[operand])", 11),
+    ("self.rows_keep.eq(started & listed)", "self.rows_keep.eq(started)", 11),
+    # Rows are read behind the access check.
+    ("Mux(self.rows_cause != 0, State.STOP, State.DISPATCH)", "State.DISPATCH", 18),
+    ("self.rows_room & ~asked_rows", "~asked_rows", 18),
+]
+"""A piece of the source, what stands there instead, and the cycles in which that is found."""
+
+
+@pytest.mark.parametrize(("text", "fault", "cycles"), FAULTS)
+def test_faulty(text: str, fault: str, cycles: int) -> None:
     with pytest.raises(Counterexample, match="after reset"):
-        prove("faulty_sequencer", dispatched(faulty(sequencer, text, fault)), Bounded(11))
+        prove("faulty_sequencer", dispatched(faulty(sequencer, text, fault)), Bounded(cycles))

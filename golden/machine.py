@@ -7,13 +7,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.commands import Command, Elementwise
+from golden.tables.commands import Command, HostWork
 from golden.tables.profiles import Profile
 
 __all__ = ["Counters", "Difference", "Machine", "Storage", "Work"]
 
-Work = Command | Elementwise
-"""What a program consists of: commands of the machine, and arithmetic of the host between them."""
+Work = Command | HostWork
+"""What a program consists of: commands of the machine, and what the host does between them."""
 
 
 class Difference(Exception):
@@ -134,7 +134,7 @@ class Machine(Protocol):
 
         Parameters
         ----------
-        work : iterable of Command or Elementwise
+        work : iterable of Command or HostWork
             Drawn as the machine has room. Where `Difference` is raised, the work at fault is the last drawn.
 
         Raises

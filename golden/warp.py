@@ -6,8 +6,8 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.elementwise import execute_elementwise
 from golden.fragments import collect, distribute
+from golden.host_work import execute_host_work
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters, Work
@@ -23,6 +23,7 @@ from golden.tables.commands import (
     Mma,
     Move,
     MoveMatrix,
+    SetLanes,
     Store,
     StoreMatrix,
 )
@@ -164,11 +165,11 @@ class GoldenMachine:
                 self._move_matrices(work)
             case MoveMatrix():
                 self._transpose(work)
-            case Elementwise():
-                execute_elementwise(self, work)
+            case Elementwise() | SetLanes():
+                execute_host_work(self, work)
                 return
             case _:
-                raise InvalidArgument("command", repr(work), "a command or Elementwise")
+                raise InvalidArgument("command", repr(work), "a command or work of the host")
         self._executed += 1
 
     def queue(self, work: Iterable[Work]) -> None:

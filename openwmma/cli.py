@@ -12,6 +12,7 @@ from golden.programs.array_types import ArrayTypeWarning
 from openwmma.commands.build import build
 from openwmma.commands.explain import explain
 from openwmma.commands.layout import layout
+from openwmma.commands.learn import learn
 from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
@@ -26,7 +27,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, explain, layout, verilog, build, presets):
+for _command in (run, mma, explain, layout, learn, verilog, build, presets):
     app.command()(_command)
 
 

@@ -5,7 +5,7 @@ import math
 from golden.explanation.operands import checked_elements
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 
 __all__ = ["parse_elements", "parse_scalar"]
 

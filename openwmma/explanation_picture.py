@@ -23,7 +23,20 @@ from golden.explanation.steps import decoded
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import MmaInstruction
 
-__all__ = ["Picture", "Row", "Ruler", "compared", "pictures", "pictures_of_approximation", "value_text"]
+__all__ = [
+    "Picture",
+    "Row",
+    "Ruler",
+    "bits_text",
+    "compared",
+    "hexadecimal",
+    "number_text",
+    "ordinal",
+    "pictures",
+    "pictures_of_approximation",
+    "term_label",
+    "value_text",
+]
 
 PLACES: Final = 56
 """The most binary places of a ruler; what lies lower is only counted."""
@@ -147,10 +160,10 @@ def compared(instruction: MmaInstruction, explanation: Explanation, exact: Expla
         total = step.exact if isinstance(step, IntegerSum) else explanation.result
         return (("result", f"{explanation.result}"), ("exact", f"{total}"))
     rows = [
-        (each.profile, f"{_hexadecimal(each.result, format)} = {_bits_text(each.result, format)}")
+        (each.profile, f"{hexadecimal(each.result, format)} = {bits_text(each.result, format)}")
         for each in (explanation, exact)
     ]
-    ours, theirs = (_ordinal(each.result, format) for each in (explanation, exact))
+    ours, theirs = (ordinal(each.result, format) for each in (explanation, exact))
     if ours is not None and theirs is not None:
         rows.append(("difference", f"{ours - theirs} units in the last place of {format.name}"))
     return tuple(rows)
@@ -215,7 +228,7 @@ def _row(term: Term, unit: int) -> Row:
     length = term.significand.bit_length()
     cut = min(term.cut_bits, length)
     return Row(
-        label=_term_label(term),
+        label=term_label(term),
         value=value_text(term.significand, lowest, negative=term.negative),
         negative=term.negative,
         magnitude=term.significand,
@@ -226,18 +239,19 @@ def _row(term: Term, unit: int) -> Row:
     )
 
 
-def _term_label(term: Term) -> str:
+def term_label(term: Term) -> str:
+    """The names of the factors."""
     return " * ".join(number.name for number in term.factors)
 
 
 def _sum_facts(step: FusedSum) -> Facts:
     unit = f"2^{step.unit_exponent}"
-    zeros = [_term_label(term) for term in step.terms if term.kind == "zero"]
+    zeros = [term_label(term) for term in step.terms if term.kind == "zero"]
     facts = [("zero", _listed(zeros))] if zeros else []
     for term in step.terms:
         if term.kind in ("infinity", "nan"):
-            factors = " * ".join(_number_text(number) for number in term.factors)
-            facts.append((_term_label(term), f"{factors} is {'NaN' if term.kind == 'nan' else 'infinite'}"))
+            factors = " * ".join(number_text(number) for number in term.factors)
+            facts.append((term_label(term), f"{factors} is {'NaN' if term.kind == 'nan' else 'infinite'}"))
     if step.largest_exponent is None:
         facts.append(("unit", f"{unit}: no bit is cut"))
     else:
@@ -298,10 +312,11 @@ def _listed(names: Sequence[str]) -> str:
 
 def _number_fact(number: Number) -> str:
     format = float_format(number.format)
-    return f"{number.format} {_hexadecimal(number.bits, format)} = {_number_text(number)}"
+    return f"{number.format} {hexadecimal(number.bits, format)} = {number_text(number)}"
 
 
-def _number_text(number: Number) -> str:
+def number_text(number: Number) -> str:
+    """The value of a decoded number."""
     sign = "-" if number.negative else ""
     if number.kind in ("nan", "infinity"):
         return "nan" if number.kind == "nan" else f"{sign}inf"
@@ -309,19 +324,21 @@ def _number_text(number: Number) -> str:
     return value_text(number.significand, exponent, negative=number.negative)
 
 
-def _bits_text(bits: int, format: FloatFormat) -> str:
-    return _number_text(decoded("", bits, format))
+def bits_text(bits: int, format: FloatFormat) -> str:
+    """The value of a bit pattern."""
+    return number_text(decoded("", bits, format))
 
 
-def _hexadecimal(bits: int, format: FloatFormat) -> str:
+def hexadecimal(bits: int, format: FloatFormat) -> str:
+    """A bit pattern with all its digits."""
     return f"0x{bits:0{format.bits // 4}x}"
 
 
 def _result(bits: int, format: FloatFormat) -> tuple[str, str]:
-    return "result", f"{format.name} {_hexadecimal(bits, format)} = {_bits_text(bits, format)}"
+    return "result", f"{format.name} {hexadecimal(bits, format)} = {bits_text(bits, format)}"
 
 
-def _ordinal(bits: int, format: FloatFormat) -> int | None:
+def ordinal(bits: int, format: FloatFormat) -> int | None:
     """Numbers of the format are counted from zero; None for infinities and NaN."""
     magnitude = bits & format.sign_mask - 1
     if decoded("", bits, format).kind in ("nan", "infinity"):

@@ -57,7 +57,7 @@ def _ruler(ruler: Ruler, y: float) -> tuple[list[svg.Element], float]:
     left = names + max(len(row.value) for row in ruler.rows) * _CHARACTER + 2 * _CELL
     right = left + len(ruler.places) * _CELL
     elements: list[svg.Element] = [
-        label(left + (column + 0.5) * _CELL, y, str(place), anchor="middle", colour="#666")
+        label(left + (column + 0.5) * _CELL, y, str(place), anchor="middle", place="muted")
         for column, place in enumerate(ruler.places)
         if place % 4 == 0
     ]
@@ -72,11 +72,11 @@ def _ruler(ruler: Ruler, y: float) -> tuple[list[svg.Element], float]:
         ]
         if row.cut:
             text = f"{row.kept} kept, {row.cut} cut" + (f" (lost {row.lost})" if row.lost != "0" else "")
-            elements.append(label(right + 2 * _CELL, base, text, colour="#666"))
+            elements.append(label(right + 2 * _CELL, base, text, place="muted"))
     if ruler.bottom < ruler.unit:
         x = left + (ruler.top - ruler.unit + 1) * _CELL
         bottom = y + len(ruler.rows) * LINE + 4
-        elements.append(svg.Line(x1=x, y1=y + 4, x2=x, y2=bottom, stroke="#222", stroke_width=2))
+        elements.append(svg.Line(x1=x, y1=y + 4, x2=x, y2=bottom, class_=["rule"], stroke_width=2))
     texts = [len(f"{row.kept} kept, {row.cut} cut (lost {row.lost})") if row.cut else 0 for row in ruler.rows]
     return elements, right + 2 * _CELL + max(texts) * _CHARACTER
 
@@ -90,7 +90,7 @@ def _cells(ruler: Ruler, row: Row, left: float, base: float, *, is_sum: bool) ->
             x = left + column * _CELL
             fill = _SUM if is_sum else _KEPT if place >= ruler.unit else _CUT
             elements.append(rectangle(x, base - LINE + 4, _CELL, LINE, fill))
-            elements.append(label(x + _CELL / 2, base, digit, anchor="middle"))
+            elements.append(label(x + _CELL / 2, base, digit, anchor="middle", place="cell"))
     if ruler.is_elided(row):
         elements.append(label(left + len(ruler.places) * _CELL, base, "..."))
     return elements

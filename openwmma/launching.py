@@ -1,11 +1,12 @@
 """What executes the matrix instructions of a launch, and what a launch reports."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from golden.machine import Counters
+from golden.ptx.source import SourceLine
 from golden.simt.checker import Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
@@ -77,11 +78,14 @@ class Stage:
         None for the golden model without limits of a core.
     name : str
         For messages.
+    on_matrix : callable or None
+        To be called before each matrix instruction, with its line.
     """
 
     engine: MatrixEngine
     config: CoreConfig | None
     name: str
+    on_matrix: Callable[[SourceLine], None] | None = None
 
     def report(self, result: LaunchResult, before: Counters) -> KernelRun:
         """What a launch did, given what the machine had done before it."""
@@ -148,7 +152,8 @@ def open_stage(target: Target) -> Iterator[Stage]:
         machine = source.open(_SCRATCH_BYTES)
         try:
             engine = MachineEngine(machine, name=name, formats=source.config.formats)
-            yield Stage(engine=engine, config=source.config, name=name)
+            on_matrix = None if source.trace is None else source.trace.log.stay
+            yield Stage(engine=engine, config=source.config, name=name, on_matrix=on_matrix)
         finally:
             machine.close()
 

@@ -31,7 +31,7 @@ def layout_svg(grid: FragmentGrid) -> str:
             elements.append(label(left - 6, y + 15, _span(item.row, item.rows), anchor="end"))
         elements += [
             rectangle(x, y, cell, _CELL_HEIGHT, _colour(item.lane)),
-            label(x + cell / 2, y + 15, item.text, anchor="middle"),
+            label(x + cell / 2, y + 15, item.text, anchor="middle", place="cell"),
         ]
     width = max(left + grid.columns // grid.cell_columns * cell, *(len(text) * _CHARACTER for text in texts))
     height = top + grid.rows // grid.cell_rows * _CELL_HEIGHT

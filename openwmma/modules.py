@@ -140,6 +140,7 @@ class Kernel:
         port: str | None = None,
         baud: int = DEFAULT_BAUD,
         waves: str | Path | None = None,
+        trace: str | Path | None = None,
         jobs: int = 1,
         check: bool = False,
         races: bool = False,
@@ -173,6 +174,9 @@ class Kernel:
             Of a board; in lockstep the board takes the place of the simulated core.
         waves : path or None
             Where a simulated core writes its waveform.
+        trace : path or None
+            Where a simulated core writes what each of its units did with each command, for Perfetto; see
+            docs/how-to/traces.md.
         jobs : int
             Most processes that run blocks; 0 for all cores of the machine. Memory is the same for any
             number; see docs/how-to/running-kernels.md.
@@ -208,6 +212,7 @@ class Kernel:
                 preset=preset,
                 profile=profile,
                 waves=None if waves is None else Path(waves),
+                trace=None if trace is None else Path(trace),
                 port=port,
                 baud=baud,
                 settings=dict(config),
@@ -215,8 +220,8 @@ class Kernel:
         except UsageError as error:  # which has the spelling of the command line
             raise UsageError(str(error).removeprefix("--")) from None
         jobs = cores() if jobs == 0 else jobs
-        if jobs > 1 and (port is not None or waves is not None):
-            raise LaunchError(f"{jobs} jobs need a machine each: there is one board, and one waveform")
+        if jobs > 1 and (port is not None or waves is not None or trace is not None):
+            raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         saved = None
         if save is not None:
             saved = SavedLaunch.begin(
@@ -237,6 +242,7 @@ class Kernel:
                 limit=limit,
                 jobs=jobs,
                 on_block=on_block,
+                on_matrix=stage.on_matrix,
             )
             run = stage.report(result, before)
         if saved is not None:

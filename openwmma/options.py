@@ -20,6 +20,7 @@ __all__ = [
     "RunPreset",
     "RunProfile",
     "Settings",
+    "Trace",
     "Waves",
     "preset_config",
     "require_folder",
@@ -65,8 +66,21 @@ Settings = Annotated[
         help="A field of the preset to replace on a simulated machine, as in shared_bytes=98304.",
     ),
 ]
+Trace = Annotated[
+    Path | None,
+    typer.Option(
+        "--trace",
+        metavar="FILE.json",
+        help="Write what each unit of the simulated core does with each command, for Perfetto or Chrome.",
+    ),
+]
 Waves = Annotated[
-    Path | None, typer.Option("--waves", metavar="FILE.fst", help="Write a waveform of the simulated core.")
+    Path | None,
+    typer.Option(
+        "--waves",
+        metavar="FILE.fst",
+        help="Write a waveform of the simulated core, and layouts for its viewers.",
+    ),
 ]
 
 

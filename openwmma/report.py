@@ -56,8 +56,7 @@ def print_result(title: str, target: Target, execution: Execution, config: CoreC
     table = Table(title=f"{title} on {target.on.value}", show_header=False)
     for row in execution_rows(execution, config.dot_product_units):
         table.add_row(*row)
-    if target.waves is not None:
-        table.add_row("waveform", str(target.waves))
+    _add_files(table, target)
     Console().print(table)
 
 
@@ -71,12 +70,17 @@ def print_launch(title: str, target: Target, run: KernelRun) -> None:
     share = "none: golden model" if run.utilisation is None else f"{run.utilisation:.1%}"
     table.add_row("dot-product utilisation", share)
     table.add_row("wall time", f"{run.seconds:.3f} s")
-    if target.waves is not None:
-        table.add_row("waveform", str(target.waves))
+    _add_files(table, target)
     console = Console()
     console.print(table)
     for note in run.notes:
         print(f"note: {note}")
+
+
+def _add_files(table: Table, target: Target) -> None:
+    for name, path in (("waveform", target.waves), ("trace", target.trace)):
+        if path is not None:
+            table.add_row(name, str(path))
 
 
 @contextmanager

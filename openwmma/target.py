@@ -18,6 +18,7 @@ from openwmma.usage import UsageError
 from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, golden_machine, open_machine
+from sim.trace.trace_file import TraceFile
 
 __all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineKind", "MachineSource", "Target", "open_on_board"]
 
@@ -48,11 +49,14 @@ class MachineSource:
         The most memory that it can have; None where there is no end.
     open : callable
         Makes it, given the bytes of memory that are needed.
+    trace : TraceFile or None
+        The trace that it writes when it is closed.
     """
 
     config: CoreConfig
     memory_bytes: int | None
     open: Callable[[int], Machine]
+    trace: TraceFile | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,8 @@ class Target:
         Of `golden.tables.profiles.PROFILES`; None for the default, and on a board for whatever it carries.
     waves : Path or None
         Where a simulated core writes its waveform.
+    trace : Path or None
+        Where a simulated core writes its trace.
     port : str or None
         Serial port of a board. In lockstep the board takes the place of the simulated core.
     baud : int
@@ -85,6 +91,7 @@ class Target:
     preset: str | None = None
     profile: str | None = None
     waves: Path | None = None
+    trace: Path | None = None
     port: str | None = None
     baud: int = DEFAULT_BAUD
     settings: Mapping[str, object] = field(default_factory=dict)
@@ -104,18 +111,24 @@ class Target:
             raise UsageError("--set: expected a simulated core, not one on a board")
         if self.settings:
             self.config  # noqa: B018  raises for settings that do not fit
-        if self.waves is None:
-            return
+        for option, path in (("--waves", self.waves), ("--trace", self.trace)):
+            if path is not None:
+                self._require_simulation(option, path)
+
+    def _require_simulation(self, option: str, path: Path) -> None:
+        """UsageError for a machine that simulates no core, and for a file that cannot be written."""
         if self.on is MachineKind.GOLDEN:
             raise UsageError(
-                "--waves: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
+                f"{option}: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
             )
         if self.port is not None:
-            raise UsageError("--waves: expected a simulated core, not one on a board")
-        if not self.waves.parent.is_dir():
+            raise UsageError(f"{option}: expected a simulated core, not one on a board")
+        if not path.parent.is_dir():
             raise UsageError(
-                f"--waves {self.waves}: expected a file in a folder that exists, not in {self.waves.parent}"
+                f"{option} {path}: expected a file in a folder that exists, not in {path.parent}"
             )
+        if path.is_dir():
+            raise UsageError(f"{option} {path}: expected a file, not a folder")
 
     @property
     def config(self) -> CoreConfig:
@@ -142,12 +155,19 @@ class Target:
         """
         if self.port is None:
             config = self.config
+            trace = None if self.trace is None else TraceFile(self.trace)
             yield MachineSource(
                 config=config,
                 memory_bytes=None,
                 open=lambda size: open_machine(
-                    Backend(self.on.value), config, size, waves=self.waves, registers_each=registers_each
+                    Backend(self.on.value),
+                    config,
+                    size,
+                    waves=self.waves,
+                    trace=trace,
+                    registers_each=registers_each,
                 ),
+                trace=trace,
             )
             return
         board = open_board(self.port, self.config if self.preset else None, self.baud)

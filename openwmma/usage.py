@@ -8,6 +8,7 @@ from golden.ptx.source import PtxError
 from golden.simt.errors import KernelFault, LaunchError
 from golden.tables.instruction_set import IllegalInstruction
 from openwmma.cuda_source import CompilerError
+from openwmma.usage_error import UsageError
 from sim.capabilities import CapabilityError
 from sim.simulation import SimulationError
 from sim.verilate import BuildError
@@ -23,11 +24,6 @@ MISUSE = 2
 
 INTERRUPTED = 130
 """Exit code for Ctrl-C: 128 and the number of the signal."""
-
-
-class UsageError(ValueError):
-    """What came on the command line, and what was expected, in one line."""
-
 
 _CODES: dict[type[Exception], int] = {
     PortError: MISUSE,  # before LinkError, of which it is one

@@ -13,19 +13,20 @@ import hdl
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import generate
 from sim.files import write_files
+from sim.trace.probes import probes_of
 from sim.verilate import build_verilog, cache_folder
 
 __all__ = ["build_core", "core_description", "core_verilog"]
 
 
-def build_core(config: CoreConfig, *, waves: bool = False) -> Path:
+def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
     """Build the simulation of a core, or find it built.
 
     Parameters
     ----------
     config : CoreConfig
-    waves : bool
-        Whether the simulation can write waveforms; it is slower then.
+    observed : bool
+        Whether the simulation can write waveforms and record signals for a trace; it is slower then.
 
     Returns
     -------
@@ -42,7 +43,9 @@ def build_core(config: CoreConfig, *, waves: bool = False) -> Path:
         "OUTSTANDING_READS": config.outstanding_reads,
         "QUEUE_DEPTH": config.queue_depth,
     }
-    return build_verilog(core_verilog(config), constants, waves=waves)
+    return build_verilog(
+        core_verilog(config), constants, observed=observed, probes=probes_of(config) if observed else ()
+    )
 
 
 def core_verilog(config: CoreConfig) -> str:

@@ -10,10 +10,10 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.elementwise import execute_elementwise
+from golden.host_work import execute_host_work
 from golden.machine import Counters, Storage, Work
 from golden.programs.values import describe_command
-from golden.tables.commands import Command, Elementwise
+from golden.tables.commands import Command, HostWork
 from golden.tables.faults import Cause, Fault
 from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile
@@ -131,9 +131,9 @@ class HostedMachine(ABC):
         ValueError
             An operand does not fit its field of the command.
         """
-        if isinstance(work, Elementwise):
+        if isinstance(work, HostWork):
             self.finish()
-            execute_elementwise(self, work)
+            execute_host_work(self, work)
             return
         self._queue((work,), serial=True)
         self.finish()
@@ -161,11 +161,11 @@ class HostedMachine(ABC):
         while batch := list(islice(stream, _BATCH)):
             commands: list[Command] = []
             for piece in batch:
-                if isinstance(piece, Elementwise):
+                if isinstance(piece, HostWork):
                     self._queue(commands, serial=False)
                     commands.clear()
                     self.finish()
-                    execute_elementwise(self, piece)
+                    execute_host_work(self, piece)
                 else:
                     commands.append(piece)
             self._queue(commands, serial=False)

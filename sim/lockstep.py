@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters, Machine, Storage, Work
-from golden.tables.commands import Command, Elementwise, Store, StoreMatrix
+from golden.tables.commands import Command, HostWork, Store, StoreMatrix
 from golden.tables.faults import Fault
 from golden.tables.profiles import Profile
 from sim.mismatch import Mismatch, register_difference
@@ -111,7 +111,7 @@ class LockstepMachine:
         golden.InvalidArgument
             Work of the host that cannot be done.
         """
-        if isinstance(work, Elementwise):
+        if isinstance(work, HostWork):
             self._execute_on_host(work)
         else:
             self._execute_command(work)
@@ -163,7 +163,7 @@ class LockstepMachine:
         if difference is not None:
             raise Mismatch(index, command, difference)
 
-    def _execute_on_host(self, command: Elementwise) -> None:
+    def _execute_on_host(self, command: HostWork) -> None:
         for machine in (self._rtl, self._golden):
             machine.execute(command)
         golden, rtl = self._golden.read_registers(), self._rtl.read_registers()

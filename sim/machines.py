@@ -10,6 +10,7 @@ from hdl.config import CoreConfig
 from sim.lockstep import LockstepMachine
 from sim.rtl_machine import RtlMachine
 from sim.testbench.reference import golden_machine
+from sim.trace.trace_file import TraceFile
 
 __all__ = ["Backend", "golden_machine", "open_machine"]
 
@@ -28,6 +29,7 @@ def open_machine(
     memory_size: int,
     *,
     waves: Path | None = None,
+    trace: TraceFile | None = None,
     registers_each: bool = True,
 ) -> Machine:
     """Make a machine of a configuration.
@@ -44,19 +46,23 @@ def open_machine(
         Bytes of global memory, from `golden.programs.buffers.BASE` on.
     waves : Path or None
         Where the simulated core writes its waveform.
+    trace : TraceFile or None
+        The trace that the simulated core writes.
     registers_each : bool
         Of a machine in lockstep: whether registers are compared after every command.
 
     Raises
     ------
     ValueError
-        For a waveform of a golden machine.
+        For a waveform or a trace of a golden machine.
     """
     if backend is Backend.GOLDEN:
         if waves is not None:
             raise ValueError("a waveform needs a simulated core: rtl or lockstep, not golden")
+        if trace is not None:
+            raise ValueError("a trace needs a simulated core: rtl or lockstep, not golden")
         return golden_machine(config, Memory(memory_size, BASE))
-    rtl = RtlMachine(config, Memory(memory_size, BASE), waves=waves)
+    rtl = RtlMachine(config, Memory(memory_size, BASE), waves=waves, trace=trace)
     return (
         rtl
         if backend is Backend.RTL

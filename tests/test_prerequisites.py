@@ -78,6 +78,30 @@ def test_clang_is_asked_for_by_an_option_alone_and_replaces_the_other_compiler(t
     assert check(tmp_path / "two", "--clang", "python3", without=["c++"], fakes=fakes) == (0, "")
 
 
+def test_node_and_npm_are_asked_for_by_an_option_alone(tmp_path):
+    node = "openwmma needs node 18.18 or newer"
+    npm = "openwmma needs npm; on Debian or Ubuntu: apt-get install npm\n"
+    for name in ("one", "two", "three"):
+        (tmp_path / name).mkdir()
+    absent = f"{node} (JavaScript, to build the pages); on Debian or Ubuntu: apt-get install nodejs\n"
+    assert check(tmp_path / "one", "--site") == (1, absent + npm)
+    old = {"node": '#!/bin/sh\n[ "$1" = --version ] && echo v16.20.1 || exit 1\n', "npm": "#!/bin/sh\n"}
+    message = f"{node}; node is v16.20.1; on Debian or Ubuntu: apt-get install nodejs\n"
+    assert check(tmp_path / "two", "--site", fakes=old) == (1, message)
+    new = {"node": "#!/bin/sh\n", "npm": "#!/bin/sh\n"}
+    assert check(tmp_path / "three", "--site", "python3", fakes=new) == (0, "")
+
+
+def test_chromium_is_asked_for_by_an_option_alone(tmp_path):
+    message = (
+        "openwmma needs chromium (the browser of the tests); on Debian or Ubuntu: apt-get install chromium\n"
+    )
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    assert check(tmp_path / "one", "--chromium") == (1, message)
+    assert check(tmp_path / "two", "--chromium", "python3", fakes={"chromium": "#!/bin/sh\n"}) == (0, "")
+
+
 def test_an_old_python_is_named_with_its_version(tmp_path):
     old = '#!/bin/sh\ncase "$1" in -V) echo Python 3.9.2 ;; *) exit 1 ;; esac\n'
     assert check(tmp_path, fakes={"python3": old}) == (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from golden.machine import Counters, Difference, Machine, Work
-from golden.tables.commands import Elementwise
+from golden.tables.commands import HostWork
 from golden.tables.faults import Fault
 
 __all__ = ["Execution", "ProgramFault", "execute"]
@@ -60,22 +60,28 @@ class _Drawn:
     program : iterable of (Work, object)
     first : int
         Commands that the machine has executed before.
-    on_progress : callable
+    on_progress, on_command : callable
     """
 
     def __init__(
-        self, program: Iterable[tuple[Work, object]], first: int, on_progress: Callable[[int], None]
+        self,
+        program: Iterable[tuple[Work, object]],
+        first: int,
+        on_progress: Callable[[int], None],
+        on_command: Callable[[object], None],
     ) -> None:
         self._program = program
         self._first = first
         self._on_progress = on_progress
+        self._on_command = on_command
         self._places: deque[object] = deque()
         self.last: object = ""
 
     def __iter__(self) -> Iterator[Work]:
         for work, place in self._program:
             self.last = place
-            if not isinstance(work, Elementwise):
+            if not isinstance(work, HostWork):
+                self._on_command(place)
                 self._places.append(place)
                 if len(self._places) > _REMEMBERED:
                     self._places.popleft()
@@ -92,6 +98,7 @@ def execute(
     machine: Machine,
     program: Iterable[tuple[Work, object]],
     on_progress: Callable[[int], None] = lambda count: None,
+    on_command: Callable[[object], None] = lambda place: None,
 ) -> Execution:
     """Execute a program to its end.
 
@@ -102,6 +109,8 @@ def execute(
         Each piece of work with what names its place in the program.
     on_progress : callable
         Called with the number of pieces of work that the machine has taken since the last call.
+    on_command : callable
+        Called with the place of each command, in order, before the machine gets it.
 
     Raises
     ------
@@ -110,7 +119,7 @@ def execute(
         From a machine that checks itself; with the place in the program.
     """
     before = time.perf_counter()
-    drawn = _Drawn(program, machine.counters.instructions, on_progress)
+    drawn = _Drawn(program, machine.counters.instructions, on_progress, on_command)
     try:
         try:
             machine.queue(drawn)

@@ -44,6 +44,7 @@ def run_program(
     outputs: Sequence[Output],
     registers: int,
     on_progress: Callable[[int], None] = lambda count: None,
+    on_command: Callable[[object], None] = lambda place: None,
 ) -> ProgramRun:
     """Run a kernel on one warp.
 
@@ -62,6 +63,8 @@ def run_program(
         32-bit registers per lane of the machine.
     on_progress : callable
         Called with the number of pieces of work that the machine has taken since the last call.
+    on_command : callable
+        Called with the `SourceLine` of each command, in order, before the machine gets it.
 
     Raises
     ------
@@ -92,7 +95,8 @@ def run_program(
         arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
         for name, array in arrays.items():
             buffers.write(machine.memory, name, array)
-        execution = execute(machine, checked_types(commands, arrays, buffers.addresses), on_progress)
+        program = checked_types(commands, arrays, buffers.addresses)
+        execution = execute(machine, program, on_progress, on_command)
         results = {
             output.name: buffers.read(machine.memory, output.name)[: output.size]
             .view(output.dtype)

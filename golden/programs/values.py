@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.matrix_moves import instruction_of
 
 __all__ = ["describe", "describe_command", "pack", "unpack"]
 
@@ -23,14 +24,10 @@ def describe_command(command: Command) -> str:
             return f"fill of {count} registers from {register} on with {value:#010x}"
         case Move(destination, source, count):
             return f"move of {count} registers from {source} on to {destination} on"
-        case LoadMatrix(register, addresses, count) | StoreMatrix(register, addresses, count):
-            name = "ldmatrix" if isinstance(command, LoadMatrix) else "stmatrix"
-            transposed = ".trans" if command.transposed else ""
-            space = "" if command.space == "generic" else f".{command.space}"
-            text = f"{name}.sync.aligned.m8n8.x{count}{transposed}{space}.b16"
-            return f"{text} with register {register}, addresses in register {addresses}"
+        case LoadMatrix(register, addresses) | StoreMatrix(register, addresses):
+            return f"{instruction_of(command)} with register {register}, addresses in register {addresses}"
         case MoveMatrix(destination, source):
-            return f"movmatrix.sync.aligned.m8n8.trans.b16 of register {source} to {destination}"
+            return f"{instruction_of(command)} of register {source} to {destination}"
 
 
 def describe(type: str, pattern: int) -> str:

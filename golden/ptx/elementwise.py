@@ -6,13 +6,11 @@ On fragment registers it becomes a command for the host; on scalar registers it 
 from types import MappingProxyType
 from typing import Final
 
-import numpy as np
-
-from golden.arithmetic.element import compute
 from golden.ptx.allocation import words
 from golden.ptx.arithmetic import FLOAT_OPERATIONS
 from golden.ptx.evaluation import Action, Evaluation
-from golden.ptx.operands import Context, Reader
+from golden.ptx.lane_values import by_lane
+from golden.ptx.operands import Context, UniformReader
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Immediate, Register, Statement
 from golden.tables.commands import Elementwise, Uniform
@@ -70,12 +68,14 @@ def float_action(context: Context, statement: Statement) -> Action:
     target, *sources = statement.operands
     destination = context.destination(target, type_)
     readers = [context.reader(source, type_) for source in sources]
-    raw, width = np.dtype(f"<u{type_.bits // 8}"), {"f16": "<u2", "f32": "<u4", "f64": "<u8"}[element]
 
     def action(evaluation: Evaluation) -> None:
-        patterns = [np.array([read(evaluation)], dtype=raw).view(width) for read in readers]
-        result = compute(operation, element, *patterns, flush=flush)
-        evaluation.write(destination, int(result.view(raw)[0]))
+        from golden.arithmetic.element import compute_register  # noqa: PLC0415  needs numpy; other programs do not
+
+        def single(*patterns: int) -> int:
+            return compute_register(operation, element, type_.bits, *patterns, flush=flush)
+
+        evaluation.write(destination, by_lane(single, *(read(evaluation) for read in readers)))
 
     return action
 
@@ -113,10 +113,10 @@ def fragment_action(
         raise context.error(
             statement, f"{statement.name} on a fragment is not supported; its registers hold two: .f16x2"
         )
-    sources: list[Register | Reader] = [
+    sources: list[Register | UniformReader] = [
         context.destination(operand, type_)
         if context.is_fragment(operand)
-        else context.reader(operand, type_)
+        else context.uniform(operand, type_, f"an operand of {statement.name} on a fragment")
         for operand in operands
     ]
     fragments = [source for source in sources if isinstance(source, Register)]

@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from golden.ptx.allocation import Allocation
+from golden.ptx.lane_values import LaneValue, by_lane, difference
 from golden.ptx.provenance import Provenance
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Register, Statement
-from golden.tables.commands import Command, Elementwise, Fill, Move, Uniform
+from golden.tables.commands import Command, Elementwise, Fill, HostWork, Move, SetLanes, Uniform
 
 __all__ = ["Action", "Evaluation", "Step", "Work", "merged", "run"]
 
-Work = Command | Elementwise
+Work = Command | HostWork
 """What a kernel gives rise to: commands for the core, and what the host does between them."""
 
 
@@ -37,7 +39,7 @@ class Evaluation:
     ----------
     provenance : Provenance
         What the fragment registers hold.
-    commands : list of Command or Elementwise
+    commands : list of Command or HostWork
         What the statement under evaluation has given rise to.
     """
 
@@ -58,25 +60,29 @@ class Evaluation:
         self.shared_base = shared_base
         self.provenance = Provenance(source, checked=checked)
         self.commands: list[Work] = []
-        self._values: dict[str, int] = {}
+        self._values: dict[str, LaneValue] = {}
 
-    def read(self, register: Register) -> int:
+    def read(self, register: Register) -> LaneValue:
         """The bit pattern in a scalar register."""
         value = self._values.get(register.key)
         if value is None:
             raise self.source.error(register.location, f"{register.name} is read before it is written")
         return value
 
-    def write(self, register: Register, pattern: int) -> None:
-        """Put a bit pattern into a register; into all lanes, if it is a fragment register."""
-        pattern = register.type.wrap(pattern)
+    def write(self, register: Register, pattern: LaneValue) -> None:
+        """Put a bit pattern into a register, for all lanes or for each."""
+        pattern = by_lane(register.type.wrap, pattern)
         position = self.allocation.position.get(register.key)
         if position is None:
             self._values[register.key] = pattern
             return
         self.provenance.fill(register)
         for word in range(register.type.bits // 32):
-            self.commands.append(Fill(position + word, 1, pattern >> (32 * word) & 0xFFFFFFFF))
+            self.set_lanes(position + word, by_lane(partial(_word, word), pattern))
+
+    def set_lanes(self, place: int, values: LaneValue) -> None:
+        """Set a register of the machine: a fill where all lanes get the same, else work of the host."""
+        self.commands.append(SetLanes(place, values) if isinstance(values, tuple) else Fill(place, 1, values))
 
     def move(self, destination: Register, source: Register) -> None:
         """Copy one fragment register to another."""
@@ -117,7 +123,7 @@ def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator
                 statement.location, f"still running after {limit} instructions; is this an endless loop?"
             )
         guard = statement.guard
-        if guard is not None and evaluation.read(guard.register) == guard.negated:
+        if guard is not None and _guard(evaluation, guard.register) == guard.negated:
             index += 1
             continue
         following = steps[index].action(evaluation)
@@ -126,6 +132,20 @@ def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator
             yield from ((command, line) for command in evaluation.commands)
             evaluation.commands.clear()
         index = index + 1 if following is None else following
+
+
+def _word(index: int, pattern: int) -> int:
+    return pattern >> 32 * index & 0xFFFFFFFF
+
+
+def _guard(evaluation: Evaluation, register: Register) -> int:
+    value = evaluation.read(register)
+    if isinstance(value, tuple):
+        raise evaluation.source.error(
+            register.location,
+            f"{register.name} {difference(value)}; one warp without --block takes the same way in all lanes",
+        )
+    return value
 
 
 def _joined(first: Work, second: Work) -> Work | None:

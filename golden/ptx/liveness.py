@@ -37,6 +37,11 @@ def accesses(
             destination = matrix[index].destination
             written = operands[destination] if destination is not None else ()
             read = [register for use in operands if use != destination for register in operands[use]]
+            rows = matrix[index].rows
+            if rows is not None and matrix[index].base is None:
+                read.append(rows)
+            elif rows is not None:
+                written = (*written, rows)
         else:
             registers = [item for item in statement.operands if isinstance(item, Register)]
             leads = bool(statement.operands) and statement.operands[:1] == tuple(registers[:1])

@@ -1,10 +1,13 @@
 """The matrix statements of a module: instruction and operands, checked against the tables."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from golden.ptx.arithmetic import ELEMENTWISE_MNEMONICS
 from golden.ptx.mnemonic import parse_qualifiers
+from golden.ptx.move_mnemonic import parse_move
+from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source
 from golden.ptx.syntax import Address, Immediate, Operand, Register, Statement, Symbol, Variable, Vector
 from golden.tables.formats import FORMATS
@@ -12,27 +15,30 @@ from golden.tables.instruction_set import (
     IllegalInstruction,
     Instruction,
     LoadInstruction,
+    Space,
     StoreInstruction,
     Use,
 )
 from golden.tables.layouts import fragment
+from golden.tables.matrix_moves import MOVES, MoveInstruction
 
-__all__ = ["MNEMONICS", "MatrixStatement", "decode_matrix_statement", "fragment_registers"]
+__all__ = ["MNEMONICS", "MatrixStatement", "decode_matrix_statement", "fragment_registers", "placed_rows"]
 
-MNEMONICS = ("wmma", "mma")
+MNEMONICS: Final = ("wmma", "mma", *MOVES)
 """First words of the opcodes that are matrix statements."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixStatement:
-    """One wmma or mma statement.
+    """One statement of wmma or mma, or one that moves matrices.
 
     Parameters
     ----------
     statement : Statement
-    instruction : Instruction
+    instruction : Instruction or MoveInstruction
     fragments : mapping of {"a", "b", "c", "d"} to tuple of Register
-        The registers of each operand in order; a loaded fragment stands under the use it is loaded for.
+        The registers of each operand in order; a loaded fragment stands under the use it is loaded for. A
+        move of matrices writes d and reads a.
     destination : {"a", "b", "c", "d"} or None
         Which of them is written; the others are read.
     base : Register, Immediate, Symbol or None
@@ -41,15 +47,19 @@ class MatrixStatement:
         Bytes to add to it.
     stride : Register, Immediate or None
         Of a load or store, where it is given.
+    rows : Register or None
+        Of `ldmatrix` and `stmatrix`, from `placed_rows`: the register with the address of a row in each lane.
+        Where `base` is not None, the statement sets it to that.
     """
 
     statement: Statement
-    instruction: Instruction
+    instruction: Instruction | MoveInstruction
     fragments: Mapping[Use, tuple[Register, ...]]
     destination: Use | None
     base: Register | Immediate | Symbol | None = None
     offset: int = 0
     stride: Register | Immediate | None = None
+    rows: Register | None = None
 
 
 def decode_matrix_statement(
@@ -80,6 +90,8 @@ def decode_matrix_statement(
         For an illegal instruction, naming the qualifier at fault and what is allowed, and for operands of
         the wrong form, number or width.
     """
+    if statement.opcode[0] in MOVES:
+        return _move(statement, source, variables, raw=raw)
     try:
         instruction = parse_qualifiers(statement.opcode, ptx_version=None if raw else version)
     except IllegalInstruction as error:
@@ -87,7 +99,7 @@ def decode_matrix_statement(
     operands = statement.operands
     if isinstance(instruction, LoadInstruction):
         _require_count(statement, source, "a fragment, an address and optionally a stride", 2, 3)
-        base, offset = _address(source, operands[1], instruction, variables)
+        base, offset = _address(source, operands[1], instruction.space, variables)
         return MatrixStatement(
             statement=statement,
             instruction=instruction,
@@ -103,7 +115,7 @@ def decode_matrix_statement(
         )
     if isinstance(instruction, StoreInstruction):
         _require_count(statement, source, "an address, a fragment and optionally a stride", 2, 3)
-        base, offset = _address(source, operands[0], instruction, variables)
+        base, offset = _address(source, operands[0], instruction.space, variables)
         return MatrixStatement(
             statement=statement,
             instruction=instruction,
@@ -129,6 +141,57 @@ def decode_matrix_statement(
         },
         destination="d",
     )
+
+
+def placed_rows(
+    source: Source, matrix: Mapping[int, MatrixStatement], fragments: Mapping[str, Register], *, raw: bool
+) -> tuple[dict[int, MatrixStatement], dict[str, Register]]:
+    """Give each `ldmatrix` and `stmatrix` the register of its row addresses.
+
+    That is the address operand, if it is one of `fragments`; otherwise one of the statement's own.
+
+    Parameters
+    ----------
+    source : Source
+        For messages.
+    matrix : mapping of int to MatrixStatement
+        The entry's matrix statements by statement index.
+    fragments : mapping of str to Register
+        The registers of the entry that are registers of the machine, by key.
+    raw : bool
+        Whether the entry names machine registers, and has no others.
+
+    Returns
+    -------
+    statements : dict of int to MatrixStatement
+    registers : dict of str to Register
+        `fragments` and those of the statements' own.
+
+    Raises
+    ------
+    PtxError
+        For an offset to an address in a machine's register, and for another address in a raw entry.
+    """
+    placed, registers = dict(matrix), dict(fragments)
+    for index, item in matrix.items():
+        if not isinstance(item.instruction, MoveInstruction) or item.base is None:
+            continue
+        base, location = item.base, item.base.location
+        if isinstance(base, Register) and base.key in fragments:
+            if item.offset:
+                raise source.error(
+                    location,
+                    f"the address {base.name} is in a register of the machine, which is taken as it is; "
+                    f"expected no offset, not {item.offset}",
+                )
+            placed[index] = replace(item, base=None, rows=base)
+        elif raw:
+            raise source.error(location, "the addresses of rows must be in a 32-bit register, a lane each")
+        else:
+            rows = Register("row addresses", f"rows of {index}", TYPES["b32"], location)
+            placed[index] = replace(item, rows=rows)
+            registers[rows.key] = rows
+    return placed, registers
 
 
 def fragment_registers(
@@ -157,6 +220,56 @@ def fragment_registers(
                 spreading = True
                 found[to.key] = to
     return found
+
+
+def _move(
+    statement: Statement, source: Source, variables: Mapping[str, Variable], *, raw: bool
+) -> MatrixStatement:
+    """`ldmatrix`, `stmatrix` or `movmatrix`."""
+    try:
+        instruction = parse_move(statement.opcode)
+    except IllegalInstruction as error:
+        raise source.error(statement.location, str(error)) from error
+    is_store = instruction.mnemonic == "stmatrix"
+    if instruction.mnemonic == "movmatrix":
+        _require_count(statement, source, "two registers", 2, 2)
+        to, of = (_matrices(source, operand, instruction) for operand in statement.operands)
+        return MatrixStatement(
+            statement=statement, instruction=instruction, fragments={"d": to, "a": of}, destination="d"
+        )
+    what = "an address and its matrices" if is_store else "its matrices and an address"
+    _require_count(statement, source, what, 2, 2)
+    vector, address = statement.operands[::-1] if is_store else statement.operands
+    base, offset = _address(source, address, instruction.space, variables, narrow=raw)
+    return MatrixStatement(
+        statement=statement,
+        instruction=instruction,
+        fragments={"a" if is_store else "d": _matrices(source, vector, instruction)},
+        destination=None if is_store else "d",
+        base=base,
+        offset=offset,
+    )
+
+
+def _matrices(source: Source, operand: Operand, instruction: MoveInstruction) -> tuple[Register, ...]:
+    """The registers of an operand, each with a matrix; a single one may stand without braces."""
+    name = f"the matrices of {instruction}"
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    registers = []
+    for element in elements:
+        if not isinstance(element, Register):
+            raise source.error(element.location, f"{name} must be registers")
+        if element.type.bits != 32:
+            raise source.error(
+                element.location, f"{name} need 32-bit registers, but {element.name} is {element.type}"
+            )
+        registers.append(element)
+    if len(registers) != instruction.count:
+        plural = "" if instruction.count == 1 else "s"
+        raise source.error(
+            operand.location, f"{name} are in {instruction.count} register{plural}, not {len(registers)}"
+        )
+    return tuple(registers)
 
 
 def _require_count(statement: Statement, source: Source, what: str, least: int, most: int) -> None:
@@ -189,40 +302,32 @@ def _fragment(
 
 
 def _address(
-    source: Source,
-    operand: Operand,
-    instruction: LoadInstruction | StoreInstruction,
-    variables: Mapping[str, Variable],
+    source: Source, operand: Operand, space: Space, variables: Mapping[str, Variable], *, narrow: bool = False
 ) -> tuple[Register | Immediate | Symbol, int]:
     if not isinstance(operand, Address):
         raise source.error(operand.location, "the address must be in brackets, as in [%rd1]")
     base = operand.base
     if isinstance(base, Symbol):
-        _require_space(source, base, variables, instruction)
+        _require_space(source, base, variables, space)
     if isinstance(base, Immediate) and base.kind != "integer":
         raise source.error(base.location, "the address must be an integer")
     if isinstance(base, Register):
-        widths = (32, 64) if instruction.space == "shared" else (64,)
+        widths = (32, 64) if narrow or space == "shared" else (64,)
         if base.type.bits not in widths or base.type.kind == "float":
             allowed = " or ".join(f".b{bits}, .u{bits}, .s{bits}" for bits in widths)
             raise source.error(base.location, f"the address {base.name} is {base.type}; allowed: {allowed}")
     return base, operand.offset
 
 
-def _require_space(
-    source: Source,
-    base: Symbol,
-    variables: Mapping[str, Variable],
-    instruction: LoadInstruction | StoreInstruction,
-) -> None:
+def _require_space(source: Source, base: Symbol, variables: Mapping[str, Variable], accessed: Space) -> None:
     """Refuse a name that is no variable, or one of a state space that the instruction does not access."""
     if base.name not in variables:
         raise source.error(base.location, f"the address must be in a register, not in {base.name}")
     space = variables[base.name].space
-    if space == instruction.space or (space, instruction.space) == ("global", "generic"):
+    if space == accessed or (space, accessed) == ("global", "generic"):
         return
-    accessed = "generic addresses" if instruction.space == "generic" else f".{instruction.space}"
-    raise source.error(base.location, f"{base.name} is in .{space}, but the instruction accesses {accessed}")
+    what = "generic addresses" if accessed == "generic" else f".{accessed}"
+    raise source.error(base.location, f"{base.name} is in .{space}, but the instruction accesses {what}")
 
 
 def _stride(source: Source, operand: Operand) -> Register | Immediate:

@@ -5,6 +5,7 @@ opcode, add its decoder to `_DECODERS`.
 """
 
 from collections.abc import Callable
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -17,6 +18,7 @@ from golden.ptx.arithmetic import (
 )
 from golden.ptx.elementwise import float_action, fragment_action, is_float_arithmetic
 from golden.ptx.evaluation import Action, Evaluation
+from golden.ptx.lane_values import LaneValue, by_lane
 from golden.ptx.matrix import MNEMONICS
 from golden.ptx.operands import Context, Reader
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -88,7 +90,9 @@ def _arithmetic(context: Context, statement: Statement, arithmetic: Arithmetic, 
     compute, bits = arithmetic.compute, type_.bits
 
     def action(evaluation: Evaluation) -> None:
-        evaluation.write(destination, compute(bits, *(read(evaluation) for read in readers)))
+        evaluation.write(
+            destination, by_lane(partial(compute, bits), *(read(evaluation) for read in readers))
+        )
 
     return action
 
@@ -136,12 +140,16 @@ def _move(context: Context, statement: Statement) -> Action:
         source = value
         return lambda evaluation: evaluation.move(destination, source)
     if isinstance(value, Vector):
-        read = _packed(context, value, type_)
+        read: Reader = _packed(context, value, type_)
     elif isinstance(value, Symbol):
         read = context.address(value, type_)
     else:
         read = context.reader(value, type_)
     return lambda evaluation: evaluation.write(destination, read(evaluation))
+
+
+def _shifted(bits: int, pattern: int) -> int:
+    return pattern >> bits
 
 
 def _part(context: Context, vector: Vector, type_: ScalarType) -> ScalarType:
@@ -156,8 +164,11 @@ def _packed(context: Context, vector: Vector, type_: ScalarType) -> Reader:
     part = _part(context, vector, type_)
     readers = [context.reader(element, part) for element in vector.elements]
 
-    def read(evaluation: Evaluation) -> int:
-        return sum(part.wrap(read(evaluation)) << (part.bits * i) for i, read in enumerate(readers))
+    def pack(*values: int) -> int:
+        return sum(part.wrap(value) << (part.bits * index) for index, value in enumerate(values))
+
+    def read(evaluation: Evaluation) -> LaneValue:
+        return by_lane(pack, *(read(evaluation) for read in readers))
 
     return read
 
@@ -170,7 +181,7 @@ def _unpack(context: Context, vector: Vector, value: Operand, type_: ScalarType)
     def action(evaluation: Evaluation) -> None:
         pattern = read(evaluation)
         for index, destination in enumerate(destinations):
-            evaluation.write(destination, pattern >> (part.bits * index))
+            evaluation.write(destination, by_lane(partial(_shifted, part.bits * index), pattern))
 
     return action
 
@@ -198,13 +209,18 @@ def _convert_address(context: Context, statement: Statement) -> Action:
     u64 = TYPES["u64"]
     destination = context.destination(target, u64)
     if isinstance(value, Symbol):
-        read = context.address(value, u64)
+        read: Reader = context.address(value, u64)
         found = context.entry.variables[value.name].space
         if found != space or "to" in statement.opcode:
             raise context.error(value, f"{value.name} is in .{found}; {statement.name} cannot convert that")
     else:
         read = context.reader(value, u64)
-    return lambda evaluation: evaluation.write(destination, read(evaluation) + sign * evaluation.shared_base)
+
+    def action(evaluation: Evaluation) -> None:
+        shift = sign * evaluation.shared_base
+        evaluation.write(destination, by_lane(lambda value: value + shift, read(evaluation)))
+
+    return action
 
 
 def _convert(context: Context, statement: Statement) -> Action:

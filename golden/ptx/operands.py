@@ -6,6 +6,7 @@ from typing import Final
 
 from golden.ptx.arithmetic import FLOAT_OPERATIONS, INTEGER_OPERATIONS
 from golden.ptx.evaluation import Evaluation
+from golden.ptx.lane_values import LaneValue, by_lane, difference
 from golden.ptx.scalar_types import ScalarType, float_bits, float_value
 from golden.ptx.source import PtxError, Source
 from golden.ptx.special_registers import UNIFORM, VARYING
@@ -20,14 +21,17 @@ from golden.ptx.syntax import (
     Symbol,
 )
 
-__all__ = ["Context", "Reader"]
+__all__ = ["Context", "Reader", "UniformReader"]
 
 _ON_FRAGMENTS: Final = (
     f"{', '.join(FLOAT_OPERATIONS)} in f16x2, f32 and f64, {', '.join(INTEGER_OPERATIONS)} in s32 and u32"
 )
 
-Reader = Callable[[Evaluation], int]
+Reader = Callable[[Evaluation], LaneValue]
 """How to find an operand's value; as a number if the operand's type is an integer, else as a bit pattern."""
+
+UniformReader = Callable[[Evaluation], int]
+"""As `Reader`, of an operand that is the same in all lanes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +71,13 @@ class Context:
         return operand
 
     def reader(self, operand: Operand, type_: ScalarType) -> Reader:
-        """How to find the value of a source operand of `type_`, the same in all lanes."""
+        """How to find the value of a source operand of `type_`."""
         if isinstance(operand, Immediate):
             value = type_.interpret(self._constant(operand, type_))
             return lambda _: value
         if isinstance(operand, SpecialRegister):
-            value = self._special(operand, type_)
-            return lambda _: value
+            special = by_lane(type_.interpret, self._special(operand, type_))
+            return lambda _: special
         if isinstance(operand, Symbol):
             raise self.error(operand, f"{operand.name} cannot stand here; only mov and cvta take an address")
         if not isinstance(operand, Register):
@@ -87,13 +91,25 @@ class Context:
                 "only mov to a register of the same width and arithmetic on whole elements may read it: "
                 f"{_ON_FRAGMENTS}",
             )
-        return lambda evaluation: type_.interpret(evaluation.read(register))
+        return lambda evaluation: by_lane(type_.interpret, evaluation.read(register))
+
+    def uniform(self, operand: Operand, type_: ScalarType, what: str) -> UniformReader:
+        """How to find the value of a source operand that must be the same in all lanes; `what` it is."""
+        read = self.reader(operand, type_)
+
+        def checked(evaluation: Evaluation) -> int:
+            value = read(evaluation)
+            if isinstance(value, tuple):
+                raise self.error(operand, f"{what} {difference(value)}; it must be the same in all lanes")
+            return value
+
+        return checked
 
     def is_fragment(self, operand: Operand) -> bool:
         """Whether an operand is a register that differs between lanes."""
         return isinstance(operand, Register) and operand.key in self.fragments
 
-    def address(self, symbol: Symbol, type_: ScalarType) -> Reader:
+    def address(self, symbol: Symbol, type_: ScalarType) -> UniformReader:
         """How to find the address of a variable; those in ``.shared`` count from zero."""
         variable = self.entry.variables.get(symbol.name)
         if variable is None:
@@ -115,19 +131,13 @@ class Context:
         if not type_.accepts(register.type):
             raise self.error(register, f"{register.name} is {register.type}, the instruction needs {type_}")
 
-    def _special(self, operand: SpecialRegister, type_: ScalarType) -> int:
-        if operand.name in VARYING:
-            raise self.error(
-                operand,
-                f"{operand.name} differs between the lanes of the warp; "
-                "only what is the same in all lanes can be evaluated",
-            )
-        if operand.name not in UNIFORM:
-            supported = ", ".join(sorted(UNIFORM))
+    def _special(self, operand: SpecialRegister, type_: ScalarType) -> LaneValue:
+        if operand.name not in UNIFORM and operand.name not in VARYING:
+            supported = ", ".join(sorted({*UNIFORM, *VARYING}))
             raise self.error(operand, f"{operand.name} is not supported; supported: {supported}")
         if type_.bits != 32 or type_.kind == "float":
             raise self.error(operand, f"{operand.name} is .u32, the instruction needs {type_}")
-        return UNIFORM[operand.name]
+        return VARYING[operand.name] if operand.name in VARYING else UNIFORM[operand.name]
 
     def _constant(self, operand: Immediate, type_: ScalarType) -> int:
         if operand.kind == "integer":

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from golden.ptx.allocation import allocate
 from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
-from golden.ptx.matrix import MNEMONICS, decode_matrix_statement, fragment_registers
+from golden.ptx.matrix import MNEMONICS, decode_matrix_statement, fragment_registers, placed_rows
 from golden.ptx.matrix_action import matrix_action
 from golden.ptx.opcodes import decode_scalar_statement
 from golden.ptx.operands import Context
@@ -54,20 +54,26 @@ class Entry:
         self._source = module.source
         self._definition = definition
         self._raw = RAW_REGISTERS in definition.pragmas
-        matrix = {
+        decoded = {
             index: decode_matrix_statement(
                 statement, module.source, module.version, definition.variables, raw=self._raw
             )
             for index, statement in enumerate(definition.statements)
             if statement.opcode[0] in MNEMONICS
         }
+        matrix, fragments = placed_rows(
+            module.source,
+            decoded,
+            raw_registers(definition.statements)
+            if self._raw
+            else fragment_registers(definition.statements, decoded),
+            raw=self._raw,
+        )
         context = Context(
             source=module.source,
             entry=definition,
             parameters={parameter.name: parameter for parameter in definition.parameters},
-            fragments=raw_registers(definition.statements)
-            if self._raw
-            else fragment_registers(definition.statements, matrix),
+            fragments=fragments,
         )
         self._steps = tuple(
             Step(
@@ -130,7 +136,7 @@ class Entry:
 
         Returns
         -------
-        iterator of (Command or Elementwise, SourceLine)
+        iterator of (Command or HostWork, SourceLine)
             Each command, for the core or the host, with the line it comes from. What a fragment's
             registers must have in common with an instruction is checked as they are yielded.
 

@@ -17,6 +17,7 @@ from golden.tables.instruction_set import (
     StoreInstruction,
     Use,
 )
+from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["Provenance"]
 
@@ -53,7 +54,8 @@ class _Origin:
     Parameters
     ----------
     fragment : _Fragment or None
-        None for a register that fits everywhere: filled with one value, or made by raw ``mma``.
+        None for a register that fits everywhere: filled with one value, or made by raw ``mma`` or
+        a move of matrices.
     element : int
         Which register of the fragment it is.
     line : int
@@ -133,6 +135,8 @@ class Provenance:
             if use != matrix.destination:
                 for element, register in enumerate(registers):
                     self._check(matrix, use, element, register)
+        if matrix.rows is not None and matrix.base is None:
+            self._origin(matrix.rows)
         if matrix.destination is not None:
             made = _fragment(matrix, matrix.destination)
             for element, register in enumerate(matrix.fragments[matrix.destination]):
@@ -171,8 +175,10 @@ class Provenance:
 
 
 def _fragment(matrix: MatrixStatement, use: Use) -> _Fragment | None:
-    """What the instruction says about its operand `use`; None for raw ``mma``, whose registers may be any."""
+    """What the instruction says about its operand `use`; None for those of any registers."""
     instruction = matrix.instruction
+    if isinstance(instruction, MoveInstruction):
+        return None
     if isinstance(instruction, MmaInstruction):
         if instruction.mnemonic != "wmma":
             return None

@@ -15,6 +15,7 @@ _ONCE: Final = frozenset(
     {
         *("sync", "aligned", "popc", "satfinite", "a", "b", "c", "d"),
         *("global", "shared", "shared::cta"),
+        *("m8n8", "x1", "x2", "x4", "trans", "b16"),
         *BIT_OPERATIONS,
         *ROUNDINGS,
         *(str(shape) for shape in SHAPES),

@@ -12,7 +12,7 @@ from typing import Final
 from golden.ptx.allocation import Allocation
 from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
-from golden.ptx.syntax import Operand, Register, Statement, Vector
+from golden.ptx.syntax import Address, Operand, Register, Statement, Vector
 
 __all__ = ["RAW_REGISTERS", "allocate_raw", "raw_registers"]
 
@@ -72,7 +72,11 @@ def allocate_raw(
 
 
 def _registers(operand: Operand) -> list[Register]:
-    parts = operand.elements if isinstance(operand, Vector) else (operand,)
+    parts: tuple[object, ...] = (operand,)
+    if isinstance(operand, Vector):
+        parts = operand.elements
+    elif isinstance(operand, Address):
+        parts = (operand.base,)
     return [part for part in parts if isinstance(part, Register)]
 
 

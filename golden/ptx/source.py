@@ -1,8 +1,17 @@
 """Where in a PTX file something stands, and the error that says so."""
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 __all__ = ["Location", "PtxError", "Source", "SourceLine"]
+
+
+_FILE: Final = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
+_LOC: Final = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+\d+")
+_FUNCTION: Final = re.compile(r".*\.(?:entry|func)\b")
 
 
 class PtxError(Exception):
@@ -45,12 +54,15 @@ class SourceLine:
         Where the statement begins, both from 1.
     text : str
         The line itself, without surrounding white space.
+    origin : str
+        File and line from which a compiler made it, by its ``.loc``, as in ``kernel.cu:31``; or empty.
     """
 
     file: str
     line: int
     column: int
     text: str
+    origin: str = ""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.text}"
@@ -79,4 +91,21 @@ class Source:
     def line(self, location: Location) -> SourceLine:
         """The line around `location`."""
         text = self._lines[location.line - 1].strip()
-        return SourceLine(self.file, location.line, location.column, text)
+        starts, origins = self._origins
+        found = bisect_right(starts, location.line) - 1
+        return SourceLine(
+            self.file, location.line, location.column, text, origins[found] if found >= 0 else ""
+        )
+
+    @cached_property
+    def _origins(self) -> tuple[list[int], list[str]]:
+        """Lines from which on the code has another origin, and that origin; it ends with the function."""
+        files = {match[1]: match[2] for match in map(_FILE.match, self._lines) if match}
+        found = []
+        for number, line in enumerate(self._lines, 1):
+            match = _LOC.match(line)
+            if match:
+                found.append((number, f"{files[match[1]]}:{match[2]}" if match[1] in files else ""))
+            elif _FUNCTION.match(line):
+                found.append((number, ""))
+        return [number for number, _ in found], [origin for _, origin in found]

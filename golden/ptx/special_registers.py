@@ -3,6 +3,8 @@
 from types import MappingProxyType
 from typing import Final
 
+from golden.tables.layouts import LANES
+
 __all__ = ["UNIFORM", "VARYING", "is_special"]
 
 UNIFORM: Final = MappingProxyType(
@@ -15,10 +17,19 @@ UNIFORM: Final = MappingProxyType(
 )
 """Values that are the same in all lanes, where one warp is the whole grid."""
 
-VARYING: Final = frozenset(
-    {"%tid.x", "%laneid", *(f"%lanemask_{relation}" for relation in ("eq", "le", "lt", "ge", "gt"))}
+_MASK: Final = (1 << LANES) - 1
+
+VARYING: Final = MappingProxyType(
+    {
+        **dict.fromkeys(("%tid.x", "%laneid"), tuple(range(LANES))),
+        "%lanemask_eq": tuple(1 << lane for lane in range(LANES)),
+        "%lanemask_le": tuple((2 << lane) - 1 for lane in range(LANES)),
+        "%lanemask_lt": tuple((1 << lane) - 1 for lane in range(LANES)),
+        "%lanemask_ge": tuple(_MASK & -1 << lane for lane in range(LANES)),
+        "%lanemask_gt": tuple(_MASK & -2 << lane for lane in range(LANES)),
+    }
 )
-"""Registers that differ from lane to lane."""
+"""Values of the registers that differ from lane to lane, lane 0 first."""
 
 _OTHERS: Final = frozenset(
     {"%nwarpid", "%nsmid", "%smid", "%gridid", "%clock", "%clock_hi", "%clock64", "%globaltimer"}

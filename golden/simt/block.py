@@ -335,6 +335,11 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         """File, line and text of an instruction."""
         return str(self.kernel.source_line(index))
 
+    def announce_matrix(self, index: int) -> None:
+        """Tell whom it concerns that the engine is about to execute an instruction."""
+        if self.launch.on_matrix is not None:
+            self.launch.on_matrix(self.kernel.source_line(index))
+
     def coordinates(self, thread: int) -> tuple[int, int, int]:
         """The index of a thread in its block."""
         x, y, _ = self.geometry.block

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from golden.ptx.mnemonic import parse_qualifiers
+from golden.ptx.move_mnemonic import parse_move
 from golden.ptx.syntax import Immediate, Register, Symbol, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
@@ -17,6 +18,7 @@ from golden.tables.instruction_set import (
     Use,
 )
 from golden.tables.layouts import fragment
+from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["DECODERS"]
 
@@ -120,33 +122,27 @@ def _access(
 
 def _move_matrices(context: Context, instruction: Instruction, index: int) -> Step:
     """``ldmatrix`` and ``stmatrix``."""
-    name, *parts = instruction.opcode
-    flags = [part for part in parts if part not in ("sync", "aligned")]
-    counts = [int(part[1:]) for part in flags if part in ("x1", "x2", "x4")]
-    known = {"m8n8", "x1", "x2", "x4", "trans", "shared", "shared::cta", "b16"}
-    if "sync" not in parts or len(counts) != 1 or set(flags) - known or not {"m8n8", "b16"} <= set(flags):
-        raise context.unsupported(instruction)
+    parsed = _parse_move(context, instruction)
     context.require_count(instruction, 2)
-    is_load = name == "ldmatrix"
+    is_load = parsed.mnemonic == "ldmatrix"
     vector, place = instruction.operands if is_load else instruction.operands[::-1]
     elements = vector.elements if isinstance(vector, Vector) else (vector,)
-    if len(elements) != counts[0]:
+    if len(elements) != parsed.count:
         raise context.error(
-            vector.location, f"{instruction.name} takes {counts[0]} registers, not {len(elements)}"
+            vector.location, f"{instruction.name} takes {parsed.count} registers, not {len(elements)}"
         )
     for element in elements:
         context.require_destination(element, 32)
     address = context.require_address(place)
-    in_shared = any(part.startswith("shared") for part in flags) or (
+    in_shared = parsed.space == "shared" or (
         isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "shared"
     )
-    transposed = "trans" in flags
 
     def emit(writer: Writer) -> None:
         where = context.address(writer, address)
         if in_shared:
             where = f"({where} + {writer.constant(SHARED, 64)})"
-        head = f"{writer.threads}, {where}, {counts[0]}, {transposed}"
+        head = f"{writer.threads}, {where}, {parsed.count}, {parsed.transposed}"
         if is_load:
             _assign(writer, elements, f"B.load_matrices({head}, {index})")
         else:
@@ -165,10 +161,16 @@ def _move_matrices(context: Context, instruction: Instruction, index: int) -> St
     )
 
 
+def _parse_move(context: Context, instruction: Instruction) -> MoveInstruction:
+    try:
+        return parse_move(instruction.opcode)
+    except IllegalInstruction as error:
+        raise context.error(instruction.location, str(error)) from error
+
+
 def _transpose(context: Context, instruction: Instruction, index: int) -> Step:
     """``movmatrix``."""
-    if [part for part in instruction.opcode[1:] if part != "aligned"] != ["sync", "m8n8", "trans", "b16"]:
-        raise context.unsupported(instruction)
+    _parse_move(context, instruction)
     context.require_count(instruction, 2)
     target, source = instruction.operands
     context.require_destination(target, 32)

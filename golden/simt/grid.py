@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from golden.ptx.source import SourceLine
 from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
@@ -65,6 +66,8 @@ class LaunchState:
         Bytes of dynamic shared memory.
     check, races : bool
         Whether accesses are checked, and whether for data races too.
+    on_matrix : callable or None
+        Called before each matrix instruction that the engine executes, with its `SourceLine`.
     """
 
     device: DeviceMemory
@@ -80,6 +83,7 @@ class LaunchState:
     matrix_instructions: int = 0
     check: bool = False
     races: bool = False
+    on_matrix: Callable[[SourceLine], None] | None = None
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
 

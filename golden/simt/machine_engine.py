@@ -7,6 +7,7 @@ instruction needs is not written again if a register already holds its bits.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,15 @@ from golden.resolve import resolve_profile
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.simt.matrix_engine import FragmentMemory
-from golden.tables.commands import Load, Mma, Store
+from golden.tables.commands import (
+    MATRIX_ROW_BYTES,
+    Load,
+    LoadMatrix,
+    Mma,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
     CORE_FAMILIES,
@@ -33,11 +42,15 @@ from golden.tables.layouts import LANES, fragment
 
 __all__ = ["MachineEngine"]
 
+_ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
+"""Offsets of the elements of a row of a matrix."""
+
 
 class MachineEngine:
     """Implements `golden.simt.matrix_engine.MatrixEngine` on any `golden.machine.Machine`.
 
-    ``ldmatrix``, ``stmatrix`` and ``movmatrix``, which are no commands of the core, are done by the host.
+    ``ldmatrix``, ``stmatrix`` and ``movmatrix``, too, go through its global memory; a machine without shared
+    memory has no such commands, and the host does them.
 
     Parameters
     ----------
@@ -57,6 +70,11 @@ class MachineEngine:
         self._formats = None if formats is None else frozenset(formats)
         self._registers = MachineRegisters(machine, self._formats)
         self._host = GoldenEngine()
+        start = scratch_address(machine.memory)
+        # One row of matrices after the other.
+        self._row_addresses = np.arange(start, start + MATRIX_ROW_BYTES * LANES, MATRIX_ROW_BYTES)[
+            None
+        ].astype(np.uint32)
         self._elsewhere = Counters()
 
     @property
@@ -156,7 +174,20 @@ class MachineEngine:
         self, warps: NDArray[np.int64], rows: NDArray[np.uint64], transposed: bool, memory: FragmentMemory
     ) -> NDArray[np.uint32]:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
-        return self._host.load_matrices(warps, rows, transposed, memory)
+        if self._machine.shared is None:
+            return self._host.load_matrices(warps, rows, transposed, memory)
+        count = rows.shape[1]
+        results = np.empty((len(warps), count, LANES), dtype=np.uint32)
+        storage = self._machine.memory
+        for place in range(len(warps)):
+            halves = rows[place : place + 1, ..., None] + _ROW_HALVES
+            data = memory.gather(warps[place : place + 1], halves, 2).astype("<u2")
+            (addresses,) = self._registers.hold(self._row_addresses)
+            first = self._registers.take(count, keep=((addresses, 1),))
+            storage.write(scratch_address(storage), data.reshape(-1).view(np.uint8))
+            self._machine.execute(LoadMatrix(first, addresses, count, transposed, "generic"))
+            results[place] = self._registers.read(first, count)
+        return results
 
     def store_matrices(
         self,
@@ -167,11 +198,29 @@ class MachineEngine:
         memory: FragmentMemory,
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
-        self._host.store_matrices(warps, rows, transposed, registers, memory)
+        if self._machine.shared is None:
+            self._host.store_matrices(warps, rows, transposed, registers, memory)
+            return
+        count = rows.shape[1]
+        storage = self._machine.memory
+        for place in range(len(warps)):
+            first, addresses = self._registers.hold(registers[place], self._row_addresses)
+            self._machine.execute(StoreMatrix(first, addresses, count, transposed, "generic"))
+            data = storage.read(scratch_address(storage), rows[place].size * MATRIX_ROW_BYTES)
+            halves = rows[place : place + 1, ..., None] + _ROW_HALVES
+            memory.scatter(warps[place : place + 1], halves, data.view("<u2").reshape(halves.shape), 2)
 
     def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """What ``movmatrix`` gives."""
-        return self._host.transpose(registers)
+        if self._machine.shared is None:
+            return self._host.transpose(registers)
+        results = np.empty_like(registers)
+        for place in range(len(registers)):
+            (source,) = self._registers.hold(registers[place : place + 1])
+            first = self._registers.take(1, keep=((source, 1),))
+            self._machine.execute(MoveMatrix(first, source))
+            results[place] = self._registers.read(first, 1)[0]
+        return results
 
     def finish(self) -> None:
         """Have the machine end its work."""

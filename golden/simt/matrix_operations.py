@@ -129,9 +129,14 @@ class MatrixOperations(MemoryAccess):
         """File, line and text of an instruction."""
         raise NotImplementedError
 
+    def announce_matrix(self, index: int) -> None:
+        """Tell whom it concerns that the engine is about to execute an instruction."""
+        raise NotImplementedError
+
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:
         """Report a fault of the machine as one of the kernel."""
+        self.announce_matrix(index)
         try:
             yield
         except Difference as difference:

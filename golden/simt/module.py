@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.source import PtxError, Source
+from golden.ptx.source import PtxError, Source, SourceLine
 from golden.simt.address_map import FUNCTIONS
 from golden.simt.arguments import bind
 from golden.simt.body import parse_body
@@ -219,6 +219,7 @@ class Kernel:
         limit: int = LIMIT,
         jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
+        on_matrix: Callable[[SourceLine], None] | None = None,
     ) -> LaunchResult:
         """Run the kernel on a grid.
 
@@ -242,6 +243,8 @@ class Kernel:
             Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
         on_block : callable or None
             Called after each block with the number of those that have ended, and of all.
+        on_matrix : callable or None
+            Called before each matrix instruction that the engine executes, with its `SourceLine`.
 
         Raises
         ------
@@ -277,6 +280,7 @@ class Kernel:
                 dynamic_shared=shared,
                 check=check,
                 races=races,
+                on_matrix=on_matrix,
             )
             result = run_parallel(compiled, state, jobs, on_block)
             engine.finish()

@@ -8,16 +8,19 @@ from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Space
 
 __all__ = [
     "MATRIX_COUNTS",
+    "MATRIX_ROWS",
     "MATRIX_ROW_BYTES",
     "MATRIX_SPACES",
     "Command",
     "Elementwise",
     "Fill",
+    "HostWork",
     "Load",
     "LoadMatrix",
     "Mma",
     "Move",
     "MoveMatrix",
+    "SetLanes",
     "Store",
     "StoreMatrix",
     "Uniform",
@@ -25,6 +28,9 @@ __all__ = [
 
 MATRIX_COUNTS: Final = (1, 2, 4)
 """Matrices that one `LoadMatrix` or `StoreMatrix` moves: ``.x1``, ``.x2``, ``.x4``."""
+
+MATRIX_ROWS: Final = 8
+"""Of such a matrix."""
 
 MATRIX_ROW_BYTES: Final = 16
 """Of a row of such a matrix; its address is a multiple."""
@@ -211,3 +217,26 @@ class Elementwise:
             f"{self.operation} of {self.type}{flushed} on {sources} to {self.count} registers "
             f"from {self.destination} on"
         )
+
+
+@dataclass(frozen=True)
+class SetLanes:
+    """Set one register to a value for each lane: work of the host, as `Elementwise` is.
+
+    Parameters
+    ----------
+    register : int
+    values : tuple of int
+        32-bit patterns, lane 0 first.
+    """
+
+    register: int
+    values: tuple[int, ...]
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{value:#x}" for value in self.values[:4])
+        return f"register {self.register} set to {values}, ... lane by lane"
+
+
+HostWork = Elementwise | SetLanes
+"""What the host does to registers between commands."""

@@ -15,13 +15,15 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Sequencer"]
+__all__ = ["Sequencer", "State"]
 
 _OPERANDS = 4
 _TAGS = 1 << TAG_BITS
 
 
-class _State(enum.Enum, shape=4):
+class State(enum.Enum, shape=4):
+    """What the sequencer does with the command that it has."""
+
     IDLE = 0
     DECODE = 1
     DECODED = 2
@@ -138,7 +140,7 @@ class Sequencer(wiring.Component):
         m.submodules.decoder = decoder = Decoder(self._config)
         m.submodules.check = check = AccessCheck(self._config)
         m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
-        state = Signal(_State)
+        state = Signal(State)
         command = Signal(COMMAND_BITS)
         decoded = Signal(Decoded)
         operand = Signal(range(_OPERANDS))
@@ -160,7 +162,7 @@ class Sequencer(wiring.Component):
         m.d.comb += [
             decoder.command.eq(command),
             check.request.payload.eq(decoded.memory),
-            self.commands.ready.eq(state == _State.IDLE),
+            self.commands.ready.eq(state == State.IDLE),
             self.load.payload.eq(checked.access),
             self.store.payload.eq(checked.access),
             self.tile.payload.eq(decoded.tile),
@@ -179,37 +181,37 @@ class Sequencer(wiring.Component):
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
             scoreboard.allocate.eq(started),
-            check.checked.ready.eq((started & in_memory) | (state == _State.STOP)),
-            stopped.eq((state == _State.STOP) & scoreboard.idle & check.request.ready),
+            check.checked.ready.eq((started & in_memory) | (state == State.STOP)),
+            stopped.eq((state == State.STOP) & scoreboard.idle & check.request.ready),
         ]
         bus_fault = self._bus_fault(m, scoreboard)
-        at_work = (state != _State.IDLE) | ~scoreboard.idle | (bus_fault.cause != 0)
-        m.d.comb += self.busy.eq(at_work & (state != _State.FAULT))
+        at_work = (state != State.IDLE) | ~scoreboard.idle | (bus_fault.cause != 0)
+        m.d.comb += self.busy.eq(at_work & (state != State.FAULT))
 
         with m.Switch(state):
-            with m.Case(_State.IDLE):
+            with m.Case(State.IDLE):
                 m.d.comb += self.stall_empty.eq(~self.commands.valid & ~scoreboard.idle)
                 m.d.sync += [command.eq(self.commands.payload), operand.eq(0)]
                 with m.If(self.commands.valid):
-                    m.d.sync += state.eq(_State.DECODE)
-            with m.Case(_State.DECODE):
-                m.d.sync += [decoded.eq(decoder.decoded), state.eq(_State.DECODED)]
-            with m.Case(_State.DECODED):
+                    m.d.sync += state.eq(State.DECODE)
+            with m.Case(State.DECODE):
+                m.d.sync += [decoded.eq(decoder.decoded), state.eq(State.DECODED)]
+            with m.Case(State.DECODED):
                 m.d.sync += [refusal.eq(decoded.cause), asked.eq(operands[0])]
                 with m.If(decoded.cause != 0):
-                    m.d.sync += state.eq(_State.STOP)
+                    m.d.sync += state.eq(State.STOP)
                 with m.Elif(in_memory):
                     m.d.comb += check.request.valid.eq(1)
-                    m.d.sync += state.eq(_State.CHECK)
+                    m.d.sync += state.eq(State.CHECK)
                 with m.Else():
-                    m.d.sync += state.eq(_State.OPERANDS)
-            with m.Case(_State.CHECK):
+                    m.d.sync += state.eq(State.OPERANDS)
+            with m.Case(State.CHECK):
                 with m.If(check.checked.valid):
                     m.d.sync += [
                         refusal.eq(checked.cause),
-                        state.eq(Mux(checked.cause != 0, _State.STOP, _State.OPERANDS)),
+                        state.eq(Mux(checked.cause != 0, State.STOP, State.OPERANDS)),
                     ]
-            with m.Case(_State.OPERANDS):
+            with m.Case(State.OPERANDS):
                 last = operand == _OPERANDS - 1
                 m.d.comb += [
                     self.stall_registers.eq(scoreboard.conflict),
@@ -218,9 +220,9 @@ class Sequencer(wiring.Component):
                 with m.If(~self.stall_registers & ~self.stall_memory):
                     m.d.sync += [operand.eq(operand + 1), asked.eq(Array(operands)[operand + 1])]
                     with m.If(last):
-                        m.d.sync += state.eq(Mux(listed, _State.ROWS, _State.DISPATCH))
+                        m.d.sync += state.eq(Mux(listed, State.ROWS, State.DISPATCH))
             if self._config.shared_bytes:
-                with m.Case(_State.ROWS):
+                with m.Case(State.ROWS):
                     m.d.comb += [self.rows_start.eq(self.rows_room & ~asked_rows), self.stall_unit.eq(1)]
                     with m.If(self.rows_start):
                         m.d.sync += asked_rows.eq(1)
@@ -228,9 +230,9 @@ class Sequencer(wiring.Component):
                         m.d.sync += [
                             asked_rows.eq(0),
                             refusal.eq(self.rows_cause),
-                            state.eq(Mux(self.rows_cause != 0, _State.STOP, _State.DISPATCH)),
+                            state.eq(Mux(self.rows_cause != 0, State.STOP, State.DISPATCH)),
                         ]
-            with m.Case(_State.DISPATCH):
+            with m.Case(State.DISPATCH):
                 free = ~scoreboard.full & (~self.serial | scoreboard.idle) & (bus_fault.cause == 0)
                 m.d.comb += [allowed.eq(offered | free), self.stall_unit.eq(~started)]
                 m.d.sync += offered.eq(allowed & ~started)
@@ -244,13 +246,13 @@ class Sequencer(wiring.Component):
                     with m.If(decoded.unit == unit):
                         m.d.comb += [request.valid.eq(allowed), started.eq(allowed & request.ready)]
                 with m.If(started):
-                    m.d.sync += [dispatched.eq(dispatched + 1), state.eq(_State.IDLE)]
-            with m.Case(_State.STOP):
+                    m.d.sync += [dispatched.eq(dispatched + 1), state.eq(State.IDLE)]
+            with m.Case(State.STOP):
                 with m.If(stopped):
-                    m.d.sync += state.eq(_State.FAULT)
-            with m.Case(_State.FAULT):
+                    m.d.sync += state.eq(State.FAULT)
+            with m.Case(State.FAULT):
                 with m.If(self.clear):
-                    m.d.sync += [self.cause.eq(0), bus_fault.eq(0), refusal.eq(0), state.eq(_State.IDLE)]
+                    m.d.sync += [self.cause.eq(0), bus_fault.eq(0), refusal.eq(0), state.eq(State.IDLE)]
 
         behind = Signal(TAG_BITS)
         index = Signal(64)
@@ -263,9 +265,9 @@ class Sequencer(wiring.Component):
         m.d.sync += self.executed.eq(self.executed + completed)
         # What is offered to a unit already is started all the same: it may not be taken back.
         # Rows that are being read end as well, so that none comes when those of another command are expected.
-        settled = allowed | (state == _State.STOP) | (state == _State.FAULT) | (state == _State.ROWS)
+        settled = allowed | (state == State.STOP) | (state == State.FAULT) | (state == State.ROWS)
         with m.If((bus_fault.cause != 0) & ~settled):
-            m.d.sync += state.eq(_State.STOP)
+            m.d.sync += state.eq(State.STOP)
         with m.If(stopped):
             m.d.sync += [
                 self.cause.eq(Mux(bus_fault.cause != 0, bus_fault.cause, refusal)),

@@ -100,7 +100,8 @@ class RowAddresses(wiring.Component):
         arrived = self._read(m)
         lanes = [self.read.data.word_select(lane, LANE_BITS) for lane in range(_LANES)]
         offset_bits = log2_exact(MATRIX_ROW_BYTES)
-        misaligned, beyond = Signal(), Signal()
+        misaligned = Signal()
+        beyond = Signal()
         m.d.comb += [
             self.room.eq((kept - oldest)[: len(kept)] <= _PLACES - QUADS),
             write.en.eq(arrived),

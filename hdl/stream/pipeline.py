@@ -121,6 +121,11 @@ class Pipeline(Stage):
         As for `Stage`: the fields of the pipeline's own input and output.
     stages : sequence of Stage or of tuple of Stage
 
+    Attributes
+    ----------
+    schedule : tuple of (Stage, int)
+        The stages, each with the cycle in which it starts; that of the input is 0.
+
     Raises
     ------
     ValueError
@@ -139,12 +144,12 @@ class Pipeline(Stage):
         stages: Sequence[Stage | tuple[Stage, ...]],
     ) -> None:
         since = dict.fromkeys(consumes, 0)
-        self._starts: list[tuple[Stage, int]] = []
+        starts: list[tuple[Stage, int]] = []
         for step in stages:
             together = step if isinstance(step, tuple) else (step,)
             start = _latest(since, *(stage.consumes for stage in together))
             for stage in together:
-                self._starts.append((stage, start))
+                starts.append((stage, start))
                 for name in stage.produces:
                     if name in since:
                         raise ValueError(f"Field {name} must be produced once, but {_name(stage)} does again")
@@ -152,13 +157,14 @@ class Pipeline(Stage):
         latency = _latest(since, tuple(produces))
         if self.latency != latency:
             raise ValueError(f"Latency must be the {latency} cycles of the longest path, not {self.latency}")
+        self.schedule = tuple(starts)
         super().__init__(consumes, produces)
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
         lines = {name: _Line(m, name, getattr(self.input, name), 0) for name in self.consumes}
-        for stage, start in self._starts:
+        for stage, start in self.schedule:
             m.submodules[_name(stage)] = stage
             for name in stage.consumes:
                 lines[name].drive(getattr(stage.input, name), start)

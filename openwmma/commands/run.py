@@ -19,7 +19,7 @@ from openwmma.arguments import parse_argument, parse_output
 from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat_file
 from openwmma.core_settings import parse_settings
 from openwmma.cuda_source import is_cuda
-from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
@@ -90,6 +90,7 @@ def run(
     preset: RunPreset = None,
     profile: RunProfile = None,
     waves: Waves = None,
+    trace: Trace = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
 ) -> int:
@@ -112,6 +113,7 @@ def run(
         preset=preset,
         profile=profile,
         waves=waves,
+        trace=trace,
         port=port,
         baud=baud,
         settings=parse_settings(settings or []),
@@ -157,6 +159,7 @@ def run(
             outputs=[output for output, _ in outputs],
             registers=source.config.registers,
             on_progress=advance,
+            on_command=(lambda place: None) if source.trace is None else source.trace.log.place,
         )
     for output, path in outputs:
         np.save(path, result.outputs[output.name])

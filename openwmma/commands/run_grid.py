@@ -48,8 +48,9 @@ class LaunchOptions:
     def keywords(self) -> dict[str, Any]:
         """Those of `openwmma.modules.Kernel.launch`."""
         target = self.target
-        if self.jobs not in (0, 1) and (target.port is not None or target.waves is not None):
-            raise UsageError(f"--jobs {self.jobs}: expected 1 with one board, or one waveform")
+        single = target.port is not None or target.waves is not None or target.trace is not None
+        if self.jobs not in (0, 1) and single:
+            raise UsageError(f"--jobs {self.jobs}: expected 1 with one board, one waveform or one trace")
         return {
             "on": target.on,
             "preset": target.preset,
@@ -58,7 +59,8 @@ class LaunchOptions:
             "port": target.port,
             "baud": target.baud,
             "waves": target.waves,
-            "jobs": 1 if target.port is not None or target.waves is not None else self.jobs or cores(),
+            "trace": target.trace,
+            "jobs": 1 if single else self.jobs or cores(),
             "check": Check.MEMORY in self.checks,
             "races": Check.RACES in self.checks,
             "limit": self.limit,

@@ -68,6 +68,8 @@ class warp:  # noqa: N801
         Bits per second of that port.
     waves : path or None
         Where a simulated core writes its waveform.
+    trace : path or None
+        Where a simulated core writes what each of its units did with each command.
     memory_bytes : int or None
         Global memory for all arrays that are used, a multiple of 4096. By default 64 MiB, in lockstep and on
         a board 1 MiB.
@@ -95,6 +97,7 @@ class warp:  # noqa: N801
         port: str | None = None,
         baud: int = DEFAULT_BAUD,
         waves: str | Path | None = None,
+        trace: str | Path | None = None,
         memory_bytes: int | None = None,
         strict: bool = True,
     ) -> None:
@@ -111,6 +114,7 @@ class warp:  # noqa: N801
             profile=profile,
             settings=dict(config),
             waves=Path(waves) if waves is not None else None,
+            trace=Path(trace) if trace is not None else None,
             port=port,
             baud=baud,
         )

@@ -12,7 +12,7 @@ from golden.tables.instruction_set import MmaInstruction, Use
 from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, bin_name, coverpoint
 
-__all__ = ["POINTS", "sample_alignment"]
+__all__ = ["POINTS", "first_block", "sample_alignment"]
 
 _MULTIPLICANDS: Final = ("f16", "bf16", "tf32")
 _WINDOW: Final = HOPPER.fraction_bits
@@ -72,8 +72,7 @@ def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[
     if instruction.a_type == "f64":
         _sample_double(seen, a, b, c)
         return
-    multiplicand = float_format(instruction.a_type)
-    block = HOPPER.block(multiplicand)
+    block = first_block(instruction)
     products = a.alignment_exponent()[:, :block, None] + b.alignment_exponent()[None, :block, :]
     addend = c.alignment_exponent()
     zero: NDArray[np.bool_] = products <= ZERO_EXPONENT // 2
@@ -98,6 +97,12 @@ def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[
         codes = np.where(is_zero, len(_EDGES), codes)[shown]
         for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
             seen["alignment distance", bin_name(instruction.a_type, term, _DISTANCES[code])] += int(count)
+
+
+def first_block(instruction: MmaInstruction) -> int:
+    """How many products the first sum of each element takes."""
+    depth = instruction.shape.k
+    return min(HOPPER.block(float_format(instruction.a_type), instruction.mnemonic) or depth, depth)
 
 
 def _fused(instruction: MmaInstruction) -> FloatFormat:

@@ -6,17 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.fragments import collect
-from golden.tables.commands import Mma
+from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
 from golden.tables.instruction_set import MmaInstruction, Use
 from golden.tables.layouts import fragment
 from regression.functional import alignment, environment, hazards, instructions, rounding, values
 from regression.functional.model import Coverpoint, Seen
 from regression.random_programs.choices import operand_types
 from regression.random_programs.program import Program
+from regression.random_programs.rows import row_addresses
 from regression.random_programs.running import Core
 from sim.rtl_machine import RtlMachine
 
-__all__ = ["MODEL", "observe"]
+__all__ = ["MODEL", "observe", "observe_hazards"]
 
 MODEL: tuple[Coverpoint, ...] = (
     *instructions.POINTS,
@@ -40,16 +41,33 @@ def observe(program: Program, core: Core) -> Seen:
     """
     seen: Seen = Counter()
     machine = program.golden()
-    for command in program.commands:
+    rows: dict[int, list[int]] = {}
+    for index, command in enumerate(program.commands):
         instructions.sample_command(seen, command)
         before = machine.read_registers() if isinstance(command, Mma) else None
+        if isinstance(command, LoadMatrix | StoreMatrix):
+            rows[index] = row_addresses(command, machine.read_registers(), program.config.shared_base)
+            instructions.sample_rows(seen, command, rows[index])
         machine.execute(command)
         if before is not None and isinstance(command, Mma):
             _sample_multiply(seen, command, before, machine.read_registers())
-    hazards.sample_hazards(seen, program.commands)
+    hazards.sample_hazards(seen, program.commands, rows)
     if isinstance(core, RtlMachine):
         environment.sample_waits(seen, core.simulation.waits)
     return +seen
+
+
+def observe_hazards(program: Program) -> Seen:
+    """The hazards of a program alone, which take less time than everything."""
+    seen: Seen = Counter()
+    machine = program.golden()
+    rows: dict[int, list[int]] = {}
+    for index, command in enumerate(program.commands):
+        if isinstance(command, LoadMatrix | StoreMatrix):
+            rows[index] = row_addresses(command, machine.read_registers(), program.config.shared_base)
+        machine.execute(command)
+    hazards.sample_hazards(seen, program.commands, rows)
+    return seen
 
 
 def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after: NDArray[np.uint32]) -> None:

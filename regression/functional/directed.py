@@ -1,18 +1,30 @@
 """Programs for what random ones come to too seldom: every hazard between two units, side by side."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 from numpy.random import Generator
 
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LoadInstruction, StoreInstruction, Use
 from golden.tables.layouts import fragment
 from hdl.config import PRESETS, CoreConfig
-from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, UNITS, impossible
+from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, ROLES, UNITS, impossible
+from regression.functional.matrix_pairs import address_pairs, row_pairs, valid_rows
 from regression.random_programs.choices import (
     PLACES,
     Access,
@@ -24,15 +36,11 @@ from regression.random_programs.choices import (
 from regression.random_programs.generator import hot_access
 from regression.random_programs.image import HOT_BYTES, Image, span
 from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load
+from regression.random_programs.rows import TABLE_REGISTERS, place_table
 from sim.simulation import BusTiming
 
 __all__ = ["hazard_program"]
 
-_ROLES: Final[Mapping[str, tuple[str, str]]] = {
-    "read after write": ("writes", "reads"),
-    "write after read": ("reads", "writes"),
-    "write after write": ("writes", "writes"),
-}
 _TRIES: Final = 500
 
 
@@ -52,41 +60,55 @@ def hazard_program(preset: str, seed: int) -> Program:
         block_load(register, BASE + BLOCK_BYTES * (register // 8 % blocks))
         for register in range(0, config.registers, 8)
     ]
-    pairs = [*_register_pairs(random, config), *_memory_pairs(random, config)]
+    image = Image(random)
+    pairs = [
+        *_register_pairs(random, config, image),
+        *_memory_pairs(random, config),
+        *address_pairs(random, image),
+        *row_pairs(random, config, image),
+    ]
     for index in random.permutation(len(pairs)):
         commands += pairs[index]
     return Program(
         preset=preset,
         seed=(seed, 0),
         timing=BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1),
-        memory=Image(random).finished(BLOCK_BYTES * config.registers // 8 + SHARED_WINDOW),
+        memory=image.finished(BLOCK_BYTES * config.registers // 8 + SHARED_WINDOW),
         commands=tuple(commands),
     )
 
 
-def _register_pairs(random: Generator, config: CoreConfig) -> Iterator[tuple[Command, Command]]:
+def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
     for kind in KINDS:
         for older in UNITS:
             for younger in UNITS:
                 for extent in EXTENTS:
-                    if impossible(kind, older, younger, extent) is None:
-                        yield _register_pair(random, config, kind, older, younger, extent)
+                    if impossible(kind, older, younger, extent) is not None:
+                        continue
+                    # What ldmatrix reads are addresses, which `address_pairs` has.
+                    if (kind, younger) != ("read after write", "ldmatrix"):
+                        yield _register_pair(random, config, image, kind, older, younger, extent)
 
 
 def _register_pair(
-    random: Generator, config: CoreConfig, kind: str, older: str, younger: str, extent: str
-) -> tuple[Command, Command]:
-    """Draw commands until the operands in common have sizes that allow the extent."""
+    random: Generator, config: CoreConfig, image: Image, kind: str, older: str, younger: str, extent: str
+) -> tuple[Command, ...]:
+    """Draw commands until the operands in common have sizes that allow the extent.
+
+    Before them come the loads of the addresses of rows that they need.
+    """
     for _ in range(_TRIES):
         first, second = _Draft(random, config, older), _Draft(random, config, younger)
-        one, other = (draft.operand(role) for draft, role in zip((first, second), _ROLES[kind], strict=True))
+        one, other = (draft.operand(role) for draft, role in zip((first, second), ROLES[kind], strict=True))
         start, count, size = first.places[one], first.sizes[one], second.sizes[other]
         shift = 0 if extent == "all" else int(random.integers(1 - size, count))
         if (size == count and not shift) != (extent == "all"):
             continue
         if 0 <= start + shift <= config.registers - size:
             second.places[other] = start + shift
-            return first.command(), second.command()
+            if not first.spoils(second):
+                ready = (draft.addresses(image) for draft in (second, first))
+                return *(load for loads in ready for load in loads), first.command(), second.command()
     raise LookupError(f"no {younger} of this core can {kind} of {extent} of the registers of a {older}")
 
 
@@ -109,10 +131,17 @@ class _Draft:
             access = accesses[random.integers(len(accesses))]
             self._access = hot_access(random, config, access, PLACES[random.integers(4)])
             self.sizes = {"d" if unit == "load" else "a": self._count(access)}
+        elif unit == "movmatrix":
+            self.sizes = {"d": 1, "a": 1}
+        elif unit in ("ldmatrix", "stmatrix"):
+            # B is the register of addresses.
+            count = int(random.choice(MATRIX_COUNTS))
+            self.sizes = {"d" if unit == "ldmatrix" else "a": count, "b": 1}
         else:
             count = int(random.choice([1, 2, 3, 4, 8]))
             self.sizes = {"d": count} if unit == "fill" else {"d": count, "a": count}
         self._unit = unit
+        self._registers = config.registers
         self.places = {
             name: int(random.integers(config.registers - size + 1)) for name, size in self.sizes.items()
         }
@@ -123,7 +152,26 @@ class _Draft:
     def operand(self, role: str) -> Use:
         """An operand that is read or written."""
         names = [name for name in self.sizes if (name == "d") == (role == "writes")]
+        if self._unit == "stmatrix":
+            names.remove("b")
         return names[self._random.integers(len(names))]
+
+    @property
+    def _has_rows(self) -> bool:
+        return self._unit in ("ldmatrix", "stmatrix")
+
+    def addresses(self, image: Image) -> list[Load]:
+        """The load that brings addresses of rows, if the command needs any."""
+        if not self._has_rows:
+            return []
+        first = min(self.places["b"], self._registers - TABLE_REGISTERS)
+        return [place_table(image, first, valid_rows(self._random))]
+
+    def spoils(self, younger: "_Draft") -> bool:
+        """Whether this command writes over the addresses of another."""
+        if not younger._has_rows or "d" not in self.sizes:
+            return False
+        return 0 <= younger.places["b"] - self.places["d"] < self.sizes["d"]
 
     def command(self) -> Command:
         """The command with its registers as they now are."""
@@ -136,6 +184,13 @@ class _Draft:
         if self._unit == "store":
             assert isinstance(self._access, Store)
             return Store(self._access.instruction, places["a"], self._access.address, self._access.stride)
+        if self._unit == "movmatrix":
+            return MoveMatrix(places["d"], places["a"])
+        transposed = bool(self._value & 1)
+        if self._unit == "ldmatrix":
+            return LoadMatrix(places["d"], places["b"], self.sizes["d"], transposed)
+        if self._unit == "stmatrix":
+            return StoreMatrix(places["a"], places["b"], self.sizes["a"], transposed)
         if self._unit == "fill":
             return Fill(places["d"], self.sizes["d"], self._value)
         return Move(places["d"], places["a"], self.sizes["d"])

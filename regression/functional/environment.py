@@ -75,8 +75,9 @@ def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
     machine = RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
     golden = program.golden()
     try:
+        share = -(-len(program.commands) // len(_EARLY))
         for turn, name in enumerate(_EARLY):
-            part = program.commands[turn :: len(_EARLY)]
+            part = program.commands[turn * share : (turn + 1) * share]
             machine.queue(part)
             for access in ("read", "write"):
                 if (access, name) == ("read", "mode"):

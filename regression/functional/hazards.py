@@ -1,42 +1,98 @@
 """Coverpoints of dependences between commands that may be under way at once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
 from typing import Final
 
 from golden.lines import gather_lines
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    MATRIX_ROW_BYTES,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.instruction_set import Space
 from golden.tables.layouts import fragment
+from golden.tables.matrix_moves import instruction_of
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import operand_types
+from regression.random_programs.choices import accesses_of, multiplies_of, operand_types
 
-__all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "POINTS", "UNITS", "impossible", "sample_hazards"]
+__all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "MOVES", "POINTS", "ROLES", "ROW_BYTES", "UNITS"]
+__all__ += ["impossible", "sample_hazards"]
 
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
-UNITS: Final = ("load", "store", "tile", "f64", "fill", "move")
+UNITS: Final = ("load", "store", "tile", "f64", "fill", "move", "ldmatrix", "stmatrix", "movmatrix")
 KINDS: Final = ("read after write", "write after read", "write after write")
 EXTENTS: Final = ("all", "part")
 MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
 BYTES: Final = ("all", "part", "between lines")
-_SHARED_BASE: Final = PRESETS["small"].shared_base
+MOVES: Final = ("older", "younger", "both")
+ROW_BYTES: Final = ("some", "none")
+_CONFIG: Final = PRESETS["small"]
+_SHARED_BASE: Final = _CONFIG.shared_base
 
-
-def impossible(kind: str, older: str, younger: str, extent: str) -> str | None:
-    """Why there is no such register hazard, whatever its extent; None where there is one."""
-    del extent
-    older_role, younger_role = {
+ROLES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
         "read after write": ("writes", "reads"),
         "write after read": ("reads", "writes"),
         "write after write": ("writes", "writes"),
-    }[kind]
-    for unit, role in ((older, older_role), (younger, younger_role)):
-        if unit == "store" and role == "writes":
-            return "a store writes no register"
-        if unit in ("load", "fill") and role == "reads":
-            return f"a {unit} reads no register"
+    }
+)
+"""What the older and the younger command of each hazard do with the registers."""
+
+
+@cache
+def _sizes(unit: str, role: str) -> frozenset[int]:
+    """How many registers an operand of a unit's commands may have."""
+    writes = role == "writes"
+    if unit in ("load", "store"):
+        return frozenset(
+            fragment(item.use, item.type, item.shape).registers
+            for item in accesses_of(_CONFIG)
+            if (unit, writes) == (("store", False) if item.use == "d" else ("load", True))
+        )
+    if unit in ("tile", "f64"):
+        return frozenset(
+            fragment(use, name, item.shape).registers
+            for item in multiplies_of(_CONFIG)
+            if (item.a_type == "f64") == (unit == "f64")
+            for use, name in operand_types(item).items()
+            if (use == "d") == writes
+        )
+    if unit in ("fill", "move"):
+        return frozenset(range(1, 33)) if writes or unit == "move" else frozenset()
+    if unit == "movmatrix":
+        return frozenset({1})
+    matrices = frozenset(MATRIX_COUNTS)
+    if unit == "ldmatrix":
+        return matrices if writes else frozenset({1})
+    return frozenset() if writes else matrices
+
+
+def impossible(kind: str, older: str, younger: str, extent: str) -> str | None:
+    """Why there is no such register hazard; None where there is one."""
+    operands = []
+    for unit, role in zip((older, younger), ROLES[kind], strict=True):
+        sizes = _sizes(unit, role)
+        if not sizes:
+            return f"a {unit} {role} no register"
+        operands.append(sizes)
+    first, second = operands
+    if extent == "all" and not first & second:
+        return f"no operand of a {younger} has as many registers as one of a {older}"
+    if extent == "part" and first == second == {1}:
+        return "one register is the whole operand"
     return None
 
 
@@ -59,18 +115,37 @@ POINTS: Final = (
             "bytes": BYTES,
         },
     ),
+    coverpoint(
+        "row hazard",
+        f"Bytes in common of two accesses at most {_NEAR} apart of which one or both move matrices, or none: "
+        "their rows may be anywhere, so the younger one waits all the same.",
+        {"kind": MEMORY_KINDS, "moves": MOVES, "memory": ("global", "shared"), "bytes": ROW_BYTES},
+    ),
 )
 
 
-def sample_hazards(seen: Seen, commands: Sequence[Command]) -> None:
-    """Note what commands that overlapped, or could have, had in common."""
+def sample_hazards(
+    seen: Seen, commands: Sequence[Command], rows: Mapping[int, Sequence[int]] = MappingProxyType({})
+) -> None:
+    """Note what commands that overlapped, or could have, had in common.
+
+    Parameters
+    ----------
+    seen : Counter
+    commands : sequence of Command
+    rows : mapping of int to sequence of int
+        Generic addresses of the rows of each move of matrices, by its place among the commands.
+    """
     facts = [(_unit(command), *_registers(command)) for command in commands]
+    touched = [_touched(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for younger in range(len(commands)):
         for older in range(max(0, younger - _NEAR), younger):
             _sample_registers(seen, facts[older], facts[younger])
             first, second = commands[older], commands[younger]
             if isinstance(first, Load | Store) and isinstance(second, Load | Store):
                 _sample_memory(seen, first, second)
+            elif touched[older] and touched[younger]:
+                _sample_rows(seen, (first, touched[older]), (second, touched[younger]))
 
 
 Facts = tuple[str, list[range], range]
@@ -92,12 +167,8 @@ def _unit(command: Command) -> str:
     match command:
         case Mma(instruction):
             return "f64" if instruction.a_type == "f64" else "tile"
-        case LoadMatrix():
-            return "load"
-        case StoreMatrix():
-            return "store"
-        case MoveMatrix():
-            return "move"
+        case LoadMatrix() | StoreMatrix() | MoveMatrix():
+            return instruction_of(command).mnemonic
         case _:
             return type(command).__name__.lower()
 
@@ -146,6 +217,32 @@ def _sample_memory(seen: Seen, older: Load | Store, younger: Load | Store) -> No
     spaces: list[Space] = [older.instruction.space, younger.instruction.space]
     named = "alike" if spaces[0] == spaces[1] else "differently"
     seen["memory hazard", bin_name(" after ".join(names), memory, named, extent)] += 1
+
+
+def _sample_rows(
+    seen: Seen, older: tuple[Command, list[tuple[int, int]]], younger: tuple[Command, list[tuple[int, int]]]
+) -> None:
+    """Note two accesses of which one at least moves matrices."""
+    kinds = ["load" if isinstance(item, Load | LoadMatrix) else "store" for item, _ in (younger, older)]
+    if kinds == ["load", "load"]:
+        return
+    moves = [isinstance(item, LoadMatrix | StoreMatrix) for item, _ in (older, younger)]
+    who = "both" if all(moves) else "older" if moves[0] else "younger"
+    for memory in ("global", "shared"):
+        first, second = (
+            [line for line in lines if (line[0] >= _SHARED_BASE) == (memory == "shared")]
+            for _, lines in (older, younger)
+        )
+        if first and second:
+            touch = any(a < b + m and b < a + n for a, n in first for b, m in second)
+            seen["row hazard", bin_name(" after ".join(kinds), who, memory, "some" if touch else "none")] += 1
+
+
+def _touched(command: Command, rows: Sequence[int]) -> list[tuple[int, int]]:
+    """Address and size of the lines of an access, at generic addresses; none for other commands."""
+    if isinstance(command, Load | Store):
+        return _lines(command)
+    return [(row, MATRIX_ROW_BYTES) for row in rows]
 
 
 def _lines(command: Load | Store) -> list[tuple[int, int]]:

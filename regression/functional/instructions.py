@@ -1,20 +1,35 @@
 """Coverpoints of the instruction set: every multiply, and every load and store at every kind of place."""
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from golden.lines import gather_lines
-from golden.tables.commands import Fill, Load, Mma, Move, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    MATRIX_ROW_BYTES,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import PLACES, Access, accesses_of, multiplies_of
+from regression.random_programs.rows import ROW_PLACES
 
-__all__ = ["POINTS", "sample_access", "sample_command"]
+__all__ = ["POINTS", "sample_access", "sample_command", "sample_rows"]
 
 _CONFIG: Final = PRESETS["small"]
 """A core of all families, whose on-chip memory begins where that of every preset does."""
 
 _BEAT, _PAGE = 16, 4096
+_MOVES = ("ldmatrix", "stmatrix")
 _STRIDES = ("none", "smallest", "wide")
 _PAGES = ("none", "between lines", "within a line")
 
@@ -81,6 +96,26 @@ POINTS: Final = (
         },
         lambda kind, count: "a fill has no source" if kind == "fill" and count.startswith("onto") else None,
     ),
+    coverpoint(
+        "matrix move",
+        "Every form of ldmatrix and stmatrix, with rows in either memory and in both.",
+        {
+            "move": _MOVES,
+            "matrices": [f"x{count}" for count in MATRIX_COUNTS],
+            "order": ("by rows", "transposed"),
+            "place": ROW_PLACES,
+        },
+    ),
+    coverpoint(
+        "matrix rows",
+        "How the rows of ldmatrix and stmatrix lie to each other.",
+        {"move": _MOVES, "rows": ("one behind the other", "apart", "one of them twice")},
+    ),
+    coverpoint(
+        "matrix registers",
+        "Whether a move of matrices writes the register that it reads: its addresses, or its matrix.",
+        {"move": ("ldmatrix", "movmatrix"), "register": ("the same", "another")},
+    ),
 )
 
 
@@ -91,6 +126,10 @@ def sample_command(seen: Seen, command: object) -> None:
             seen["multiply", str(instruction)] += 1
         case Load() | Store():
             sample_access(seen, command)
+        case LoadMatrix(register, addresses, count):
+            _sample_overlap(seen, "ldmatrix", register <= addresses < register + count)
+        case MoveMatrix(destination, source):
+            _sample_overlap(seen, "movmatrix", destination == source)
         case Fill(_, count):
             seen["registers moved", bin_name("fill", _amount(count))] += 1
         case Move(destination, source, count):
@@ -121,6 +160,24 @@ def sample_access(seen: Seen, command: Load | Store) -> None:
     boundary = "within a line" if inside else "between lines" if across else "none"
     kind = "load" if isinstance(command, Load) else "store"
     seen["page", bin_name(kind, "shared" if "shared" in place else "global", boundary)] += 1
+
+
+def sample_rows(seen: Seen, command: LoadMatrix | StoreMatrix, rows: Sequence[int]) -> None:
+    """Note a move of matrices that was executed; `rows` are the generic addresses of its rows."""
+    name = "ldmatrix" if isinstance(command, LoadMatrix) else "stmatrix"
+    in_shared = {row >= _CONFIG.shared_base for row in rows}
+    place: str = command.space
+    if place == "generic":
+        place += " to both" if len(in_shared) == 2 else " to shared" if True in in_shared else " to global"
+    order = "transposed" if command.transposed else "by rows"
+    seen["matrix move", bin_name(name, f"x{command.count}", order, place)] += 1
+    follow = all(second == first + MATRIX_ROW_BYTES for first, second in pairwise(rows))
+    lie = "one of them twice" if len(set(rows)) < len(rows) else "one behind the other" if follow else "apart"
+    seen["matrix rows", bin_name(name, lie)] += 1
+
+
+def _sample_overlap(seen: Seen, name: str, same: bool) -> None:
+    seen["matrix registers", bin_name(name, "the same" if same else "another")] += 1
 
 
 def _amount(count: int) -> str:

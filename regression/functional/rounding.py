@@ -13,6 +13,7 @@ from golden.explanation.record import FusedSum, Rounding
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import ROUNDINGS, MmaInstruction, Use
 from golden.tables.profiles import HOPPER
+from regression.functional.alignment import first_block
 from regression.functional.model import Seen, bin_name, coverpoint
 
 __all__ = ["POINTS", "sample_rounding"]
@@ -114,14 +115,14 @@ def _sample_sums(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use,
     d_format = float_format(instruction.d_type)
     fused = d_format if c_format == d_format else float_format("f32")
     c = matrices["c"] if c_format == fused else convert(matrices["c"], c_format, fused)
-    block = HOPPER.block(multiplicand)
+    block = first_block(instruction)
     rows, columns = Operand(matrices["a"], multiplicand), Operand(matrices["b"], multiplicand)
     least = HOPPER.least_exponent(fused)
     assert least is not None
     with np.errstate(invalid="ignore"):
         total, unit = fdpa(
-            [(rows.values[:, k, None], rows.exponents[:, k, None]) for k in range(block or 0)],
-            [(columns.values[None, k, :], columns.exponents[None, k, :]) for k in range(block or 0)],
+            [(rows.values[:, k, None], rows.exponents[:, k, None]) for k in range(block)],
+            [(columns.values[None, k, :], columns.exponents[None, k, :]) for k in range(block)],
             Operand(c, fused),
             HOPPER.fraction_bits,
             least,

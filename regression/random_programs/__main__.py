@@ -37,7 +37,10 @@ def main(
     ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="Programs run at once.")] = 1,
     lockstep_every: Annotated[
-        int, typer.Option("--lockstep-every", min=0, help="Compare every so-manieth after each command.")
+        int,
+        typer.Option(
+            "--lockstep-every", min=0, help="Compare one of so many after each command; 0 for none."
+        ),
     ] = 50,
     save: Annotated[Path, typer.Option("--save", help="Folder for a program that fails.")] = Path(
         "build/random_programs"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.lines import gather_lines
-from golden.tables.commands import Command, Store
+from golden.tables.commands import Command, LoadMatrix, Store, StoreMatrix
 from golden.tables.faults import Cause, Fault
 from golden.warp import GoldenMachine
 from hdl.command import encode
@@ -14,6 +14,7 @@ from hdl.control.host import REGISTERS
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import Illegal, illegal_commands
 from regression.random_programs.program import Program
+from regression.random_programs.rows import TABLE_REGISTERS, row_table
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
@@ -52,6 +53,9 @@ class FaultSession:
     def __init__(self, preset: str, seed: int) -> None:
         self._program: Program = make_program(preset, seed, multiplies=6)
         self._config = self._program.config
+        self._anytime = tuple(
+            item for item in self._program.commands if not isinstance(item, LoadMatrix | StoreMatrix)
+        )
         self._random = np.random.default_rng((seed, 1))
         self._seed = seed
         self._golden: GoldenMachine = self._program.golden()
@@ -60,6 +64,8 @@ class FaultSession:
         )
         self._rtl = RtlMachine(self._config, self._program.fresh_memory(), timing=timing)
         self._executed = 0
+        # In the last page but two, where neither programs nor broken accesses come.
+        self._table = self._golden.memory.base + self._golden.memory.size - 3 * _PAGE
 
     def run(self, on_verdict: Callable[[FaultVerdict], None]) -> None:
         """Run every way to a fault once, command by command and overlapped in turn.
@@ -83,7 +89,7 @@ class FaultSession:
         self._golden.close()
 
     def _run(self, illegal: Illegal, mode: str) -> str | None:
-        before, after = self._neighbours(), self._neighbours()
+        before, after = (*self._neighbours(), *self._rows(illegal)), self._neighbours()
         for command in before:
             self._golden.execute(command)
         self._rtl.simulation.set_slave_error(*(illegal.marked or (0, 0)))
@@ -101,7 +107,7 @@ class FaultSession:
             return f"golden says {golden_cause.name}, expected was {illegal.cause.name}"
         if (cause, index) != (illegal.cause, expected_index):
             return f"cause {cause.name} at {index}, expected {illegal.cause.name} at {expected_index}"
-        if isinstance(illegal.command, Store) and illegal.cause >= Cause.READ_SLAVE_ERROR:
+        if isinstance(illegal.command, Store | StoreMatrix) and illegal.cause >= Cause.READ_SLAVE_ERROR:
             bursts = _bursts_before(illegal, self._exists)
             if progress != bursts:
                 return f"progress {progress}, but the memory took {bursts} bursts before the first it refused"
@@ -110,9 +116,20 @@ class FaultSession:
         self._resynchronise()
         return None
 
+    def _rows(self, illegal: Illegal) -> tuple[Command, ...]:
+        """Put row addresses into both memories; the load that brings them to their register."""
+        if illegal.rows is None:
+            return ()
+        assert isinstance(illegal.command, LoadMatrix | StoreMatrix)
+        first = min(illegal.command.addresses, self._config.registers - TABLE_REGISTERS)
+        load, data = row_table(first, np.stack([illegal.rows] * TABLE_REGISTERS), self._table)
+        for memory in (self._golden.memory, self._rtl.memory):
+            memory.write(self._table, data)
+        return (load,)
+
     def _neighbours(self) -> tuple[Command, ...]:
-        """Some commands of the program, which are legal at any time."""
-        commands = self._program.commands
+        """Some commands of the program that are legal at any time, as moves with row addresses are not."""
+        commands = self._anytime
         start = int(self._random.integers(len(commands) - 6))
         return commands[start : start + int(self._random.integers(1, 6))]
 
@@ -121,7 +138,7 @@ class FaultSession:
         if illegal.command is None:
             return Cause.ILLEGAL_INSTRUCTION
         if illegal.marked is not None:
-            if isinstance(illegal.command, Store):
+            if isinstance(illegal.command, Store | StoreMatrix):
                 address, size = illegal.marked
                 kept = self._golden.memory.read(address, size)
                 self._golden.execute(illegal.command)
@@ -135,10 +152,11 @@ class FaultSession:
 
     def _exists(self, illegal: Illegal, address: int) -> bool:
         """Whether memory takes the byte at an address of the command."""
-        assert isinstance(illegal.command, Store)
         if illegal.marked is not None and illegal.marked[0] <= address < sum(illegal.marked):
             return False
-        if illegal.command.instruction.space == "shared":
+        assert isinstance(illegal.command, Store | StoreMatrix)
+        command = illegal.command
+        if (command.space if isinstance(command, StoreMatrix) else command.instruction.space) == "shared":
             return address < self._config.shared_bytes
         return self._golden.memory.contains(address, 1)
 
@@ -171,6 +189,10 @@ class FaultSession:
 def _bursts_before(illegal: Illegal, exists: Callable[[Illegal, int], bool]) -> int:
     """How many bursts of a store go well before the first that memory refuses."""
     command = illegal.command
+    if isinstance(command, StoreMatrix):
+        assert illegal.rows is not None
+        taken = [exists(illegal, int(row)) for row in illegal.rows[: 8 * command.count]]
+        return taken.index(False)
     assert isinstance(command, Store)
     runs: list[tuple[int, int]] = []
     for address, count in gather_lines(command.instruction, command.address, command.stride):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from golden.fragments import collect, distribute
 from golden.lines import matrix_to_lines
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import (
     LAYOUTS,
@@ -19,6 +19,7 @@ from golden.tables.instruction_set import (
     LoadInstruction,
     MmaInstruction,
     Shape,
+    Space,
     StoreInstruction,
     Use,
 )
@@ -42,6 +43,7 @@ from regression.random_programs.program import (
     block_load,
     block_store,
 )
+from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming
 
 __all__ = ["MULTIPLIES", "hot_access", "make_program"]
@@ -122,6 +124,7 @@ class _Maker:
         self._accesses = Deck(
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
+        self._moves = Deck(list(all_moves()), seed, dealt)
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -141,7 +144,7 @@ class _Maker:
                 continue
             yield command
             while self.random.random() < _INTERFERENCE:
-                yield self._interference()
+                yield from self._interference()
 
     def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command]:
         for _ in range(multiplies):
@@ -270,16 +273,41 @@ class _Maker:
         alignment = fragment(access.use, access.type, access.shape).size
         return self.image.place(size, alignment, across=draw_across(self.random, access, size))
 
-    def _interference(self) -> Command:
+    def _interference(self) -> Iterator[Command]:
         """Any access in the hot memory, a fill, or a move, on any registers."""
-        random, registers = self.random, self.config.registers
-        kind = random.integers(10)
+        kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
             access, place = self._accesses.deal()
-            return hot_access(random, self.config, access, place)
+            yield hot_access(self.random, self.config, access, place)
+        elif kind < 10:
+            yield self._fill_or_move(is_fill=kind < 8)
+        else:
+            yield from self._matrix_moves()
+
+    def _matrix_moves(self) -> Iterator[Command]:
+        """A move of a matrix in registers; or addresses of rows to registers, and moves that use them."""
+        random, registers = self.random, self.config.registers
+        if random.random() < 0.25:
+            yield MoveMatrix(*random.integers(0, registers, 2).tolist())
+            return
+        kind, count, transposed, place = self._moves.deal()
+        first = int(random.integers(registers - TABLE_REGISTERS + 1))
+        rows = [draw_rows(random, self.config, place) for _ in range(TABLE_REGISTERS)]
+        yield place_table(self.image, first, np.stack(rows))
+        addresses = first + int(random.integers(TABLE_REGISTERS))
+        if random.random() < 0.3:
+            moved = int(random.integers(registers))
+            yield Move(moved, addresses, 1)
+            addresses = moved
+        register = int(random.integers(registers - count + 1))
+        space: Space = "shared" if place == "shared" else "generic"
+        yield kind(register, addresses, count, transposed, space)
+
+    def _fill_or_move(self, *, is_fill: bool) -> Command:
+        random, registers = self.random, self.config.registers
         count = int(random.integers(0, 9))
         first = int(random.integers(registers - count + 1))
-        if kind < 8:
+        if is_fill:
             return Fill(
                 first,
                 count,

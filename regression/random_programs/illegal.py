@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, product
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from golden.memory import Memory
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import StoreInstruction, Use
 from golden.tables.layouts import fragment
 from hdl.command import encode
 from hdl.config import CoreConfig
 from regression.random_programs.choices import Deck, accesses_of, multiplies_of, operand_types, place_in
+from regression.random_programs.illegal_moves import MOVE_WAYS, broken_move, legal_move
 from regression.random_programs.image import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
 
@@ -56,12 +59,13 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
         (Cause.REGISTER_RANGE, "multiply", f"fragment {use} past the last register") for use in "dabc"
     )
     yield (Cause.REGISTER_RANGE, "fill", "destination past the last register")
-    for what in ("destination", "source"):
-        yield (Cause.REGISTER_RANGE, "move", f"{what} past the last register")
+    for kind, what in product(("move", "movmatrix"), ("destination", "source")):
+        yield (Cause.REGISTER_RANGE, kind, f"{what} past the last register")
     yield (Cause.READ_SLAVE_ERROR, "load", "marked bytes")
     yield (Cause.WRITE_SLAVE_ERROR, "store", "marked bytes")
     yield from ((Cause.READ_DECODE_ERROR, "load", way) for way in _MEMORY_WAYS)
     yield from ((Cause.WRITE_DECODE_ERROR, "store", way) for way in _MEMORY_WAYS)
+    yield from ((cause, kind, way) for cause, kind, way in MOVE_WAYS)
 
 
 WAYS: Final = tuple(_all_ways())
@@ -83,6 +87,8 @@ class Illegal:
         None for words that stand for no command.
     marked : (int, int) or None
         Address and size of global memory that must answer with SLVERR.
+    rows : ndarray of uint32 or None
+        What the register of row addresses, `command.addresses`, must hold, shape (32,).
     """
 
     cause: Cause
@@ -91,6 +97,7 @@ class Illegal:
     words: tuple[int, ...]
     command: Command | None
     marked: tuple[int, int] | None = None
+    rows: NDArray[np.uint32] | None = None
 
 
 def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed: int) -> list[Illegal]:
@@ -126,13 +133,12 @@ class _Maker:
     def make(self, cause: Cause, kind: str, way: str) -> Illegal | None:
         """A command of a kind that faults for a cause in a way; None where none can."""
         if cause is Cause.ILLEGAL_INSTRUCTION:
-            legal = encode(self._multiply() if kind == "multiply" else self._access("load"))
-            if kind == "store":
-                legal = encode(self._access("store"))
-            words = illegal_words(self._random, self._config, kind, way, legal)
+            words = illegal_words(self._random, self._config, kind, way, encode(self._legal(kind)))
             return (
                 None if words is None else Illegal(cause=cause, kind=kind, way=way, words=words, command=None)
             )
+        if kind in ("ldmatrix", "stmatrix"):
+            return self._broken_move(cause, kind, way)
         marked = None
         command: Command | None
         if kind in ("load", "store"):
@@ -146,8 +152,31 @@ class _Maker:
             return None
         return Illegal(cause=cause, kind=kind, way=way, words=encode(command), command=command, marked=marked)
 
-    def _past_registers(self, kind: str, way: str) -> Command:
+    def _legal(self, kind: str) -> Command:
+        """A command of a kind that is legal, or whose like is on another core."""
+        if kind == "multiply":
+            return self._multiply()
+        if kind == "movmatrix":
+            return MoveMatrix(1, 2)
+        if kind in ("ldmatrix", "stmatrix"):
+            return legal_move(self._random, kind)
+        return self._access("store" if kind == "store" else "load")
+
+    def _broken_move(self, cause: Cause, kind: str, way: str) -> Illegal | None:
+        if not self._config.shared_bytes:
+            return None
+        command, rows, marked = broken_move(self._random, self._config, self._memory, cause, kind, way)
+        return Illegal(
+            cause=cause, kind=kind, way=way, words=encode(command), command=command, marked=marked, rows=rows
+        )
+
+    def _past_registers(self, kind: str, way: str) -> Command | None:
         count = self._config.registers
+        if kind == "movmatrix":
+            # A register too many needs a bit more than the field has where all 256 are there.
+            if not self._config.shared_bytes or count == 256:
+                return None
+            return MoveMatrix(count, 1) if way.startswith("destination") else MoveMatrix(1, count)
         if kind == "fill":
             size = int(self._random.integers(2, 300))
             return Fill(max(0, count + 1 - size), size, 1)

@@ -68,7 +68,11 @@ class Image:
     def write_lines(self, load: Access, address: int, stride: int | None, lines: NDArray[Any]) -> None:
         """Let the memory hold the lines of a matrix where a load finds them."""
         for (start, count), line in zip(gather_lines(load, address, stride), lines, strict=True):
-            self._data[start - BASE : start - BASE + count] = line
+            self.write(start, line[:count])
+
+    def write(self, address: int, data: NDArray[Any]) -> None:
+        """Let the memory hold some bytes."""
+        self._data[address - BASE : address - BASE + len(data)] = data
 
     def finished(self, room: int) -> NDArray[Any]:
         """What memory holds at the start, with `room` bytes behind what was given out, in whole pages."""

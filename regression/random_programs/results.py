@@ -2,7 +2,7 @@
 
 from golden.lines import gather_lines
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store
 from golden.tables.layouts import fragment
 from regression.random_programs.image import HOT_BYTES
 
@@ -45,6 +45,10 @@ def compared_results(commands: tuple[Command, ...]) -> int:
                 write(register, count, None)
             case Move(destination, _, count):
                 write(destination, count, None)
+            case LoadMatrix(register, _, count):
+                write(register, count, None)
+            case MoveMatrix(destination):
+                write(destination, 1, None)
             case Store(instruction, register, address, stride):
                 count = fragment("d", instruction.type, instruction.shape).registers
                 writers = {writer.get(index) for index in range(register, register + count)}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from golden.ptx.mnemonic import parse_instruction
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.random_programs.program import Program
 from regression.random_programs.text import ptx_text
@@ -17,7 +17,9 @@ from sim.simulation import BusTiming
 
 __all__ = ["load_program", "save_program"]
 
-_KINDS: Mapping[str, type[Command]] = {kind.__name__: kind for kind in (Load, Store, Mma, Fill, Move)}
+_KINDS: Mapping[str, type[Command]] = {
+    kind.__name__: kind for kind in (Load, Store, Mma, Fill, Move, LoadMatrix, StoreMatrix, MoveMatrix)
+}
 
 
 def save_program(folder: Path, program: Program, failure: str) -> None:

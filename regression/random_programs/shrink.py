@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, Store, StoreMatrix
 from golden.tables.instruction_set import LoadInstruction
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
@@ -103,6 +103,11 @@ def _simpler(command: Command) -> Iterator[Command]:
                 yield replace(command, count=1)
         case Move(_, _, count):
             if count > 1:
+                yield replace(command, count=1)
+        case LoadMatrix() | StoreMatrix():
+            if command.transposed:
+                yield replace(command, transposed=False)
+            if command.count > 1:
                 yield replace(command, count=1)
         case Mma(instruction):
             if instruction.saturate:

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from golden.ptx.raw import RAW_REGISTERS
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_moves import instruction_of
 from regression.random_programs.choices import operand_types
 from regression.random_programs.program import Program
 
@@ -53,6 +54,12 @@ def _statements(command: Command) -> Iterator[str]:
             yield f"{instruction} " + ", ".join(
                 _vector(use, types[use], instruction.shape, place) for use, place in places.items()
             )
+        case LoadMatrix(register, addresses, count):
+            yield f"{instruction_of(command)} {_registers(register, count)}, [%r{addresses}]"
+        case StoreMatrix(register, addresses, count):
+            yield f"{instruction_of(command)} [%r{addresses}], {_registers(register, count)}"
+        case MoveMatrix(destination, source):
+            yield f"{instruction_of(command)} %r{destination}, %r{source}"
         case Fill(register, count, value):
             for index in range(register, register + count):
                 yield f"mov.b32 %r{index}, {value:#010x}"
@@ -62,5 +69,8 @@ def _statements(command: Command) -> Iterator[str]:
 
 
 def _vector(use: Use, name: str, shape: Shape, first: int) -> str:
-    count = fragment(use, name, shape).registers
+    return _registers(first, fragment(use, name, shape).registers)
+
+
+def _registers(first: int, count: int) -> str:
     return "{" + ", ".join(f"%r{first + index}" for index in range(count)) + "}"

@@ -7,9 +7,19 @@ from typing import Any, Final
 from amaranth.lib import data
 from numpy.random import Generator
 
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_SPACES
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import CORE_FAMILIES, SHAPES, SPACES, USES
-from hdl.command import COMMAND_WORDS, MemoryCommand, MmaCommand, Opcode, shape_code, type_code
+from hdl.command import (
+    COMMAND_WORDS,
+    MatrixCommand,
+    MatrixMove,
+    MemoryCommand,
+    MmaCommand,
+    Opcode,
+    shape_code,
+    type_code,
+)
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from regression.random_programs.choices import multiplies_of
@@ -18,6 +28,8 @@ __all__ = ["WORD_WAYS", "illegal_words"]
 
 _TYPE_NAMES = tuple(FORMATS)
 _MEMORY, _MULTIPLY = data.Layout.cast(MemoryCommand), data.Layout.cast(MmaCommand)
+_MATRIX = data.Layout.cast(MatrixCommand)
+_WITHOUT_MEMORY = "core without on-chip memory"
 
 _ALL: Final = PRESETS["small"]
 """A core of all families."""
@@ -45,6 +57,11 @@ WORD_WAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
             "rounding that the family has not",
             "family that the core has not",
         ),
+        **dict.fromkeys(
+            ("ldmatrix", "stmatrix"),
+            ("count code in no table", "space code in no table", "space of no matrix", _WITHOUT_MEMORY),
+        ),
+        "movmatrix": ("move code in no table", _WITHOUT_MEMORY),
     }
 )
 """How a command of each kind may be illegal."""
@@ -83,11 +100,29 @@ def illegal_words(
         known = {item.value for item in Opcode}
         opcodes = [opcode for opcode in range(8) if opcode not in known]
         return with_fields(legal, _MEMORY, {"opcode": int(random.choice(opcodes))})
-    candidates = list(_fields(config, kind, way))
+    if kind in ("ldmatrix", "stmatrix", "movmatrix"):
+        candidates, layout = list(_move_fields(config, way)), _MATRIX
+    else:
+        candidates, layout = list(_fields(config, kind, way)), _MULTIPLY if kind == "multiply" else _MEMORY
     if not candidates:
         return None
-    layout = _MULTIPLY if kind == "multiply" else _MEMORY
     return with_fields(legal, layout, candidates[random.integers(len(candidates))])
+
+
+def _move_fields(config: CoreConfig, way: str) -> Iterator[dict[str, int]]:
+    """The fields that break a move of matrices; a core without on-chip memory has none to break."""
+    if (way == _WITHOUT_MEMORY) == bool(config.shared_bytes):
+        return
+    if way == _WITHOUT_MEMORY:
+        yield {}
+    elif way == "count code in no table":
+        yield {"count_log2": len(MATRIX_COUNTS)}
+    elif way == "space code in no table":
+        yield {"space": len(SPACES)}
+    elif way == "space of no matrix":
+        yield from ({"space": SPACES.index(space)} for space in SPACES if space not in MATRIX_SPACES)
+    else:
+        yield {"move": len(MatrixMove)}
 
 
 def _fields(config: CoreConfig, kind: str, way: str) -> Iterator[dict[str, int]]:

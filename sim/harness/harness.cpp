@@ -14,8 +14,8 @@ using openwmma::MemoryParameters;
 using openwmma::Simulation;
 
 struct Harness {
-    Harness(const MemoryParameters &memory, std::uint64_t cycle_limit, const char *waves)
-        : simulation(memory, cycle_limit, waves), host(simulation) {}
+    Harness(const MemoryParameters &memory, std::uint64_t cycle_limit, const char *waves, bool records)
+        : simulation(memory, cycle_limit, waves, records), host(simulation) {}
     Simulation simulation;
     Host host;
 };
@@ -46,10 +46,10 @@ extern "C" {
 
 const char *openwmma_error() { return last_error.c_str(); }
 
-void *openwmma_create(const MemoryParameters *memory, std::uint64_t cycle_limit, const char *waves) {
+void *openwmma_create(const MemoryParameters *memory, std::uint64_t cycle_limit, const char *waves, int records) {
     Harness *harness = nullptr;
     guarded([&] {
-        harness = new Harness(*memory, cycle_limit, waves);
+        harness = new Harness(*memory, cycle_limit, waves, records != 0);
         return DONE;
     });
     return harness;
@@ -58,6 +58,19 @@ void *openwmma_create(const MemoryParameters *memory, std::uint64_t cycle_limit,
 void openwmma_destroy(void *harness) { delete static_cast<Harness *>(harness); }
 
 std::uint64_t openwmma_cycles(void *harness) { return static_cast<Harness *>(harness)->simulation.cycles(); }
+
+std::uint64_t openwmma_observed_cycles(void *harness) { return static_cast<Harness *>(harness)->simulation.observed_cycles(); }
+
+// The changes recorded so far, and how many they are; they stay where they are until the next cycle.
+std::uint64_t openwmma_changes([[maybe_unused]] void *harness, [[maybe_unused]] const void **first) {
+#if OPENWMMA_OBSERVED
+    const auto &changes = static_cast<Harness *>(harness)->simulation.recorder().changes();
+    *first = changes.data();
+    return changes.size();
+#else
+    return 0;
+#endif
+}
 
 void openwmma_waits(void *harness, openwmma::Waits *counted) {
     auto &self = *static_cast<Harness *>(harness);
@@ -73,9 +86,9 @@ void openwmma_set_slave_error(void *harness, std::uint64_t base, std::uint64_t s
 int openwmma_read(void *harness, std::uint32_t address, std::uint32_t count, std::uint32_t *values) {
     auto &self = *static_cast<Harness *>(harness);
     return guarded([&] {
-        self.simulation.pause_waves(count > 1);
+        self.simulation.pause_observing(count > 1);
         const auto response = self.host.read(address, count, values);
-        self.simulation.pause_waves(false);
+        self.simulation.pause_observing(false);
         return response == openwmma::OKAY ? DONE : REFUSED;
     });
 }

@@ -1,4 +1,4 @@
-// One Verilated core with its clock, its memory and its waveform.
+// One Verilated core with its clock and its memory, its waveform and its record of signals.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,8 @@
 #include "axi_memory.h"
 #include "configuration.h"
 #include "verilated.h"
-#if VM_TRACE_FST
+#if OPENWMMA_OBSERVED
+#include "recorder.h"
 #include "verilated_fst_c.h"
 #endif
 
@@ -22,9 +23,11 @@ class SimulationError : public std::runtime_error {
 
 class Simulation {
   public:
-    Simulation(const MemoryParameters &memory, std::uint64_t cycle_limit, const char *waves)
+    Simulation(const MemoryParameters &memory, std::uint64_t cycle_limit, const char *waves, bool records)
         : memory_(memory), cycle_limit_(cycle_limit), top_(&context_) {
         if (waves != nullptr && *waves != '\0') open_waves(waves);
+        if (records) begin_record();
+        observed_ = has_waves_ || records_;
         top_.aresetn = 0;
         for (int cycle = 0; cycle < 8; ++cycle) {
             settle();
@@ -36,7 +39,7 @@ class Simulation {
     }
 
     ~Simulation() {
-#if VM_TRACE_FST
+#if OPENWMMA_OBSERVED
         if (waves_) waves_->close();
 #endif
         top_.final();
@@ -60,10 +63,11 @@ class Simulation {
     // Second half: the rising edge.
     void edge() {
         if (top_.aresetn) memory_.observe(top_);
+        sample();
         top_.aclk = 1;
         top_.eval();
         dump(HALF_PERIOD);
-        if (waves_on_) waves_time_ += 2 * HALF_PERIOD;
+        if (observed_) ++observed_cycles_;
         ++cycles_;
     }
 
@@ -75,8 +79,15 @@ class Simulation {
         if (cycles_ > deadline) throw SimulationError(std::string("no end of ") + awaited + " after " + std::to_string(cycles_) + " cycles" + state());
     }
 
-    // What the host reads while the core is idle is left out of the waveform.
-    void pause_waves(bool pause) { waves_on_ = has_waves_ && !pause; }
+    // What the host reads while the core is idle is left out of the waveform and of the record.
+    void pause_observing(bool pause) { observed_ = (has_waves_ || records_) && !pause; }
+
+    // Cycles in the waveform and in the record.
+    std::uint64_t observed_cycles() const { return observed_cycles_; }
+
+#if OPENWMMA_OBSERVED
+    const Recorder &recorder() const { return recorder_; }
+#endif
 
     void note_status(std::uint32_t status) { status_ = status; }
 
@@ -84,21 +95,35 @@ class Simulation {
     static constexpr std::uint64_t HALF_PERIOD = 5;
 
     void open_waves([[maybe_unused]] const char *path) {
-#if VM_TRACE_FST
+#if OPENWMMA_OBSERVED
         context_.traceEverOn(true);
         waves_ = std::make_unique<VerilatedFstC>();
         top_.trace(waves_.get(), 99);
         waves_->open(path);
         if (!waves_->isOpen()) throw SimulationError(std::string("cannot write waveform ") + path);
-        has_waves_ = waves_on_ = true;
+        has_waves_ = true;
 #else
         throw SimulationError("this library was built without waveforms");
 #endif
     }
 
+    void begin_record() {
+#if OPENWMMA_OBSERVED
+        records_ = true;
+#else
+        throw SimulationError("this library was built without a record of signals");
+#endif
+    }
+
     void dump([[maybe_unused]] std::uint64_t offset) {
-#if VM_TRACE_FST
-        if (waves_on_) waves_->dump(waves_time_ + offset);
+#if OPENWMMA_OBSERVED
+        if (has_waves_ && observed_) waves_->dump(observed_cycles_ * 2 * HALF_PERIOD + offset);
+#endif
+    }
+
+    void sample() {
+#if OPENWMMA_OBSERVED
+        if (records_ && observed_) recorder_.sample(top_, observed_cycles_);
 #endif
     }
 
@@ -113,12 +138,14 @@ class Simulation {
     std::uint64_t cycle_limit_;
     VerilatedContext context_;
     Vopenwmma_core top_;
-#if VM_TRACE_FST
+#if OPENWMMA_OBSERVED
     std::unique_ptr<VerilatedFstC> waves_;
+    Recorder recorder_;
 #endif
     bool has_waves_ = false;
-    bool waves_on_ = false;
-    std::uint64_t waves_time_ = 0;
+    bool records_ = false;
+    bool observed_ = false;
+    std::uint64_t observed_cycles_ = 0;
     std::uint64_t cycles_ = 0;
     std::uint32_t status_ = 0;
 };

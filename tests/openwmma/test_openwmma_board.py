@@ -209,6 +209,10 @@ def test_a_board_that_does_not_answer(board, capsys):
             "--waves: expected a simulated core, not one on a board",
         ),
         (
+            ["--port", "x", "--on", "lockstep", "--trace", "t.json"],
+            "--trace: expected a simulated core, not one on a board",
+        ),
+        (
             ["--port", "x", "--on", "board", "--preset", "x"],
             "--preset x: expected one of tiny, small, standard, large",
         ),

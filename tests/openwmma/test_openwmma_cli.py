@@ -97,10 +97,20 @@ def test_an_array_that_is_loaded_as_another_type_is_a_warning(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_waveform(capsys):
-    assert main(gemm(*D, "--on", "rtl", "--waves", "w.fst")) == 0
+def test_waveform_and_trace(capsys):
+    assert main(gemm(*D, "--on", "rtl", "--waves", "w.fst", "--trace", "t.json")) == 0
     assert Path("w.fst").stat().st_size > 100_000
-    assert "w.fst" in capsys.readouterr().out
+    for name in ("w.gtkw", "w.sucl"):
+        assert "TOP.openwmma_core.core.sequencer.state" in Path(name).read_text()
+    printed = capsys.readouterr().out
+    assert "w.fst" in printed
+    assert "t.json" in printed
+    events = json.loads(Path("t.json").read_text())["traceEvents"]
+    slices = [event["args"] for event in events if event["name"].startswith("#") and "PTX" in event["args"]]
+    assert {args["command"] for args in slices} == set(range(32))
+    line = place("wmma.mma", "wmma").rpartition(":")[0]
+    multiplies = {args["command"] for args in slices if args["PTX"].startswith(f"{line}: wmma.mma.sync")}
+    assert len(multiplies) == 8
 
 
 def test_an_argument_that_is_an_output_too_is_read_and_written():
@@ -203,6 +213,14 @@ BAD_USAGE = {
         gemm(*D, "--waves", "w.fst"),
         "--waves: expected --on rtl or --on lockstep, which simulate the core, not --on golden",
     ),
+    "trace of golden": (
+        gemm(*D, "--trace", "t.json"),
+        "--trace: expected --on rtl or --on lockstep, which simulate the core, not --on golden",
+    ),
+    "trace into a folder": (
+        gemm(*D, "--on", "rtl", "--trace", "."),
+        "--trace .: expected a file, not a folder",
+    ),
     "waveform without a folder": (
         gemm(*D, "--on", "rtl", "--waves", "no/w.fst"),
         "--waves no/w.fst: expected a file in a folder that exists, not in no",
@@ -290,7 +308,7 @@ def test_a_fault_names_instruction_cause_and_line(capsys, backend):
 
 
 def test_a_difference_ends_with_code_1(capsys, monkeypatch):
-    def open_erring(backend, config, size, *, waves=None):
+    def open_erring(backend, config, size, **options):
         machine = open_machine(Backend.GOLDEN, config, size)
         other = open_machine(Backend.GOLDEN, config, size)
         execute = other.execute

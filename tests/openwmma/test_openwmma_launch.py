@@ -1,6 +1,7 @@
 """Launches from Python: machines, presets, jobs, the spelling of numba, and what is refused."""
 
 import ctypes
+import json
 import os
 from pathlib import Path
 
@@ -176,6 +177,23 @@ def test_every_machine_leaves_the_memory_of_the_chip(gemm, on):
         assert run.counters.instructions >= 72
 
 
+def test_a_trace_names_the_line_of_each_command(gemm, tmp_path):
+    operands, _ = bf16_operands()
+    path = tmp_path / "t.json"
+    run = gemm.launch(1, (32, 2, 1), [*operands, 48, 96], on="rtl", preset="small", trace=path)
+    events = json.loads(path.read_text())["traceEvents"]
+    slices = {
+        event["args"]["command"]: event
+        for event in events
+        if event["name"].startswith("#") and "done at" in event["args"]
+    }
+    assert len(slices) == run.counters.instructions
+    multiplies = [event for event in slices.values() if " mma " in event["name"]]
+    assert len(multiplies) == run.matrix_instructions > 0
+    for event in multiplies:
+        assert ": wmma.mma.sync" in event["args"]["PTX"]
+
+
 @pytest.mark.parametrize("on", ["golden", "rtl", "lockstep"])
 def test_jobs_leave_the_same_memory(gemm, on):
     operands, expected = bf16_operands()
@@ -257,6 +275,8 @@ BAD = {
     "limit": ({"limit": 0}, "the limit must be at least 1"),
     "jobs": ({"jobs": -1}, "at least 1 job, not -1"),
     "jobs with a waveform": ({"jobs": 2, "waves": "w.fst", "on": "rtl"}, "one waveform"),
+    "jobs with a trace": ({"jobs": 2, "trace": "t.json", "on": "rtl"}, "one trace"),
+    "trace of golden": ({"trace": "t.json"}, "^trace: expected --on rtl or --on lockstep"),
 }
 
 

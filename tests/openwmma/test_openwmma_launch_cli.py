@@ -220,7 +220,7 @@ BAD = {
     ),
     "jobs and a waveform": (
         [*SCALE_RUN, "--jobs", "2", "--on", "rtl", "--waves", "w.fst"],
-        "--jobs 2: expected 1 with one board, or one waveform",
+        "--jobs 2: expected 1 with one board, one waveform or one trace",
     ),
 }
 

@@ -133,6 +133,17 @@ def integer(data):
     data.expect("P", np.clip(h.astype(np.int64) @ h + p, -(2**31), 2**31 - 1).astype(np.int32))
 
 
+def matrix_moves(data):
+    a, b = data.matrix("A", "f16", (16, 16)), data.matrix("B", "f16", (16, 16))
+    half = "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16"
+    tiles = [
+        mma(half, a, b[:, columns], np.zeros((16, 8), np.uint16)) for columns in (slice(8), slice(8, 16))
+    ]
+    d = np.concatenate(tiles, axis=1)
+    data.expect("D", d)
+    data.expect("E", d.T)
+
+
 def mixed_accumulators(data):
     a, b = data.matrix("A", "f16", (16, 16)), data.matrix("B", "f16", (16, 16), "col")
     d = mma(F16_F32.replace("f32.f32", "f16.f32"), a, b, data.matrix("C", "f32", (16, 16)))
@@ -207,6 +218,7 @@ PREPARED = {
         gemm_f16_f32,
         global_variables,
         integer,
+        matrix_moves,
         mixed_accumulators,
         mma_m8n8k16,
         scale_accumulator,

@@ -253,6 +253,8 @@ def test_bus_timing_is_checked():
 def test_waveforms_need_a_library_that_was_built_for_them(library, memory, tmp_path):
     with pytest.raises(SimulationError, match="this library was built without waveforms"):
         Simulation(library, memory, timing=BusTiming(), waves=tmp_path / "no.fst")
+    with pytest.raises(SimulationError, match="this library was built without a record of signals"):
+        Simulation(library, memory, timing=BusTiming(), records=True)
 
 
 def test_verilog_that_verilator_refuses():

@@ -17,6 +17,8 @@ from sim.mismatch import Mismatch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden" / "simt"))
 from captured import module, prepare
+from short_kernels import MOVES
+from short_kernels import kernel as short_kernel
 
 NAMES = (
     "single_warp.wmma_ker",
@@ -43,6 +45,17 @@ def test_memory_is_that_of_the_chip(name, lockstep):
     kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], engine=engine)
     lockstep.finish()
     assert prepared.differences() == {}
+    assert lockstep.counters.instructions > before
+
+
+def test_moves_of_matrices(lockstep):
+    given = np.random.default_rng(3).integers(0, 1 << 16, (2, 4, 8, 8), dtype=np.uint16)
+    found, before = given.copy(), lockstep.counters.instructions
+    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    short_kernel(MOVES).launch(1, 64, [found], engine=engine)
+    lockstep.finish()
+    expected = [(four[3].T, four[1], four[0].T, four[0]) for four in given]
+    np.testing.assert_array_equal(found, expected)
     assert lockstep.counters.instructions > before
 
 

@@ -113,7 +113,7 @@ def test_a_waveform_names_every_port_and_ends_with_the_simulation(tmp_path):
     constants = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1}
     path = tmp_path / "copy.fst"
     simulation = Simulation(
-        build_verilog(COPIER, constants, waves=True), Memory(4096), timing=BusTiming(), waves=path
+        build_verilog(COPIER, constants, observed=True), Memory(4096), timing=BusTiming(), waves=path
     )
     simulation.execute([(1, 0, 1024, 16, 0)])
     cycles = simulation.cycles

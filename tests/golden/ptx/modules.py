@@ -5,6 +5,16 @@ from golden.ptx import parse_module
 FIRST_BODY_LINE = 6
 """Line of a module's first line of body."""
 
+MARK = "§"
+"""Stands in a body where the error should be."""
+
+
+def marked(text):
+    """A body without its mark, and where in the module the mark was."""
+    before, after = text.split(MARK)
+    line = FIRST_BODY_LINE + before.count("\n")
+    return before + after, f"k.ptx:{line}:{len(before) - before.rfind(chr(10))}"
+
 
 def module(body, parameters="", version="8.0"):
     """The text of a module with one entry `k`; the body's first line is line `FIRST_BODY_LINE`."""

@@ -1,7 +1,7 @@
 """Bad modules: each message in full, with file, line and column."""
 
 import pytest
-from modules import FIRST_BODY_LINE, entry, module, vector
+from modules import MARK, entry, marked, module, vector
 
 from golden.ptx import PtxError, parse_module
 
@@ -16,25 +16,14 @@ MMA = f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {D}, {A}, {B}, {C};"
 
 SUPPORTED = (
     "add, and, bar.sync, bar.warp.sync, barrier.sync, barrier.sync.aligned, bra, cvt, cvta, exit, fma, "
-    "ld, mad.lo, mad.wide, max, min, mma, mov, mul, mul.hi, mul.lo, mul.wide, not, or, ret, setp.eq, "
-    "setp.ge, setp.gt, setp.hi, setp.hs, setp.le, setp.lo, setp.ls, setp.lt, setp.ne, shl, shr, sub, wmma, "
-    "xor"
+    "ld, ldmatrix, mad.lo, mad.wide, max, min, mma, mov, movmatrix, mul, mul.hi, mul.lo, mul.wide, not, or, "
+    "ret, setp.eq, setp.ge, setp.gt, setp.hi, setp.hs, setp.le, setp.lo, setp.ls, setp.lt, setp.ne, shl, "
+    "shr, stmatrix, sub, wmma, xor"
 )
 TYPES = (
     ".pred, .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f16x2, "
     ".bf16x2, .f32, .f64"
 )
-
-
-MARK = "§"
-"""Stands in a body where the error should be."""
-
-
-def marked(text):
-    """A body without its mark, and where in the module the mark was."""
-    before, after = text.split(MARK)
-    line = FIRST_BODY_LINE + before.count("\n")
-    return before + after, f"k.ptx:{line}:{len(before) - before.rfind(chr(10))}"
 
 
 def message_of(action, *arguments, **options):
@@ -149,14 +138,10 @@ def test_bodies(body, message):
             "k.ptx:7:1: illegal type .b32 in setp.lt.b32; allowed: .u16, .u32, .u64, .s16, .s32, .s64",
         ),
         (
-            "mov.u32 %r0, %tid.x;",
-            "k.ptx:7:14: %tid.x differs between the lanes of the warp; "
-            "only what is the same in all lanes can be evaluated",
-        ),
-        (
             "mov.u32 %r0, %smid;",
-            "k.ptx:7:14: %smid is not supported; supported: %ctaid.x, %ctaid.y, %ctaid.z, %nctaid.x, "
-            "%nctaid.y, %nctaid.z, %ntid.x, %ntid.y, %ntid.z, %tid.y, %tid.z, %warpid",
+            "k.ptx:7:14: %smid is not supported; supported: %ctaid.x, %ctaid.y, %ctaid.z, %laneid, "
+            "%lanemask_eq, %lanemask_ge, %lanemask_gt, %lanemask_le, %lanemask_lt, %nctaid.x, %nctaid.y, "
+            "%nctaid.z, %ntid.x, %ntid.y, %ntid.z, %tid.x, %tid.y, %tid.z, %warpid",
         ),
         ("mov.u64 %rd0, %ctaid.x;", "k.ptx:7:15: %ctaid.x is .u32, the instruction needs .u64"),
         ("add.u32 %r0, %rd1, 0;", "k.ptx:7:14: %rd1 is .b64, the instruction needs .u32"),

@@ -17,6 +17,27 @@ add.u64 %rd1, %rd0, %rd1;
 """
 """%rd0 is the argument, %r0 the thread, %rd1 the address of the thread's element of 32 bits."""
 
+MOVES = """
+    .shared .align 16 .b8 tile[1024];
+    mul.wide.u32 %rd2, %r0, 16;
+    add.u64 %rd1, %rd0, %rd2;
+    ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];
+    mov.u32 %r5, tile;
+    shl.b32 %r6, %r0, 4;
+    add.u32 %r5, %r5, %r6;
+    st.shared.v4.u32 [%r5], {%r1, %r2, %r3, %r4};
+    bar.sync 0;
+    ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r1, %r2, %r3, %r4}, [%r5];
+    movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r2;
+    ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r3}, [%r5];
+    stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r5], {%r4, %r2, %r1, %r3};
+    bar.sync 0;
+    ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r5];
+    st.global.v4.u32 [%rd1], {%r1, %r2, %r3, %r4};
+"""
+"""Rearranges the four matrices of 8 x 8 halves of each of two warps: the last one transposed, the second, the
+first transposed, the first."""
+
 
 def kernel(body, before="", parameters=".param .u64 a"):
     """A kernel; `EACH` goes before its body."""

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 from captured import cases, module, prepare
+from short_kernels import MOVES
+from short_kernels import kernel as short_kernel
 
 from golden.memory import Memory
 from golden.simt import KernelFault, LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_engine import MachineEngine
 from golden.simt.machine_registers import MachineRegisters
-from golden.tables.commands import Load
+from golden.tables.commands import Load, LoadMatrix, MoveMatrix, StoreMatrix
 from golden.tables.layouts import LANES, fragment
 from golden.tables.profiles import PROFILES
 from golden.warp import GoldenMachine
@@ -55,6 +57,27 @@ def test_fragments_stay_in_registers():
     launch("single_warp.gemm_tile", engine)
     # What is loaded or multiplied is where it is needed; accumulators that the host computed are written.
     assert sum(writes) <= 3 * 8
+
+
+def test_moves_of_matrices_are_commands_of_the_machine():
+    short = short_kernel(MOVES)
+    given = np.random.default_rng(2).integers(0, 1 << 16, (2, 4, 8, 8), dtype=np.uint16)
+    used = machine()
+    executed = []
+    execute = used.execute
+    used.execute = lambda work: (executed.append(type(work)), execute(work))
+    found = given.copy()
+    short.launch(1, 64, [found], engine=MachineEngine(used))
+    for before, after in zip(given, found, strict=True):
+        expected = before[3].T, before[1], before[0].T, before[0]
+        np.testing.assert_array_equal(after, expected)
+    counts = [executed.count(kind) for kind in (LoadMatrix, StoreMatrix, MoveMatrix)]
+    assert counts == [4, 2, 2]
+    without = GoldenMachine(memory=Memory(1 << 16, 0x1000))
+    on_host = given.copy()
+    short.launch(1, 64, [on_host], engine=MachineEngine(without))
+    np.testing.assert_array_equal(on_host, found)
+    assert without.counters.instructions == 0
 
 
 FORMATS = [None, {"f16"}, {"bf16"}, {"i8"}, {"tf32"}, {"f16", "f64"}]

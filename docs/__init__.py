@@ -1,0 +1,1 @@
+"""Pages of the documentation, and the diagrams in them."""

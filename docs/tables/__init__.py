@@ -1,0 +1,1 @@
+"""Tables of the reference pages, written from the code that they describe."""

@@ -1,0 +1,45 @@
+"""The command line, from its own parser, and the targets of the Makefile."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from docs.tables.markdown import table
+from openwmma.cli import app
+from regression.random_programs.__main__ import app as random_programs_app
+
+__all__ = ["command_line", "make_targets", "random_programs"]
+
+_ROOT = Path(__file__).parents[2]
+
+
+def command_line() -> str:
+    """A section for each command of `openwmma`: usage, description, arguments and options."""
+    group: Any = typer.main.get_command(app)
+    return "\n".join(_section(f"openwmma {name}", command) for name, command in group.commands.items())
+
+
+def random_programs() -> str:
+    """The same for ``python -m regression.random_programs``."""
+    return _section("python -m regression.random_programs", typer.main.get_command(random_programs_app))
+
+
+def make_targets() -> str:
+    """What `make` prints: the targets with their meaning."""
+    lines = re.findall(r"^([a-z-]+):.*?## (.*)$", (_ROOT / "Makefile").read_text(), re.MULTILINE)
+    return table(("target", "what it does"), [(f"`make {name}`", text) for name, text in lines])
+
+
+def _section(name: str, command: Any) -> str:
+    context = typer.Context(command, info_name=name)
+    usage = command.get_usage(context).removeprefix("Usage: ")
+    records = [parameter.get_help_record(context) for parameter in command.params]
+    rows = [(f"`{record[0]}`", _plain(record[1])) for record in records if record is not None]
+    options = table(("option", "meaning"), rows) if rows else ""
+    return f"## `{name}`\n\n```text\n{usage}\n```\n\n{command.help}\n\n{options}"
+
+
+def _plain(text: str) -> str:
+    return text.replace("<", "&lt;")

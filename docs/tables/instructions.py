@@ -1,0 +1,112 @@
+"""Instructions, number formats and fragments, from `golden.tables`."""
+
+from collections.abc import Iterator
+
+from docs.tables.markdown import code, table
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import (
+    CORE_FAMILIES,
+    FAMILIES,
+    USES,
+    WGMMA_FAMILIES,
+    Family,
+    Shape,
+    Use,
+)
+from golden.tables.layouts import fragment
+
+__all__ = ["format_table", "fragment_registers", "multiply_table", "wgmma_table"]
+
+_HEADS = ("A and B", "C and D", "shapes", "layouts", "qualifiers", "executed by")
+
+
+def multiply_table() -> str:
+    """A table of the multiplies of `wmma`, and one of those of `mma`."""
+    return "\n".join(
+        f"### `{opcode}`\n\n{table(_HEADS, map(_row, _of(FAMILIES, mnemonic)))}"
+        for mnemonic, opcode in (("wmma", "wmma.mma"), ("mma", "mma.sync"))
+    )
+
+
+def wgmma_table() -> str:
+    """The families of `wgmma.mma_async`."""
+    rows = [
+        (_types(family), _accumulators(family), f"m64nNk{family.shapes[0].k}, N a multiple of 8 up to 256")
+        for family in WGMMA_FAMILIES
+    ]
+    return table(("A and B", "C and D", "shapes"), rows)
+
+
+def format_table() -> str:
+    """Every element type."""
+    rows: list[tuple[object, ...]] = []
+    for name, format in FORMATS.items():
+        if isinstance(format, FloatFormat):
+            fields = f"1, {format.exponent_bits}, {format.fraction_bits}"
+            digits = format.bits // 4
+            rows.append(
+                (f"`{name}`", format.bits, fields, format.bias, f"`0x{format.canonical_nan:0{digits}x}`")
+            )
+        else:
+            rows.append((f"`{name}`", format.bits, f"{format.minimum} to {format.maximum}", "", ""))
+    return table(("type", "bits", "sign, exponent, fraction bits; range", "bias", "NaN result"), rows)
+
+
+def fragment_registers() -> str:
+    """32-bit registers for each lane, of each fragment of each shape."""
+    return table(("shape", "A", "B", "C, D"), list(_register_rows()))
+
+
+def _register_rows() -> Iterator[tuple[str, ...]]:
+    seen: dict[Shape, list[Family]] = {}
+    for family in FAMILIES:
+        for shape in family.shapes:
+            seen.setdefault(shape, []).append(family)
+    for shape, families in seen.items():
+        cells = [_registers(shape, families, use) for use in USES[:3]]
+        yield (f"`{shape}`", *cells)
+
+
+def _registers(shape: Shape, families: list[Family], use: Use) -> str:
+    """``f16 8, bf16 4`` and so on; types in the order of the tables."""
+    types = dict.fromkeys(
+        name for f in families for name in (f.multiplicands if use in "ab" else f.accumulators)
+    )
+    counts: dict[int, list[str]] = {}
+    for name in types:
+        counts.setdefault(fragment(use, name, shape).registers, []).append(name)
+    return "; ".join(f"{' '.join(names)}: {count}" for count, names in counts.items())
+
+
+def _of(families: tuple[Family, ...], mnemonic: str) -> list[Family]:
+    return [family for family in families if family.mnemonic == mnemonic]
+
+
+def _types(family: Family) -> str:
+    both = " (A and B may differ)" if family.mixed else ""
+    return code(family.multiplicands) + both
+
+
+def _accumulators(family: Family) -> str:
+    same = " (C and D alike)" if family.same_accumulators and len(family.accumulators) > 1 else ""
+    return code(family.accumulators) + same
+
+
+def _row(family: Family) -> tuple[str, ...]:
+    qualifiers = []
+    if family.saturate == "integer":
+        qualifiers.append("`.satfinite`")
+    elif family.saturate == "float":
+        qualifiers.append("satf of the WMMA API")
+    if family.roundings:
+        qualifiers.append(code(f".{name}" for name in family.roundings))
+    if family.operations:
+        qualifiers.append(code(f".{name}.popc" for name in family.operations))
+    return (
+        _types(family),
+        _accumulators(family),
+        code(family.shapes),
+        "A `row`, B `col`" if family.fixed_layout else "any",
+        "; ".join(qualifiers),
+        "golden and core" if family in CORE_FAMILIES else "golden",
+    )

@@ -1,0 +1,70 @@
+"""The sources that the pages run in the browser, as one archive: modules and what they import of openwmma."""
+
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["ROOT", "modules_loaded_by", "write_archive"]
+
+ROOT = Path(__file__).parents[2]
+"""The folder that holds the packages."""
+
+_PROGRAM = """
+import importlib, json, sys
+
+class WithoutPackages:
+    def find_spec(self, name, path=None, target=None):
+        known = (*sys.stdlib_module_names, "golden", "openwmma")
+        if name.partition(".")[0] not in known:
+            raise ImportError(f"{name} is no part of Python, and the pages have nothing else")
+
+sys.meta_path.insert(0, WithoutPackages())
+importlib.import_module(sys.argv[1])
+names = [name for name in sys.modules if name.partition(".")[0] in ("golden", "openwmma")]
+print(json.dumps(sorted(names)))
+"""
+
+
+def modules_loaded_by(module: str) -> list[str]:
+    """The modules of golden and openwmma that a module imports, itself included.
+
+    Parameters
+    ----------
+    module : str
+        Full name.
+
+    Raises
+    ------
+    ImportError
+        If it needs a package that is no part of Python.
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, module], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if result.returncode:
+        raise ImportError(result.stderr.strip().splitlines()[-1])
+    names: list[str] = json.loads(result.stdout)
+    return names
+
+
+def write_archive(path: Path, modules: Iterable[str]) -> None:
+    """Write the sources of modules and of what they import, equal inputs giving equal bytes.
+
+    Parameters
+    ----------
+    path : Path
+        Of the zip file.
+    modules : iterable of str
+        Full names.
+    """
+    names = {name for module in modules for name in modules_loaded_by(module)}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(names):
+            source = ROOT / name.replace(".", "/")
+            source = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
+            entry = zipfile.ZipInfo(source.relative_to(ROOT).as_posix())
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, source.read_bytes())

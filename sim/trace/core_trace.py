@@ -1,0 +1,238 @@
+"""From a recording to a trace: tracks for the commands, each unit, the buses and counters."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Final
+
+from golden.tables.faults import Cause
+from hdl.config import CoreConfig
+from hdl.control.sequencer import State
+from sim.trace.bursts import Burst, bursts
+from sim.trace.command_log import CommandLog
+from sim.trace.command_text import UNIT_NAMES, command_facts, command_slice, command_title
+from sim.trace.lifetimes import Lifetime, lifetimes
+from sim.trace.recording import Interval, Recording
+from sim.trace.trace_events import Slice, TraceEvents
+from sim.trace.waits import Wait, waits
+
+__all__ = ["core_trace"]
+
+_CONTROL: Final = "commands"
+_BUS: Final = "AXI4 memory port"
+_SHARED: Final = "on-chip memory"
+
+_ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "load engine": {
+        "asks for bursts": ("load.bursts.bursts__valid", "load.bursts.bursts__ready"),
+        "takes beats": ("load.unpack.beats__valid", "load.unpack.beats__ready"),
+        "writes registers": ("load.writer.write__enable", "load.writer.write__ready"),
+    },
+    "store engine": {
+        "reads registers": ("store.reader.read__enable", "store.reader.read__ready"),
+        "asks for bursts": ("store.bursts.bursts__valid", "store.bursts.bursts__ready"),
+        "sends beats": ("store.pack.beats__valid", "store.pack.beats__ready"),
+    },
+    "tile multiplier": {
+        "fetches operands": ("tile.fetch.reading",),
+        "writes results": ("tile.collect.write__enable", "tile.collect.write__ready"),
+    },
+    "f64 multiplier": {
+        "fetches operands": ("f64.fetch.reading",),
+        "writes results": ("f64.collect.write__enable", "f64.collect.write__ready"),
+    },
+    "register mover": {
+        "writes registers": ("mover.write__enable", "mover.write__ready"),
+        "writes transposed": ("transposer.write__enable", "transposer.write__ready"),
+    },
+    _BUS: {
+        "read data": ("m_axi_rvalid", "m_axi_rready"),
+        "write data": ("m_axi_wvalid", "m_axi_wready"),
+    },
+    _SHARED: {
+        "read beats": ("memory.shared.read_beats__valid", "memory.shared.read_beats__ready"),
+        "written beats": ("memory.shared.write_beats__valid", "memory.shared.write_beats__ready"),
+        "words of the host": ("memory.shared.words__enable", "memory.shared.words__ready"),
+    },
+}
+"""Rows of each process that show when signals are high."""
+
+
+def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> TraceEvents:
+    """Make the trace of a simulation.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    recording : Recording
+        Of the probes of that configuration.
+    log : CommandLog
+        What the host handed over.
+    """
+    commands = lifetimes(recording, log.parts)
+    events = TraceEvents()
+    last = recording.cycles - 1
+    events.lanes(_CONTROL, "queue place", (_queued(command) for command in commands if command.queued))
+    events.slices(
+        _CONTROL,
+        "sequencer",
+        (command_slice(command, command.accepted, command.ended) for command in commands),
+    )
+    events.slices(_CONTROL, "sequencer's state", _states(commands))
+    found = waits(recording, commands)
+    events.slices(_CONTROL, "waits", [_wait(wait) for wait in found])
+    _counters(events, config, recording, commands)
+    places = _units(events, recording, commands, last)
+    _bus(events, bursts(recording, commands), last)
+    for process in (_BUS, *([_SHARED] if config.shared_bytes else [])):
+        for name, signals in _ACTIVITIES[process].items():
+            events.slices(process, name, _high(recording, name, signals))
+    _flows(events, commands, found, places, last)
+    return events
+
+
+def _queued(command: Lifetime) -> Slice:
+    return command_slice(command, command.queued or 0, command.accepted - 1)
+
+
+def _states(commands: Sequence[Lifetime]) -> Iterator[Slice]:
+    for command in commands:
+        for item in command.states:
+            yield Slice(
+                name=State(item.value).name.lower().replace("_", " "),
+                first=item.first,
+                last=item.last,
+                args={"command": command.number},
+            )
+
+
+def _wait(wait: Wait) -> Slice:
+    args = {
+        "command": None if wait.command is None else command_title(wait.command),
+        "waits": wait.detail,
+        "for": ", ".join(command_title(blocker) for blocker in wait.blockers) or None,
+        "for PTX": command_facts(wait.blockers[0])["PTX"] if wait.blockers else None,
+        "cycles": wait.last - wait.first + 1,
+    }
+    return Slice(name=wait.reason, first=wait.first, last=wait.last, args=args)
+
+
+def _high(recording: Recording, name: str, signals: Sequence[str]) -> Iterator[Slice]:
+    for item in recording.high(*signals):
+        yield Slice(name=name, first=item.first, last=item.last, args={"cycles": item.last - item.first + 1})
+
+
+def _units(
+    events: TraceEvents, recording: Recording, commands: Sequence[Lifetime], last: int
+) -> dict[int, tuple[str, str]]:
+    """Rows of each unit that had a command; the process and row of each command, by its number."""
+    places = {}
+    for unit, process in UNIT_NAMES.items():
+        mine = {command.number: command for command in commands if command.unit is unit}
+        if not mine:
+            continue
+        slices = [
+            command_slice(command, command.started, last if command.done is None else command.done)
+            for command in mine.values()
+            if command.started is not None
+        ]
+        for item, row in events.lanes(process, "command", slices):
+            places[int(item.args["command"])] = process, row
+        for name, signals in _ACTIVITIES[process].items():
+            events.slices(process, name, _high(recording, name, signals))
+    rows = recording.high("sequencer.rows_start")
+    if rows:
+        done = recording.pulses("sequencer.rows_done")
+        slices = [
+            Slice(name="reads row addresses", first=start.first, last=end, args={})
+            for start, end in zip(rows, done, strict=False)
+        ]
+        events.slices("row addresses", "rows", slices)
+    return places
+
+
+def _bus(events: TraceEvents, found: Sequence[Burst], last: int) -> None:
+    for kind in ("read", "write"):
+        slices = [
+            Slice(
+                name=f"{kind} {burst.address:#x}, {burst.beats} beats",
+                first=burst.asked,
+                last=last if burst.answered is None else burst.answered,
+                args={
+                    "address": f"{burst.address:#x}",
+                    "beats": burst.beats,
+                    "first beat at": burst.first_beat,
+                    "last beat at": burst.last_beat,
+                    "response": burst.response,
+                    "command": None if burst.command is None else command_title(burst.command),
+                },
+            )
+            for burst in found
+            if burst.kind == kind
+        ]
+        events.lanes(_BUS, f"{kind} bursts", slices)
+        spans = [(burst.asked, burst.answered) for burst in found if burst.kind == kind]
+        events.counter(_BUS, f"{kind} bursts under way", _under_way(spans))
+
+
+def _counters(
+    events: TraceEvents, config: CoreConfig, recording: Recording, commands: Sequence[Lifetime]
+) -> None:
+    """Counters: the queue, commands under way, busy units, and faults."""
+    levels = recording.intervals("host.registers.queue.level")
+    events.counter(_CONTROL, "queue depth", _values(levels))
+    started = [(command.started, command.done) for command in commands if command.started is not None]
+    events.counter(_CONTROL, "commands under way", _under_way(started))
+    busy = _values(recording.intervals("tile.issue.busy_units"))
+    events.counter(_CONTROL, f"busy dot-product units of {config.dot_product_units}", busy)
+    if config.f64_units:
+        busy = _values(recording.intervals("f64.issue.busy_units"))
+        events.counter(_CONTROL, f"busy f64 units of {config.f64_units}", busy)
+    faults = [item for item in recording.intervals("sequencer.cause") if item.value]
+    events.slices(
+        _CONTROL,
+        "faults",
+        [
+            Slice(
+                name=Cause(item.value).name.lower().replace("_", " "),
+                first=item.first,
+                last=item.last,
+                args={},
+            )
+            for item in faults
+        ],
+    )
+
+
+def _under_way(spans: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:
+    """How many spans from a first to a last cycle hold each cycle, where that changes."""
+    changes = Counter({0: 0})
+    for first, last in spans:
+        changes[first] += 1
+        if last is not None:
+            changes[last + 1] -= 1
+    return list(zip(sorted(changes), accumulate(changes[cycle] for cycle in sorted(changes)), strict=True))
+
+
+def _values(intervals: Sequence[Interval]) -> list[tuple[int, int]]:
+    return [(item.first, item.value) for item in intervals]
+
+
+def _flows(
+    events: TraceEvents,
+    commands: Sequence[Lifetime],
+    found: Sequence[Wait],
+    places: dict[int, tuple[str, str]],
+    last: int,
+) -> None:
+    """Arrows from the sequencer to the unit, and from what ends a wait to the wait."""
+    for command in commands:
+        if command.number in places and command.started is not None:
+            start = (_CONTROL, "sequencer", min(command.started, command.ended))
+            events.flow("start", start, (*places[command.number], command.started))
+    for wait in found:
+        for blocker in wait.blockers[:1]:
+            if blocker.number in places:
+                end = last if blocker.done is None else blocker.done
+                cause = (*places[blocker.number], min(end, wait.last))
+                events.flow("wait", cause, (_CONTROL, "waits", wait.last))

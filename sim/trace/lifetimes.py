@@ -1,0 +1,194 @@
+"""When each command was queued, decoded, started, fetched and done, from a recording."""
+
+from bisect import bisect_left
+from collections import defaultdict, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from hdl.control.scoreboard import Unit
+from hdl.control.sequencer import State
+from sim.trace.command_log import LoggedCommand
+from sim.trace.probes import FOOTPRINT_RANGES
+from sim.trace.recording import Interval, Recording
+
+__all__ = ["READING_UNITS", "Lifetime", "RegisterRange", "lifetimes", "register_range"]
+
+READING_UNITS: Final = frozenset({Unit.STORE, Unit.TILE, Unit.F64, Unit.MOVE})
+"""Units that tell when a command has read its registers; loads read none."""
+
+_QUEUE: Final = "host.registers.queue"
+
+
+@dataclass(frozen=True)
+class RegisterRange:
+    """Registers `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"r{self.first}" if self.first == self.last else f"r{self.first}-r{self.last}"
+
+    def overlaps(self, other: "RegisterRange") -> bool:
+        """Whether a register is in both."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(kw_only=True)
+class Lifetime:
+    """A command that the sequencer took, and the cycles in which something happened to it.
+
+    A cycle is that of the pulse or handshake. None is what did not happen before the recording ended.
+
+    Parameters
+    ----------
+    number : int
+        Counts the commands that the sequencer took, from 0.
+    logged : LoggedCommand or None
+        None for one that the host wrote without telling.
+    queued : int or None
+        Put into the queue.
+    accepted : int
+        Taken from the queue.
+    ended : int
+        The sequencer was through with it: it was started, or refused and the fault cleared.
+    states : list of Interval
+        Of the sequencer, while it worked on the command.
+    unit : Unit or None
+        That works on it.
+    started : int or None
+        Handed to its unit.
+    fetched : int or None
+        Its registers had been read.
+    done : int or None
+        Its last effect was there.
+    reads : list of RegisterRange
+    write : RegisterRange or None
+    span : tuple of int or None
+        First and last byte address of a load or store.
+    """
+
+    number: int
+    logged: LoggedCommand | None
+    queued: int | None
+    accepted: int
+    ended: int
+    states: list[Interval]
+    unit: Unit | None = None
+    started: int | None = None
+    fetched: int | None = None
+    done: int | None = None
+    reads: list[RegisterRange] = field(default_factory=list)
+    write: RegisterRange | None = None
+    span: tuple[int, int] | None = None
+
+    def is_reading(self, cycle: int) -> bool:
+        """Whether the scoreboard protects the registers that the command reads."""
+        return self._is_between(cycle, self.fetched) and self.unit in READING_UNITS
+
+    def is_under_way(self, cycle: int) -> bool:
+        """Whether the scoreboard protects what the command writes."""
+        return self._is_between(cycle, self.done)
+
+    def _is_between(self, cycle: int, end: int | None) -> bool:
+        return self.started is not None and self.started < cycle and (end is None or cycle <= end)
+
+
+def register_range(value: int) -> RegisterRange | None:
+    """A `hdl.control.scoreboard.Range` from its bits."""
+    return RegisterRange(value >> 1 & 0xFF, value >> 9 & 0xFF) if value & 1 else None
+
+
+def lifetimes(recording: Recording, parts: Sequence[Sequence[LoggedCommand]]) -> list[Lifetime]:
+    """Follow every command that the sequencer took.
+
+    Parameters
+    ----------
+    recording : Recording
+    parts : sequence of sequence of LoggedCommand
+        As in `sim.trace.command_log.CommandLog`.
+    """
+    found = _accepted(recording)
+    _add_origins(found, recording, parts)
+    by_unit: dict[Unit, list[Lifetime]] = defaultdict(list)
+    starts = recording.pulses("sequencer.scoreboard.allocate")
+    for lifetime in found:
+        at = bisect_left(starts, lifetime.accepted)
+        if at < len(starts) and starts[at] <= lifetime.ended:
+            lifetime.started = starts[at]
+            _add_operands(lifetime, recording, starts[at])
+            if lifetime.unit is not None:
+                by_unit[lifetime.unit].append(lifetime)
+    for unit, commands in by_unit.items():
+        for command, cycle in zip(
+            commands, recording.bit_pulses("sequencer.scoreboard.done", unit.value), strict=False
+        ):
+            command.done = cycle
+        if unit in READING_UNITS:
+            for command, cycle in zip(
+                commands, recording.bit_pulses("sequencer.scoreboard.fetched", unit.value), strict=False
+            ):
+                command.fetched = cycle
+    return found
+
+
+def _accepted(recording: Recording) -> list[Lifetime]:
+    """One for each time that the sequencer left its idle state, with all states until it was idle again."""
+    found: list[Lifetime] = []
+    for item in recording.intervals("sequencer.state"):
+        if item.value == State.IDLE.value:
+            continue
+        if item.value == State.DECODE.value:
+            found.append(
+                Lifetime(
+                    number=len(found),
+                    logged=None,
+                    queued=None,
+                    accepted=item.first - 1,
+                    ended=item.last,
+                    states=[],
+                )
+            )
+        if found:
+            found[-1].states.append(item)
+            found[-1].ended = item.last
+    return found
+
+
+def _add_origins(
+    found: Sequence[Lifetime], recording: Recording, parts: Sequence[Sequence[LoggedCommand]]
+) -> None:
+    """Tell when the commands were queued, and which they were; a cleared queue drops the others."""
+    events: list[tuple[int, int, Lifetime | None]] = [(lifetime.accepted, 0, lifetime) for lifetime in found]
+    events += [(cycle, 1, None) for cycle in recording.pulses(f"{_QUEUE}.clear")]
+    pushes = recording.pulses(f"{_QUEUE}.input__valid", f"{_QUEUE}.input__ready")
+    events += [(cycle, 2, None) for cycle in pushes]
+    queued: deque[int] = deque()
+    remaining = iter(parts)
+    commands = iter(next(remaining, ()))
+    for cycle, _, lifetime in sorted(events, key=lambda event: event[:2]):
+        if lifetime is not None:
+            lifetime.queued = queued.popleft() if queued else None
+            lifetime.logged = next(commands, None)
+        elif recording.value(f"{_QUEUE}.clear", cycle):
+            queued.clear()
+            commands = iter(next(remaining, ()))
+        else:
+            queued.append(cycle)
+
+
+def _add_operands(lifetime: Lifetime, recording: Recording, cycle: int) -> None:
+    unit = Unit(recording.value("sequencer.scoreboard.unit", cycle))
+    lifetime.unit = unit
+    ranges = [
+        register_range(recording.value(f"sequencer.scoreboard.footprint.{name}", cycle))
+        for name in FOOTPRINT_RANGES
+    ]
+    *reads, lifetime.write = ranges
+    lifetime.reads = [item for item in reads if item is not None]
+    if unit in (Unit.LOAD, Unit.STORE):
+        first, last = (
+            recording.value(f"sequencer.scoreboard.span.{end}", cycle) for end in ("first", "last")
+        )
+        lifetime.span = first, last

@@ -1,0 +1,96 @@
+"""What was recorded of a simulation, as questions about signals and cycles."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.trace.probes import Probe
+
+__all__ = ["Interval", "Recording"]
+
+
+class Interval(NamedTuple):
+    """Cycles `first` to `last`, both included, in which a signal has a value."""
+
+    first: int
+    last: int
+    value: int
+
+
+class Recording:
+    """The values of probes over the cycles of a simulation.
+
+    Parameters
+    ----------
+    probes : sequence of Probe
+    changes : ndarray of sim.simulation.CHANGE
+        In the order of cycles; the first cycle has all probes.
+    cycles : int
+        Cycles that were recorded.
+    """
+
+    def __init__(self, probes: Sequence[Probe], changes: NDArray[Any], cycles: int) -> None:
+        self.cycles = cycles
+        self._changes: dict[str, tuple[NDArray[np.int64], list[int]]] = {}
+        order = np.argsort(changes["probe"], kind="stable")
+        bounds = np.searchsorted(changes["probe"][order], np.arange(len(probes) + 1))
+        for probe, (first, last) in zip(probes, pairwise(bounds.tolist()), strict=True):
+            mine = changes[order[first:last]]
+            self._changes[probe.name] = mine["cycle"].astype(np.int64), mine["value"].tolist()
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is a probe of that name."""
+        return name in self._changes
+
+    def value(self, name: str, cycle: int) -> int:
+        """The value of a probe in a cycle that was recorded."""
+        cycles, values = self._changes[name]
+        return values[int(np.searchsorted(cycles, cycle, side="right")) - 1]
+
+    def intervals(self, name: str) -> list[Interval]:
+        """All cycles, cut where a probe changes."""
+        cycles, values = self._changes[name]
+        ends = [*cycles[1:].tolist(), self.cycles]
+        return [
+            Interval(first, end - 1, value)
+            for first, end, value in zip(cycles.tolist(), ends, values, strict=True)
+        ]
+
+    def high(self, *names: str) -> list[Interval]:
+        """The longest intervals in which probes of one bit are all 1; none where there is no such probe."""
+        if any(name not in self for name in names):
+            return []
+        found = [Interval(0, self.cycles - 1, 1)] if self.cycles else []
+        for name in names:
+            found = list(_common(found, [item for item in self.intervals(name) if item.value]))
+        return found
+
+    def pulses(self, *names: str) -> list[int]:
+        """Every cycle in which probes of one bit are all 1."""
+        return [cycle for item in self.high(*names) for cycle in range(item.first, item.last + 1)]
+
+    def bit_pulses(self, name: str, bit: int) -> list[int]:
+        """Every cycle in which one bit of a probe is 1."""
+        return [
+            cycle
+            for item in self.intervals(name)
+            if item.value >> bit & 1
+            for cycle in range(item.first, item.last + 1)
+        ]
+
+
+def _common(ones: Sequence[Interval], others: Sequence[Interval]) -> Iterable[Interval]:
+    """Where intervals of two lists, each in order, overlap."""
+    one = other = 0
+    while one < len(ones) and other < len(others):
+        first = max(ones[one].first, others[other].first)
+        last = min(ones[one].last, others[other].last)
+        if first <= last:
+            yield Interval(first, last, 1)
+        if ones[one].last < others[other].last:
+            one += 1
+        else:
+            other += 1

@@ -1,0 +1,51 @@
+"""A trace on its way to a file: what is told while a core runs, and the file in the end."""
+
+from pathlib import Path
+
+from hdl.config import CoreConfig
+from sim.simulation import Simulation
+from sim.trace.command_log import CommandLog
+from sim.trace.core_trace import core_trace
+from sim.trace.probes import probes_of
+from sim.trace.recording import Recording
+
+__all__ = ["TraceFile"]
+
+
+class TraceFile:
+    """A file in the Trace Event Format, for Perfetto and Chrome.
+
+    Parameters
+    ----------
+    path : Path
+
+    Attributes
+    ----------
+    path : Path
+    log : CommandLog
+        Told by the machine which commands it handed over, and by who runs a program where they stand.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.log = CommandLog()
+
+    def write(self, config: CoreConfig, simulation: Simulation) -> None:
+        """Write what a simulation has recorded.
+
+        Raises
+        ------
+        OSError
+            As writing does.
+        """
+        recording = Recording(probes_of(config), simulation.changes, simulation.observed_cycles)
+        events = core_trace(config, recording, self.log)
+        about = {
+            "cycles": recording.cycles,
+            "profile": config.dot_product.profile.name,
+            "dot-product units": config.dot_product_units,
+            "f64 units": config.f64_units,
+            "registers": config.registers,
+        }
+        with self.path.open("w", encoding="utf-8") as file:
+            file.writelines(f"{line}\n" for line in events.json(about))

@@ -1,0 +1,1 @@
+"""What viewers of waveforms show of a core at first: signals by unit, states by name."""

@@ -1,0 +1,122 @@
+"""Files beside a waveform with which GTKWave and Surfer show the signals that matter."""
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from vcd.gtkw import GTKWSave
+
+from sim.files import write_files
+from sim.waves.signal_groups import Format, ShownSignal, SignalGroup
+
+__all__ = ["MAPPINGS", "gtkwave_layout", "layout_paths", "surfer_commands", "write_layouts"]
+
+MAPPINGS: Final = Path(".surfer") / "mappings"
+"""Folder in which Surfer looks for names of values, below the one it is started in."""
+
+_GTKWAVE_FORMATS: Final[dict[Format, str]] = {
+    "bit": "bin",
+    "binary": "bin",
+    "decimal": "dec",
+    "hexadecimal": "hex",
+}
+_SURFER_FORMATS: Final[dict[Format, str]] = {
+    "binary": "Binary",
+    "decimal": "Unsigned",
+    "hexadecimal": "Hexadecimal",
+}
+
+
+def layout_paths(waves: Path) -> dict[str, Path]:
+    """Where the layouts of a waveform go: for ``gtkwave``, and for ``surfer``."""
+    return {"gtkwave": waves.with_suffix(".gtkw"), "surfer": waves.with_suffix(".sucl")}
+
+
+def write_layouts(waves: Path, groups: Sequence[SignalGroup]) -> None:
+    """Write the layouts of a waveform, and the names of values that they refer to.
+
+    The names for Surfer go to `MAPPINGS` below the waveform's folder, those for GTKWave to files beside the
+    waveform.
+
+    Parameters
+    ----------
+    waves : Path
+        The FST file.
+    groups : sequence of SignalGroup
+
+    Raises
+    ------
+    OSError
+        As writing does.
+    """
+    paths = layout_paths(waves)
+    named = {signal.kind: signal for group in groups for signal in group.signals if signal.states}
+    filters = {kind: waves.with_suffix(f".{kind}.txt") for kind in named}
+    mappings = waves.parent / MAPPINGS
+    mappings.mkdir(parents=True, exist_ok=True)
+    write_files(
+        {
+            paths["gtkwave"]: gtkwave_layout(waves, groups, filters),
+            paths["surfer"]: surfer_commands(groups),
+            **{filters[kind]: _gtkwave_filter(signal) for kind, signal in named.items()},
+            **{mappings / _mapping(kind): _surfer_mapping(signal) for kind, signal in named.items()},
+        }
+    )
+
+
+def gtkwave_layout(waves: Path, groups: Sequence[SignalGroup], filters: Mapping[str, Path]) -> str:
+    """The text of a save file of GTKWave; `filters` are files with the names of values, by their kind."""
+    text = io.StringIO()
+    save = GTKWSave(text)
+    save.comment("Written by openwmma")
+    save.dumpfile(str(waves))
+    save.timestart(0)
+    save.sst_expanded(False)
+    for group in groups:
+        with save.group(group.title):
+            for signal in group.signals:
+                bits = f"[{signal.width - 1}:0]" if signal.width > 1 else ""
+                save.trace(
+                    f"{signal.scoped_name}{bits}",
+                    datafmt=_GTKWAVE_FORMATS[signal.format],
+                    translate_filter_file=str(filters[signal.kind].absolute()) if signal.states else None,
+                )
+    return text.getvalue()
+
+
+def surfer_commands(groups: Sequence[SignalGroup]) -> str:
+    """The text of a command file of Surfer.
+
+    Items are numbered in the digits a to p; formats are set when all items are there, since Surfer sets that
+    of the item in focus.
+    """
+    adding, setting = [], []
+    number = 0
+    for group in groups:
+        adding.append(f"divider_add {group.title.replace(' ', '_')}")
+        number += 1
+        for signal in group.signals:
+            adding.append(f"variable_add {signal.scoped_name}")
+            format_ = _mapping(signal.kind) if signal.states else _SURFER_FORMATS.get(signal.format)
+            if format_ is not None and (signal.width > 1 or signal.states):
+                setting += [f"item_focus {_letters(number)}", f"item_set_format {format_}"]
+            number += 1
+    return "\n".join([*adding, *setting, "item_unfocus", "zoom_fit", ""])
+
+
+def _letters(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit, 16)) for digit in f"{number:x}")
+
+
+def _mapping(kind: str) -> str:
+    return f"openwmma-{kind}"
+
+
+def _gtkwave_filter(signal: ShownSignal) -> str:
+    return "".join(f"{value} {name}\n" for value, name in signal.states.items())
+
+
+def _surfer_mapping(signal: ShownSignal) -> str:
+    lines = [f"Name = {_mapping(signal.kind)}", f"Bits = {signal.width}"]
+    return "\n".join([*lines, *(f"{value} {name}" for value, name in signal.states.items()), ""])

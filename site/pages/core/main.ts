@@ -1,0 +1,254 @@
+import "../../src/shell/shell";
+import "./style.css";
+
+import { counted, html, required } from "../../src/components/dom";
+import {
+  type Answer,
+  bytesOf,
+  type Commands,
+  type Contents,
+  isRefusal,
+  type Parameters,
+  type Question,
+  type Refusal,
+} from "../../src/core/program";
+import type { Answer as CoreAnswer, Described, Question as CoreQuestion, Run } from "../../src/core/run";
+import { cycleCount } from "../../src/core/timeline";
+import { Stopped, WorkerClient, type WorkerState } from "../../src/workers/worker_client";
+import { compareWithGolden } from "./checker";
+import { BUFFER_BYTES, ParametersView } from "./parameters_view";
+import { type Prepared, PROGRAMS } from "./programs";
+import { type Finished, ResultView } from "./result_view";
+import { causeText, label, shortName } from "./words";
+
+const DELAY = 400;
+const MOST_CHECKED = 10;
+
+function button(name: string): HTMLButtonElement {
+  return required(`#${name}`, HTMLButtonElement);
+}
+
+class Page {
+  private readonly prepared = required("#prepared", HTMLSelectElement);
+  private readonly text = required("#text", HTMLTextAreaElement);
+  private readonly results = new ResultView();
+  private readonly parameters: ParametersView;
+  private readonly python: WorkerClient<Question, Answer>;
+  private timer: number | undefined;
+  private number = 0;
+
+  constructor(
+    private readonly core: WorkerClient<CoreQuestion, CoreAnswer>,
+    private readonly described: Described,
+  ) {
+    this.parameters = new ParametersView(required("#parameters", HTMLElement), described.base);
+    this.python = new WorkerClient<Question, Answer>("program_worker", (state, message) => {
+      this.showState(state, message);
+    });
+    this.prepared.append(...PROGRAMS.map(({ id, title }) => html("option", { value: id }, title)), html("option", { value: "" }, "Own program"));
+    this.connect();
+  }
+
+  async open(): Promise<void> {
+    const wanted = new URLSearchParams(location.hash.slice(1)).get("program");
+    const found = PROGRAMS.find(({ id }) => id === wanted) ?? PROGRAMS[0];
+    if (found !== undefined) await this.show(found);
+  }
+
+  private connect(): void {
+    this.prepared.addEventListener("change", () => {
+      const found = PROGRAMS.find(({ id }) => id === this.prepared.value);
+      if (found !== undefined) void this.show(found);
+    });
+    this.text.addEventListener("input", () => {
+      this.prepared.value = "";
+      required("#story", HTMLElement).textContent = "";
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => {
+        void this.guarded(() => this.readParameters({}, {}));
+      }, DELAY);
+    });
+    required("#program", HTMLFormElement).addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.guarded(() => this.runProgram());
+    });
+    button("stop").addEventListener("click", () => {
+      this.number += 1;
+      this.python.stop();
+      this.core.stop();
+      required("#check", HTMLElement).hidden = true;
+      required("#state", HTMLElement).textContent = "Stopped.";
+      button("stop").disabled = true;
+    });
+  }
+
+  private async show(program: Prepared): Promise<void> {
+    this.prepared.value = program.id;
+    this.text.value = program.text;
+    required("#story", HTMLElement).textContent = program.story;
+    history.replaceState(null, "", `#program=${program.id}`);
+    const isRead = async (): Promise<boolean> => this.readParameters(program.buffers, program.numbers);
+    await this.guarded(async () => {
+      if (await isRead()) await this.runProgram();
+    });
+  }
+
+  /** Shows the parameters of the program as it stands; false if it cannot be read. */
+  private async readParameters(buffers: Prepared["buffers"], numbers: Prepared["numbers"]): Promise<boolean> {
+    const answer = await this.python.ask({ kind: "parameters", text: this.text.value });
+    this.showRefusal(answer);
+    if (isRefusal(answer)) return false;
+    const { parameters } = answer as Parameters;
+    const most = this.described.bytes / BUFFER_BYTES;
+    if (parameters.length > most) {
+      this.showRefusal({ error: `the page gives a program at most ${most} parameters, not ${parameters.length}`, line: 0 });
+      return false;
+    }
+    this.parameters.show(parameters, buffers, numbers);
+    return true;
+  }
+
+  private async runProgram(): Promise<void> {
+    const number = ++this.number;
+    clearTimeout(this.timer);
+    required("#check", HTMLElement).hidden = true;
+    const compiled = (await this.readParameters({}, {})) ? await this.compile() : undefined;
+    if (compiled === undefined) {
+      this.results.hide();
+      required("#outcome", HTMLElement).hidden = true;
+      return;
+    }
+    const memory = await this.memory();
+    button("stop").disabled = false;
+    const latency = Number(required("#latency", HTMLSelectElement).value);
+    const words = compiled.commands.map((command) => command.words);
+    const run = (await this.core.ask({ kind: "run", memory, commands: words, latency })) as Run;
+    if (number !== this.number) return;
+    const { base, description } = this.described;
+    const finished = { run, description, commands: compiled.commands, buffers: this.parameters.buffers(), memory, base };
+    this.showOutcome(finished);
+    this.results.show(finished);
+    await this.check(finished, number);
+  }
+
+  private async compile(): Promise<Commands | undefined> {
+    const { description } = this.described;
+    const answer = await this.python.ask({ kind: "compile", text: this.text.value, arguments: this.parameters.arguments(), description });
+    this.showRefusal(answer);
+    return isRefusal(answer) ? undefined : (answer as Commands);
+  }
+
+  private async memory(): Promise<Uint8Array> {
+    const memory = new Uint8Array(this.described.bytes);
+    for (const { address, fill, type, columns } of this.parameters.buffers()) {
+      const answer = (await this.python.ask({ kind: "contents", fill, type, columns, bytes: BUFFER_BYTES })) as Contents;
+      memory.set(bytesOf(answer.bytes), address - this.described.base);
+    }
+    return memory;
+  }
+
+  private showOutcome({ run, commands }: Finished): void {
+    const place = required("#outcome", HTMLElement);
+    const cycles = cycleCount(run);
+    const rate = Math.round(cycles / Math.max(run.milliseconds, 0.01)) * 1000;
+    place.hidden = false;
+    place.dataset.rate = String(rate);
+    place.dataset.number = String(this.number);
+    place.classList.toggle("error", run.outcome !== "done");
+    const size = `${counted(commands.length, "command")} in ${counted(cycles, "clock cycle")}`;
+    if (run.outcome === "done") {
+      place.textContent = `The program ended: ${size}, simulated in ${run.milliseconds.toFixed(0)} ms (${rate} cycles a second).`;
+    } else if (run.outcome === "unfinished") {
+      place.textContent = `Stopped after ${cycles} cycles: the program did not end.`;
+    } else {
+      const command = commands[run.index];
+      const where = command === undefined ? `Command ${run.index + 1}` : `Instruction ${label(command, run.index)}`;
+      place.textContent = `${where} failed: ${causeText(run.cause)}. The core stopped after ${cycles} cycles; no later instruction was started.`;
+    }
+  }
+
+  private async check(finished: Finished, number: number): Promise<void> {
+    const place = required("#check", HTMLElement);
+    const { run, commands } = finished;
+    const products = commands.filter((command) => shortName(command) === "multiply").length;
+    if (run.outcome !== "done") return;
+    place.hidden = false;
+    place.classList.remove("error");
+    if (products > MOST_CHECKED) {
+      place.textContent = `Not compared with golden: the page does so for programs of up to ${MOST_CHECKED} multiplies; this one has ${products}.`;
+      return;
+    }
+    place.textContent = "Comparing with golden...";
+    const verdict = await compareWithGolden(this.python, finished, (done) => {
+      required("#state", HTMLElement).textContent = `Comparing with golden: ${done} of ${counted(commands.length, "command")}.`;
+    });
+    if (number !== this.number) return;
+    place.textContent = verdict.text;
+    place.classList.toggle("error", !verdict.equal);
+    required("#state", HTMLElement).textContent = "Ready.";
+  }
+
+  private showRefusal(answer: Refusal | object): void {
+    const place = required("#text-error", HTMLElement);
+    const refused = isRefusal(answer) ? answer : undefined;
+    place.hidden = refused === undefined;
+    place.textContent = refused === undefined ? "" : refused.line > 0 ? `Line ${refused.line}: ${refused.error}.` : `${refused.error}.`;
+    if (refused === undefined) this.text.removeAttribute("aria-invalid");
+    else this.text.setAttribute("aria-invalid", "true");
+  }
+
+  /** Runs what may be stopped; what goes wrong is shown. */
+  private async guarded(action: () => Promise<unknown>): Promise<void> {
+    setBusy(true);
+    try {
+      await action();
+    } catch (error) {
+      if (!(error instanceof Stopped)) refuse(error instanceof Error ? error.message : String(error));
+    }
+    setBusy(false);
+  }
+
+  private showState(state: WorkerState, message?: string): void {
+    const texts: Readonly<Record<WorkerState, string>> = {
+      stopped: "Stopped.",
+      loading: "Loading the golden model (Python)...",
+      ready: "Ready.",
+      computing: "Computing...",
+      failed: "Failed.",
+    };
+    required("#state", HTMLElement).textContent = texts[state];
+    button("stop").disabled = state !== "loading" && state !== "computing";
+    if (state === "failed") refuse(`Python could not run: ${message ?? ""}`);
+  }
+}
+
+let pending = 0;
+
+/** Counts what is under way; the page is busy while anything is. */
+function setBusy(busy: boolean): void {
+  pending = Math.max(pending + (busy ? 1 : -1), 0);
+  required("#report", HTMLElement).setAttribute("aria-busy", String(pending > 0));
+}
+
+function refuse(message: string): void {
+  const failure = required("#failure", HTMLElement);
+  failure.textContent = message;
+  failure.hidden = false;
+  required("#report", HTMLElement).setAttribute("aria-busy", "false");
+}
+
+async function start(): Promise<void> {
+  if (typeof WebAssembly === "undefined" || typeof Worker === "undefined") {
+    refuse("This page needs a browser with WebAssembly and workers, as Firefox, Chrome and Safari have since 2017; they may be switched off here.");
+    return;
+  }
+  const core = new WorkerClient<CoreQuestion, CoreAnswer>("core_worker", (state, message) => {
+    if (state === "failed") refuse(`The core could not run: ${message ?? ""}`);
+  });
+  const described = (await core.ask({ kind: "describe" })) as Described;
+  await new Page(core, described).open();
+}
+
+start().catch((error: unknown) => {
+  refuse(`The page could not start: ${error instanceof Error ? error.message : String(error)}`);
+});

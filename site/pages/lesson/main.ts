@@ -1,0 +1,2 @@
+import "../../src/shell/shell";
+import "./style.css";

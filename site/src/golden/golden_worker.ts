@@ -1,0 +1,5 @@
+// Explains dot products in Python for the page `microscope`.
+import { serve } from "../workers/serve";
+import { pythonAnswers } from "./python";
+
+serve(() => pythonAnswers("openwmma.learn.microscope"));

@@ -1,0 +1,133 @@
+"""What the microscope answers: the result of `golden.mma`, with Python's own library alone."""
+
+import json
+
+import numpy as np
+import pytest
+from random_operands import random_operands
+
+import golden
+from golden.resolve import resolve_instruction
+from golden.tables.formats import FORMATS, FloatFormat
+from openwmma.learn.archive import ROOT, modules_loaded_by
+from openwmma.learn.microscope import answer, answer_text
+
+F32 = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+CASES = json.loads((ROOT / "site" / "pages" / "microscope" / "cases.json").read_text())
+INSTRUCTIONS = [
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16",
+    F32,
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.bf16.bf16.f32",
+    "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32",
+    "wmma.mma.sync.aligned.row.col.m8n8k4.rp.f64.f64.f64.f64",
+    "wmma.mma.sync.aligned.row.col.m32n8k16.s32.u8.u8.s32.satfinite",
+    "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
+    "mma.sync.aligned.m16n8k64.row.col.s32.s4.u4.s32",
+    "mma.sync.aligned.m16n8k32.row.col.f16.e5m2.e4m3.f16",
+    "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2",
+]
+
+
+def asked(instruction=F32, profile="hopper", a="1", b="1", c="0"):
+    return answer({"instruction": instruction, "profile": profile, "a": a, "b": b, "c": c})
+
+
+def texts(elements, type):
+    """Elements as a reader types them: floating point in hexadecimal."""
+    is_float = isinstance(FORMATS[type], FloatFormat)
+    return ",".join(f"{int(x):#x}" if is_float else str(int(x)) for x in elements)
+
+
+@pytest.mark.parametrize("text", INSTRUCTIONS)
+def test_results_and_comparison_are_those_of_golden(text):
+    instruction = resolve_instruction(text)
+    random = np.random.default_rng(22)
+    a, b, c = (operand[0] for operand in random_operands(random, instruction, 1))
+    bits = FORMATS[instruction.d_type].bits
+    for i, j in ((0, 0), (3, 5), (7, 2)):
+        found = asked(
+            text,
+            a=texts(a[i], instruction.a_type),
+            b=texts(b[:, j], instruction.b_type),
+            c=texts([c[i, j]], instruction.c_type),
+        )
+        assert found["errors"] == []
+        rows = {row["profile"]: row["bits"] for row in found["comparison"] if "absent" not in row}
+
+        def expected(profile, i=i, j=j):
+            element = int(golden.mma(instruction, a, b, c, profile=profile)[i, j])
+            return f"0x{element % (1 << bits):0{bits // 4}x}"
+
+        assert found["result"]["bits"] == expected("hopper")
+        if isinstance(FORMATS[instruction.d_type], FloatFormat):
+            assert rows == {profile: expected(profile) for profile in rows}
+            assert {"hopper", "exact"} <= set(rows)
+        else:
+            assert rows["every generation"] == expected("hopper")
+
+
+def test_a_sum_is_told_bit_by_bit():
+    (step,) = asked(a="1, 1, 0", b="1, 0x0400", c="-2")["steps"]
+    assert (step["largest"], step["unit"], step["least"]) == (1, -24, -133)
+    first, second, zero, *_, c = step["terms"]
+    assert (first["bits"], first["lowest"], first["cut"]) == ("1" + "0" * 20, -20, 0)
+    assert (second["value"], second["lowest"], second["cut"]) == ("6.103515625e-05", -34, 10)
+    assert (zero["kind"], zero["bits"]) == ("zero", "")
+    assert (c["negative"], c["bits"], c["lowest"], c["cut"]) == (True, "1" + "0" * 23, -22, 0)
+    assert (step["total"]["negative"], step["total"]["units"]) == (True, str(-(2**24) + 2**10))
+    result = step["result"]
+    assert int(result["sign"] + result["exponent"] + result["fraction"], 2) == int(result["bits"], 16)
+
+
+def test_missing_values_are_zeros_and_make_no_note():
+    found = asked(a="", b="", c="")
+    assert (found["errors"], found["notes"], found["result"]["value"]) == ([], [], "0")
+    assert asked(a="0.1", b="1")["notes"] == ["a[0]: 0.1 is rounded to 0.0999755859375, f16 0x2e66"]
+
+
+def test_exact_sums():
+    assert asked(a="1", b="1", c="2048", instruction=INSTRUCTIONS[0])["exactSum"] == "2049"
+    assert asked(a="inf", b="0")["exactSum"] == ""
+    integers = "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32"
+    found = asked(integers, c="2147483647")
+    assert (found["exactSum"], found["result"]["value"]) == ("2147483648", "-2147483648")
+
+
+@pytest.mark.parametrize(
+    ("question", "field", "message"),
+    [
+        ({"a": "x"}, "a", "a[0] x: expected a decimal number"),
+        ({"b": "1," * 16 + "1"}, "b", "b: expected at most 16 values"),
+        ({"c": "1,1"}, "c", "c 1,1: expected one value"),
+        ({"profile": "kepler"}, "profile", "profile: got 'kepler'"),
+        ({"instruction": "wmma.mma.sync"}, "instruction", "missing"),
+        ({"instruction": "add.f32"}, "instruction", ""),
+    ],
+)
+def test_bad_input_is_named_with_its_field(question, field, message):
+    (error,) = asked(**question)["errors"]
+    assert error["field"] == field
+    assert message in error["message"]
+    assert error["message"]
+
+
+def test_every_bad_operand_is_named():
+    assert [error["field"] for error in asked(a="x", b="y", c="z")["errors"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_a_prepared_case_names_every_choice(case):
+    assert {"id", "title", "story", "mnemonic", "shape", "profile", "a", "b", "c", "result"} <= set(case)
+    assert len([other for other in CASES if other["id"] == case["id"]]) == 1
+
+
+def test_it_needs_nothing_but_python():
+    modules = modules_loaded_by("openwmma.learn.microscope")
+    assert {"golden.explanation.explain", "openwmma.element_values"} <= set(modules)
+    with pytest.raises(ImportError, match="numpy is no part of Python"):
+        modules_loaded_by("golden.multiply")
+
+
+def test_json_in_json_out():
+    question = {"instruction": F32, "profile": "hopper", "a": "1", "b": "1", "c": "1"}
+    assert json.loads(answer_text(json.dumps(question)))["result"]["value"] == "2"

@@ -1,0 +1,67 @@
+"""Cores of other generations: whole tiles, chains of sums among them, against the golden model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from golden.programs.kernel_run import run_program
+from golden.programs.outputs import Output
+from golden.ptx.program import parse_module
+from golden.tables.profiles import PROFILES
+from hdl.config import PRESETS
+from regression.mma_sync.campaign import FAMILIES, Difference, compare
+from sim.machines import Backend, open_machine
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHAINED = "ampere"
+
+
+def core(preset, profile):
+    config = PRESETS[preset]
+    return replace(config, dot_product=replace(config.dot_product, profile=PROFILES[profile]))
+
+
+def of_generation(*others):
+    """A core with blocks of 4 products of f16, which every sum of 16 has to chain; the others are long."""
+    return pytest.mark.parametrize(
+        "profile", ["volta", *(pytest.param(name, marks=pytest.mark.long) for name in others)]
+    )
+
+
+def compared(family, results, config):
+    found = list(compare(family, results, config=config, sets=8))
+    assert not any(isinstance(item, Difference) for item in found), str(found[-1])
+    return sum(found)
+
+
+@of_generation("turing", "ampere", "ada", "blackwell")
+def test_forms_of_mma_sync_with_f16(profile):
+    assert compared("mma.f16", 20_000, core("tiny", profile)) >= 20_000
+
+
+@of_generation("ampere")
+@pytest.mark.parametrize("name", ["tile_f16", "shapes_f16", "mixed_accumulators"])
+def test_programs_in_lockstep(profile, name):
+    entry = parse_module((EXAMPLES / f"{name}.ptx").read_text()).entry()
+    config = core("tiny", profile)
+    random = np.random.default_rng(8)
+    names = [item.name for item in entry.parameters]
+    arguments = {item: random.integers(0, 256, 2048, dtype=np.uint8).view(np.uint16) for item in names}
+    run = run_program(
+        entry,
+        lambda size: open_machine(Backend.LOCKSTEP, config, size),
+        arguments=arguments,
+        outputs=[Output("D", "f16", (1024,))],
+        registers=config.registers,
+    )
+    assert run.execution.counters.instructions > 3
+    assert not np.array_equal(run.outputs["D"].view(np.uint16), arguments["D"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", FAMILIES)
+def test_all_families_of_ampere(family):
+    """tf32 in blocks of 4, f16 and bf16 in blocks of 8."""
+    assert compared(family, 100_000, core("small", CHAINED)) >= 100_000

@@ -1,0 +1,337 @@
+"""Traces: what they say agrees with the RTL cycle by cycle, and the signals they need exist."""
+
+import json
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from rtl import BASE, CONFIG, fill, load, memory_of_noise, multiply, store
+
+from golden.ptx.source import Location, Source, SourceLine
+from golden.tables.commands import LoadMatrix, Move, MoveMatrix, StoreMatrix
+from golden.tables.faults import Fault
+from hdl.config import PRESETS
+from hdl.control.scoreboard import Unit
+from hdl.control.sequencer import State
+from sim.build import core_verilog
+from sim.machines import Backend, open_machine
+from sim.rtl_machine import RtlMachine
+from sim.simulation import CHANGE
+from sim.trace.bursts import bursts
+from sim.trace.command_log import CommandLog
+from sim.trace.command_text import short_name
+from sim.trace.core_trace import core_trace
+from sim.trace.lifetimes import RegisterRange, lifetimes, register_range
+from sim.trace.probes import Probe, harness_header, probes_of, verilator_settings
+from sim.trace.recording import Interval, Recording
+from sim.trace.trace_events import Slice, TraceEvents
+from sim.trace.trace_file import TraceFile
+from sim.trace.waits import memory_conflicts, register_conflicts, waits
+from sim.waves.signal_groups import signal_widths
+
+PROGRAM = [
+    fill(0, 8),
+    load("a", 8, BASE),
+    load("b", 16, BASE + 512, layout="col"),
+    multiply(0, 8, 16, 0),
+    load("a", 8, BASE + 1024),
+    multiply(24, 8, 16, 0),
+    store(0, BASE + 2048),
+    load("c", 0, BASE + 2048, type="f32"),
+    Move(40, 24, 4),
+    store(24, BASE + 4096),
+    fill(56, 1, 0),
+    LoadMatrix(48, 56, 2, space="shared"),
+    MoveMatrix(50, 48),
+    StoreMatrix(50, 56, 1, space="shared"),
+    multiply(32, 8, 16, 32),
+    multiply(0, 8, 16, 32),
+    load("b", 16, BASE),
+    fill(16, 8),
+]
+"""Commands of every kind, with every hazard."""
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    """A machine that has run `PROGRAM`, its recording, what was logged, and the file it wrote."""
+    path = tmp_path_factory.mktemp("trace") / "t.json"
+    trace = TraceFile(path)
+    machine = RtlMachine(CONFIG, memory_of_noise(), trace=trace)
+    for number in range(1, len(PROGRAM) + 1):
+        trace.log.place(SourceLine("p.ptx", number, 1, "text", f"k.cu:{10 * number}"))
+    machine.queue(PROGRAM)
+    machine.finish()
+    cycles = machine.simulation.observed_cycles
+    machine.read_registers()
+    assert machine.simulation.observed_cycles == cycles, "reads in a row are no part of the trace"
+    machine.execute(fill(63, 1))
+    probes = probes_of(CONFIG)
+    recording = Recording(probes, machine.simulation.changes, machine.simulation.observed_cycles)
+    counters = machine.counters
+    machine.close()
+    return recording, trace.log, json.loads(path.read_text()), counters
+
+
+def test_every_command_is_followed_to_its_end(traced):
+    recording, log, _, _ = traced
+    found = lifetimes(recording, log.parts)
+    assert [item.logged.command for item in found] == [*PROGRAM, fill(63, 1)]
+    assert [str(item.logged.place) for item in found[:2]] == ["p.ptx:1: text", "p.ptx:2: text"]
+    assert found[-1].logged.place is None
+    for item in found:
+        assert item.queued < item.accepted < item.started <= item.ended
+        assert item.started < item.done
+        assert item.fetched is None if item.unit is Unit.LOAD else item.started < item.fetched <= item.done
+    for one, other in pairwise(found):
+        assert one.ended < other.accepted
+    multiply_ = found[3]
+    assert multiply_.unit is Unit.TILE
+    assert multiply_.reads == [RegisterRange(8, 15), RegisterRange(16, 23), RegisterRange(0, 7)]
+    assert multiply_.write == RegisterRange(0, 7)
+    assert found[1].span == (BASE, BASE + 511)
+
+
+def test_the_rules_of_the_scoreboard_hold_in_every_cycle(traced):
+    """The cause of a wait is told by the same rules with which the RTL decides to wait."""
+    recording, log, _, _ = traced
+    found = lifetimes(recording, log.parts)
+    conflicts = spans = 0
+    for item in found:
+        for state in item.states:
+            if state.value != State.OPERANDS.value:
+                continue
+            for cycle in range(state.first, state.last + 1):
+                before = found[: item.number]
+                operand = register_range(recording.value("sequencer.scoreboard.operand", cycle))
+                is_write = bool(recording.value("sequencer.scoreboard.is_write", cycle))
+                expected = (
+                    [] if operand is None else register_conflicts(item, operand, is_write, before, cycle)
+                )
+                assert recording.value("sequencer.scoreboard.conflict", cycle) == bool(expected)
+                touching = [] if item.span is None else memory_conflicts(item.unit, item.span, before, cycle)
+                assert recording.value("sequencer.scoreboard.span_conflict", cycle) == bool(touching)
+                conflicts += bool(expected)
+                spans += bool(touching)
+    assert conflicts > 100
+    assert spans > 10
+
+
+def test_waits_are_those_that_the_core_counts(traced):
+    recording, log, _, counters = traced
+    found = waits(recording, lifetimes(recording, log.parts))
+    cycles = defaultdict(int)
+    for wait in found:
+        kind = "empty" if wait.reason == "queue empty" else wait.reason.partition(" ")[0]
+        cycles[kind] += wait.last - wait.first + 1
+    assert cycles.pop("registers") == counters.stall_registers
+    assert cycles.pop("memory") == counters.stall_memory
+    assert cycles.pop("empty") == counters.stall_empty
+    assert sum(cycles.values()) == counters.stall_unit
+    assert {"row", "unit", "serial"} >= set(cycles) > {"row"}
+    details = " ".join(wait.detail for wait in found)
+    for hazard in ("read after write", "write after read", "write after write"):
+        assert hazard in details
+    for wait in found:
+        if wait.reason.startswith(("registers", "memory")):
+            assert wait.blockers
+            assert all(blocker.number < wait.command.number for blocker in wait.blockers)
+
+
+def test_bursts_are_those_of_the_bus(traced):
+    recording, log, _, counters = traced
+    commands = lifetimes(recording, log.parts)
+    found = bursts(recording, commands)
+    beats = {kind: sum(item.beats for item in found if item.kind == kind) for kind in ("read", "write")}
+    assert beats == {"read": counters.read_beats, "write": counters.write_beats}
+    for item in found:
+        assert item.response == "OKAY"
+        assert item.asked <= item.first_beat <= item.last_beat <= item.answered
+        assert item.command.logged.command.address <= item.address
+    assert found[0].address == BASE
+    assert found[0].command.number == 1
+
+
+def test_the_file_is_of_the_format(traced):
+    _, _, document, counters = traced
+    events = document["traceEvents"]
+    assert document["otherData"]["time"] == "1 us in the viewer is 1 cycle of the clock aclk"
+    names = {
+        (event["pid"], event["tid"]): event["args"]["name"]
+        for event in events
+        if event["name"] == "thread_name"
+    }
+    processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert {"commands", "load engine", "store engine", "tile multiplier", "register mover"} < set(
+        processes.values()
+    )
+    rows = defaultdict(list)
+    for event in events:
+        assert event["pid"] in processes
+        if event["ph"] == "X":
+            assert event["dur"] >= 1
+            rows[event["pid"], event["tid"]].append(event)
+    assert set(rows) <= set(names)
+    for row in rows.values():
+        for one, other in pairwise(row):
+            assert one["ts"] + one["dur"] <= other["ts"], "slices of a row may not overlap"
+    flows = defaultdict(dict)
+    for event in events:
+        if event["ph"] in "sf":
+            flows[event["id"]][event["ph"]] = event
+            inside = [
+                item
+                for item in rows[event["pid"], event["tid"]]
+                if item["ts"] <= event["ts"] < item["ts"] + item["dur"]
+            ]
+            assert len(inside) == 1, "an arrow needs a slice at either end"
+    assert flows
+    assert all(set(pair) == {"s", "f"} for pair in flows.values())
+    third = next(
+        event for event in events if event["ph"] == "X" and event["name"] == "#3 mma m16n16k16 f32 f16"
+    )
+    assert (third["args"]["PTX"], third["args"]["source"]) == ("p.ptx:4: text", "k.cu:40")
+    assert third["args"]["writes"] == "r0-r7"
+    busy = [event for event in events if event["name"].startswith("busy dot-product units of 1")]
+    changes = [(event["ts"], event["args"]["value"]) for event in busy]
+    high = sum(end - start for (start, value), (end, _) in pairwise(changes) if value)
+    assert high == counters.dot_product_cycles
+
+
+def test_counters_end_where_they_began(traced):
+    _, _, document, counters = traced
+    values = defaultdict(list)
+    for event in document["traceEvents"]:
+        if event["ph"] == "C":
+            values[event["name"]].append(event["args"]["value"])
+    assert {name: max(found) for name, found in values.items() if name.startswith("busy")} == {
+        "busy dot-product units of 1": 1,
+        "busy f64 units of 1": 0,
+    }
+    for name in ("queue depth", "commands under way", "read bursts under way", "write bursts under way"):
+        assert values[name][0] == values[name][-1] == 0
+        assert max(values[name]) >= 1
+    assert max(values["read bursts under way"]) <= CONFIG.outstanding_reads
+    assert counters.instructions == len(PROGRAM) + 1
+
+
+def test_after_a_fault_the_next_commands_have_their_own_names(tmp_path):
+    trace = TraceFile(tmp_path / "t.json")
+    machine = RtlMachine(CONFIG, memory_of_noise(), trace=trace)
+    try:
+        with pytest.raises(Fault):
+            machine.execute_batch([fill(0, 4), load(address=BASE + 1), *[fill(8, 2)] * 3])
+        machine.queue([store(0, BASE), Move(4, 0, 1)])
+        machine.finish()
+        probes = probes_of(CONFIG)
+        recording = Recording(probes, machine.simulation.changes, machine.simulation.observed_cycles)
+        found = lifetimes(recording, trace.log.parts)
+    finally:
+        machine.close()
+    assert [item.logged.command for item in found] == [
+        fill(0, 4),
+        load(address=BASE + 1),
+        store(0, BASE),
+        Move(4, 0, 1),
+    ]
+    assert [item.started is None for item in found] == [False, True, False, False]
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    assert any(event["name"] == "misaligned address" for event in events)
+
+
+def test_in_lockstep_commands_do_not_overlap(tmp_path):
+    trace = TraceFile(tmp_path / "t.json")
+    machine = open_machine(Backend.LOCKSTEP, CONFIG, 1 << 14, trace=trace)
+    machine.queue([fill(0, 4), load(register=8, address=machine.memory.base), fill(4, 4)])
+    machine.finish()
+    machine.close()
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    slices = [
+        event["args"] for event in events if event["name"].startswith("#") and "done at" in event["args"]
+    ]
+    by_number = {args["command"]: args for args in slices}
+    assert len(by_number) == 3
+    for number in (1, 2):
+        assert by_number[number - 1]["done at"] < by_number[number]["queued at"]
+
+
+@pytest.mark.parametrize("preset", ["tiny", "small"])
+def test_every_probe_is_a_signal_of_the_verilog(preset):
+    widths = signal_widths(core_verilog(PRESETS[preset]))
+    for probe in probes_of(PRESETS[preset]):
+        width = widths[f"{probe.path}.{probe.signal}" if probe.path else probe.signal]
+        assert width <= 64 if not probe.part else probe.first + probe.width <= width
+
+
+def test_a_recording_answers_questions():
+    probes = [Probe(path="", signal="valid"), Probe(path="a.b", signal="ready"), Probe(path="", signal="n")]
+    changes = np.array(
+        [(0, 0, 0, 0), (0, 1, 1, 0), (0, 5, 2, 0), (2, 1, 0, 0), (3, 0, 1, 0), (4, 1, 1, 0), (6, 0, 0, 0)],
+        dtype=CHANGE,
+    )
+    recording = Recording(probes, changes, 8)
+    assert recording.intervals("valid") == [Interval(0, 1, 0), Interval(2, 5, 1), Interval(6, 7, 0)]
+    assert recording.high("valid", "a.b.ready") == [Interval(2, 2, 1), Interval(4, 5, 1)]
+    assert recording.pulses("valid", "a.b.ready") == [2, 4, 5]
+    assert recording.bit_pulses("n", 2) == list(range(8))
+    assert recording.bit_pulses("n", 1) == []
+    assert [recording.value("valid", cycle) for cycle in range(8)] == [0, 0, 1, 1, 1, 1, 0, 0]
+    assert recording.high("absent") == []
+
+
+def test_names_for_verilator():
+    probe = Probe(path="load.bursts", signal="bursts__valid")
+    assert probe.member == "openwmma_core__DOT__core__DOT__load__DOT__bursts__DOT__bursts___05Fvalid"
+    assert verilator_settings([probe, Probe(path="", signal="aclk")]) == (
+        'public_flat_rd -module "openwmma_core*core*load*bursts" -var "bursts*valid"\n'
+    )
+    assert f"PROBE({probe.member}, 0, 64)" in harness_header([probe])
+
+
+def test_overlapping_slices_get_rows_of_their_own():
+    events = TraceEvents()
+    slices = [
+        Slice(name=name, first=a, last=b, args={}) for name, a, b in (("x", 0, 4), ("y", 2, 6), ("z", 5, 6))
+    ]
+    assert [(item.name, row) for item, row in events.lanes("p", "lane", slices)] == [
+        ("x", "lane 0"),
+        ("y", "lane 1"),
+        ("z", "lane 0"),
+    ]
+    document = json.loads("".join(events.json({"cycles": 7})))
+    assert document["otherData"]["cycles"] == 7
+    assert [event["ts"] for event in document["traceEvents"] if event["ph"] == "X"] == [0, 2, 5]
+
+
+def test_commands_in_a_few_words():
+    assert [
+        short_name(command) for command in (PROGRAM[1], PROGRAM[3], PROGRAM[6], PROGRAM[11], PROGRAM[12])
+    ] == [
+        "load a f16",
+        "mma m16n16k16 f32 f16",
+        "store d f32",
+        "ldmatrix x2",
+        "movmatrix",
+    ]
+
+
+def test_a_golden_machine_has_no_trace(tmp_path):
+    with pytest.raises(ValueError, match="a trace needs a simulated core: rtl or lockstep, not golden"):
+        open_machine(Backend.GOLDEN, CONFIG, 64, trace=TraceFile(tmp_path / "t.json"))
+
+
+def test_the_origin_of_a_line_is_that_of_its_loc():
+    text = '.file 1 "k.cu"\n.entry f() {\nadd;\n.loc 1 7 3\nmul;\nsub;\n.loc 2 9 1\ndiv;\n}\n'
+    source = Source(f"{text}.entry g() {{\nret;\n}}", "k.ptx")
+    origins = [source.line(Location(line, 1)).origin for line in (3, 5, 6, 8, 11)]
+    assert origins == ["", "k.cu:7", "k.cu:7", "", ""]
+    assert str(source.line(Location(5, 1))) == "k.ptx:5: mul;"
+
+
+def test_an_empty_recording_has_no_commands():
+    probes = probes_of(CONFIG)
+    changes = np.array([(0, 0, number, 0) for number in range(len(probes))], dtype=CHANGE)
+    events = core_trace(CONFIG, Recording(probes, changes, 1), CommandLog())
+    document = json.loads("".join(events.json({})))
+    assert [event for event in document["traceEvents"] if event["ph"] == "X"] == []
