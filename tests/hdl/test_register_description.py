@@ -51,7 +51,7 @@ ADDRESSES = {
     "STALL_UNIT": 0x0B0,
     "STALL_EMPTY": 0x0B8,
 }
-"""Written out by hand: software built for version 0.3.0 of the map depends on each."""
+"""Written out by hand: software built for version 0.4.0 of the map depends on each."""
 CONSTANTS = [
     *("IDENTITY", "VERSION", "FORMATS", "CONFIGURATION", "UNITS"),
     *("MEMORY", "SHARED_SIZE", "SHARED_BASE", "SHARED_BASE_HIGH", "PROFILE"),
