@@ -22,10 +22,20 @@ from golden.tables.instruction_set import (
 from golden.tables.layouts import fragment
 from golden.tables.matrix_moves import MOVES, MoveInstruction
 
-__all__ = ["MNEMONICS", "MatrixStatement", "decode_matrix_statement", "fragment_registers", "placed_rows"]
+__all__ = [
+    "MNEMONICS",
+    "RAW_MNEMONICS",
+    "MatrixStatement",
+    "decode_matrix_statement",
+    "fragment_registers",
+    "placed_rows",
+]
 
 MNEMONICS: Final = ("wmma", "mma", *MOVES)
 """First words of the opcodes that are matrix statements."""
+
+RAW_MNEMONICS: Final = (*MNEMONICS, "wgmma")
+"""The same where an entry names machine registers: commands of the core that PTX does not have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +80,7 @@ def decode_matrix_statement(
     *,
     raw: bool = False,
 ) -> MatrixStatement:
-    """Check a statement whose opcode is one of `MNEMONICS`.
+    """Check a statement whose opcode is one of `MNEMONICS`, or `RAW_MNEMONICS`.
 
     Parameters
     ----------
@@ -93,7 +103,7 @@ def decode_matrix_statement(
     if statement.opcode[0] in MOVES:
         return _move(statement, source, variables, raw=raw)
     try:
-        instruction = parse_qualifiers(statement.opcode, ptx_version=None if raw else version)
+        instruction = parse_qualifiers(statement.opcode, ptx_version=None if raw else version, warp_tile=raw)
     except IllegalInstruction as error:
         raise source.error(statement.location, str(error)) from error
     operands = statement.operands

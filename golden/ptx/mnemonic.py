@@ -12,6 +12,7 @@ from golden.tables.instruction_set import (
     LAYOUTS,
     ROUNDINGS,
     WGMMA_FAMILIES,
+    WGMMA_TILE,
     IllegalInstruction,
     Instruction,
     Layout,
@@ -143,9 +144,10 @@ def _multiply_registers(qualifiers: Qualifiers) -> MmaInstruction:
     )
 
 
-def _multiply_group(qualifiers: Qualifiers) -> MmaInstruction:
+def _multiply_group(qualifiers: Qualifiers, *, warp_tile: bool) -> MmaInstruction:
     """`wgmma.mma_async`: the type of C is that of D."""
-    shapes = {str(shape): shape for family in WGMMA_FAMILIES for shape in family.shapes}
+    families = (WGMMA_TILE,) if warp_tile else WGMMA_FAMILIES
+    shapes = {str(shape): shape for family in families for shape in family.shapes}
     qualifiers.take(_only("mma_async"))
     _sync(qualifiers, shapes)
     shape = qualifiers.take(shapes)
@@ -218,14 +220,16 @@ def _check_version(instruction: MmaInstruction, version: tuple[int, int]) -> Non
         )
 
 
-def parse_qualifiers(parts: Sequence[str], *, ptx_version: tuple[int, int] | None = None) -> Instruction:
+def parse_qualifiers(
+    parts: Sequence[str], *, ptx_version: tuple[int, int] | None = None, warp_tile: bool = False
+) -> Instruction:
     """Parse mnemonic and qualifiers that are already split at their dots.
 
     Parameters
     ----------
     parts : sequence of str
         For example ``["wmma", "mma", "sync", ...]``.
-    ptx_version : (int, int) or None
+    ptx_version, warp_tile
         As for `parse_instruction`.
 
     Returns
@@ -249,7 +253,7 @@ def parse_qualifiers(parts: Sequence[str], *, ptx_version: tuple[int, int] | Non
     if parts[0] == "mma":
         instruction = _multiply_registers(qualifiers)
     elif parts[0] == "wgmma":
-        instruction = _multiply_group(qualifiers)
+        instruction = _multiply_group(qualifiers, warp_tile=warp_tile)
     else:
         kind = qualifiers.take(_only("load", "mma", "store"))
         if kind == "load":
@@ -263,7 +267,9 @@ def parse_qualifiers(parts: Sequence[str], *, ptx_version: tuple[int, int] | Non
     return instruction
 
 
-def parse_instruction(text: str, *, ptx_version: tuple[int, int] | None = None) -> Instruction:
+def parse_instruction(
+    text: str, *, ptx_version: tuple[int, int] | None = None, warp_tile: bool = False
+) -> Instruction:
     """Parse PTX text without operands, such as ``wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32``.
 
     ``.aligned`` may be left out; state space, layout and shape may stand in the order of the grammar or
@@ -278,6 +284,9 @@ def parse_instruction(text: str, *, ptx_version: tuple[int, int] | None = None) 
     ptx_version : (int, int) or None
         The PTX ISA version that the text follows. None allows ``.satfinite`` on floating point, which
         stands for the satf argument of the WMMA API; a version allows it on f16, up to 6.4.
+    warp_tile : bool
+        Whether ``wgmma`` is the command of the core that computes one tile of a warp, with the shape of
+        `WGMMA_TILE`, instead of the instruction of PTX.
 
     Returns
     -------
@@ -293,4 +302,4 @@ def parse_instruction(text: str, *, ptx_version: tuple[int, int] | None = None) 
         error = IllegalInstruction(text, (), "an instruction without operands")
         error.args = (f"expected mnemonic and qualifiers without operands, not {text.strip()!r}",)
         raise error
-    return parse_qualifiers(text.strip().split("."), ptx_version=ptx_version)
+    return parse_qualifiers(text.strip().split("."), ptx_version=ptx_version, warp_tile=warp_tile)

@@ -5,7 +5,13 @@ from collections.abc import Iterator, Mapping
 
 from golden.ptx.allocation import allocate
 from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
-from golden.ptx.matrix import MNEMONICS, decode_matrix_statement, fragment_registers, placed_rows
+from golden.ptx.matrix import (
+    MNEMONICS,
+    RAW_MNEMONICS,
+    decode_matrix_statement,
+    fragment_registers,
+    placed_rows,
+)
 from golden.ptx.matrix_action import matrix_action
 from golden.ptx.opcodes import decode_scalar_statement
 from golden.ptx.operands import Context
@@ -59,7 +65,7 @@ class Entry:
                 statement, module.source, module.version, definition.variables, raw=self._raw
             )
             for index, statement in enumerate(definition.statements)
-            if statement.opcode[0] in MNEMONICS
+            if statement.opcode[0] in (RAW_MNEMONICS if self._raw else MNEMONICS)
         }
         matrix, fragments = placed_rows(
             module.source,

@@ -3,7 +3,8 @@
 A verification program reads a register as whatever it likes, and wants its fragments in certain
 registers. In an entry with this pragma every 32-bit register *is* the machine register of its number
 (``%r12`` is register 12), a vector names 32-bit registers one after the other (for f64 two an element, the
-low half first), what they hold is not checked, and ``.satfinite`` may stand wherever the WMMA API has it.
+low half first), what they hold is not checked, ``.satfinite`` may stand wherever the WMMA API has it, and
+``wgmma.mma_async`` is the core's command for one tile of a warp.
 """
 
 from collections.abc import Mapping, Sequence

@@ -86,7 +86,7 @@ def _command(description: Mapping[str, Any]) -> Command:
     fields = dict(description)
     kind = _KINDS[fields.pop("kind")]
     if "instruction" in fields:
-        instruction = parse_instruction(fields["instruction"])
+        instruction = parse_instruction(fields["instruction"], warp_tile=True)
         assert isinstance(instruction, LoadInstruction | StoreInstruction | MmaInstruction)
         fields["instruction"] = instruction
     return kind(**fields)

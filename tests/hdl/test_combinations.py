@@ -108,7 +108,8 @@ def test_fp8_with_other_constants_is_refused() -> None:
 
 def elaborate_units(profile: str, sets: list[frozenset[str]]) -> None:
     for formats in sets:
-        Fragment.get(DotProductUnit(config(formats, profile).dot_product), None)
+        unit = DotProductConfig(formats=formats, profile=PROFILES[profile])
+        Fragment.get(DotProductUnit(unit), None)
 
 
 @pytest.mark.parametrize("profile", ["volta", "hopper"])
@@ -129,7 +130,7 @@ def test_every_unit_elaborates_with_fp8() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("formats", FP8_SETS, ids=name)
 def test_every_unit_lints_with_fp8(formats: frozenset[str], tmp_path: Path) -> None:
-    unit = DotProductUnit(config(formats, "hopper").dot_product)
+    unit = DotProductUnit(DotProductConfig(formats=formats))
     text = unit_design("dot_product", unit).verilog
     assert lint_text(text, tmp_path, UNIT_TOP) == "status 0"
 

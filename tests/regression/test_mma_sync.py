@@ -76,5 +76,5 @@ def test_a_wrong_bit_is_found(monkeypatch):
 def test_what_a_core_has_not_is_refused():
     with pytest.raises(ValueError, match=r"the core has no mma\.bf16"):
         next(compare("mma.bf16", 1, config=PRESETS["tiny"]))
-    with pytest.raises(ValueError, match=r"family must be one of .*, not mma\.fp8"):
-        next(compare("mma.fp8", 1, config=SMALL))
+    with pytest.raises(ValueError, match=r"family must be one of .*, not wgmma\.fp8"):
+        next(compare("wgmma.fp8", 1, config=SMALL))
