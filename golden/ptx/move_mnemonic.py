@@ -34,16 +34,30 @@ def parse_move(parts: Sequence[str]) -> MoveInstruction:
     qualifiers = Qualifiers(parts)
     mnemonic = qualifiers.take({name: name for name in MOVES})
     qualifiers.take({"sync": "sync"})
-    qualifiers.accept({"aligned": "aligned"}, _SHAPE)
-    qualifiers.take(_SHAPE)
     if mnemonic == "movmatrix":
+        qualifiers.accept({"aligned": "aligned"}, _SHAPE)
+        qualifiers.take(_SHAPE)
         qualifiers.take(_TRANSPOSED)
         qualifiers.take(_TYPE)
         qualifiers.end()
         return MoveInstruction(mnemonic=mnemonic, transposed=True)
-    count = qualifiers.take(_COUNT)
-    transposed = qualifiers.accept(_TRANSPOSED, {**_SPACE, **_TYPE}) is not None
+    qualifiers.accept({"aligned": "aligned"}, {**_SHAPE, **_COUNT, **_TRANSPOSED})
+    count, transposed = _matrices(qualifiers)
     space = qualifiers.accept(_SPACE, _TYPE) or "generic"
     qualifiers.take(_TYPE)
     qualifiers.end()
     return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)
+
+
+def _matrices(qualifiers: Qualifiers) -> tuple[int, bool]:
+    """Number of matrices and ``.trans``; with the shape, they stand in any order, as assemblers take them."""
+    count, transposed = 0, False
+    kinds: list[Mapping[str, object]] = [_SHAPE, _COUNT, _TRANSPOSED]
+    while _SHAPE in kinds or _COUNT in kinds:
+        part = qualifiers.take({name: name for kind in kinds for name in kind})
+        kinds = [kind for kind in kinds if part not in kind]
+        count = _COUNT.get(part, count)
+        transposed |= part in _TRANSPOSED
+    if not transposed:
+        transposed = qualifiers.accept(_TRANSPOSED, {**_SPACE, **_TYPE}) is not None
+    return count, transposed

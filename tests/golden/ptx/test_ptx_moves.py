@@ -49,16 +49,26 @@ def test_other_ways_to_write_the_same():
 
 
 @pytest.mark.parametrize(
+    "order", ["m8n8.x4.trans", "x4.m8n8.trans", "x4.trans.m8n8", "trans.m8n8.x4", "m8n8.trans.x4"]
+)
+def test_shape_number_and_trans_in_any_order(order):
+    """CUTLASS writes ``.x4.trans.m8n8``, others ``.trans.m8n8.x4``."""
+    wanted = MoveInstruction(mnemonic="ldmatrix", count=4, transposed=True, space="shared")
+    assert parse_move(f"ldmatrix.sync.aligned.{order}.shared.b16".split(".")) == wanted
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("ldmatrix.m8n8", "qualifier .m8n8 out of place after ldmatrix; allowed here: .sync"),
         (
             "ldmatrix.sync.aligned.m8n16.x1.b16",
-            "unknown qualifier .m8n16 after ldmatrix.sync.aligned; allowed here: .m8n8",
+            "unknown qualifier .m8n16 after ldmatrix.sync.aligned; "
+            "allowed here: .m8n8, .x1, .x2, .x4, .trans",
         ),
         (
             "stmatrix.sync.aligned.m8n8.x3.b16",
-            "unknown qualifier .x3 after stmatrix.sync.aligned.m8n8; allowed here: .x1, .x2, .x4",
+            "unknown qualifier .x3 after stmatrix.sync.aligned.m8n8; allowed here: .x1, .x2, .x4, .trans",
         ),
         (
             "ldmatrix.sync.aligned.m8n8.x1.global.b16",
@@ -196,7 +206,7 @@ STATEMENTS = [
     ),
     (
         "§ldmatrix.sync.aligned.m8n8.x8.b16 {%r0}, [%x];",
-        "unknown qualifier .x8 after ldmatrix.sync.aligned.m8n8; allowed here: .x1, .x2, .x4",
+        "unknown qualifier .x8 after ldmatrix.sync.aligned.m8n8; allowed here: .x1, .x2, .x4, .trans",
     ),
     (f"{LOAD} {{%r0, %r1, §%r0, %r2}}, [%x];", "%r0 stands twice in the fragment that is written"),
     (
