@@ -27,6 +27,9 @@ _SURFER_FORMATS: Final[dict[Format, str]] = {
     "hexadecimal": "Hexadecimal",
 }
 
+_ZOOM: Final = -8.0
+"""Of GTKWave: about a hundred cycles in a window of usual width."""
+
 
 def layout_paths(waves: Path) -> dict[str, Path]:
     """Where the layouts of a waveform go: for ``gtkwave``, and for ``surfer``."""
@@ -72,6 +75,7 @@ def gtkwave_layout(waves: Path, groups: Sequence[SignalGroup], filters: Mapping[
     save.comment("Written by openwmma")
     save.dumpfile(str(waves))
     save.timestart(0)
+    save.zoom_markers(_ZOOM)
     save.sst_expanded(False)
     for group in groups:
         with save.group(group.title):
