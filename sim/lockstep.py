@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters, Machine, Storage, Work
-from golden.tables.commands import Command, HostWork, Store, StoreMatrix
+from golden.tables.commands import MATRIX_ROW_BYTES, Command, HostWork, Store, StoreMatrix
 from golden.tables.faults import Fault
 from golden.tables.profiles import Profile
 from sim.mismatch import Mismatch, register_difference
@@ -28,8 +28,8 @@ class LockstepMachine:
         Fresh machines with memories of the same base, size and content.
     registers_each : bool
         Whether all registers are compared after every command, which takes most of the time of a simulation:
-        the host interface reads them word by word. Otherwise a wrong register is found when a store carries
-        it to memory, and at the latest by `finish`.
+        the host interface reads them word by word. Otherwise a wrong register is found when the host reads
+        it, when a store carries it to memory, and at the latest by `finish`.
 
     Raises
     ------
@@ -91,8 +91,17 @@ class LockstepMachine:
         return self._rtl.counters
 
     def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
-        """Consecutive registers of the golden machine, which are those of both."""
-        return self._golden.read_registers(first, count)
+        """Consecutive registers of the golden machine, which are those of both.
+
+        Raises
+        ------
+        sim.mismatch.Mismatch
+            They differ from those of the RTL.
+        """
+        registers = self._golden.read_registers(first, count)
+        if not self._registers_each and not np.array_equal(registers, self._rtl.read_registers(first, count)):
+            self._compare_registers()
+        return registers
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers of both; `values` has shape (count, 32 lanes)."""
@@ -183,6 +192,8 @@ class LockstepMachine:
             difference = self._memory.difference(command)
             if difference is not None:
                 return difference
+        if isinstance(command, StoreMatrix):
+            return self._rows_difference(command)
         if not isinstance(command, Store):
             return None
         space, shared = command.instruction.space, self._shared
@@ -194,6 +205,18 @@ class LockstepMachine:
         if space == "shared" or self._memory.is_near:
             return None
         return self._memory.stored_difference(command, 0)
+
+    def _rows_difference(self, command: StoreMatrix) -> str | None:
+        """Compare the rows of matrices in memory that is not compared as a whole."""
+        shift = self._shared.base if self._shared is not None and command.space == "shared" else 0
+        addresses = self._golden.read_registers(command.addresses, 1)[0, : 8 * command.count]
+        for address in (shift + addresses.astype(np.int64)).tolist():
+            for pair in (self._memory, self._shared):
+                if pair is not None and not pair.is_near and pair.contains(address, MATRIX_ROW_BYTES):
+                    difference = pair.row_difference(address, MATRIX_ROW_BYTES)
+                    if difference is not None:
+                        return difference
+        return None
 
     def close(self) -> None:
         """Close both machines."""

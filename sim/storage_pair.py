@@ -85,6 +85,10 @@ class StoragePair:
         last = min(sum(lines[-1]) + shift, self.base + self.size)
         return self._compare(command, first, last, shift) if first < last else None
 
+    def row_difference(self, address: int, count: int) -> str | None:
+        """Compare `count` bytes from `address` on, all of which exist."""
+        return self._compare(None, address, address + count, 0)
+
     def _compare(self, command: Command | None, first: int, last: int, shift: int) -> str | None:
         ours, theirs = (side.read(first, last - first) for side in (self._golden, self._rtl))
         return memory_difference(command, first - shift, ours, theirs, self._name)

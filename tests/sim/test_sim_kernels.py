@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
+from golden.ptx.mnemonic import parse_instruction
 from golden.simt.machine_engine import MachineEngine
 from golden.tables.commands import Mma
 from golden.warp import GoldenMachine
@@ -75,3 +76,14 @@ def test_a_difference_names_the_line_of_the_kernel():
     with pytest.raises(Mismatch, match=r"single_warp\.ptx:\d+: wmma\.mma\.sync") as caught:
         kernel.launch(1, 32, prepared.arguments, engine=MachineEngine(LockstepMachine(*machines)))
     assert "row" in str(caught.value)
+
+
+@pytest.mark.parametrize("formats", [{"i8"}, {"f16", "i8"}], ids=sorted)
+def test_a_wrong_result_is_noticed_whatever_way_it_is_read(formats):
+    """D of four registers: through memory where there is f16, otherwise through the host port."""
+    machines = [kind(memory=Memory(1 << 16, 0x1000), formats=formats) for kind in (GoldenMachine, Wrong)]
+    engine = MachineEngine(LockstepMachine(*machines, registers_each=False), formats=formats)
+    instruction = parse_instruction("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32")
+    a, b, c = (np.ones((1, count, 32), dtype=np.uint32) for count in (2, 1, 4))
+    with pytest.raises(Mismatch, match=r"mma\.sync.*row 0, column 0 of d"):
+        engine.multiply(instruction, a, b, c)

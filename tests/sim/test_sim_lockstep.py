@@ -5,7 +5,7 @@ import pytest
 from rtl import BASE, fill, golden_machine, load, multiply, store
 
 from golden.memory import Memory
-from golden.tables.commands import Move
+from golden.tables.commands import Move, StoreMatrix
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from golden.tables.profiles import PROFILES
@@ -221,3 +221,58 @@ def test_registers_compared_when_stored_and_in_the_end():
         elsewhere.execute(command)
     with pytest.raises(Mismatch, match="lane 7, register 41"):
         elsewhere.finish()
+
+
+def test_registers_compared_when_read():
+    erring = Erring(golden_machine(), after=0, registers={(3, 9): 1})
+    machine = LockstepMachine(golden_machine(), erring, registers_each=False)
+    machine.execute(fill(0, 8, 1))
+    np.testing.assert_array_equal(machine.read_registers(4, 2), 1)
+    with pytest.raises(Mismatch, match=r"^instruction 0: .*lane 9, register 3"):
+        machine.read_registers(0, 8)
+
+
+class Words:
+    """Memory that is not compared as a whole."""
+
+    def __init__(self, memory):
+        self._memory = memory
+
+    def __getattr__(self, name):
+        return getattr(self._memory, name)
+
+
+class WrongRow(GoldenMachine):
+    """A machine that spoils a byte of shared memory after each command."""
+
+    place = None
+
+    @property
+    def shared(self):
+        return Words(super().shared)
+
+    def execute(self, work):
+        super().execute(work)
+        if self.place is not None:
+            shared = super().shared
+            shared.write(self.place, shared.read(self.place, 1) ^ 1)
+
+
+@pytest.mark.parametrize(("space", "first"), [("shared", 0), ("generic", 1 << 20)])
+def test_each_row_of_stored_matrices_is_compared(space, first):
+    """Two matrices, whose rows are 32 bytes apart; in between the memories may differ until the end."""
+    for row in (None, 0, 7, 15):
+        machines = [
+            kind(memory=Memory(1 << 14, BASE), shared=Memory(1 << 14, 1 << 20))
+            for kind in (GoldenMachine, WrongRow)
+        ]
+        machine = LockstepMachine(*machines)
+        machine.write_registers(9, np.array([first + 32 * np.arange(32)], dtype=np.uint32))
+        machines[1].place = (1 << 20) + (16 if row is None else 32 * row + 5)
+        if row is None:
+            machine.execute(StoreMatrix(0, 9, 2, space=space))
+        else:
+            with pytest.raises(
+                Mismatch, match=rf"shared memory differ; the first is address {machines[1].place:#x}"
+            ):
+                machine.execute(StoreMatrix(0, 9, 2, space=space))
