@@ -83,7 +83,7 @@ def test_moves_of_matrices_are_commands_of_the_machine():
 FORMATS = [None, {"f16"}, {"bf16"}, {"i8"}, {"tf32"}, {"f16", "f64"}]
 
 
-@pytest.mark.parametrize("formats", FORMATS, ids=str)
+@pytest.mark.parametrize("formats", FORMATS, ids=lambda formats: "+".join(sorted(formats or {"all"})))
 def test_any_registers_there_and_back(formats):
     used = machine(64, **({} if formats is None else {"formats": formats}))
     registers = MachineRegisters(used, None if formats is None else frozenset(formats))
