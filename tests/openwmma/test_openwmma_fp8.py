@@ -164,8 +164,10 @@ def test_other_profiles_refuse_fp8_by_name(capsys, text, on, profile):
     assert not Path("d.npy").exists()
 
 
-@pytest.mark.parametrize("on", ["golden", "rtl"])
-def test_a_kernel_with_fp8_on_another_profile(on):
+@pytest.mark.parametrize("on", ["golden", "rtl", "lockstep"])
+def test_a_kernel_with_fp8_on_another_profile(on, monkeypatch):
+    """Refused before a core is built, which takes half a minute."""
+    monkeypatch.setattr("sim.rtl_machine.build_core", None)
     arrays = arrays_of(captured_fp8()[0])
     text = kernel_of(
         instruction_of(captured_fp8()[0].rsplit("/", 1)[1]), {u: x.shape[2] for u, x in arrays.items()}
