@@ -114,12 +114,13 @@ def test_every_multiply_in_lockstep(machines, instruction):
 def test_every_load_and_store_in_lockstep(machines, row, space):
     use, name, shape, layout = row
     random = seeded(row, space)
-    place = odd_registers(random, {use: fragment(use, name, shape).registers})[use]
+    form = fragment(use, name, shape)
+    place = odd_registers(random, {use: form.registers})[use]
     command = access(fragment_instruction(row), random, CONFIG, space, place)
     machines.execute(command)
-    compare_registers(machines)
-    form = fragment(use, name, shape)
     default = shape.default_stride(use, layout)
     if default * FORMATS[name].bits % (8 * form.size) == 0:
-        machines.execute(replace(command, stride=None, register=place - 1))
-        compare_registers(machines)
+        # An even register, and none that the first command has written.
+        other = 0 if place >= form.registers else place + form.registers + 1
+        machines.execute(replace(command, stride=None, register=other))
+    compare_registers(machines)
