@@ -29,8 +29,9 @@ from golden.tables.commands import (
 )
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, Family, MmaInstruction, Space
+from golden.tables.instruction_set import CORE_FAMILIES, Family, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["MULTIPLICAND_FORMATS", "GoldenMachine"]

@@ -14,7 +14,7 @@ from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
 from golden.simt.machine_engine import MachineEngine
 from golden.simt.matrix_engine import MatrixEngine
-from golden.tables.instruction_set import Instruction, MmaInstruction
+from golden.tables.matrix_instructions import Instruction, MmaInstruction
 from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
 from openwmma.core_settings import presets_with_shared

@@ -12,8 +12,8 @@ from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["MatrixOperations"]
 
