@@ -1,5 +1,6 @@
 """The matrix instructions of a block: from its registers to the engine and back."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -121,17 +122,17 @@ class MatrixOperations(MemoryAccess):
         """``movmatrix``."""
         return self.engine.transpose(register.reshape(-1, LANES)).reshape(-1)
 
+    @abstractmethod
     def launch_matrix(self, count: int) -> None:
         """Count matrix multiplies."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place(self, index: int) -> str:
         """File, line and text of an instruction."""
-        raise NotImplementedError
 
+    @abstractmethod
     def announce_matrix(self, index: int) -> None:
         """Tell whom it concerns that the engine is about to execute an instruction."""
-        raise NotImplementedError
 
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:
