@@ -145,7 +145,7 @@ def open_stage(target: Target) -> Iterator[Stage]:
             config = target.config
             yield Stage(engine=_GoldenCore(config, name), config=config, name=name)
         return
-    # Fragments go through memory, where they are compared after each instruction.
+    # The host reads what each instruction writes, and in lockstep what it reads is compared.
     with target.prepared(registers_each=False) as source:
         if target.port is not None:
             name = "the board's core"
