@@ -15,7 +15,7 @@ from golden.simt.liveness import remove_unused
 from golden.simt.names import readable
 from golden.simt.special_registers import SPECIAL
 from golden.simt.syntax import Arguments, Function, Instruction, Storage
-from golden.tables.instruction_set import Instruction as MatrixInstruction
+from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 __all__ = ["CompiledKernel"]
 
