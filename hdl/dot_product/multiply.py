@@ -89,7 +89,9 @@ class Multiply(Stage):
                 a_factor, b_factor = a_factor | a, b_factor | b
             # One more register than the multiplication needs, so that a path is nothing but the way to it.
             factors = delay(m, Cat(_fitted(a_factor, bits), _fitted(b_factor, bits)), 2, f"factors{lane}")
-            product = factors[:bits].as_signed() * factors[bits:].as_signed()
+            product = factors[:bits] * factors[bits:]
+            if self.widths.lanes:
+                product = factors[:bits].as_signed() * factors[bits:].as_signed()
             m.d.comb += self.output.product[lane].eq(register(m, product, f"product{lane}"))
         return m
 
@@ -120,7 +122,7 @@ class Multiply(Stage):
         b = Mux(left[0], Cat(Const(0, 1), given.fp8_b[index]), given.fp8_b[index])
         if index < LANES:
             return a, b
-        upper_a = 11
+        upper_a = 12
         return Cat(Const(0, upper_a), a), Cat(Const(0, self.widths.fp8_upper - upper_a), b)
 
 
