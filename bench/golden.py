@@ -22,7 +22,7 @@ import golden
 from golden.arguments import dtype_of
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 
 OUTPUT = Path("build/bench/golden.json")
 BATCH_TILES = 100_000

@@ -26,7 +26,8 @@ from golden.programs.gemm import Gemm, multiply_matrices
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LAYOUTS, Layout, LoadInstruction, MmaInstruction
+from golden.tables.instruction_set import LAYOUTS, Layout
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 from golden.tables.warp_tiles import warp_tile
 from hdl.config import PRESETS
 from sim.machines import Backend, golden_machine, open_machine

@@ -18,7 +18,8 @@ from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.memory import Memory
 from golden.tables.commands import Command, Load, Store
 from golden.tables.faults import Cause, Fault
-from golden.tables.instruction_set import Layout, LoadInstruction, Shape, StoreInstruction, Use
+from golden.tables.instruction_set import Layout, Shape, Use
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
 from sim.testbench.reference import golden_machine

@@ -6,8 +6,9 @@ from typing import Any, Final
 from cocotb_tests.core_bench import BASE, SQUARE, CoreBench
 from golden.tables.commands import Load
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LAYOUTS, LoadInstruction, MmaInstruction, Shape
+from golden.tables.instruction_set import LAYOUTS, Shape
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 
 __all__ = ["SHAPES", "TYPES", "multiply_of", "random_load", "random_load_to", "random_stride"]
 

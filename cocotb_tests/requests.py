@@ -3,8 +3,8 @@
 from typing import Any
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import FragmentLayout, fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import BlockOrder, Pattern
 from hdl.multiply.tile.request import TileShape

@@ -14,8 +14,9 @@ from cocotb_tests.core_bench import BASE, SCRATCH, SIZE, SQUARE, CoreBench, star
 from cocotb_tests.core_commands import SHAPES, TYPES, multiply_of, random_stride
 from cocotb_tests.core_design import core_design
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
-from golden.tables.instruction_set import LAYOUTS, LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import LAYOUTS, Shape
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from sim.testbench.runner import parameters
 
 CAPTURES = Path(__file__).parents[1] / "tests" / "data" / "float16.npz"

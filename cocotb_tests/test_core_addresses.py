@@ -9,7 +9,7 @@ from cocotb_tests.core_bench import SQUARE, CoreBench
 from cocotb_tests.core_design import core_design
 from golden.tables.commands import Command, Load, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import LoadInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
 from hdl.memory.axi import HOST_ADDRESS_BITS
 from sim.testbench.runner import parameters

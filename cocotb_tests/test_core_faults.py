@@ -13,8 +13,9 @@ from cocotb_tests.core_design import core_design
 from golden.lines import gather_lines
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import LAYOUTS, LoadInstruction, StoreInstruction
+from golden.tables.instruction_set import LAYOUTS
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
 
 @cocotb.test

@@ -12,8 +12,8 @@ from cocotb_tests.core_commands import SHAPES, TYPES, multiply_of, random_load
 from cocotb_tests.core_design import core_design
 from golden.tables.commands import Command, Fill, Mma, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import StoreInstruction
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import StoreInstruction
 from hdl.command import encode
 
 

@@ -11,7 +11,7 @@ from cocotb_tests.core_commands import multiply_of, random_load, random_load_to
 from cocotb_tests.core_design import core_design
 from cocotb_tests.streams import reset
 from golden.tables.commands import Command, Fill, Mma, Store
-from golden.tables.instruction_set import StoreInstruction
+from golden.tables.matrix_instructions import StoreInstruction
 
 
 @cocotb.test

@@ -17,13 +17,8 @@ from cocotb_tests.core_commands import random_stride
 from cocotb_tests.core_design import core_design
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import (
-    LAYOUTS,
-    Family,
-    LoadInstruction,
-    MmaInstruction,
-    StoreInstruction,
-)
+from golden.tables.instruction_set import LAYOUTS, Family
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS
 
 FIRST = {"a": 0, "b": 8, "c": 16, "d": 24}

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
-from golden.tables.instruction_set import LoadInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
 __all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines"]
 

@@ -15,7 +15,7 @@ from golden.arithmetic.integer import bit_dot_product, integer_dot_product
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
 __all__ = ["mma"]
@@ -59,7 +59,7 @@ def mma(
     ------
     InvalidArgument
         A `ValueError` that names the argument, what came and what is allowed.
-    golden.tables.instruction_set.IllegalInstruction
+    golden.tables.matrix_instructions.IllegalInstruction
         A `ValueError` for text that is no instruction.
 
     Notes

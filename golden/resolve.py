@@ -3,7 +3,8 @@
 from golden.invalid_argument import InvalidArgument
 from golden.ptx.mnemonic import parse_instruction
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import OPCODES, MmaInstruction
+from golden.tables.instruction_set import OPCODES
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
 
 __all__ = ["resolve_instruction", "resolve_profile"]

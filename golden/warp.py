@@ -6,6 +6,7 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.address_spaces import AddressSpaces, NoMemory
 from golden.fragments import collect, distribute
 from golden.host_work import execute_host_work
 from golden.invalid_argument import InvalidArgument
@@ -29,16 +30,15 @@ from golden.tables.commands import (
 )
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, Family, MmaInstruction, Space
+from golden.tables.instruction_set import CORE_FAMILIES, Family, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["MULTIPLICAND_FORMATS", "GoldenMachine"]
 
 MULTIPLICAND_FORMATS: Final = frozenset(name for family in CORE_FAMILIES for name in family.formats)
 """What a machine may be able to multiply; i8 is s8 and u8, i4 is s4 and u4, fp8 is e4m3 and e5m2."""
-
-_BEAT_BYTES: Final = 16
 
 
 class GoldenMachine:
@@ -51,9 +51,8 @@ class GoldenMachine:
     memory : Memory
         Global memory.
     shared : Memory or None
-        Shared memory. A ``.shared`` address counts from its first byte; a generic address from its base to
-        its end means it, every other one global memory. None for a machine that has none, and no moves of
-        matrices either.
+        Shared memory; `golden.address_spaces.AddressSpaces` has the addresses that mean it. None for a
+        machine that has none, and no moves of matrices either.
     address_bits : int
         Width of an address.
     formats : iterable of str
@@ -91,6 +90,7 @@ class GoldenMachine:
             raise InvalidArgument("address_bits", str(address_bits), "at least 1")
         self._memory = memory
         self._shared = shared
+        self._spaces = AddressSpaces(memory, shared)
         self._address_bits = address_bits
         self._profile = profile
         self._registers = np.zeros((registers, LANES), dtype=np.uint32)
@@ -190,8 +190,7 @@ class GoldenMachine:
         layout = self._checked_access(command)
         instruction = command.instruction
         lines = gather_lines(instruction, command.address, command.stride)
-        data = np.stack([self._read_line(address, count, instruction.space) for address, count in lines])
-        matrix = matrix_of_lines(data, instruction)
+        matrix = matrix_of_lines(self._read_lines(lines, instruction.space), instruction)
         words = distribute(matrix, instruction.use, instruction.type, instruction.shape)
         self._registers[command.register : command.register + layout.registers] = words
 
@@ -200,19 +199,8 @@ class GoldenMachine:
         instruction = command.instruction
         words = self._registers[command.register : command.register + layout.registers]
         data = matrix_to_lines(collect(words, "d", instruction.type, instruction.shape), instruction)
-        missing: int | None = None
-        written = 0
-        for (address, count), line in zip(
-            gather_lines(instruction, command.address, command.stride), data, strict=True
-        ):
-            for start, end in _beats(address, count):
-                found = self._find(start, end - start, instruction.space)
-                if found is not None:
-                    memory, place = found
-                    memory.write(place, line[start - address : end - address])
-                    written += end - start
-                elif missing is None:
-                    missing = start
+        starts = (address for address, _ in gather_lines(instruction, command.address, command.stride))
+        missing, written = self._spaces.write(zip(starts, data, strict=True), instruction.space)
         if missing is not None:
             self._fault(
                 Cause.WRITE_DECODE_ERROR,
@@ -276,20 +264,13 @@ class GoldenMachine:
                 )
         held = slice(command.register, command.register + command.count)
         if isinstance(command, LoadMatrix):
-            data = np.stack([self._read_line(row, MATRIX_ROW_BYTES, command.space) for row in rows])
+            data = self._read_lines([(row, MATRIX_ROW_BYTES) for row in rows], command.space)
             matrices = data.view("<u2").reshape(command.count, 8, 8).astype(np.uint16)
             self._registers[held] = ldmatrix(matrices, transposed=command.transposed)
             return
         matrices = stmatrix(self._registers[held], transposed=command.transposed)
-        written = matrices.astype("<u2").reshape(len(rows), 8).view(np.uint8)
-        missing: int | None = None
-        for address, line in zip(rows, written, strict=True):
-            found = self._find(address, MATRIX_ROW_BYTES, command.space)
-            if found is not None:
-                memory, place = found
-                memory.write(place, line)
-            elif missing is None:
-                missing = address
+        data = matrices.astype("<u2").reshape(len(rows), 8).view(np.uint8)
+        missing, _ = self._spaces.write(zip(rows, data, strict=True), command.space)
         if missing is not None:
             self._fault(Cause.WRITE_DECODE_ERROR, f"no memory at {missing:#x}; the other rows were written")
 
@@ -348,40 +329,12 @@ class GoldenMachine:
                 f"{what}, {count} registers from {first} on, exceeds the {len(self._registers)} there are",
             )
 
-    def _find(self, address: int, count: int, space: Space) -> tuple[Memory, int] | None:
-        """The memory that holds all these bytes, and where in it they begin."""
-        if self._shared is not None and space != "global":
-            place = address + (self._shared.base if space == "shared" else 0)
-            if self._shared.contains(place, count):
-                return self._shared, place
-        if space != "shared" and self._memory.contains(address, count):
-            return self._memory, address
-        return None
-
-    def _read_line(self, address: int, count: int, space: Space) -> NDArray[np.uint8]:
-        """The bytes of one line, beat by beat only where it does not lie in one memory."""
-        pieces = [(address, address + count)]
-        if self._find(address, count, space) is None:
-            pieces = _beats(address, count)
-        data = []
-        for start, end in pieces:
-            found = self._find(start, end - start, space)
-            if found is None:
-                self._fault(Cause.READ_DECODE_ERROR, f"no memory at {start:#x}; no register was changed")
-            memory, place = found
-            data.append(memory.read(place, end - start))
-        return np.concatenate(data)
-
-
-def _beats(address: int, count: int) -> list[tuple[int, int]]:
-    """Start and end of the bytes that each bus beat carries of a line."""
-    beats = []
-    while count > 0:
-        end = min(address + count, (address // _BEAT_BYTES + 1) * _BEAT_BYTES)
-        beats.append((address, end))
-        count -= end - address
-        address = end
-    return beats
+    def _read_lines(self, lines: Iterable[tuple[int, int]], space: Space) -> NDArray[np.uint8]:
+        """The bytes of lines of one length, given as address and count."""
+        try:
+            return np.stack([self._spaces.read(address, count, space) for address, count in lines])
+        except NoMemory as error:
+            self._fault(Cause.READ_DECODE_ERROR, f"no memory at {error.address:#x}; no register was changed")
 
 
 def _is_known(family: Family, profile: Profile) -> bool:

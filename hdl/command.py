@@ -16,17 +16,8 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    BIT_OPERATIONS,
-    ROUNDINGS,
-    SHAPES,
-    SPACES,
-    USES,
-    Layout,
-    MmaInstruction,
-    Shape,
-    Use,
-)
+from golden.tables.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES, Layout, Shape, Use
+from golden.tables.matrix_instructions import MmaInstruction
 
 __all__ = [
     "COMMAND_BITS",

@@ -112,7 +112,7 @@ def run_cuda_kernel(
 ) -> tuple[NDArray[np.float32], LaunchResult, Counters]:
     """Multiply with the CUDA kernel of `examples/cuda/tiled_gemm.cu`, in lockstep.
 
-    The core's registers are compared as each command writes them, and all of them after every 64 commands.
+    Registers are compared when the host reads them, memory when a store writes it, all of both at the end.
 
     Parameters
     ----------

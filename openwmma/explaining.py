@@ -57,7 +57,7 @@ def explain_text(instruction: str, a: str, b: str | None, c: str | None, profile
     ------
     UsageError
         For operands that cannot be read, or too many or too few of them.
-    golden.InvalidArgument, golden.tables.instruction_set.IllegalInstruction, golden.ptx.source.PtxError
+    golden.InvalidArgument, golden.tables.matrix_instructions.IllegalInstruction, golden.ptx.source.PtxError
         For the instruction or the profile.
     """
     if instruction in FORMS:

@@ -21,7 +21,7 @@ from golden.explanation.record import (
 )
 from golden.explanation.steps import decoded
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 
 __all__ = [
     "Picture",

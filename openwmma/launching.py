@@ -14,7 +14,7 @@ from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
 from golden.simt.machine_engine import MachineEngine
 from golden.simt.matrix_engine import MatrixEngine
-from golden.tables.instruction_set import Instruction, MmaInstruction
+from golden.tables.matrix_instructions import Instruction, MmaInstruction
 from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
 from openwmma.core_settings import presets_with_shared
@@ -145,7 +145,7 @@ def open_stage(target: Target) -> Iterator[Stage]:
             config = target.config
             yield Stage(engine=_GoldenCore(config, name), config=config, name=name)
         return
-    # Fragments go through memory, where they are compared after each instruction.
+    # The host reads what each instruction writes, and in lockstep what it reads is compared.
     with target.prepared(registers_each=False) as source:
         if target.port is not None:
             name = "the board's core"

@@ -31,7 +31,7 @@ On = Annotated[
     typer.Option(
         "--on",
         help="The golden model, the simulated core, the core on a board; in lockstep: the golden model and a "
-        "core, compared after each instruction.",
+        "core, whose registers and memory are compared.",
     ),
 ]
 Preset = Annotated[str, typer.Option("--preset", help="Configuration of the core; see `openwmma presets`.")]

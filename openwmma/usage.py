@@ -6,7 +6,7 @@ from golden.machine import Difference
 from golden.programs.execution import ProgramFault
 from golden.ptx.source import PtxError
 from golden.simt.errors import KernelFault, LaunchError
-from golden.tables.instruction_set import IllegalInstruction
+from golden.tables.matrix_instructions import IllegalInstruction
 from openwmma.cuda_source import CompilerError
 from openwmma.usage_error import UsageError
 from sim.capabilities import CapabilityError

@@ -1,8 +1,9 @@
 // Bundles the pages of pages.json and the workers of workers.json into build/site. Everything a page loads lies
 // in that folder. A page is a folder pages/NAME with page.html and main.ts; its styles are imported by main.ts.
+// {{> NAME field="value"}} in a page stands for parts/NAME.html, in which {{field}} stands for the value.
 // Data that Python writes (build/site-data) is copied to build/site/data; public/ is copied to the top.
 import { build } from "esbuild";
-import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import path from "node:path";
 import { compileLibrary } from "./compile_python.mjs";
@@ -26,6 +27,27 @@ const exists = (file) => stat(file).then(() => true, () => false);
 
 function escaped(text) {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+}
+
+function filled(text, fields) {
+  return text.replace(/\{\{(\w+)\}\}/g, (whole, key) => fields[key] ?? whole);
+}
+
+async function readParts() {
+  const names = (await readdir(path.join(HERE, "parts"))).map((file) => path.basename(file, ".html"));
+  return Object.fromEntries(
+    await Promise.all(
+      names.map(async (name) => [name, await readFile(path.join(HERE, "parts", `${name}.html`), "utf8")]),
+    ),
+  );
+}
+
+function withParts(text, parts) {
+  return text.replace(/\{\{> (\w+)((?: \w+="[^"]*")*)\}\}\n/g, (whole, name, fields) => {
+    if (parts[name] === undefined) throw new Error(`${whole.trim()}: there is no parts/${name}.html`);
+    const given = [...fields.matchAll(/(\w+)="([^"]*)"/g)].map(([, field, value]) => [field, value]);
+    return filled(parts[name], Object.fromEntries(given));
+  });
 }
 
 function navigation(pages, current) {
@@ -73,7 +95,7 @@ async function bundle(pages) {
   });
 }
 
-async function writePage(shell, policy, pages, page) {
+async function writePage(shell, parts, policy, pages, page) {
   const content = await readFile(path.join(HERE, "pages", page.name, "page.html"), "utf8");
   const hasStyles = await exists(path.join(OUT, "assets", `${page.name}.css`));
   const fields = {
@@ -85,10 +107,8 @@ async function writePage(shell, policy, pages, page) {
     styles: hasStyles ? `<link rel="stylesheet" href="assets/${page.name}.css">` : "",
     doors: doors(pages),
   };
-  const html = shell
-    .replace("{{content}}", () => content)
-    .replace(/\{\{(\w+)\}\}/g, (whole, key) => fields[key] ?? whole);
-  await writeFile(path.join(OUT, `${page.name}.html`), html);
+  const html = shell.replace("{{content}}", () => withParts(content, parts));
+  await writeFile(path.join(OUT, `${page.name}.html`), filled(html, fields));
 }
 
 const pages = await readJson("pages.json");
@@ -97,7 +117,8 @@ const policy = await readFile(path.join(DATA, "policy.txt"), "utf8");
 await rm(OUT, { recursive: true, force: true });
 await mkdir(path.join(OUT, "pyodide"), { recursive: true });
 await bundle(pages);
-for (const page of pages) await writePage(shell, policy, pages, page);
+const parts = await readParts();
+for (const page of pages) await writePage(shell, parts, policy, pages, page);
 await cp(path.join(HERE, "public"), OUT, { recursive: true });
 await cp(DATA, path.join(OUT, "data"), { recursive: true });
 for (const file of PYODIDE_FILES) {

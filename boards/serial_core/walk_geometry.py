@@ -14,8 +14,9 @@ from amaranth.lib import data
 from boards.serial_core.orders import BitOrder, OrderTable, bit_order
 from boards.serial_core.serial_config import WORD_BYTES, SerialConfig
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Layout, MmaInstruction, Shape, Use
+from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout, fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.control.decoder import MULTIPLICANDS, is_signed
 from hdl.dot_product.operands import Multiplicand
 from hdl.memory.fragment_geometry import Pattern, fragment_geometry, legal_fragments

@@ -21,7 +21,8 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import reset
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PAGE_BYTES, PRESETS
 
 CORE = PRESETS["tiny"]

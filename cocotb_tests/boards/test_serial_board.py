@@ -18,7 +18,8 @@ from cocotb_tests.boards.serial_line import byte_errors
 from cocotb_tests.conftest import Simulate
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PAGE_BYTES
 
 CORE = SerialConfig(registers=32, queue_depth=4, address_bits=16)

@@ -39,13 +39,15 @@ from golden.tables.instruction_set import (
     SPACES,
     USES,
     Family,
+    Shape,
+)
+from golden.tables.layouts import FragmentLayout, fragment
+from golden.tables.matrix_instructions import (
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,
-    Shape,
     StoreInstruction,
 )
-from golden.tables.layouts import FragmentLayout, fragment
 from hdl.command import (
     COMMAND_BITS,
     MatrixCommand,

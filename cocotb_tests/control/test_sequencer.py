@@ -15,15 +15,9 @@ from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
 from golden.lines import gather_lines
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import (
-    ROUNDINGS,
-    SPACES,
-    LoadInstruction,
-    MmaInstruction,
-    Shape,
-    StoreInstruction,
-)
+from golden.tables.instruction_set import ROUNDINGS, SPACES, Shape
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.command import COMMAND_BITS, encode
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import SLOTS, Unit

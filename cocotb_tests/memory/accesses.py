@@ -12,8 +12,9 @@ from cocotb_tests.packing import Packing
 from golden.fragments import collect, distribute
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Layout, LoadInstruction, Shape, StoreInstruction, Use
+from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import CoreConfig
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import fragment_geometry

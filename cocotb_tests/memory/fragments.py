@@ -10,7 +10,7 @@ from golden.arguments import dtype_of
 from golden.fragments import distribute
 from golden.lines import matrix_to_lines
 from golden.tables.formats import FORMATS, IntegerFormat
-from golden.tables.instruction_set import LoadInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import QUADS
 
 __all__ = ["random_fragment"]

@@ -15,8 +15,9 @@ from golden.memory import Memory
 from golden.tables.commands import Load
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import SPACES, LoadInstruction, StoreInstruction
+from golden.tables.instruction_set import SPACES
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.access import AccessCheck, AccessRequest, checked_layout

@@ -51,7 +51,7 @@ async def elements(dut: Any) -> None:
     """Writes to one buffer, reads of the other; what was read stays until the next read."""
     rng = random.Random(cocotb.RANDOM_SEED)
     units = parameters()["units"]
-    turns = LANES // units
+    lane_parts = LANES // units
     model = Model()
     dut.enable.value = dut.write.value = 0
     await start(dut)
@@ -63,8 +63,8 @@ async def elements(dut: Any) -> None:
         place = {"register": rng.getrandbits(4), "use": rng.randrange(3)}
         place |= {"quad": rng.randrange(QUADS), "buffer": buffer}
         word, is_written = rng.getrandbits(128), rng.random() < 0.8
-        turn, row, pair, k = (
-            rng.randrange(turns),
+        lane_part, row, pair, k = (
+            rng.randrange(lane_parts),
             rng.randrange(2 * QUADS),
             rng.randrange(2),
             rng.randrange(16),
@@ -72,7 +72,7 @@ async def elements(dut: Any) -> None:
         is_read = rng.random() < 0.7
         dut.write.value = is_written | packed(place) << 1 | word << 11
         dut.enable.value, dut.buffer.value, dut.k.value = is_read, 1 - buffer, k
-        dut.step.value = turn + turns * (row % QUADS + QUADS * (pair + 2 * (row // QUADS)))
+        dut.step.value = lane_part + lane_parts * (row % QUADS + QUADS * (pair + 2 * (row // QUADS)))
         await RisingEdge(dut.aclk)
         if expected is not None:
             for name, value in expected.items():
@@ -81,7 +81,7 @@ async def elements(dut: Any) -> None:
         if is_read:
             expected = {"a": model.element(1 - buffer, "a", row, k)}
             for unit in range(units):
-                column = 2 * (turn * units + unit) + pair
+                column = 2 * (lane_part * units + unit) + pair
                 expected[f"b_{unit}"] = model.element(1 - buffer, "b", column, k)
                 expected[f"c_{unit}"] = model.element(1 - buffer, "c", row, column)
         if is_written:

@@ -35,13 +35,13 @@ class Model:
         """Keep a word of X or Y and a word of C in each memory that `place` names."""
         for name, count in (("x", 4), ("y", 2)):
             if place[name]:
-                at = place["group_block"] % (self.steps.groups * count)
+                at = place["word_block"] % (self.steps.words_per_register * count)
                 self._words[f"{name}_low", place["buffer"], place["second"], at] = word
                 if place["second"]:
                     self._words[f"{name}_high", place["buffer"], 0, at] = word
         for pair in range(2):
             if place["c"] >> pair & 1:
-                self._words[f"c_{pair}", place["buffer"], 0, place["c_group_block"]] = c_word
+                self._words[f"c_{pair}", place["buffer"], 0, place["c_word_block"]] = c_word
 
     def carry(self, step: int, value: int) -> None:
         """Keep the results of a step."""

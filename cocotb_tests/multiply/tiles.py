@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from golden.fragments import collect, distribute
 from golden.multiply import mma
-from golden.tables.instruction_set import CORE_FAMILIES, MmaInstruction, Shape
+from golden.tables.instruction_set import CORE_FAMILIES, Shape
 from golden.tables.layouts import FragmentLayout, fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import QUADS, CoreConfig
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import block_order

@@ -12,8 +12,9 @@ from cocotb_tests.host_port import HostPort
 from cocotb_tests.streams import start
 from golden.memory import Memory
 from golden.tables.commands import Command, Load, Mma, Store
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.config import PRESETS

@@ -10,7 +10,7 @@ from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturat
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
 __all__ = ["explain"]
@@ -71,7 +71,7 @@ def explain(
     ------
     InvalidArgument
         For another shape, a type that is no number, or an integer out of the format's range.
-    golden.tables.instruction_set.IllegalInstruction
+    golden.tables.matrix_instructions.IllegalInstruction
 
     Notes
     -----

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from golden.machine import Work
 from golden.tables.commands import Load
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import LoadInstruction
+from golden.tables.matrix_instructions import LoadInstruction
 
 __all__ = ["ArrayTypeWarning", "checked_types"]
 

@@ -15,15 +15,9 @@ from golden.programs.execution import Execution, execute
 from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    Layout,
-    LoadInstruction,
-    MmaInstruction,
-    Shape,
-    StoreInstruction,
-    Use,
-)
+from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["Gemm", "GemmRun", "multiply_matrices"]
 

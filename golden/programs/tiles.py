@@ -17,16 +17,9 @@ from golden.programs.execution import Execution, execute
 from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    LAYOUTS,
-    USES,
-    Layout,
-    LoadInstruction,
-    MmaInstruction,
-    StoreInstruction,
-    Use,
-)
+from golden.tables.instruction_set import LAYOUTS, USES, Layout, Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.warp_tiles import tile_places, warp_tile
 
 __all__ = ["TileRun", "multiply_tiles"]

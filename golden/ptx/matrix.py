@@ -11,15 +11,14 @@ from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source
 from golden.ptx.syntax import Address, Immediate, Operand, Register, Statement, Symbol, Variable, Vector
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
+from golden.tables.instruction_set import Space, Use
+from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import (
     IllegalInstruction,
     Instruction,
     LoadInstruction,
-    Space,
     StoreInstruction,
-    Use,
 )
-from golden.tables.layouts import fragment
 from golden.tables.matrix_moves import MOVES, MoveInstruction
 
 __all__ = [

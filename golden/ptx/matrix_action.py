@@ -20,7 +20,7 @@ from golden.tables.commands import (
     Store,
     StoreMatrix,
 )
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["matrix_action"]

@@ -13,15 +13,17 @@ from golden.tables.instruction_set import (
     ROUNDINGS,
     WGMMA_FAMILIES,
     WGMMA_TILE,
-    IllegalInstruction,
-    Instruction,
     Layout,
-    LoadInstruction,
-    MmaInstruction,
     Shape,
     Space,
-    StoreInstruction,
     Use,
+)
+from golden.tables.matrix_instructions import (
+    IllegalInstruction,
+    Instruction,
+    LoadInstruction,
+    MmaInstruction,
+    StoreInstruction,
 )
 
 __all__ = ["MalformedInstruction", "parse_instruction", "parse_qualifiers"]

@@ -9,14 +9,8 @@ from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Register
 from golden.tables.elements import ElementType
-from golden.tables.instruction_set import (
-    Layout,
-    LoadInstruction,
-    MmaInstruction,
-    Shape,
-    StoreInstruction,
-    Use,
-)
+from golden.tables.instruction_set import Layout, Shape, Use
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["Provenance"]

@@ -5,7 +5,8 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import BIT_OPERATIONS, LAYOUTS, ROUNDINGS, SHAPES, IllegalInstruction
+from golden.tables.instruction_set import BIT_OPERATIONS, LAYOUTS, ROUNDINGS, SHAPES
+from golden.tables.matrix_instructions import IllegalInstruction
 
 __all__ = ["MalformedInstruction", "Qualifiers"]
 

@@ -10,14 +10,9 @@ from golden.simt.decoding import Context
 from golden.simt.syntax import Instruction, Operand
 from golden.simt.writer import Step, Writer
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    ROUNDINGS,
-    IllegalInstruction,
-    LoadInstruction,
-    StoreInstruction,
-    Use,
-)
+from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import IllegalInstruction, LoadInstruction, StoreInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["DECODERS"]

@@ -14,8 +14,8 @@ from golden.multiply import mma
 from golden.resolve import resolve_profile
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.profiles import HOPPER, ExactProfile, Profile
 
 __all__ = ["GoldenEngine"]

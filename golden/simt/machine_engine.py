@@ -29,16 +29,9 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    CORE_FAMILIES,
-    Instruction,
-    LoadInstruction,
-    MmaInstruction,
-    Space,
-    StoreInstruction,
-    multiplicand_formats,
-)
+from golden.tables.instruction_set import CORE_FAMILIES, Space, multiplicand_formats
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["MachineEngine"]
 

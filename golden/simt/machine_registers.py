@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from golden.machine import Machine, Storage
 from golden.simt.errors import LaunchError
 from golden.tables.commands import Load, Store
-from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
 __all__ = ["MachineRegisters", "scratch_address"]
 

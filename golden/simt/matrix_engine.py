@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters
-from golden.tables.instruction_set import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["FragmentMemory", "MatrixEngine"]
 

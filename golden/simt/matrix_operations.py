@@ -1,5 +1,6 @@
 """The matrix instructions of a block: from its registers to the engine and back."""
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
@@ -12,8 +13,8 @@ from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["MatrixOperations"]
 
@@ -121,17 +122,17 @@ class MatrixOperations(MemoryAccess):
         """``movmatrix``."""
         return self.engine.transpose(register.reshape(-1, LANES)).reshape(-1)
 
+    @abstractmethod
     def launch_matrix(self, count: int) -> None:
         """Count matrix multiplies."""
-        raise NotImplementedError
 
+    @abstractmethod
     def place(self, index: int) -> str:
         """File, line and text of an instruction."""
-        raise NotImplementedError
 
+    @abstractmethod
     def announce_matrix(self, index: int) -> None:
         """Tell whom it concerns that the engine is about to execute an instruction."""
-        raise NotImplementedError
 
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:

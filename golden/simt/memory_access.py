@@ -4,6 +4,7 @@ Addresses come as arrays of uint64, one for each thread of `threads`. An access 
 bytes must be aligned to its whole size, as the hardware demands.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
@@ -40,7 +41,7 @@ class Window:
         self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
 
 
-class MemoryAccess:
+class MemoryAccess(ABC):
     """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses.
 
     Attributes
@@ -58,15 +59,15 @@ class MemoryAccess:
     total: int
     _recent: Allocation | None
 
+    @abstractmethod
     def fault(
         self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
     ) -> NoReturn:
         """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe_shared(self, offset: int) -> str:
         """Where a byte of shared memory lies, for a message."""
-        raise NotImplementedError
 
     # Loads
 

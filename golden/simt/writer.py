@@ -14,7 +14,7 @@ import numpy as np
 from golden.ptx.syntax import Immediate, Register, SpecialRegister
 from golden.simt.special_registers import SPECIAL
 from golden.simt.syntax import Instruction, Negated, Sink
-from golden.tables.instruction_set import Instruction as MatrixInstruction
+from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 __all__ = ["DTYPES", "Step", "Writer", "constant_bits"]
 
@@ -46,7 +46,7 @@ class Step:
         Whether it reads memory, so that leaving it out is worth a note.
     mask : Operand, "all" or None
         The lanes that must execute it together: a register or constant, or the whole warp.
-    matrix : golden.tables.instruction_set.Instruction or None
+    matrix : golden.tables.matrix_instructions.Instruction or None
         What the engine is asked to execute.
     """
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from golden.tables.elements import ElementOperation, ElementType
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Space, StoreInstruction
+from golden.tables.instruction_set import Space
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = [
     "MATRIX_COUNTS",

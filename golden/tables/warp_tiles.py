@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from golden.tables.instruction_set import WGMMA_TILE, MmaInstruction, Shape
+from golden.tables.instruction_set import WGMMA_TILE, Shape
+from golden.tables.matrix_instructions import MmaInstruction
 
 __all__ = ["TILE_COLUMNS", "TILE_ROWS", "tile_places", "warp_tile"]
 

@@ -10,8 +10,9 @@ from amaranth.lib.wiring import In, Out
 from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, MATRIX_SPACES
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS, IntegerFormat
-from golden.tables.instruction_set import SPACES, MmaInstruction
+from golden.tables.instruction_set import SPACES
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.command import (
     COMMAND_BITS,
     MatrixCommand,

@@ -54,7 +54,7 @@ class _Place(data.Struct):
     """A word of the register file on its way there."""
 
     register: unsigned(8)
-    group: unsigned(3)
+    number: unsigned(3)
     step: unsigned(4)
     copies: unsigned(2)
     last: unsigned(1)
@@ -139,7 +139,7 @@ class FragmentWriter(wiring.Component):
                 m.d.sync += [
                     quads.word_select(index[:quad_bits], QUAD_BITS).eq(word.data),
                     place.register.eq(target.register + index[3:]),
-                    place.group.eq(index[quad_bits:3]),
+                    place.number.eq(index[quad_bits:3]),
                     place.step.eq(1 << target.different_log2),
                     place.copies.eq(target.copies),
                     place.last.eq(word.last),
@@ -159,7 +159,7 @@ class FragmentWriter(wiring.Component):
         m.d.comb += [
             head_valid.eq(valid.bit_select(out, 1)),
             self.write.enable.eq(head_valid & (head.cause == 0)),
-            self.write.address.eq(word_address(config, head.register, head.group)),
+            self.write.address.eq(word_address(config, head.register, head.number)),
             self.write.lanes.eq(~0),
             leaving.eq(head_valid & ((head.cause != 0) | (self.write.ready & (head.copies == 0)))),
         ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import product
 
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import CoreConfig
 
 __all__ = ["legal_multiplies"]

@@ -47,20 +47,20 @@ def address_bits(config: CoreConfig) -> int:
     return (config.registers * QUADS // config.word_quads - 1).bit_length()
 
 
-def word_address(config: CoreConfig, register: ValueLike, group: ValueLike = 0) -> Value:
-    """The address of a word: of group ``quad // word_quads`` of a register.
+def word_address(config: CoreConfig, register: ValueLike, number: ValueLike = 0) -> Value:
+    """The address of a word: the one with the quads from ``number * word_quads`` on of a register.
 
     Parameters
     ----------
     config : CoreConfig
     register : value
         May be a sum; what lies beyond the register file has been refused before.
-    group : value
+    number : value
         From 0 to ``8 // word_quads - 1``.
     """
-    group_bits = (QUADS // config.word_quads).bit_length() - 1
-    place = Const(group, group_bits) if isinstance(group, int) else Value.cast(group)[:group_bits]
-    return Cat(place, register)[: address_bits(config)]
+    bits = (QUADS // config.word_quads).bit_length() - 1
+    low = Const(number, bits) if isinstance(number, int) else Value.cast(number)[:bits]
+    return Cat(low, register)[: address_bits(config)]
 
 
 def quad_address_bits(config: CoreConfig) -> int:

@@ -13,7 +13,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.ptx.program import Entry, parse_module
 from golden.ptx.source import PtxError
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
-from golden.tables.instruction_set import IllegalInstruction
+from golden.tables.matrix_instructions import IllegalInstruction
 from openwmma.learn.core_reference import Reference
 
 __all__ = ["answer_text", "command_words", "compiled", "contents"]

@@ -14,7 +14,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.ptx.source import PtxError
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import IllegalInstruction, MmaInstruction
+from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from openwmma.element_values import parse_elements, parse_scalar
 from openwmma.explanation_picture import bits_text, hexadecimal, ordinal, value_text

@@ -12,7 +12,7 @@ from golden.explanation.explain import explain
 from golden.explanation.record import BitStep, Conversion, Explanation, FusedSum, IntegerSum, Term
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, float_format
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from openwmma.learn.microscope import BAD_INPUT, read_operands
 from openwmma.usage_error import UsageError
 

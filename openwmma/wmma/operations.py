@@ -9,13 +9,9 @@ from numpy.typing import NDArray
 from golden.lines import gather_lines
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    Family,
-    LoadInstruction,
-    MmaInstruction,
-    StoreInstruction,
-)
+from golden.tables.instruction_set import Family
 from golden.tables.instruction_set import Layout as TableLayout
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from openwmma.wmma.element_types import (
     ELEMENT_TYPES,
     BitAccumulateOperation,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, StoreInstruction
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from openwmma.wmma.element_types import ElementType
 from openwmma.wmma.misuse import Misuse
 

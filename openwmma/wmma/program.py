@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from golden.lines import matrix_to_lines
 from golden.ptx.raw import RAW_REGISTERS
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction, Use
+from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["Program"]
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.decode import ZERO_EXPONENT, decode
 from golden.tables.formats import FloatFormat, float_format
-from golden.tables.instruction_set import MmaInstruction, Use
+from golden.tables.instruction_set import Use
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, bin_name, coverpoint
 

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from golden.fragments import collect
 from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
-from golden.tables.instruction_set import MmaInstruction, Use
+from golden.tables.instruction_set import Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional import alignment, environment, hazards, instructions, rounding, values
 from regression.functional.model import Coverpoint, Seen
 from regression.random_programs.choices import operand_types

@@ -20,8 +20,9 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, StoreInstruction, Use
+from golden.tables.instruction_set import Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, ROLES, UNITS, impossible
 from regression.functional.matrix_pairs import address_pairs, row_pairs, valid_rows

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, Space, StoreInstruction
+from golden.tables.instruction_set import Shape, Space
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import CoreConfig
 from regression.functional.hazards import EXTENTS, MEMORY_KINDS, MOVES, ROW_BYTES, UNITS, impossible
 from regression.random_programs.image import Image

@@ -11,7 +11,8 @@ from golden.arithmetic.round_pack import bit_length
 from golden.explanation.explain import explain
 from golden.explanation.record import FusedSum, Rounding
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import ROUNDINGS, MmaInstruction, Use
+from golden.tables.instruction_set import ROUNDINGS, Use
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.functional.alignment import first_block
 from regression.functional.model import Seen, bin_name, coverpoint

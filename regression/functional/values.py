@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.decode import decode
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, MmaInstruction, Use
+from golden.tables.instruction_set import CORE_FAMILIES, Use
+from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import multiplies_of
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from golden.fragments import collect, distribute
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Mma
-from golden.tables.instruction_set import MmaInstruction, Shape, Use
+from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from regression.random_programs.choices import operand_types
 from regression.random_programs.program import BLOCK_BYTES, block_load, block_store
 

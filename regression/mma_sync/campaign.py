@@ -12,7 +12,8 @@ from golden.memory import Memory
 from golden.multiply import mma
 from golden.programs.buffers import BASE
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, MmaInstruction
+from golden.tables.instruction_set import CORE_FAMILIES
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from regression.mma_sync.batch import Batch

@@ -7,17 +7,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from golden.tables.instruction_set import (
-    CORE_FAMILIES,
-    LAYOUTS,
-    ROUNDINGS,
-    Family,
-    LoadInstruction,
-    MmaInstruction,
-    Space,
-    StoreInstruction,
-    Use,
-)
+from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, ROUNDINGS, Family, Space, Use
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 

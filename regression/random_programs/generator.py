@@ -13,17 +13,9 @@ from golden.lines import matrix_to_lines
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import (
-    LAYOUTS,
-    Layout,
-    LoadInstruction,
-    MmaInstruction,
-    Shape,
-    Space,
-    StoreInstruction,
-    Use,
-)
+from golden.tables.instruction_set import LAYOUTS, Layout, Shape, Space, Use
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     PLACES,

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from golden.memory import Memory
 from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import StoreInstruction, Use
+from golden.tables.instruction_set import Use
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import StoreInstruction
 from hdl.command import encode
 from hdl.config import CoreConfig
 from regression.random_programs.choices import Deck, accesses_of, multiplies_of, operand_types, place_in

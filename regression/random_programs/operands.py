@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat, float_format
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 
 __all__ = ["FLOAT_KINDS", "INTEGER_KINDS", "draw_operands", "special_values"]
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Load, Store
-from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
 from sim.machines import golden_machine

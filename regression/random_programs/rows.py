@@ -17,8 +17,9 @@ from golden.tables.commands import (
     LoadMatrix,
     StoreMatrix,
 )
-from golden.tables.instruction_set import LoadInstruction, Shape
+from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import LoadInstruction
 from hdl.config import CoreConfig
 from regression.random_programs.image import HOT_BYTES, Image
 from regression.random_programs.program import SHARED_WINDOW

@@ -10,7 +10,7 @@ import numpy as np
 
 from golden.ptx.mnemonic import parse_instruction
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.random_programs.program import Program
 from regression.random_programs.text import ptx_text
 from sim.simulation import BusTiming

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, Store, StoreMatrix
-from golden.tables.instruction_set import LoadInstruction
+from golden.tables.matrix_instructions import LoadInstruction
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 

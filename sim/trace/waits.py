@@ -1,8 +1,9 @@
 """Why a command waited: for which registers or bytes, and for which earlier command."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from hdl.control.scoreboard import SLOTS, Unit
 from hdl.control.sequencer import State
@@ -13,6 +14,8 @@ __all__ = ["Wait", "memory_conflicts", "register_conflicts", "waits"]
 
 _SCOREBOARD: Final = "sequencer.scoreboard"
 _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
+_RECENT: Final = 16
+"""Commands before the one that waits among which its cause is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,19 +95,30 @@ def memory_conflicts(
     ]
 
 
+class _Cause(NamedTuple):
+    """Why a command waits, as `Wait` has it."""
+
+    reason: str
+    detail: str
+    blockers: tuple[Lifetime, ...] = ()
+
+
 def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
     """Every wait of the sequencer, in order, with its cause."""
     found: list[Wait] = []
-    reasons: dict[str, Callable[[Recording, Interval, Lifetime, Sequence[Lifetime]], Wait]] = {
-        "sequencer.stall_registers": _for_registers,
-        "sequencer.stall_memory": _for_memory,
-        "sequencer.stall_unit": _for_unit,
+    causes: dict[str, Callable[[Recording, int, Lifetime, Sequence[Lifetime]], _Cause]] = {
+        "sequencer.stall_registers": _registers,
+        "sequencer.stall_memory": _memory,
+        "sequencer.stall_unit": _unit,
     }
-    for name, explain in reasons.items():
+    for name, cause_of in causes.items():
         for interval in recording.high(name):
             for command in _commands_in(commands, interval):
-                part = Interval(max(interval.first, command.accepted), min(interval.last, command.ended), 1)
-                found.append(explain(recording, part, command, commands[: command.number]))
+                first = max(interval.first, command.accepted)
+                before = commands[max(0, command.number - _RECENT) : command.number]
+                cause = cause_of(recording, first, command, before)
+                last = min(interval.last, command.ended)
+                found.append(Wait(command=command, first=first, last=last, **cause._asdict()))
     found += [
         Wait(
             command=None,
@@ -118,20 +132,11 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
     return sorted(found, key=lambda wait: wait.first)
 
 
-def _commands_in(commands: Sequence[Lifetime], interval: Interval) -> list[Lifetime]:
+def _commands_in(commands: Sequence[Lifetime], interval: Interval) -> Sequence[Lifetime]:
     """Those that the sequencer had in some cycle of an interval."""
-    low, high = 0, len(commands)
-    while low < high:
-        middle = (low + high) // 2
-        if commands[middle].ended < interval.first:
-            low = middle + 1
-        else:
-            high = middle
-    found = []
-    while low < len(commands) and commands[low].accepted <= interval.last:
-        found.append(commands[low])
-        low += 1
-    return found
+    start = bisect_left(commands, interval.first, key=lambda command: command.ended)
+    stop = bisect_right(commands, interval.last, key=lambda command: command.accepted)
+    return commands[start:stop]
 
 
 def _by_end(commands: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
@@ -149,74 +154,55 @@ def _named(commands: Sequence[Lifetime]) -> str:
     return ", ".join(f"#{command.number}" for command in commands)
 
 
-def _for_registers(
-    recording: Recording, interval: Interval, command: Lifetime, before: Sequence[Lifetime]
-) -> Wait:
-    operand = register_range(recording.value(f"{_SCOREBOARD}.operand", interval.first))
-    is_write = bool(recording.value(f"{_SCOREBOARD}.is_write", interval.first))
+def _registers(recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
+    operand = register_range(recording.value(f"{_SCOREBOARD}.operand", cycle))
+    is_write = bool(recording.value(f"{_SCOREBOARD}.is_write", cycle))
     conflicts: list[tuple[Lifetime, str]] = []
     if operand is not None:
-        conflicts = register_conflicts(command, operand, is_write, before[-16:], interval.first)
+        conflicts = register_conflicts(command, operand, is_write, before, cycle)
     blockers = _by_end([other for other, _ in conflicts])
     hazards = " and ".join(dict.fromkeys(hazard for _, hazard in conflicts))
     use = "to write" if is_write else "to read"
-    return Wait(
-        command=command,
-        first=interval.first,
-        last=interval.last,
-        reason=f"registers {operand} of {_named(blockers)}",
-        detail=f"{use} {operand}, which {_named(blockers)} still uses: {hazards}",
-        blockers=blockers,
+    return _Cause(
+        f"registers {operand} of {_named(blockers)}",
+        f"{use} {operand}, which {_named(blockers)} still uses: {hazards}",
+        blockers,
     )
 
 
-def _for_memory(
-    recording: Recording, interval: Interval, command: Lifetime, before: Sequence[Lifetime]
-) -> Wait:
-    span = (
-        recording.value(f"{_SCOREBOARD}.span.first", interval.first),
-        recording.value(f"{_SCOREBOARD}.span.last", interval.first),
-    )
-    unit = Unit(recording.value(f"{_SCOREBOARD}.unit", interval.first))
-    blockers = _by_end(memory_conflicts(unit, span, before[-16:], interval.first))
-    return Wait(
-        command=command,
-        first=interval.first,
-        last=interval.last,
-        reason=f"memory of {_named(blockers)}",
-        detail=f"for bytes {span[0]:#x} to {span[1]:#x}, which {_named(blockers)} may touch",
-        blockers=blockers,
+def _memory(recording: Recording, cycle: int, _command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
+    first, last = (recording.value(f"{_SCOREBOARD}.span.{end}", cycle) for end in ("first", "last"))
+    unit = Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
+    blockers = _by_end(memory_conflicts(unit, (first, last), before, cycle))
+    return _Cause(
+        f"memory of {_named(blockers)}",
+        f"for bytes {first:#x} to {last:#x}, which {_named(blockers)} may touch",
+        blockers,
     )
 
 
-def _for_unit(
-    recording: Recording, interval: Interval, command: Lifetime, before: Sequence[Lifetime]
-) -> Wait:
-    unit = Unit(recording.value(f"{_SCOREBOARD}.unit", interval.first))
+def _unit(recording: Recording, cycle: int, _command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
+    unit = Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
     name = unit.name.lower()
-    under_way = [other for other in before[-16:] if other.is_under_way(interval.first)]
-    blockers: tuple[Lifetime, ...] = ()
-    if recording.value("sequencer.state", interval.first) == State.ROWS.value:
-        reason, detail = "row addresses", "until the addresses of its rows have been read from their register"
-    elif recording.value("sequencer.serial", interval.first) and under_way:
+    under_way = [other for other in before if other.is_under_way(cycle)]
+    if recording.value("sequencer.state", cycle) == State.ROWS.value:
+        return _Cause("row addresses", "until the addresses of its rows have been read from their register")
+    if recording.value("sequencer.serial", cycle) and under_way:
         blockers = _by_end(under_way)
-        reason = f"serial mode, {_named(blockers)}"
-        detail = f"until {_named(blockers)} has ended: the core is in serial mode"
-    elif recording.value(f"{_SCOREBOARD}.full", interval.first):
-        blockers = tuple(other for other in under_way if other.unit is unit)[:1]
-        reason = f"unit {name} full, {_named(blockers)}"
-        detail = (
-            f"for a place in unit {name}, which has {SLOTS[unit]} commands; the oldest is {_named(blockers)}"
+        return _Cause(
+            f"serial mode, {_named(blockers)}",
+            f"until {_named(blockers)} has ended: the core is in serial mode",
+            blockers,
         )
-    else:
-        blockers = tuple(other for other in under_way if other.unit is unit)[:1]
-        reason = f"unit {name} busy"
-        detail = f"until unit {name} takes a request; its oldest command is {_named(blockers) or 'none'}"
-    return Wait(
-        command=command,
-        first=interval.first,
-        last=interval.last,
-        reason=reason,
-        detail=detail,
-        blockers=blockers,
+    oldest = tuple(other for other in under_way if other.unit is unit)[:1]
+    if recording.value(f"{_SCOREBOARD}.full", cycle):
+        return _Cause(
+            f"unit {name} full, {_named(oldest)}",
+            f"for a place in unit {name}, which has {SLOTS[unit]} commands; the oldest is {_named(oldest)}",
+            oldest,
+        )
+    return _Cause(
+        f"unit {name} busy",
+        f"until unit {name} takes a request; its oldest command is {_named(oldest) or 'none'}",
+        oldest,
     )

@@ -8,14 +8,9 @@ from amaranth.lib import data
 from observed import Observation
 
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
-from golden.tables.instruction_set import (
-    LAYOUTS,
-    SPACES,
-    IllegalInstruction,
-    LoadInstruction,
-    StoreInstruction,
-)
+from golden.tables.instruction_set import LAYOUTS, SPACES
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import IllegalInstruction, LoadInstruction, StoreInstruction
 from hdl.command import COMMAND_WORDS, MemoryCommand, MmaCommand, RegisterCommand, encode
 from hdl.config import QUADS, CoreConfig, DotProductConfig
 from hdl.control.scoreboard import Footprint, Unit

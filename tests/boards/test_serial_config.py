@@ -10,7 +10,8 @@ from boards.gateware.board_config import BoardConfig
 from boards.serial_core.orders import BitOrder, OrderTable, bit_order
 from boards.serial_core.serial_config import SerialConfig
 from boards.serial_core.walk_geometry import LINE_BITS, fragment_walk, product_order
-from golden.tables.instruction_set import MmaInstruction, Shape
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import CoreConfig, DotProductConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.multiply.multiplies import legal_multiplies

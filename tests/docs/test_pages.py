@@ -12,7 +12,8 @@ from docs.tables.command_words import command_words
 from docs.tables.instructions import multiply_table
 from docs.tables.registers import register_map
 from golden.tables.commands import Load, Mma
-from golden.tables.instruction_set import FAMILIES, LoadInstruction, MmaInstruction, Shape
+from golden.tables.instruction_set import FAMILIES, Shape
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 from hdl.command import encode
 from hdl.control.host.register_map import REGISTERS
 from openwmma.cli import main as openwmma

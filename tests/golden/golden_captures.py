@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import MmaInstruction, Mnemonic, Shape
+from golden.tables.instruction_set import Mnemonic, Shape
+from golden.tables.matrix_instructions import MmaInstruction
 
 REPOSITORY = Path(__file__).parents[2]
 COMPACT = REPOSITORY / "tests" / "data"

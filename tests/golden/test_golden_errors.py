@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import golden
-from golden.tables.instruction_set import IllegalInstruction, LoadInstruction, Shape
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import IllegalInstruction, LoadInstruction
 
 F16 = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 S8 = "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32"

@@ -12,7 +12,8 @@ import golden
 from golden.explanation.record import BitStep, Conversion, FusedSum, IntegerSum, Saturation
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES, MmaInstruction
+from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 
 WMMA = "wmma.mma.sync.aligned.row.col"

@@ -14,8 +14,9 @@ from golden.memory import Memory
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Load, Store
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import FAMILIES, LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import FAMILIES, Shape
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 
 WMMA = "wmma.mma.sync.aligned.row.col"

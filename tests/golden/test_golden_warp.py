@@ -15,16 +15,14 @@ from golden.resolve import resolve_instruction
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import (
-    CORE_FAMILIES,
-    LAYOUTS,
+from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Shape
+from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import (
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,
-    Shape,
     StoreInstruction,
 )
-from golden.tables.layouts import LANES, fragment
 from golden.tables.profiles import PROFILES
 from golden.warp import GoldenMachine
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from golden.tables.commands import Fill, Load, Mma, Move, Store
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.functional import __main__ as command
 from regression.functional import alignment, hazards, instructions, rounding, values
 from regression.functional.collector import MODEL, observe, observe_hazards

@@ -10,7 +10,8 @@ from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.faults import Cause, Fault
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
 from regression.random_programs.campaign import Campaign

@@ -8,15 +8,9 @@ import numpy as np
 from golden.memory import Memory
 from golden.tables.commands import Load, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    CORE_FAMILIES,
-    LAYOUTS,
-    ROUNDINGS,
-    LoadInstruction,
-    MmaInstruction,
-    StoreInstruction,
-)
+from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, ROUNDINGS
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS
 from hdl.memory.fragment_geometry import legal_fragments
 from sim.machines import golden_machine

@@ -4,7 +4,8 @@ import numpy as np
 
 from golden.memory import Memory
 from golden.tables.commands import Fill, Load, Mma, Store
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS
 from sim import machines
 from sim.rtl_machine import RtlMachine

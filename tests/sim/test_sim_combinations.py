@@ -16,8 +16,9 @@ from random_commands import (
 
 from golden.tables.commands import Mma
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LAYOUTS, USES, LoadInstruction, StoreInstruction
+from golden.tables.instruction_set import LAYOUTS, USES
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
 from sim.lockstep import LockstepMachine
 

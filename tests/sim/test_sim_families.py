@@ -12,8 +12,9 @@ from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Mma
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import MmaInstruction, Shape
+from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.warp_tiles import warp_tile
 from hdl.config import PRESETS
 from regression.random_programs.choices import operand_types

@@ -8,8 +8,9 @@ from rtl import BASE, memory_of_noise
 
 from golden.tables.commands import Load, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
 from sim.rtl_machine import RtlMachine
 

@@ -6,7 +6,8 @@ import pytest
 from golden.memory import Memory
 from golden.tables.commands import Fill, LoadMatrix, Mma, Move, MoveMatrix, StoreMatrix
 from golden.tables.faults import Cause, Fault
-from golden.tables.instruction_set import MmaInstruction, Shape
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine

@@ -19,8 +19,9 @@ from random_commands import (
 from bench.utilisation import FIGURES
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Fault
-from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
 from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
 from sim.simulation import BusTiming
 

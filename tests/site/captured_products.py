@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import golden
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 
 LEGACY = "float16_legacy"
 """Made by an old modifier, with the results of the instructions without it."""

@@ -13,7 +13,7 @@ from golden.memory import Memory
 from golden.ptx import parse_instruction
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import LoadInstruction, MmaInstruction
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from openwmma.learn.core_program import answer_text, command_words, compiled, contents

@@ -31,8 +31,8 @@ from cocotb_tests.streams import start
 from golden.memory import Memory
 from golden.tables.commands import Command
 from golden.tables.faults import Fault
-from golden.tables.instruction_set import MmaInstruction
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PAGE_BYTES
 from hdl.control.host import REGISTERS
 from hdl.memory.axi import Axi4LiteSignature

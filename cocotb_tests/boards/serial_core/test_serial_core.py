@@ -18,8 +18,9 @@ from cocotb_tests.conftest import Simulate
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LoadInstruction, Shape, StoreInstruction
+from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.control.host import REGISTERS
 from hdl.memory.fragment_geometry import legal_fragments
 

@@ -19,13 +19,8 @@ from golden.memory import Memory
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    BIT_OPERATIONS,
-    LAYOUTS,
-    ROUNDINGS,
-    SHAPES,
-    SPACES,
-    USES,
+from golden.tables.instruction_set import BIT_OPERATIONS, LAYOUTS, ROUNDINGS, SHAPES, SPACES, USES
+from golden.tables.matrix_instructions import (
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,

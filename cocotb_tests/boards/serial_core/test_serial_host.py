@@ -12,15 +12,9 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import (
-    Layout,
-    LoadInstruction,
-    MmaInstruction,
-    Shape,
-    StoreInstruction,
-    Use,
-)
+from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.command import COMMAND_WORDS, encode
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
 from hdl.control.host.register_map import COUNTERS

@@ -91,8 +91,8 @@ class F64Collect(wiring.Component):
         k = Signal(K_BITS)
         final = k == last_k(self.tile.payload.k_blocks_log2)
         ends_round = steps.is_last(step, self.tile.payload.two_blocks)
-        turn = steps.turn(step)
-        complete = final & (turn.all() if steps.turn_bits else 1)
+        part = steps.lane_part(step)
+        complete = final & (part.all() if steps.lane_part_bits else 1)
         finished = Signal()
         m.d.comb += [
             self.returned.eq(
@@ -109,13 +109,13 @@ class F64Collect(wiring.Component):
                 m.d.sync += [step.eq(0), k.eq(Mux(final, 0, k + 1))]
 
         # A finished quad stays until the queue takes it; results of the next one wait for that.
-        lanes = data.ArrayLayout(data.ArrayLayout(LANE_BITS, steps.units), 1 << steps.turn_bits)
+        lanes = data.ArrayLayout(data.ArrayLayout(LANE_BITS, steps.units), 1 << steps.lane_part_bits)
         low = Signal(lanes, reset_less=True)
         high = Signal(lanes, reset_less=True)
         with m.If(self.returned & final):
             m.d.sync += [
-                low[turn].eq(Cat(result.payload.d[:32] for result in results)),
-                high[turn].eq(Cat(result.payload.d[32:] for result in results)),
+                low[part].eq(Cat(result.payload.d[:32] for result in results)),
+                high[part].eq(Cat(result.payload.d[32:] for result in results)),
             ]
         with m.If(self.returned & complete):
             m.d.sync += finished.eq(1)
@@ -134,7 +134,7 @@ class F64Collect(wiring.Component):
         quad, pair, block = count[:3], count[3], count[4]
         destination = self.destination.payload
         register = destination.d + Cat(half, pair, block)
-        inner = QUADS.bit_length() - 1 - self._steps.group_bits
+        inner = QUADS.bit_length() - 1 - self._steps.word_number_bits
         accepted = self.write.enable & self.write.ready
         last = count[:4].all() & (block | ~destination.two_blocks) & half
         m.d.comb += [

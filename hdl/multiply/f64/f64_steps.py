@@ -19,9 +19,11 @@ _LANES = 4
 
 @dataclass(frozen=True)
 class Steps:
-    """A step is one multiply-add in each unit: of a turn of lanes, lowest, of a quad, of a pair, of a block.
+    """A step is one multiply-add in each unit.
 
-    Unit u computes the lanes t with ``t % units == u``; in turn i that is lane ``i * units + u``. The 128
+    The fields of its number are the part of the lanes (the lowest), the quad, the pair and the block.
+
+    Unit u computes the lanes t with ``t % units == u``; in part i that is lane ``i * units + u``. The 128
     elements of a tile of 16 rows take ``count`` steps, and as many again for each further k; those of a tile
     of 8 rows, which has one block, half as many.
 
@@ -38,14 +40,14 @@ class Steps:
         return self.config.f64_units
 
     @property
-    def turn_bits(self) -> int:
-        """Bits of the turn: a quad takes ``4 / units`` of them."""
+    def lane_part_bits(self) -> int:
+        """Bits of the part of the lanes: a quad takes ``4 / units`` of them."""
         return (_LANES // self.units).bit_length() - 1
 
     @property
     def bits(self) -> int:
         """Bits of a step."""
-        return self.turn_bits + 5
+        return self.lane_part_bits + 5
 
     @property
     def count(self) -> int:
@@ -53,29 +55,29 @@ class Steps:
         return 1 << self.bits
 
     @property
-    def group_bits(self) -> int:
+    def word_number_bits(self) -> int:
         """Bits of the number of a word within a register."""
         return (QUADS // self.config.word_quads).bit_length() - 1
 
-    def turn(self, step: Value) -> Value:
-        """Which of the lanes of a quad."""
-        return step[: self.turn_bits]
+    def lane_part(self, step: Value) -> Value:
+        """Which part of the lanes of a quad."""
+        return step[: self.lane_part_bits]
 
     def lane(self, step: Value, unit: int) -> Value:
         """The lane of a unit."""
-        return Cat(Const(unit, 2 - self.turn_bits), self.turn(step))
+        return Cat(Const(unit, 2 - self.lane_part_bits), self.lane_part(step))
 
     def quad(self, step: Value) -> Value:
         """The row of A within a block."""
-        return step[self.turn_bits : self.turn_bits + 3]
+        return step[self.lane_part_bits : self.lane_part_bits + 3]
 
     def pair(self, step: Value) -> Value:
         """The register of C and D within a block."""
-        return step[self.turn_bits + 3]
+        return step[self.lane_part_bits + 3]
 
     def block(self, step: Value) -> Value:
         """The block of eight rows."""
-        return step[self.turn_bits + 4]
+        return step[self.lane_part_bits + 4]
 
     def is_last(self, step: Value, two_blocks: Value) -> Value:
         """Whether the step is the last of a round."""

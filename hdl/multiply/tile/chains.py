@@ -1,7 +1,7 @@
 """Chains: results that a unit makes in several dot products, each with the one before for its C."""
 
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import Profile
 from hdl.config import CoreConfig
 from hdl.multiply.multiplies import legal_multiplies

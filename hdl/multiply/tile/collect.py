@@ -166,7 +166,7 @@ class TileCollect(wiring.Component):
         m.d.comb += [
             pair_write.en.eq(complete),
             pair_write.addr.eq(newest),
-            pair_write.data.address.eq(word_address(self._config, register, steps.group(step))),
+            pair_write.data.address.eq(word_address(self._config, register, steps.word_number(step))),
             pair_write.data.is_f16.eq(tile.d_is_f16),
             pair_write.data.ends.eq(is_last),
             pair_read.addr.eq(oldest),
@@ -278,7 +278,7 @@ class TileCollect(wiring.Component):
             m.d.sync += [
                 writing.eq(1),
                 is_high.eq(~leave),
-                address.eq(pair.address + Mux(is_high, Steps(config).groups, 0)),
+                address.eq(pair.address + Mux(is_high, Steps(config).words_per_register, 0)),
                 word.eq(Mux(pair.is_f16, packed, Mux(is_high, high_word, low_word))),
                 ends.eq(pair.ends & leave),
             ]

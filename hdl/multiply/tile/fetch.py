@@ -230,10 +230,10 @@ class TileFetch(wiring.Component):
     ) -> tuple[Value, Signal]:
         """Walk X and Y; returns whether there is none to walk, and whether their last word is read."""
         config = self._config
-        group_bits = Steps(config).group_bits
-        first = Const(0, group_bits)
+        number_bits = Steps(config).word_number_bits
+        first = Const(0, number_bits)
         phase = Signal(_Phase)
-        word = Signal(group_bits + 3)
+        word = Signal(number_bits + 3)
         last = Signal(3)
         at_end = Signal()
         address = Signal(address_bits(config), reset_less=True)
@@ -242,7 +242,7 @@ class TileFetch(wiring.Component):
             self.read.enable.eq(phase != _Phase.IDLE),
             self.read.address.eq(address),
             last.eq(_last_of_rows(request, is_x)),
-            at_end.eq(word == Cat(Const((1 << group_bits) - 1, group_bits), last)),
+            at_end.eq(word == Cat(Const((1 << number_bits) - 1, number_bits), last)),
         ]
         with m.If(self.read.enable):
             m.d.sync += [word.eq(word + 1), address.eq(address + 1)]
@@ -256,10 +256,10 @@ class TileFetch(wiring.Component):
             m.d.sync += [phase.eq(_Phase.X), address.eq(word_address(config, waiting.x, first))]
 
         register = Signal(3)
-        group = word[:group_bits]
-        m.d.comb += [register.eq(word[group_bits:]), arriving.x.eq(is_x), arriving.y.eq(is_y)]
+        number = word[:number_bits]
+        m.d.comb += [register.eq(word[number_bits:]), arriving.x.eq(is_x), arriving.y.eq(is_y)]
         block, second = block_indices(m, Mux(is_x, request.x_order, request.y_order), register)
-        m.d.comb += [arriving.group_block.eq(Cat(group, block)), arriving.second.eq(second)]
+        m.d.comb += [arriving.word_block.eq(Cat(number, block)), arriving.second.eq(second)]
         return ~self.read.enable, at_end & is_y
 
     def _read_c(
@@ -267,10 +267,10 @@ class TileFetch(wiring.Component):
     ) -> tuple[Value, Signal]:
         """Walk C; returns as `_read_rows`."""
         config = self._config
-        group_bits = Steps(config).group_bits
+        number_bits = Steps(config).word_number_bits
         reading = Signal()
         at_end = Signal()
-        word = Signal(group_bits + 3)
+        word = Signal(number_bits + 3)
         last = Signal(3)
         address = Signal(address_bits(config), reset_less=True)
         is_packed = request.operation.c_is_f16
@@ -279,20 +279,20 @@ class TileFetch(wiring.Component):
             self.c_read.enable.eq(reading),
             self.c_read.address.eq(address),
             last.eq(Mux(is_packed, blocks, Cat(1, blocks))),
-            at_end.eq(word == Cat(Const((1 << group_bits) - 1, group_bits), last)),
+            at_end.eq(word == Cat(Const((1 << number_bits) - 1, number_bits), last)),
         ]
         with m.If(reading):
             m.d.sync += [word.eq(word + 1), address.eq(address + 1)]
             with m.If(at_end):
                 m.d.sync += [word.eq(0), reading.eq(0)]
         with m.If(begin):
-            m.d.sync += [reading.eq(1), address.eq(word_address(config, waiting.c, Const(0, group_bits)))]
+            m.d.sync += [reading.eq(1), address.eq(word_address(config, waiting.c, Const(0, number_bits)))]
 
-        group, register = word[:group_bits], word[group_bits:]
+        number, register = word[:number_bits], word[number_bits:]
         both = Cat(reading & ~register[0], reading & register[0])
         m.d.comb += [
             arriving.c.eq(Mux(is_packed, reading.replicate(2), both)),
-            arriving.c_group_block.eq(Cat(group, Mux(is_packed, register[:2], register[1:]))),
+            arriving.c_word_block.eq(Cat(number, Mux(is_packed, register[:2], register[1:]))),
         ]
         return ~reading, at_end
 

@@ -171,9 +171,9 @@ class TileIssue(wiring.Component):
         m.d.comb += [
             self.read.buffer.eq(tile.buffer),
             self.read.second.eq(second),
-            self.read.x.eq(Cat(steps.place(step), steps.group(step), block[0], block[1] & ~is_square)),
-            self.read.y.eq(Cat(steps.turn(step), block[1] & is_square)),
-            self.read.c.eq(Cat(steps.c_part(step), steps.group(step), block)),
+            self.read.x.eq(Cat(steps.x_part(step), steps.word_number(step), block[0], block[1] & ~is_square)),
+            self.read.y.eq(Cat(steps.y_part(step), block[1] & is_square)),
+            self.read.c.eq(Cat(steps.c_part(step), steps.word_number(step), block)),
             self.read.step.eq(step),
         ]
         return step, number, go

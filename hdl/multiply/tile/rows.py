@@ -23,27 +23,27 @@ def row_write_layout(config: CoreConfig) -> data.StructLayout:
     -------
     x, y : unsigned(1)
         There is a word of X, of Y.
-    group_block : unsigned
-        Its group, and above it the block of rows.
+    word_block : unsigned
+        Its number within a register, and above it the block of rows.
     second : unsigned(1)
         It is of the second half of k.
     c : unsigned(2)
         There is a word of C, of pair 0 and of pair 1: an f16 accumulator holds both.
-    c_group_block : unsigned
-        Its group, and above it the block of results.
+    c_word_block : unsigned
+        Its number within a register, and above it the block of results.
     buffer : unsigned(1)
         Of both words.
     """
     steps = Steps(config)
-    place = steps.group_bits + 2
-    return fields(x=1, y=1, group_block=place, second=1, c=2, c_group_block=place, buffer=1)
+    bits = steps.word_number_bits + 2
+    return fields(x=1, y=1, word_block=bits, second=1, c=2, c_word_block=bits, buffer=1)
 
 
 def row_widths(config: CoreConfig) -> dict[str, int]:
     """Bits of what is read, by the name of the memory."""
     steps = Steps(config)
     width = word_bits(config)
-    of_x, of_c = width >> steps.place_bits, width >> steps.c_part_bits
+    of_x, of_c = width >> steps.x_part_bits, width >> steps.c_part_bits
     return {"x_low": of_x, "x_high": of_x, "y_low": width, "y_high": width, "c_0": of_c, "c_1": of_c}
 
 
@@ -56,17 +56,17 @@ def row_read_layout(config: CoreConfig) -> data.StructLayout:
     second : unsigned(1)
         The low half of a row is its second word.
     x, y, c : unsigned
-        Group and block as in `row_write_layout`; y has one bit of the block. Of x and c, below them, the part
+        Word and block as in `row_write_layout`; y has one bit of the block. Of x and c, below them, the part
         of the word.
     step : unsigned
         For what is carried from one dot product of a chain to the next.
     """
     steps = Steps(config)
-    word = steps.group_bits + 2
+    word = steps.word_number_bits + 2
     return fields(
         buffer=1,
         second=1,
-        x=steps.place_bits + word,
+        x=steps.x_part_bits + word,
         y=word - 1,
         c=steps.c_part_bits + word,
         step=steps.bits,
@@ -154,17 +154,17 @@ class RowMemories(wiring.Component):
         m = Module()
         steps = Steps(self._config)
         write, read = self.write, self.read
-        for name, parts_log2, count in (("x", steps.place_bits, BLOCKS), ("y", 0, BLOCKS // 2)):
+        for name, parts_log2, count in (("x", steps.x_part_bits, BLOCKS), ("y", 0, BLOCKS // 2)):
             asked = getattr(read, name)
-            group_block = write.group_block[: len(asked) - parts_log2]
+            word_block = write.word_block[: len(asked) - parts_log2]
             enable = getattr(write, name)
-            fragment_words = steps.groups * count
+            fragment_words = steps.words_per_register * count
             self._memory(
                 m,
                 f"{name}_low",
                 depth=_BUFFERS * _K_HALVES * fragment_words,
                 write_enable=enable,
-                write_address=Cat(group_block, write.second, write.buffer),
+                write_address=Cat(word_block, write.second, write.buffer),
                 write_data=self.write_data,
                 read_address=Cat(asked, read.second, read.buffer),
             )
@@ -173,7 +173,7 @@ class RowMemories(wiring.Component):
                 f"{name}_high",
                 depth=_BUFFERS * fragment_words,
                 write_enable=enable & write.second,
-                write_address=Cat(group_block, write.buffer),
+                write_address=Cat(word_block, write.buffer),
                 write_data=self.write_data,
                 read_address=Cat(asked, read.buffer),
             )
@@ -183,9 +183,9 @@ class RowMemories(wiring.Component):
             self._memory(
                 m,
                 f"c_{pair}",
-                depth=_BUFFERS * BLOCKS * steps.groups,
+                depth=_BUFFERS * BLOCKS * steps.words_per_register,
                 write_enable=write.c[pair],
-                write_address=Cat(write.c_group_block, write.buffer),
+                write_address=Cat(write.c_word_block, write.buffer),
                 write_data=elements,
                 read_address=Cat(read.c, read.buffer),
             )

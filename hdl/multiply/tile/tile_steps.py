@@ -28,20 +28,20 @@ class Steps:
 
     A step's number is made of four fields, the lowest first:
 
-    ======= ==================== ===================================================================
-    field   bits for 1, 2, 4, 64 meaning
-            units
-    ======= ==================== ===================================================================
-    turn    3, 2, 2, 0           which rows of Y: quads ``turn * y_rows`` and following
-    place   0, 1, 0, 0           which rows of X of a register word: its quads ``place * x_rows``
-                                 and following
-    group   3, 2, 2, 0           which register word of a register: quads ``group * word_quads`` and
-                                 following
-    block   2, 2, 2, 2           block of the result
-    ======= ==================== ===================================================================
+    =========== ==================== ===============================================================
+    field       bits for 1, 2, 4, 64 meaning
+                units
+    =========== ==================== ===============================================================
+    y_part      3, 2, 2, 0           which rows of Y: quads ``y_part * y_rows`` and following
+    x_part      0, 1, 0, 0           which rows of X of a register word: its quads
+                                     ``x_part * x_rows`` and following
+    word_number 3, 2, 2, 0           which register word of a register: quads
+                                     ``word_number * word_quads`` and following
+    block       2, 2, 2, 2           block of the result
+    =========== ==================== ===============================================================
 
-    So after the last turn and place a pair of register words is complete, and ``turn`` is also the register
-    word that holds the rows of Y.
+    So after the last ``y_part`` and ``x_part`` a pair of register words is complete. ``y_part`` is also the
+    number of the register word that holds the rows of Y.
 
     Parameters
     ----------
@@ -66,29 +66,29 @@ class Steps:
         return self.units // self.y_rows
 
     @property
-    def groups(self) -> int:
+    def words_per_register(self) -> int:
         """Register words of a register."""
         return QUADS // self.config.word_quads
 
     @property
-    def places(self) -> int:
+    def x_parts(self) -> int:
         """Steps for all rows of X in a register word, with the same rows of Y."""
         return self.config.word_quads // self.x_rows
 
     @property
-    def turns(self) -> int:
+    def y_parts(self) -> int:
         """Steps for all rows of Y in a block, with the same rows of X."""
         return QUADS // self.y_rows
 
     @property
-    def group_bits(self) -> int:
+    def word_number_bits(self) -> int:
         """Bits of the number of a register word within a register."""
-        return _bits(self.groups)
+        return _bits(self.words_per_register)
 
     @property
-    def place_bits(self) -> int:
-        """Bits of the field ``place``."""
-        return _bits(self.places)
+    def x_part_bits(self) -> int:
+        """Bits of the field ``x_part``."""
+        return _bits(self.x_parts)
 
     @property
     def c_part_bits(self) -> int:
@@ -101,33 +101,33 @@ class Steps:
 
     @property
     def low_bits(self) -> int:
-        """Bits of turn and place: of the steps that make a pair of register words."""
-        return _bits(self.turns * self.places)
+        """Bits of ``y_part`` and ``x_part``: of the steps that make a pair of register words."""
+        return _bits(self.y_parts * self.x_parts)
 
     @property
     def bits(self) -> int:
         """Bits of the number of a step."""
-        return _bits(self.turns * self.places * self.groups * BLOCKS)
+        return _bits(self.y_parts * self.x_parts * self.words_per_register * BLOCKS)
 
-    def turn(self, step: Value) -> Value:
-        """The field ``turn``."""
-        return step[: _bits(self.turns)]
+    def y_part(self, step: Value) -> Value:
+        """The field ``y_part``."""
+        return step[: _bits(self.y_parts)]
 
-    def place(self, step: Value) -> Value:
-        """The field ``place``."""
-        return step[self.low_bits - self.place_bits : self.low_bits]
+    def x_part(self, step: Value) -> Value:
+        """The field ``x_part``."""
+        return step[self.low_bits - self.x_part_bits : self.low_bits]
 
     def c_part(self, step: Value) -> Value:
         """Which part of a pair of register words holds the step's elements of C."""
         return step[self.low_bits - self.c_part_bits : self.low_bits]
 
-    def group(self, step: Value) -> Value:
-        """The field ``group``."""
-        return step[self.low_bits : self.low_bits + self.group_bits]
+    def word_number(self, step: Value) -> Value:
+        """The field ``word_number``."""
+        return step[self.low_bits : self.low_bits + self.word_number_bits]
 
     def block(self, step: Value) -> Value:
         """The field ``block``."""
-        return step[self.low_bits + self.group_bits :]
+        return step[self.low_bits + self.word_number_bits :]
 
     def lane(self, low: int, unit: int) -> tuple[int, int]:
         """Where the result of a unit goes, in a pair of register words.
@@ -135,7 +135,7 @@ class Steps:
         Parameters
         ----------
         low : int
-            Turn and place of the step: its low bits.
+            ``y_part`` and ``x_part`` of the step: its low bits.
         unit : int
 
         Returns
@@ -145,10 +145,10 @@ class Steps:
         register : int
             Of the pair: 0 or 1.
         """
-        place, turn = divmod(low, self.turns)
+        x_part, y_part = divmod(low, self.y_parts)
         x_number, y_number = divmod(unit, self.y_rows)
-        quad = place * self.x_rows + x_number
-        row = turn * self.y_rows + y_number
+        quad = x_part * self.x_rows + x_number
+        row = y_part * self.y_rows + y_number
         return 4 * quad + row // 2, row % 2
 
     def c_lanes(self, part: int) -> list[int]:
@@ -162,7 +162,7 @@ class Steps:
 
     def is_last(self, step: Value, last: Value) -> Value:
         """Whether the step is a tile's last; `last` is the number of its last block."""
-        below_block = self.low_bits + self.group_bits
+        below_block = self.low_bits + self.word_number_bits
         return (step[:below_block] == (1 << below_block) - 1) & (self.block(step) == last)
 
 

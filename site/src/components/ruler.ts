@@ -161,5 +161,5 @@ export function rulerLegend(): HTMLElement {
   const items = entries.map(([fate, text]) =>
     html("li", {}, html("span", { class: `bit ${fate}`, "aria-hidden": "true" }, "1"), ` ${text}`),
   );
-  return html("ul", { class: "ruler-legend" }, ...items);
+  return html("ul", { class: "legend" }, ...items);
 }

@@ -12,7 +12,8 @@ from golden.programs.kernel_run import run_program
 from golden.programs.outputs import Output
 from golden.ptx import parse_module
 from golden.tables.commands import Fill, Load
-from golden.tables.instruction_set import LoadInstruction, Shape
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import LoadInstruction
 from golden.warp import GoldenMachine
 
 SQUARE = Shape(16, 16, 16)

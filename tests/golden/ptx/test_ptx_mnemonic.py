@@ -8,12 +8,11 @@ from hypothesis import given, strategies
 from golden.ptx import parse_instruction
 from golden.ptx.qualifiers import MalformedInstruction
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import (
-    SHAPES,
+from golden.tables.instruction_set import SHAPES, Shape
+from golden.tables.matrix_instructions import (
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,
-    Shape,
     StoreInstruction,
 )
 

@@ -1,0 +1,115 @@
+"""The memories of a machine as its commands address them: global, shared or generic."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.memory import Memory
+from golden.tables.instruction_set import Space
+
+__all__ = ["AddressSpaces", "NoMemory"]
+
+_BEAT_BYTES: Final = 16
+
+
+class NoMemory(LookupError):
+    """No memory holds the bytes that are to be read.
+
+    Parameters
+    ----------
+    address : int
+        Of the first byte of the beat.
+    """
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+        super().__init__(f"no memory at {address:#x}")
+
+
+class AddressSpaces:
+    """Finds the memory that an address of a state space means.
+
+    A ``.shared`` address counts from the first byte of shared memory. A generic address from its base to its
+    end means shared memory, every other one global memory.
+
+    Parameters
+    ----------
+    memory : Memory
+        Global memory.
+    shared : Memory or None
+        Shared memory, where there is one.
+    """
+
+    def __init__(self, memory: Memory, shared: Memory | None) -> None:
+        self._memory = memory
+        self._shared = shared
+
+    def read(self, address: int, count: int, space: Space) -> NDArray[np.uint8]:
+        """Consecutive bytes, beat by beat only where they do not lie in one memory.
+
+        Raises
+        ------
+        NoMemory
+            For a beat that lies in none.
+        """
+        pieces: Iterable[tuple[int, int]] = [(address, address + count)]
+        if self._find(address, count, space) is None:
+            pieces = _beats(address, count)
+        data = []
+        for start, end in pieces:
+            found = self._find(start, end - start, space)
+            if found is None:
+                raise NoMemory(start)
+            memory, place = found
+            data.append(memory.read(place, end - start))
+        return np.concatenate(data)
+
+    def write(self, lines: Iterable[tuple[int, NDArray[Any]]], space: Space) -> tuple[int | None, int]:
+        """Write all beats that lie in a memory.
+
+        Parameters
+        ----------
+        lines : iterable of (int, ndarray of uint8)
+            Addresses, and the bytes from there on.
+        space : {"global", "shared", "generic"}
+
+        Returns
+        -------
+        missing : int or None
+            The address of the first beat that lies in no memory; None if there is none.
+        written : int
+            Bytes.
+        """
+        missing: int | None = None
+        written = 0
+        for address, line in lines:
+            for start, end in _beats(address, len(line)):
+                found = self._find(start, end - start, space)
+                if found is not None:
+                    memory, place = found
+                    memory.write(place, line[start - address : end - address])
+                    written += end - start
+                elif missing is None:
+                    missing = start
+        return missing, written
+
+    def _find(self, address: int, count: int, space: Space) -> tuple[Memory, int] | None:
+        """The memory that holds all these bytes, and where in it they begin."""
+        if self._shared is not None and space != "global":
+            place = address + (self._shared.base if space == "shared" else 0)
+            if self._shared.contains(place, count):
+                return self._shared, place
+        if space != "shared" and self._memory.contains(address, count):
+            return self._memory, address
+        return None
+
+
+def _beats(address: int, count: int) -> Iterator[tuple[int, int]]:
+    """Start and end of the bytes that each bus beat carries of a line."""
+    last = address + count
+    while address < last:
+        end = min(last, (address // _BEAT_BYTES + 1) * _BEAT_BYTES)
+        yield address, end
+        address = end

@@ -1,0 +1,209 @@
+"""`wmma.load`, `wmma.store` and the multiplies, as PTX writes them before their operands.
+
+Their fields are checked against `golden.tables.instruction_set` when they are made, so that every instruction
+that exists is legal.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from golden.tables.instruction_set import (
+    CORE_FAMILIES,
+    FAMILIES,
+    LAYOUTS,
+    OPCODES,
+    SPACES,
+    WGMMA_FAMILIES,
+    Family,
+    Layout,
+    Mnemonic,
+    Shape,
+    Space,
+    Use,
+)
+
+__all__ = ["IllegalInstruction", "Instruction", "LoadInstruction", "MmaInstruction", "StoreInstruction"]
+
+
+class IllegalInstruction(ValueError):
+    """An instruction that is in no table.
+
+    Parameters
+    ----------
+    qualifier : str
+        The qualifier at fault, as written.
+    allowed : iterable of str
+        What may stand there instead.
+    context : str
+        Where "there" is, for the message.
+    """
+
+    def __init__(self, qualifier: str, allowed: Iterable[str], context: str) -> None:
+        self.qualifier = qualifier
+        self.allowed = tuple(allowed)
+        self.context = context
+        choices = ", ".join(f".{item}" for item in self.allowed) or "nothing"
+        super().__init__(f"illegal qualifier .{qualifier} for {context}; allowed: {choices}")
+
+
+def _require(value: str, allowed: Iterable[str], context: str) -> None:
+    allowed = tuple(dict.fromkeys(allowed))
+    if value not in allowed:
+        raise IllegalInstruction(value, allowed, context)
+
+
+def _families(use: Use, context: str, element: str, shape: Shape) -> tuple[Family, ...]:
+    """The wmma families in which a fragment of `element` and `shape` may play the role `use`."""
+    wmma = [family for family in FAMILIES if family.mnemonic == "wmma"]
+
+    def types(family: Family) -> tuple[str, ...]:
+        return family.multiplicands if use in "ab" else family.accumulators
+
+    _require(element, (name for family in wmma for name in types(family)), context)
+    holders = [family for family in wmma if element in types(family)]
+    _require(str(shape), (str(s) for family in holders for s in family.shapes), f"{context} of .{element}")
+    return tuple(family for family in holders if shape in family.shapes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadInstruction:
+    """`wmma.load.{a,b,c}`: memory to fragment.
+
+    Raises
+    ------
+    IllegalInstruction
+        For a combination that is in no table.
+    """
+
+    use: Use
+    layout: Layout
+    shape: Shape
+    type: str
+    space: Space = "generic"
+
+    def __post_init__(self) -> None:
+        _require(self.use, ("a", "b", "c"), "wmma.load")
+        context = f"wmma.load.{self.use}"
+        families = _families(self.use, context, self.type, self.shape)
+        fixed = self.use in "ab" and all(family.fixed_layout for family in families)
+        only = ("row" if self.use == "a" else "col",)
+        _require(self.layout, only if fixed else LAYOUTS, f"{context} of .{self.type}")
+        _require(self.space, SPACES, context)
+
+    def __str__(self) -> str:
+        space = "" if self.space == "generic" else f".{self.space}"
+        return f"wmma.load.{self.use}.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreInstruction:
+    """`wmma.store.d`: fragment to memory.
+
+    Raises
+    ------
+    IllegalInstruction
+        For a combination that is in no table.
+    """
+
+    layout: Layout
+    shape: Shape
+    type: str
+    space: Space = "generic"
+
+    def __post_init__(self) -> None:
+        _families("d", "wmma.store.d", self.type, self.shape)
+        _require(self.layout, LAYOUTS, "wmma.store.d")
+        _require(self.space, SPACES, "wmma.store.d")
+
+    @property
+    def use(self) -> Use:
+        """The role of the stored fragment, always ``"d"``."""
+        return "d"
+
+    def __str__(self) -> str:
+        space = "" if self.space == "generic" else f".{self.space}"
+        return f"wmma.store.d.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MmaInstruction:
+    """`wmma.mma`, `mma` or `wgmma.mma_async`: D = A B + C.
+
+    Parameters
+    ----------
+    mnemonic : {"wmma", "mma", "wgmma"}
+    shape : Shape
+    a_layout, b_layout : {"row", "col"}
+    a_type, b_type, c_type, d_type : str
+        PTX type qualifiers.
+    saturate : bool
+        `.satfinite` of integers, satf of floating point.
+    rounding : str or None
+        f64 only: ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None means ``"rn"`` there.
+    operation : str or None
+        Single bits only: ``"xor"`` or ``"and"``.
+
+    Raises
+    ------
+    IllegalInstruction
+        For a combination that is in no table.
+    """
+
+    mnemonic: Mnemonic = "wmma"
+    shape: Shape
+    a_layout: Layout
+    b_layout: Layout
+    a_type: str
+    b_type: str
+    c_type: str
+    d_type: str
+    saturate: bool = False
+    rounding: str | None = None
+    operation: str | None = None
+
+    def __post_init__(self) -> None:
+        family = self.family
+        context = f"{OPCODES[self.mnemonic]}.{self.shape} of .{self.a_type}"
+        _require(self.b_type, family.multiplicands if family.mixed else (self.a_type,), context)
+        _require(self.c_type, family.accumulators, context)
+        _require(self.d_type, (self.c_type,) if family.same_accumulators else family.accumulators, context)
+        _require(self.a_layout, ("row",) if family.fixed_layout else LAYOUTS, context)
+        _require(self.b_layout, ("col",) if family.fixed_layout else LAYOUTS, context)
+        if self.saturate and family.saturate == "never":
+            raise IllegalInstruction("satfinite", (), context)
+        if self.rounding is not None:
+            _require(self.rounding, family.roundings, context)
+        if self.operation is not None or family.operations:
+            _require(self.operation or "popc", family.operations, context)
+
+    @property
+    def family(self) -> Family:
+        """The row of `CORE_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
+        families = [family for family in CORE_FAMILIES + WGMMA_FAMILIES if family.mnemonic == self.mnemonic]
+        context = OPCODES[self.mnemonic]
+        _require(self.a_type, (name for family in families for name in family.multiplicands), context)
+        families = [family for family in families if self.a_type in family.multiplicands]
+        shapes = [str(shape) for family in families for shape in family.shapes]
+        _require(str(self.shape), shapes, f"{context} of .{self.a_type}")
+        return next(family for family in families if self.shape in family.shapes)
+
+    def __str__(self) -> str:
+        operation = f".{self.operation}.popc" if self.operation else ""
+        rounding = f".{self.rounding}" if self.rounding else ""
+        satfinite = ".satfinite" if self.saturate else ""
+        layouts = f"{self.a_layout}.{self.b_layout}"
+        if self.mnemonic == "wgmma":  # the tile of a warp too, which is in no PTX
+            types = ".".join((self.d_type, self.a_type, self.b_type))
+            return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{satfinite}"
+        if self.mnemonic == "mma":
+            types = ".".join((self.d_type, self.a_type, self.b_type, self.c_type))
+            return f"mma.sync.aligned.{self.shape}.{layouts}{satfinite}{rounding}.{types}{operation}"
+        types = ".".join(
+            (self.d_type, self.c_type)
+            if self.a_type == "f16"
+            else (self.d_type, self.a_type, self.b_type, self.c_type)
+        )
+        return f"wmma.mma{operation}.sync.aligned.{layouts}.{self.shape}{rounding}.{types}{satfinite}"
+
+
+Instruction = LoadInstruction | StoreInstruction | MmaInstruction
