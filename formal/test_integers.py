@@ -197,7 +197,8 @@ def whole(name: str, hdl: ModuleType = arithmetic) -> Claim:
     """`Arithmetic` of every format: the sum of C and of all lanes, clamped if that is asked for.
 
     The multipliers and the popcount are replaced by cheap functions of the same operands. Each operation is
-    of the format `name`; those before and behind it in the pipeline are of any.
+    of the format `name`; those before and behind it in the pipeline are of any. Assumes that C, where it is
+    beyond s32, is so by less than 2**30.
     """
     claim = Claim()
     with (
@@ -209,7 +210,8 @@ def whole(name: str, hdl: ModuleType = arithmetic) -> Claim:
         claim.include(unit)
     operands = unit.input
     operation = operands.operation
-    c = operands.c.as_signed()
+    c = Cat(operands.c, operands.c[-1] ^ operands.c_beyond).as_signed()
+    claim.assume("c", (c < 3 << 30) & (c >= -3 << 30))
     carries: list[Value] = [Const(0, 1)] * LANES
     lanes: list[Value] = [Const(0, 1)] * LANES
     if name == "b1":

@@ -51,7 +51,7 @@ class FromFactorsToTerms(Pipeline):
                 **{"fp8_fine": Out(2).array(lanes), "fp8_a": significands, "fp8_b": significands},
                 **{"fp8_quarter": Out(lanes), "fp8_near": Out(lanes), "fp8_far": Out(lanes)},
                 "fp8_sign": Out(lanes),
-                **(shared if widths.lanes else {"fp8_below": Out(3).array(LANES)}),
+                **(shared if widths.lanes else {}),
             },
             {
                 **{"fp8_term": Out(16).array(lanes), "fp8_carry": Out(lanes), "c_term": Out(widths.total)},
@@ -95,7 +95,7 @@ async def terms(dut: Any) -> None:
             "fp8_quarter": join([distance >> 2 for distance in far[:lanes]], 1),
             "fp8_near": join([distance < 8 for distance in far[:lanes]], 1),
             "fp8_far": join([distance >= 8 for distance in far[:lanes]], 1),
-            "fp8_sign": join(signs[:lanes], 1),
+            "fp8_sign": join(relative[:lanes], 1),
         }
         c_bits = c_value >> 10 >> c_distance
         out = {
@@ -103,10 +103,7 @@ async def terms(dut: Any) -> None:
             "fp8_carry": join(relative[:lanes], 1),
             "c_term": c_bits if alone else c_bits << 12,
         }
-        if alone:
-            below = [own_bits(distance) if distance < 8 else 0 for distance in far[LANES:]]
-            entry["fp8_below"] = join(below, 3)
-        else:
+        if not alone:
             # The odd products come as significands of f16, and one more than their distance.
             raised = [distance + 1 for distance in far[LANES:]]
             entry |= {

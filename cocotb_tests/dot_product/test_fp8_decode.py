@@ -51,6 +51,8 @@ async def products(dut: Any) -> None:
         formats = float_format(mode.a_type), float_format(mode.b_type)
         rare = operation % 3
         a, b = ([random_element(rng) if rare else rng.getrandbits(6) for _ in range(32)] for _ in range(2))
+        c = rng.getrandbits(32)
+        c_sign = c >> (15 if mode.c_type == "f16" else 31) & 1
         significands_a, significands_b, exponents, masks, signs, special = [], [], [], [], [], 0
         for place in order[:lanes]:
             a_sign, a_exponent, a_significand, a_infinite, a_nan = fields(a[place], formats[0])
@@ -67,8 +69,8 @@ async def products(dut: Any) -> None:
             is_zero = not (a_significand and b_significand)
             exponents.append(0 if is_zero else a_exponent + b_exponent + SCALE)
             masks.append(63 if finite else 0)
-            signs.append(sign)
-        inputs.append({"a": join(a, 8), "b": join(b, 8), "operation": mode.code()})
+            signs.append(sign ^ c_sign)
+        inputs.append({"a": join(a, 8), "b": join(b, 8), "c": c, "operation": mode.code()})
         expected.append(
             {
                 "fp8_significand_a": join(significands_a, 4),

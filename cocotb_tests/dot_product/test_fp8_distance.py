@@ -54,8 +54,9 @@ async def distances(dut: Any) -> None:
         )
         factors_a = [x if keep else 0 for x, keep in zip(a, kept, strict=True)]
         entry: dict[str, int | tuple[int, int]] = {"fp8_a": join(factors_a, 4)}
+        everywhere = (1 << lanes) - 1
         if not is_fp8:
-            entry |= {"fp8_near": 0, "fp8_far": 0, "fp8_b": 0}
+            entry |= {"fp8_near": everywhere, "fp8_far": everywhere, "fp8_b": 0}
         else:
             mask = join(kept, 1)
             entry |= {
@@ -68,10 +69,7 @@ async def distances(dut: Any) -> None:
                 "fp8_near": (join([distance < 8 for distance in far], 1), mask),
                 "fp8_far": (join([distance >= 8 for distance in far], 1), mask),
             }
-            if alone:
-                own = [0b111 & (0b111 << (3 - distance % 4)) if distance < 8 else 0 for distance in far]
-                entry["fp8_below"] = (join(own[LANES:], 3), join([7 * keep for keep in kept[LANES:]], 3))
-            else:
+            if not alone:
                 entry["fp8_shifted"] = (join([distance % 4 < 2 for distance in far], 1), mask)
         expected.append(entry)
     await check_stage(dut, inputs, expected, Fp8Distance.latency)

@@ -61,7 +61,9 @@ class DecodeC(Stage):
         integer = self.widths.chosen(operation.multiplicand, INTEGER)
         wide = self.widths.chosen(operation.multiplicand, WIDE)
         half = operation.c_is_f16 & ~integer if self.config.formats & HALF else Const(0, 1)
-        half_result = half & (operation.result == Result.F16)
+        # C of fp8 has the type of D.
+        widened = "f16" in self.config.formats
+        half_result = half & (operation.result == Result.F16) if widened else half
 
         # Cycle 2: fields.
         fraction = Mux(half, Cat(Const(0, 13), c[:10]), c[:23])
@@ -71,7 +73,10 @@ class DecodeC(Stage):
         sign = register(m, Mux(half, c[15], c[31]) & ~integer, "sign_2")
         upper = Mux(integer, c[23:], hidden)
         value = register(m, Cat(fraction, upper), "value_2")
-        biased = register(m, (exponent + Mux(half, 112, 0)) | ~hidden, "biased_2")
+        wide_offset, offset = self._offset(narrow=False), self._offset(narrow=True)
+        offset = Mux(wide, wide_offset, Mux(half, offset + 112, offset))
+        biased = (exponent | ~hidden) + offset
+        biased = register(m, biased[: self.widths.exponent_bits], "biased_2")
         normalise = register(m, half & ~half_result & ~hidden, "normalise_2")
         zero = register(m, ~hidden & ~some, "zero_2")
         nan = register(m, maximal & some & ~integer, "nan_2")
@@ -85,9 +90,8 @@ class DecodeC(Stage):
             with m.If(value[13 + position]):
                 m.d.comb += count.eq(10 - position)
         count = Mux(normalise, count, 0)
-        offset = Mux(wide, self._offset(narrow=False), self._offset(narrow=True))
         shifted = register(m, Cat(value[:13], (value[13:24] << count)[:11], value[24:]), "value_3")
-        moved = register(m, (biased + offset - count)[: self.widths.exponent_bits], "exponent_3")
+        moved = register(m, (biased - count)[: self.widths.exponent_bits], "exponent_3")
         floor = Mux(
             wide,
             self.widths.least_maximum(narrow=False, half_result=False),

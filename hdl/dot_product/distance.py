@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.chains import differences
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, WIDE, Widths
 from hdl.stream.pipeline import Stage, register
@@ -75,7 +76,7 @@ class Distance(Stage):
         maximum = self.input.maximum
         if widths.lanes:
             self._lanes(m)
-        c_distance = register(m, _distance(maximum, self.input.c_exponent), "c_distance")
+        c_distance = register(m, _clamped((maximum - self.input.c_exponent)[: len(maximum)]), "c_distance")
         wide = widths.chosen(self.input.operation.multiplicand, WIDE)
         offset = Mux(wide, widths.limit_offset(narrow=False), widths.limit_offset(narrow=True))
         limit = register(m, (maximum + offset)[: widths.exponent_bits], "limit")
@@ -85,8 +86,9 @@ class Distance(Stage):
     def _lanes(self, m: Module) -> None:
         reference = self.input.reference if self._has_quarters else self.input.maximum
         fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
-        for lane, exponent in enumerate(self.input.product_exponent):
-            distance = _distance(reference, exponent)
+        exponents = list(self.input.product_exponent)
+        for lane, difference in enumerate(differences(m, reference, exponents)):
+            distance = _clamped(difference)
             fine, coarse = distance[:3], distance[3:]
             if self._has_quarters:
                 fine = Cat(fine[:2], Mux(fp8, 0, fine[2]))
@@ -100,6 +102,5 @@ class Distance(Stage):
             m.d.comb += [self.output.fine[lane].eq(late[:3]), self.output.coarse[lane].eq(late[3:])]
 
 
-def _distance(maximum: Value, exponent: Value) -> Value:
-    difference = (maximum - exponent)[: len(maximum)]
+def _clamped(difference: Value) -> Value:
     return Cat(difference[:5], difference[5:].any())

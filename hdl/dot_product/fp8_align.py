@@ -38,9 +38,8 @@ class Fp8Align(Stage):
     input.fp8_shifted : `Widths.fp8_lanes`
         From `Fp8Distance`. Without it the highest bit of the product is zero (`Multiply`). Only beside other
         formats.
-    input.fp8_below : 16 x 3
-        From `Fp8Distance`. Only where only fp8 is computed.
-    input.fp8_sign : `Widths.fp8_lanes`, input.c_sign : 1
+    input.fp8_sign : `Widths.fp8_lanes`
+        Relative to that of C, so that C is always added.
     output.fp8_term : `Widths.fp8_lanes` x signed(16)
         Zero in other formats.
     output.fp8_carry : `Widths.fp8_lanes`
@@ -63,9 +62,8 @@ class Fp8Align(Stage):
                 "fp8_quarter": Out(lanes),
                 "fp8_near": Out(lanes),
                 "fp8_far": Out(lanes),
-                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {"fp8_below": Out(3).array(LANES)}),
+                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {}),
                 "fp8_sign": Out(lanes),
-                "c_sign": Out(1),
             },
             {"fp8_term": Out(signed(self.widths.fp8_window + 1)).array(lanes), "fp8_carry": Out(lanes)},
         )
@@ -76,8 +74,7 @@ class Fp8Align(Stage):
         given = self.input
         lanes, window = self.widths.fp8_lanes, self.widths.fp8_window
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
-        # Relative to that of C, so that C is always added.
-        sign = register(m, Mux(fp8, given.fp8_sign ^ given.c_sign.replicate(lanes), 0), "sign")
+        sign = register(m, Mux(fp8, given.fp8_sign, 0), "sign")
         quarter = register(m, given.fp8_quarter, "quarter")
         for lane in range(lanes):
             first = self.widths.fp8_upper if lane >= LANES else 0
@@ -86,11 +83,9 @@ class Fp8Align(Stage):
                 product = Cat(product[:-1], product[-1] & given.fp8_shifted[lane])
             near, far = given.fp8_near[lane], given.fp8_far[lane]
             # The window's highest bit is the product's at distance 0; at 8 its bit 4 comes to the lowest.
-            high = register(m, Mux(near, product[3:], 0), f"high{lane}")
-            below = given.fp8_below[lane - LANES] if lane >= LANES else near.replicate(3)
-            middle = product[:3] & below | Mux(far, product[8:], 0)
-            middle = register(m, middle, f"middle{lane}")
-            low = register(m, Mux(far, product[4:8], 0), f"low{lane}")
+            high = register(m, Mux(far, 0, product[3:]), f"high{lane}")
+            middle = register(m, Mux(far, 0, product[:3]) | Mux(near, 0, product[8:]), f"middle{lane}")
+            low = register(m, Mux(near, 0, product[4:8]), f"low{lane}")
             coarse = Cat(low, middle, high)
             magnitude = Mux(quarter[lane], coarse >> 4, coarse)
             term = magnitude ^ sign[lane].replicate(window + 1)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Mux, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
@@ -21,18 +21,23 @@ FP8_SIGNIFICAND_BITS = 4
 
 @dataclass(frozen=True)
 class _Operands:
-    """Words of four multiplicands; a zero has neither flag, an infinity only `maximal`, a NaN both."""
+    """Words of four multiplicands, one cycle late but for the sign.
+
+    An infinity or a NaN has both `maximal` and `special`: all bits of the exponent but the lowest one that
+    both formats share, and what the bits below make of that. A NaN also has a fraction.
+    """
 
     significand: Value
     exponent: Value
     sign: Value
+    zero: Value
     maximal: Value
-    something: Value
+    special: Value
 
     @property
-    def zero(self) -> Value:
+    def nan(self) -> Value:
         """Flags."""
-        return flags(~(self.maximal | self.something))
+        return self.maximal & self.special & flags(self.significand >> 2 | self.significand >> 1)
 
 
 class Fp8Decode(Stage):
@@ -56,12 +61,13 @@ class Fp8Decode(Stage):
     -------
     input.a, input.b : 256
     input.operation : Operation
+    input.c : 32
     output.fp8_significand_a, output.fp8_significand_b : `Widths.fp8_lanes` x 4
         Fixed point with 3 fraction bits.
     output.fp8_exponent : `Widths.fp8_lanes` x 6
         Of the products, biased by 30.
     output.fp8_sign : `Widths.fp8_lanes`
-        Of the products.
+        Of the products, relative to that of C.
     output.fp8_special : Special
         What infinities and NaN among these products make; none in other formats.
     """
@@ -73,7 +79,7 @@ class Fp8Decode(Stage):
         lanes = self.widths.fp8_lanes
         significands = Out(FP8_SIGNIFICAND_BITS).array(lanes)
         super().__init__(
-            {"a": Out(256), "b": Out(256), "operation": Out(Operation)},
+            {"a": Out(256), "b": Out(256), "operation": Out(Operation), "c": Out(32)},
             {
                 "fp8_significand_a": significands,
                 "fp8_significand_b": significands,
@@ -89,7 +95,8 @@ class Fp8Decode(Stage):
         given, output = self.input, self.output
         operation = given.operation
         fp8 = register(m, self.widths.chosen(operation.multiplicand, frozenset({"fp8"})), "fp8")
-        signs, nans, positives, negatives = [], [], [], []
+        c_sign = Mux(operation.c_is_f16, given.c[15], given.c[31])
+        signs, nans, infinities, invalid = [], [], [], []
         for index in range(self.widths.fp8_lanes * WORDS // LANES):
             shift = PLACE // 2 * (index // WORDS)
             a, b = (
@@ -104,63 +111,79 @@ class Fp8Decode(Stage):
                     (given.b, operation.b_e5m2, "b"),
                 )
             )
-            self._lanes(m, index, a, b, fp8)
-            sign = common(m, a.sign ^ b.sign)
-            nan = (
-                (a.maximal & a.something)
-                | (b.maximal & b.something)
-                | (a.maximal & b.zero)
-                | (a.zero & b.maximal)
-            )
-            infinite = common(m, a.maximal | b.maximal)
-            signs.append(Cat(register(m, sign, f"product_sign{index}")[::PLACE]))
-            nans.append(nan)
-            positives.append(infinite & ~sign)
-            negatives.append(infinite & sign)
-        m.d.comb += output.fp8_sign.eq(Cat(*signs))
-        # Where a product is NaN, it does not matter whether it also counts as an infinity.
+            zero = common(m, a.zero | b.zero)
+            infinite = common(m, a.maximal & a.special | b.maximal & b.special)
+            self._lanes(m, index, a, b, fp8, zero)
+            signs.append(register(m, a.sign ^ b.sign ^ flags(spread(c_sign)), f"sign{index}"))
+            nans += [a.nan, b.nan]
+            infinities.append(infinite)
+            invalid.append(zero & infinite)
+        late_signs = [register(m, sign, f"product_sign{index}") for index, sign in enumerate(signs)]
+        m.d.comb += output.fp8_sign.eq(Cat(sign[::PLACE] for sign in late_signs))
+        # Where an operand is NaN, it does not matter that it also counts as an infinity.
         special = output.fp8_special
-        for target, words in (
-            (special.nan, nans),
-            (special.positive, positives),
-            (special.negative, negatives),
-        ):
-            m.d.sync += target.eq(fp8 & Cat(*(word[::PLACE] for word in words)).any())
+        c_negative = register(m, c_sign, "c_negative")
+        alike = common(m, _any([x & ~sign for x, sign in zip(infinities, signs, strict=True)]))
+        unlike = common(m, _any([x & sign for x, sign in zip(infinities, signs, strict=True)]))
+        m.d.sync += [
+            special.nan.eq(fp8 & _any([*nans, *invalid])),
+            special.positive.eq(fp8 & Mux(c_negative, unlike, alike)),
+            special.negative.eq(fp8 & Mux(c_negative, alike, unlike)),
+        ]
         return m
 
     def _operands(self, m: Module, raw: Value, is_e5m2: Value, name: str) -> _Operands:
-        e5m2, e4m3 = spread(is_e5m2), spread(~is_e5m2)
-        hidden = common(m, flags(raw >> 6 | raw >> 5 | raw >> 4 | raw >> 3 | (raw >> 2 & e5m2)))
-        low = flags(raw >> 1 & raw)
+        e5m2 = spread(is_e5m2)
+        upper_zero = common(m, flags(~(raw >> 6 | raw >> 5 | raw >> 4 | raw >> 3)))
+        hidden = flags(~upper_zero | (raw >> 2 & e5m2))
         exponent = (
             raw >> 2 & spread(is_e5m2, 0x1F)
             | raw >> 3 & spread(~is_e5m2, 0x07)
             | raw >> 2 & every_place(0x10)
             | ~raw >> 3 & spread(~is_e5m2, 0x08)
-            | flags(~hidden)
+            | upper_zero
         )
-        significand = up(raw, 1) & spread(is_e5m2, 6) | raw & spread(~is_e5m2, 7) | up(hidden, 3)
-        maximal = common(m, flags(raw >> 6 & raw >> 5 & raw >> 4 & raw >> 3 & raw >> 2 & (e5m2 | low)))
-        fraction = raw | raw >> 1 | (raw >> 2 & e4m3)
+        significand = up(raw, 1) & spread(is_e5m2, 6) | raw & spread(~is_e5m2, 6) | up(hidden, 3)
+        lowest = Mux(is_e5m2, 0, flags(raw))
+        upper_ones = flags(raw >> 6 & raw >> 5 & raw >> 4 & raw >> 3)
         return _Operands(
-            significand=register(m, significand, f"{name}_significand"),
+            significand=register(m, significand, f"{name}_significand")
+            | register(m, lowest, f"{name}_lowest"),
             exponent=register(m, exponent, f"{name}_exponent"),
-            sign=register(m, flags(raw >> 7), f"{name}_sign"),
-            maximal=register(m, maximal, f"{name}_maximal"),
-            something=register(m, flags(fraction) | (hidden & ~maximal), f"{name}_something"),
+            sign=flags(raw >> 7),
+            zero=register(m, upper_zero & ~(raw >> 2 | raw >> 1 | raw), f"{name}_zero"),
+            maximal=register(m, upper_ones, f"{name}_maximal"),
+            special=register(m, flags(raw >> 2 & (e5m2 | raw >> 1 & raw)), f"{name}_special"),
         )
 
-    def _lanes(self, m: Module, index: int, a: _Operands, b: _Operands, fp8: Value) -> None:
+    def _lanes(self, m: Module, index: int, a: _Operands, b: _Operands, fp8: Value, zero: Value) -> None:
         output = self.output
-        some = common(m, spread(fp8, 1) & ~(a.zero | b.zero))
         late_a = register(m, a.significand, f"a{index}_late")
         late_b = register(m, b.significand, f"b{index}_late")
         for number in range(4):
             lane = 4 * index + number
-            biased = place(a.exponent, number, 0, 5) + place(b.exponent, number, 0, 5)
-            exponent = register(m, Mux(place(some, number, 0, 1), biased, 0), f"exponent{lane}")
+            biased = _sum(place(a.exponent, number, 0, 5), place(b.exponent, number, 0, 5))
+            exponent = register(m, Mux(place(zero, number, 0, 1) | ~fp8, 0, biased), f"exponent{lane}")
             m.d.comb += [
                 output.fp8_exponent[lane].eq(exponent),
                 output.fp8_significand_a[lane].eq(place(late_a, number, 0, FP8_SIGNIFICAND_BITS)),
                 output.fp8_significand_b[lane].eq(place(late_b, number, 0, FP8_SIGNIFICAND_BITS)),
             ]
+
+
+def _any(words: list[Value]) -> Value:
+    """Whether any bit of any word is set."""
+    combined = words[0]
+    for word in words[1:]:
+        combined = combined | word
+    return combined.any()
+
+
+def _sum(x: Value, y: Value) -> Value:
+    """``x + y`` of two numbers of a few bits, without a carry chain."""
+    carry: Value = Const(0, 1)
+    bits = []
+    for one, other in zip(x, y, strict=True):
+        bits.append(one ^ other ^ carry)
+        carry = one & other | (one | other) & carry
+    return Cat(*bits, carry)

@@ -4,10 +4,11 @@ from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.chains import differences
 from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import LANES, Widths
+from hdl.dot_product.widths import Widths
 from hdl.stream.pipeline import Stage, register
 
 __all__ = ["Fp8Distance"]
@@ -38,10 +39,7 @@ class Fp8Distance(Stage):
     output.fp8_quarter : `Widths.fp8_lanes`
         Bit 2 of the distance.
     output.fp8_near, output.fp8_far : `Widths.fp8_lanes`
-        Whether it is below 8, or not; neither in other formats.
-    output.fp8_below : 16 x 3
-        Of the products in the upper part of the multipliers, whether the lowest three bits of the product,
-        shifted left by 3 less `fp8_fine`, are its own, and `fp8_near`. Only where only fp8 is computed.
+        Whether it is below 8, or not; both in other formats.
     output.fp8_shifted : `Widths.fp8_lanes`
         Whether bit 1 of the distance is zero, so that the significand of a is shifted left by 2. Only beside
         other formats.
@@ -68,7 +66,7 @@ class Fp8Distance(Stage):
                 "fp8_quarter": Out(lanes),
                 "fp8_near": Out(lanes),
                 "fp8_far": Out(lanes),
-                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {"fp8_below": Out(3).array(LANES)}),
+                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {}),
                 "fp8_a": significands,
                 "fp8_b": significands,
             },
@@ -81,8 +79,8 @@ class Fp8Distance(Stage):
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         quarters, near, far, shifted = [], [], [], []
         bits = FP8_EXPONENT_BITS + 1
-        for lane, exponent in enumerate(given.fp8_exponent):
-            distance = (given.maximum[:bits] - exponent)[:bits]
+        distances = differences(m, given.maximum[:bits], list(given.fp8_exponent))
+        for lane, distance in enumerate(distances):
             kept = fp8 & ~(given.maximum[bits + 1 :].any() | distance[4:].any())
             a = Mux(kept, given.fp8_significand_a[lane], 0)
             b = Mux(fp8, given.fp8_significand_b[lane], 0)
@@ -93,13 +91,8 @@ class Fp8Distance(Stage):
             ]
             quarters.append(distance[2])
             shifted.append(~distance[1])
-            near.append(fp8 & ~distance[3])
-            far.append(fp8 & distance[3])
-            if lane >= LANES:
-                below = (fp8 & ~distance[3]).replicate(3) & Cat(
-                    distance[:2].all(), distance[1], distance[:2].any()
-                )
-                m.d.comb += output.fp8_below[lane - LANES].eq(register(m, below, f"below{lane}"))
+            near.append(~fp8 | ~distance[3])
+            far.append(~fp8 | distance[3])
         m.d.comb += [
             output.fp8_quarter.eq(register(m, Cat(*quarters), "quarter")),
             output.fp8_near.eq(register(m, Cat(*near), "near")),

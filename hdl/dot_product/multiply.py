@@ -14,7 +14,7 @@ __all__ = ["Multiply"]
 
 
 class Multiply(Stage):
-    """Sixteen signed 18-bit multipliers; float products come out shifted left by 0 to 7.
+    """Sixteen 18-bit multipliers; float products come out shifted left by 0 to 7.
 
     Shifting an 11-bit significand before the multiplication takes about half the logic of shifting the
     22-bit product after it: a shift to the right by ``distance`` is one to the left by ``7 - distance %
@@ -22,18 +22,19 @@ class Multiply(Stage):
     both factors, 0 to 3 and 0 or 4, which keeps them at 14 and 15 bits.
 
     Two products of fp8 share a multiplier, each shifted left by 0 to 3, the first factor by 0 or 2 and the
-    second by 0 or 1: ``(x0 + x1 * 2**11) * (y0 + y1 * 2**11)`` has ``x0 * y0`` in the bits 0 to 10 and ``x1 *
-    y1`` in the bits 22 to 32. What lies between, ``(x0 * y1 + x1 * y0) * 2**11``, reaches neither of them:
-    significands are at most 15 before the shift, so relative to the lowest bit of ``x1 * y1`` the sum is at
-    most ``225 * (2**(2 - 11) + 2**(1 - 11)) = 0.66``. Up to three bits of it lie above bit 21 and have to be
-    masked where the upper product is shifted by as much.
+    second by 0 or 1. Where only fp8 is computed, the factors are unsigned: ``(x0 + x1 * 2**12) * (y0 + y1 *
+    2**13)`` has ``x0 * y0`` in the bits 0 to 10 and ``x1 * y1`` in the bits 25 to 35. What lies between, ``x0 *
+    y1 * 2**13 + x1 * y0 * 2**12``, reaches neither: each product is at most ``60 * 30``, and ``1800 * (2**13 +
+    2**12)`` is less than ``2**25``.
 
-    Beside other formats the upper one is made of the lanes of f16, whose shift then is split as 0, 2, 4, 6
-    and 0, 1. A significand of fp8 is in the bits 7 to 10 of that of f16; the first factor is shifted left by
-    4 more, the second one by 1 (`Factors`), which together is the distance of `MaximumExponent`'s reference
-    from Emax. The second factor's upper significand then is at bit 10, the upper product at bit 21, and the
-    sum above is 0.88. ``x0 * y1 * 2**10`` reaches bit 10 of the lower product, but only where `x0` is not
-    shifted, and there that bit is zero (`Fp8Align`).
+    Beside other formats the factors are signed, and the upper product is made of the lanes of f16, whose
+    shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of that of f16; the
+    first factor is shifted left by 4 more, the second one by 1 (`Factors`), which together is the distance of
+    `MaximumExponent`'s reference from Emax. So `x1` is at bit 11, `y1` at bit 10, and the upper product begins
+    at bit 21. Significands are at most 15 before the shift, so relative to the lowest bit of ``x1 * y1`` what
+    lies between is at most ``225 * (2**(2 - 11) + 2**(1 - 10)) = 0.88``. Up to three bits of it lie above bit
+    20; `Align` masks them where the upper product is shifted by as much. ``x0 * y1 * 2**10`` reaches bit 10 of
+    the lower product, but only where `x0` is not shifted, and there that bit is zero (`Fp8Align`).
 
     Latency 3 cycles, one operation per cycle. Expected critical path: the multiplier.
 
@@ -89,7 +90,9 @@ class Multiply(Stage):
                 a_factor, b_factor = a_factor | a, b_factor | b
             # One more register than the multiplication needs, so that a path is nothing but the way to it.
             factors = delay(m, Cat(_fitted(a_factor, bits), _fitted(b_factor, bits)), 2, f"factors{lane}")
-            product = factors[:bits].as_signed() * factors[bits:].as_signed()
+            product = factors[:bits] * factors[bits:]
+            if self.widths.lanes:
+                product = factors[:bits].as_signed() * factors[bits:].as_signed()
             m.d.comb += self.output.product[lane].eq(register(m, product, f"product{lane}"))
         return m
 
@@ -120,7 +123,7 @@ class Multiply(Stage):
         b = Mux(left[0], Cat(Const(0, 1), given.fp8_b[index]), given.fp8_b[index])
         if index < LANES:
             return a, b
-        upper_a = 11
+        upper_a = 12
         return Cat(Const(0, upper_a), a), Cat(Const(0, self.widths.fp8_upper - upper_a), b)
 
 

@@ -1,6 +1,6 @@
 """Reduce: the exact sum of all terms."""
 
-from amaranth.hdl import Cat, Const, Module, Value, signed
+from amaranth.hdl import Cat, Module, Value, signed
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
@@ -108,5 +108,6 @@ def _extended(value: Value, bits: int) -> Value:
 
 
 def _add(x: Value, y: Value, carry: Value) -> Value:
-    """Return x + y + carry as one adder: the carry comes out of an additional lowest bit."""
-    return (Cat(Const(1, 1), x).as_signed() + Cat(carry, y).as_signed())[1:].as_signed()
+    """Return x + y + carry, one adder with a carry input, with a bit more than the longer one has."""
+    bits = max(len(x), len(y)) + 1
+    return (x + y + carry)[:bits].as_signed()

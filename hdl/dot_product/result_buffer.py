@@ -1,6 +1,6 @@
 """Result buffer: holds what leaves a pipeline that cannot wait."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -88,9 +88,7 @@ class ResultBuffer(wiring.Component):
         # Counts down from depth - 1, so that its sign tells when nothing more may come.
         free = Signal(range(-1, self._depth), init=self._depth - 1)
         gone = valid & self.result.ready
-        with m.If(self.taken & ~gone):
-            m.d.sync += free.eq(free - 1)
-        with m.Elif(gone & ~self.taken):
-            m.d.sync += free.eq(free + 1)
+        change = Cat(self.taken ^ gone, (self.taken & ~gone).replicate(len(free) - 1))
+        m.d.sync += free.eq(free + change.as_signed())
         m.d.comb += self.room.eq(~free[-1])
         return m

@@ -82,7 +82,7 @@ class Round(Stage):
             fp8 = self.widths.chosen(operation.multiplicand, frozenset({"fp8"}))
             lowest = Mux(register(m, fp8, "fp8_1"), 0, lowest)
         single = delay(m, Cat(lowest, significand[_DISCARDED:23], exponent_1[:8]), 2, "single")
-        single_infinite = delay(m, exponent_1 >= 255, 2, "single_infinite")
+        single_infinite = delay(m, exponent_1[8:].any() | exponent_1[:8].all(), 2, "single_infinite")
 
         half: Value = Const(0, 15)
         half_infinite: Value = Const(0, 1)
@@ -119,12 +119,16 @@ class Round(Stage):
         self, m: Module, significand: Value, exponent: Value, single_zero: Value
     ) -> tuple[Value, Value, Value]:
         """Cycles 1 to 3 of an f16 result: 15 bits, whether it overflows, whether a zero loses its sign."""
-        # Cycle 1: how far a subnormal has to go right; 16 stands for that and more.
-        right = Signal(9)
-        m.d.comb += right.eq(113 - self.input.exponent)
-        subnormal = self.input.exponent < 113
-        distance = register(m, Mux(subnormal, Mux(right[4:].any(), 16, right[:4]), 0)[:5], "right_1")
-        half_exponent = register(m, Mux(subnormal, 0, self.input.exponent - 112)[:8], "half_exponent_1")
+        # Cycle 1: how far a subnormal has to go right, 113 - exponent; 16 stands for that and more. 113 is
+        # 7 * 16 + 1, and additions of one to so few bits need no carry chain.
+        low, high = self.input.exponent[:4], self.input.exponent[4:]
+        is_6, is_7 = high == 6, high == 7
+        beyond = high[3:].any() | is_7 & low.any()
+        close = is_7 | is_6 & low[1:].any()
+        right = Mux(close, Cat(~low[0], _incremented(~low[1:])), 16)
+        above = _incremented(high)[:4] ^ 8
+        distance = register(m, Mux(beyond, 0, right), "right_1")
+        half_exponent = register(m, Mux(beyond, Cat(low, above), 0), "half_exponent_1")
         direct = self.input.operation.result == Result.F16
         sticky = register(m, self.input.value[:-24].any() & direct, "sticky_1")
         keep = delay(m, ~direct, 2, "keep_sign")
@@ -140,8 +144,13 @@ class Round(Stage):
         packed = Cat(kept[:10], half_exponent)
         rounded = (packed + (guard & (below | kept[0])))[:18]
         half = register(m, rounded[:15], "half_3")
-        infinite = register(m, rounded[10:] >= 31, "half_infinite_3")
+        infinite = register(m, rounded[15:].any() | rounded[10:15].all(), "half_infinite_3")
         zero = register(
             m, ~(kept.any() | half_exponent.any() | guard & below) & ~(keep & ~single_zero), "half_zero_3"
         )
         return half, infinite, zero
+
+
+def _incremented(value: Value) -> Value:
+    """``value + 1`` modulo its width, without a carry chain."""
+    return Cat(~value[0], *(value[index] ^ value[:index].all() for index in range(1, len(value))))
