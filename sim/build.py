@@ -12,7 +12,7 @@ import golden
 import hdl
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import generate
-from sim.files import write_files
+from sim.files import locked, write_files
 from sim.trace.probes import probes_of
 from sim.verilate import build_verilog, cache_folder
 
@@ -63,9 +63,10 @@ def core_description(config: CoreConfig) -> dict[str, Any]:
 def _generated(config: CoreConfig) -> tuple[str, str]:
     path = cache_folder() / f"core-{_key(config)}.v"
     beside = path.with_suffix(".json")
-    if not (path.exists() and beside.exists()):
-        text, description = generate(config)
-        write_files({path: text, beside: json.dumps(description)})
+    with locked(path.with_suffix(".v.lock")):
+        if not (path.exists() and beside.exists()):
+            text, description = generate(config)
+            write_files({path: text, beside: json.dumps(description)})
     return path.read_text(), beside.read_text()
 
 

@@ -29,8 +29,8 @@ class RtlMachine(HostedMachine):
     memory : Memory
         Shared with the simulation, not copied.
     waves : Path or None
-        Where to write a waveform (FST) of all signals, without the host's register reads; beside it go the
-        layouts of `sim.waves.layout_files`.
+        Where to write a waveform (FST) of all signals with names, without the host's register reads; beside
+        it go the layouts of `sim.waves.layout_files`.
     trace : TraceFile or None
         Where to write a trace of what each unit did with each command, when the machine is closed.
     timing : BusTiming

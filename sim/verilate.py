@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -56,6 +57,9 @@ SHARED_MODULES = ("openwmma_dot_product_unit", "openwmma_fma64")
 """All instances of these have one copy of their code, so 64 units compile almost as fast as one."""
 
 _SETTINGS = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in SHARED_MODULES)
+
+_UNNAMED = re.compile(r"^  (?:wire|reg) (?:\[\d+:0\] )?\\\$.*;$", re.MULTILINE)
+"""Declarations of signals that have no name in the sources: nearly three quarters of all."""
 
 _MACROS = ("-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
 # Beyond -O2 a core only takes longer to build; its tracing code gains nothing beyond -O1.
@@ -117,7 +121,8 @@ def build_verilog(
     constants : mapping of str to int
         DATA_BITS, OUTSTANDING_READS and QUEUE_DEPTH of the configuration, for the harness.
     observed : bool
-        Whether the simulation can write waveforms and record signals.
+        Whether the simulation can write waveforms, of the signals that have names in the sources, and record
+        signals.
     probes : sequence of Probe
         The signals it can record, where it can.
 
@@ -130,6 +135,8 @@ def build_verilog(
     ------
     BuildError
     """
+    if observed:
+        verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
     texts = _Texts(
         verilog,
         _configuration_header(constants),

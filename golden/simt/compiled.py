@@ -1,6 +1,6 @@
 """A kernel ready to run: its blocks, its registers, and where its variables are."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -8,12 +8,14 @@ from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Address, SpecialRegister, Symbol, Vector
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.decoding import LOCAL_PARAMETERS, Context
+from golden.simt.errors import LaunchError
 from golden.simt.flow import build_blocks
 from golden.simt.inlining import FlatBody
 from golden.simt.liveness import remove_unused
 from golden.simt.names import readable
 from golden.simt.special_registers import SPECIAL
 from golden.simt.syntax import Arguments, Function, Instruction, Storage
+from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 __all__ = ["CompiledKernel"]
 
@@ -116,6 +118,24 @@ class CompiledKernel:
         )
         self.codes[everyone][number] = code
         return code
+
+    def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:
+        """Refuse the kernel where something cannot execute its matrix instructions.
+
+        Parameters
+        ----------
+        missing : callable
+            Why an instruction cannot be executed, as `golden.simt.matrix_engine.MatrixEngine.missing`.
+
+        Raises
+        ------
+        LaunchError
+            For the first such instruction, with its line.
+        """
+        for index, instruction in self.matrix:
+            problem = missing(instruction)
+            if problem is not None:
+                raise LaunchError(f"{problem}, needed at {self.source_line(index)}")
 
     def line_of(self, index: int) -> int:
         """The line of an instruction, by its number."""

@@ -32,8 +32,9 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import CORE_FAMILIES, Space, multiplicand_formats
 from golden.tables.layouts import LANES, fragment
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.profiles import Profile
 
-__all__ = ["MachineEngine"]
+__all__ = ["MachineEngine", "missing_on_core"]
 
 _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix."""
@@ -81,20 +82,7 @@ class MachineEngine:
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why the machine cannot execute an instruction; None if it can."""
-        if isinstance(instruction, MmaInstruction):
-            if instruction.family not in CORE_FAMILIES:
-                return f"{self._name} does not execute {instruction}"
-            try:
-                resolve_profile(self._machine.profile, instruction)
-            except InvalidArgument as error:
-                return str(error)
-            name, needed = instruction.a_type, instruction.family.formats
-        else:
-            name = instruction.type
-            needed = multiplicand_formats((name,) if instruction.use in "ab" else ())
-        if self._formats is not None and not needed <= self._formats:
-            return f"{self._name} has no .{name} multiply"
-        return None
+        return missing_on_core(instruction, self._machine.profile, self._formats, self._name)
 
     def load(
         self,
@@ -226,6 +214,37 @@ class MachineEngine:
             return shared, shared.base, "shared"
         memory = self._machine.memory
         return memory, scratch_address(memory), "global"
+
+
+def missing_on_core(
+    instruction: Instruction, profile: Profile, formats: Iterable[str] | None, name: str
+) -> str | None:
+    """Why a core cannot execute an instruction; None if it can.
+
+    Parameters
+    ----------
+    instruction : Instruction
+    profile : Profile
+        Of the core.
+    formats : iterable of str or None
+        As for `MachineEngine`.
+    name : str
+        Of the core, for the message.
+    """
+    if isinstance(instruction, MmaInstruction):
+        if instruction.family not in CORE_FAMILIES:
+            return f"{name} does not execute {instruction}"
+        try:
+            resolve_profile(profile, instruction)
+        except InvalidArgument as error:
+            return str(error)
+        type_, needed = instruction.a_type, instruction.family.formats
+    else:
+        type_ = instruction.type
+        needed = multiplicand_formats((type_,) if instruction.use in "ab" else ())
+    if formats is not None and not needed <= frozenset(formats):
+        return f"{name} has no .{type_} multiply"
+    return None
 
 
 def _line_addresses(

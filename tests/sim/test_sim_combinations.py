@@ -27,10 +27,15 @@ CONFIG = PRESETS["small"]
 
 @pytest.fixture(scope="module")
 def machines():
-    machine = LockstepMachine(*machines_of_noise(CONFIG))
+    """Registers are compared by `compare_registers`, before anything overwrites what commands wrote."""
+    machine = LockstepMachine(*machines_of_noise(CONFIG), registers_each=False)
     yield machine
     machine.finish()
     machine.close()
+
+
+def compare_registers(machines):
+    machines.read_registers()
 
 
 def odd_registers(random, counts):
@@ -87,9 +92,11 @@ def test_every_multiply_in_lockstep(machines, instruction):
     places = odd_registers(random, counts)
     multiply = Mma(instruction, **places)
     if instruction.mnemonic != "wmma":
-        values = random.integers(0, 1 << 32, (CONFIG.registers, 32), dtype=np.uint32)
-        machines.write_registers(0, values)
+        for use in "abc":
+            values = random.integers(0, 1 << 32, (counts[use], 32), dtype=np.uint32)
+            machines.write_registers(places[use], values)
         machines.execute(multiply)
+        compare_registers(machines)
         return
     layouts = {"a": instruction.a_layout, "b": instruction.b_layout, "c": LAYOUTS[random.integers(2)]}
     for use, layout in layouts.items():
@@ -98,7 +105,9 @@ def test_every_multiply_in_lockstep(machines, instruction):
     machines.execute(multiply)
     store = StoreInstruction(layout=LAYOUTS[random.integers(2)], shape=shape, type=types["d"])
     machines.execute(access(store, random, CONFIG, SPACES[random.integers(4)], places["d"]))
+    compare_registers(machines)
     machines.execute(replace(multiply, d=places["c"]) if counts["c"] == counts["d"] else multiply)
+    compare_registers(machines)
 
 
 @pytest.mark.parametrize("space", SPACES)
@@ -106,10 +115,13 @@ def test_every_multiply_in_lockstep(machines, instruction):
 def test_every_load_and_store_in_lockstep(machines, row, space):
     use, name, shape, layout = row
     random = seeded(row, space)
-    place = odd_registers(random, {use: fragment(use, name, shape).registers})[use]
+    form = fragment(use, name, shape)
+    place = odd_registers(random, {use: form.registers})[use]
     command = access(fragment_instruction(row), random, CONFIG, space, place)
     machines.execute(command)
-    form = fragment(use, name, shape)
     default = shape.default_stride(use, layout)
     if default * FORMATS[name].bits % (8 * form.size) == 0:
-        machines.execute(replace(command, stride=None, register=place - 1))
+        # An even register, and none that the first command has written.
+        other = 0 if place >= form.registers else place + form.registers + 1
+        machines.execute(replace(command, stride=None, register=other))
+    compare_registers(machines)
