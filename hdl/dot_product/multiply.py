@@ -23,18 +23,19 @@ class Multiply(Stage):
 
     Two products of fp8 share a multiplier, each shifted left by 0 to 3, the first factor by 0 or 2 and the
     second by 0 or 1. Where only fp8 is computed, the factors are unsigned: ``(x0 + x1 * 2**12) * (y0 + y1 *
-    2**13)`` has ``x0 * y0`` in the bits 0 to 10 and ``x1 * y1`` in the bits 25 to 35. What lies between, ``x0 *
-    y1 * 2**13 + x1 * y0 * 2**12``, reaches neither: each product is at most ``60 * 30``, and ``1800 * (2**13 +
-    2**12)`` is less than ``2**25``.
+    2**13)`` has ``x0 * y0`` in the bits 0 to 10 and ``x1 * y1`` in the bits 25 to 35. What lies between,
+    ``x0 * y1 * 2**13 + x1 * y0 * 2**12``, reaches neither: each product is at most ``60 * 30``, and ``1800
+    * (2**13 + 2**12)`` is less than ``2**25``.
 
     Beside other formats the factors are signed, and the upper product is made of the lanes of f16, whose
-    shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of that of f16; the
-    first factor is shifted left by 4 more, the second one by 1 (`Factors`), which together is the distance of
-    `MaximumExponent`'s reference from Emax. So `x1` is at bit 11, `y1` at bit 10, and the upper product begins
-    at bit 21. Significands are at most 15 before the shift, so relative to the lowest bit of ``x1 * y1`` what
-    lies between is at most ``225 * (2**(2 - 11) + 2**(1 - 10)) = 0.88``. Up to three bits of it lie above bit
-    20; `Align` masks them where the upper product is shifted by as much. ``x0 * y1 * 2**10`` reaches bit 10 of
-    the lower product, but only where `x0` is not shifted, and there that bit is zero (`Fp8Align`).
+    shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of that of f16;
+    the first factor is shifted left by 4 more, the second one by 1 (`Factors`), which together is the
+    distance of `MaximumExponent`'s reference from Emax. So `x1` is at bit 11, `y1` at bit 10, and the upper
+    product begins at bit 21. Significands are at most 15 before the shift, so relative to the lowest bit of
+    ``x1 * y1`` what lies between is at most ``225 * (2**(2 - 11) + 2**(1 - 10)) = 0.88``. Up to three bits
+    of it lie above bit 20; `Align` masks them where the upper product is shifted by as much. ``x0 * y1 *
+    2**10`` reaches bit 10 of the lower product, but only where `x0` is not shifted, and there that bit is
+    zero (`Fp8Align`).
 
     Latency 3 cycles, one operation per cycle. Expected critical path: the multiplier.
 
