@@ -170,7 +170,7 @@ def test_faulty_stream_buffer(text: str, fault: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("with m.If(self.taken & ~gone)", "with m.If(self.push & ~gone)"),
+        ("Cat(self.taken ^ gone, (self.taken & ~gone)", "Cat(self.push ^ gone, (self.push & ~gone)"),
         ("leaving.eq(~valid | self.result.ready)", "leaving.eq(1)"),
         ("waiting.eq(tail != head)", "waiting.eq(1)"),
     ],
