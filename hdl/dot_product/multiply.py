@@ -22,10 +22,11 @@ class Multiply(Stage):
     both factors, 0 to 3 and 0 or 4, which keeps them at 14 and 15 bits.
 
     Two products of fp8 share a multiplier, each shifted left by 0 to 3, the first factor by 0 or 2 and the
-    second by 0 or 1. Where only fp8 is computed, the factors are unsigned: ``(x0 + x1 * 2**12) * (y0 + y1 *
-    2**13)`` has ``x0 * y0`` in the bits 0 to 10 and ``x1 * y1`` in the bits 25 to 35. What lies between,
-    ``x0 * y1 * 2**13 + x1 * y0 * 2**12``, reaches neither: each product is at most ``60 * 30``, and ``1800
-    * (2**13 + 2**12)`` is less than ``2**25``.
+    second by 0 or 1. Where only fp8 is computed, the factors are unsigned, of 18 and 17 bits, which also
+    fit the signed multipliers of a 7-series. ``(x0 + x1 * 2**12) * (y0 + y1 * 2**12)`` has ``x0 * y0`` in
+    the bits 0 to 10 and ``x1 * y1`` in the bits 24 to 34. What lies between, ``(x0 * y1 + x1 * y0) *
+    2**12``, reaches neither: each product is at most ``60 * 30``, and ``2 * 1800 * 2**12`` is less than
+    ``2**24``.
 
     Beside other formats the factors are signed, and the upper product is made of the lanes of f16, whose
     shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of that of f16;

@@ -98,7 +98,7 @@ class Widths:
     @property
     def fp8_upper(self) -> int:
         """The lowest bit of the upper one of two products of fp8 in a multiplier."""
-        return 21 if self.lanes else 25
+        return 21 if self.lanes else 24
 
     @property
     def fraction_bits(self) -> int:
