@@ -10,6 +10,7 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 from rich.console import Console
 
+import hdl
 from regression.mutation.campaign import try_unit
 from regression.mutation.listed import Listed, listed_mutants
 from regression.mutation.mutants import worth_simulating
@@ -154,8 +155,16 @@ def test_each_cell_says_which_line_made_it() -> None:
 
 def test_list_of_equivalent_mutants(tmp_path: Path) -> None:
     names = {unit.name for unit in UNITS}
+    root = Path(hdl.__file__).parents[1]
+    lines = {
+        line.strip()
+        for folder in ("hdl", "boards")
+        for source in (root / folder).rglob("*.py")
+        for line in source.read_text().splitlines()
+    }
     for entry in listed_mutants():
         assert entry.unit in names
+        assert entry.text in lines, "the source has changed: run the unit's mutants again"
     path = tmp_path / "equivalent.toml"
     line = '[[mutant]]\nunit = "uart"\nwhat = "inverted"\ntext = "x"\nreason = "{}"\n'
     path.write_text(line.format(" "))
