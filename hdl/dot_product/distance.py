@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.chains import differences
+from hdl.dot_product.differences import differences
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, WIDE, Widths
 from hdl.stream.pipeline import Stage, register
@@ -15,8 +15,8 @@ __all__ = ["Distance"]
 class Distance(Stage):
     """Subtract the exponents from Emax.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: a 9-bit subtraction and the OR of its
-    upper bits.
+    Latency 1 cycle, one operation per cycle. Expected critical path: the carry chain of four lanes, 36 bits,
+    and the OR of a difference's upper bits.
 
     Parameters
     ----------

@@ -62,6 +62,7 @@ class Fp8Decode(Stage):
     input.a, input.b : 256
     input.operation : Operation
     input.c : 32
+        For its sign.
     output.fp8_significand_a, output.fp8_significand_b : `Widths.fp8_lanes` x 4
         Fixed point with 3 fraction bits.
     output.fp8_exponent : `Widths.fp8_lanes` x 6

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.chains import differences
+from hdl.dot_product.differences import differences
 from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation
@@ -21,8 +21,8 @@ class Fp8Distance(Stage):
     So seven bits of the difference suffice where Emax is below 256, and 16 and more leave nothing: a product
     has eight bits, of which the window keeps 15 at distance 0.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: a 7-bit subtraction and the OR of its
-    upper bits.
+    Latency 1 cycle, one operation per cycle. Expected critical path: the carry chain of eight lanes, 56 bits,
+    and the OR of a difference's upper bits.
 
     Parameters
     ----------
