@@ -9,7 +9,7 @@ from golden.arithmetic.fdpa import convert, dot_product
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.profiles import Profile
 
-__all__ = ["fp8_dot_product"]
+__all__ = ["fp8_dot_product", "fp8_halves"]
 
 _F16: Final = float_format("f16")
 _PERIOD: Final = 4
@@ -49,9 +49,8 @@ def fp8_dot_product(
         Bit patterns of `d_format`; a NaN is the canonical one.
     """
     rows, columns = convert(a, a_format, _F16), convert(b, b_format, _F16)
-    first = np.arange(len(a)) % _PERIOD < _HALF
     total = np.zeros_like(c)
-    for half in (first, ~first):
+    for half in fp8_halves(len(a)):
         total = dot_product(
             rows[half],
             columns[half],
@@ -63,6 +62,12 @@ def fp8_dot_product(
             mnemonic="mma",
         )
     return _add(c, total, d_format)
+
+
+def fp8_halves(depth: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which of `depth` products the first sum takes, and which the second."""
+    first = np.arange(depth) % _PERIOD < _HALF
+    return first, ~first
 
 
 def _add(x: NDArray[Any], y: NDArray[Any], format: FloatFormat) -> NDArray[Any]:

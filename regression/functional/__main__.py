@@ -11,14 +11,16 @@ from typing import Annotated, Final
 import typer
 from rich.console import Console
 
-from golden.tables.instruction_set import CORE_FAMILIES
+from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
+from regression.functional.fp8_directed import fp8_program
 from regression.functional.model import Seen, load_seen, save_seen
 from regression.functional.report import markdown, share, table
 from regression.random_programs.campaign import Campaign
 from regression.random_programs.faulting import FaultSession, FaultVerdict
+from regression.random_programs.program import Program
 from regression.random_programs.running import Core, difference
 
 app = typer.Typer(add_completion=False, no_args_is_help=True)
@@ -55,7 +57,12 @@ def run(
     for old in out.glob("*.json"):
         old.unlink()
     try:
-        for name, collect in (("hazards", _hazards), ("early host", _early_host), ("faults", _faults)):
+        for name, collect in (
+            ("hazards", _hazards),
+            ("fp8", _fp8),
+            ("early host", _early_host),
+            ("faults", _faults),
+        ):
             _told(f"{name} ...")
             save_seen(out / f"{name}.json", collect(preset, seed), f"{name}, seed {seed}")
         seen, _ = load_seen(sorted(out.glob("*.json")))
@@ -82,15 +89,23 @@ def report(
 
 def _hazards(preset: str, seed: int) -> Seen:
     """Every hazard, one after the other."""
+    return _directed("hazard program", hazard_program(preset, seed))
+
+
+def _fp8(preset: str, seed: int) -> Seen:
+    """Sums of fp8 with few products."""
+    return _directed("fp8 program", fp8_program(preset, seed))
+
+
+def _directed(name: str, program: Program) -> Seen:
     seen: Seen = Counter()
-    program = hazard_program(preset, seed)
 
     def on_end(core: Core) -> None:
         seen.update(observe(program, core))
 
     found = difference(program, on_end=on_end)
     if found is not None:
-        raise Failed(f"hazard program {seed} on {preset}: {found}")
+        raise Failed(f"{name} {program.seed[0]} on {program.preset}: {found}")
     return seen
 
 
@@ -149,9 +164,10 @@ def _random(seen: Seen, preset: str, seed: int, jobs: int, limit: int) -> Seen:
 
 
 def _types_in(holes: Sequence[str]) -> list[str]:
-    """The types of multiplicands that the holes name."""
+    """The types of multiplicands that the holes name, or of which they name the format (fp8)."""
     types = dict.fromkeys(name for family in CORE_FAMILIES for name in family.multiplicands)
-    return [name for name in types if any(re.search(rf"\b{name}\b", hole) for hole in holes)]
+    names = {name: "|".join((name, *multiplicand_formats((name,)))) for name in types}
+    return [name for name in types if any(re.search(rf"\b({names[name]})\b", hole) for hole in holes)]
 
 
 def _programs(preset: str, seed: int, jobs: int, type: str | None) -> Generator[Seen, None, None]:

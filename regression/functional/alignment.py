@@ -13,14 +13,14 @@ from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, bin_name, coverpoint
 
-__all__ = ["POINTS", "first_block", "sample_alignment"]
+__all__ = ["DISTANCES", "EDGES", "POINTS", "first_block", "sample_alignment"]
 
 _MULTIPLICANDS: Final = ("f16", "bf16", "tf32")
 _WINDOW: Final = HOPPER.fraction_bits
-_EDGES: Final = (0, 1, 2, 8, 16, _WINDOW - 1, _WINDOW, _WINDOW + 1, _WINDOW + 2)
+EDGES: Final = (0, 1, 2, 8, 16, _WINDOW - 1, _WINDOW, _WINDOW + 1, _WINDOW + 2)
 """The first distance of each bucket; the last has no end."""
 
-_DISTANCES: Final = ("0", "1", "2 to 7", "8 to 15", "16 to 23", "24", "25", "26", "27 and more", "zero")
+DISTANCES: Final = ("0", "1", "2 to 7", "8 to 15", "16 to 23", "24", "25", "26", "27 and more", "zero")
 _F64_EDGES: Final = (-108, -53, -1, 0, 1, 2, 54, 108)
 _F64_DISTANCES: Final = (
     "less than -108",
@@ -47,7 +47,7 @@ POINTS: Final = (
     coverpoint(
         "alignment distance",
         "How far the exponent of a term is below the largest of its sum, to beyond the bits that are kept.",
-        {"type": _MULTIPLICANDS, "term": ("product", "addend"), "distance": _DISTANCES},
+        {"type": _MULTIPLICANDS, "term": ("product", "addend"), "distance": DISTANCES},
     ),
     coverpoint(
         "exponent floor",
@@ -64,9 +64,7 @@ POINTS: Final = (
 
 
 def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the distances in the first sum of each element; of sums of finite numbers only, and not of fp8."""
-    if instruction.a_type not in (*_MULTIPLICANDS, "f64"):
-        return
+    """Note the distances in the first sum of each element, of finite numbers of other types than fp8."""
     a = decode(matrices["a"], float_format(instruction.a_type))
     b = decode(matrices["b"], float_format(instruction.b_type))
     c = decode(matrices["c"], float_format(instruction.c_type))
@@ -94,10 +92,10 @@ def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[
     ):
         reference = largest[:, None, :] if term == "product" else largest
         is_zero: NDArray[np.bool_] = exponents <= ZERO_EXPONENT // 2
-        codes = np.searchsorted(_EDGES, reference - exponents, side="right") - 1
-        codes = np.where(is_zero, len(_EDGES), codes)[shown]
+        codes = np.searchsorted(EDGES, reference - exponents, side="right") - 1
+        codes = np.where(is_zero, len(EDGES), codes)[shown]
         for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
-            seen["alignment distance", bin_name(instruction.a_type, term, _DISTANCES[code])] += int(count)
+            seen["alignment distance", bin_name(instruction.a_type, term, DISTANCES[code])] += int(count)
 
 
 def first_block(instruction: MmaInstruction) -> int:

@@ -1,6 +1,8 @@
 """From a program that ran to the bins it has seen: its commands, executed once more on the golden machine."""
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +12,18 @@ from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.functional import alignment, environment, hazards, instructions, rounding, values
+from regression.functional import (
+    alignment,
+    environment,
+    fp8_alignment,
+    fp8_rounding,
+    fp8_specials,
+    hazards,
+    instructions,
+    rounding,
+    values,
+)
+from regression.functional.fp8_sums import fp8_sums, is_fp8, pair_of
 from regression.functional.model import Coverpoint, Seen
 from regression.random_programs.choices import operand_types
 from regression.random_programs.program import Program
@@ -18,13 +31,16 @@ from regression.random_programs.rows import row_addresses
 from regression.random_programs.running import Core
 from sim.rtl_machine import RtlMachine
 
-__all__ = ["MODEL", "observe", "observe_hazards"]
+__all__ = ["MODEL", "observe", "observe_hazards", "sample_fp8"]
 
 MODEL: tuple[Coverpoint, ...] = (
     *instructions.POINTS,
     *values.POINTS,
     *alignment.POINTS,
     *rounding.POINTS,
+    *fp8_alignment.POINTS,
+    *fp8_rounding.POINTS,
+    *fp8_specials.POINTS,
     *hazards.POINTS,
     *environment.POINTS,
 )
@@ -81,9 +97,25 @@ def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after
         count = fragment(use, types[use], instruction.shape).registers
         matrices[use] = collect(registers[first : first + count], use, types[use], instruction.shape)
     values.sample_values(seen, instruction, matrices)
+    if is_fp8(instruction):
+        sample_fp8(seen, instruction, matrices)
+        return
     rounding.sample_rounding(seen, instruction, matrices)
     if _is_float(instruction):
         alignment.sample_alignment(seen, instruction, matrices)
+
+
+def sample_fp8(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+    """Note the sums of a multiply of fp8, and the addition of C in `mma`."""
+    pair, result = pair_of(instruction), instruction.d_type
+    sums, total = fp8_sums(instruction, matrices)
+    for item in sums:
+        fp8_alignment.sample_fp8_alignment(seen, pair, result, item)
+        fp8_rounding.sample_fp8_rounding(seen, pair, result, item)
+    fp8_specials.sample_fp8_specials(seen, instruction, matrices)
+    if len(sums) > 1:
+        fp8_alignment.sample_fp8_addition(seen, result, matrices["c"], total)
+        fp8_rounding.sample_fp8_addition(seen, pair, result, matrices["c"], total)
 
 
 def _is_float(instruction: MmaInstruction) -> bool:

@@ -10,17 +10,17 @@ from golden.arithmetic.fdpa import Operand, convert, fdpa, pack_sum
 from golden.arithmetic.round_pack import bit_length
 from golden.explanation.explain import explain
 from golden.explanation.record import FusedSum, Rounding
-from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.functional.alignment import first_block
 from regression.functional.model import Seen, bin_name, coverpoint
 
-__all__ = ["POINTS", "sample_rounding"]
+__all__ = ["OUTCOMES", "POINTS", "sample_numbers", "sample_rounding"]
 
 _DIRECTIONS: Final = ("towards zero", "away from zero", "tie towards zero", "tie away from zero")
-_OUTCOMES: Final = (
+OUTCOMES: Final = (
     "exact, normal",
     "exact, subnormal",
     *(f"{direction}, {size}" for size in ("normal", "subnormal") for direction in _DIRECTIONS),
@@ -29,7 +29,6 @@ _OUTCOMES: Final = (
     "overflow to infinity",
     "overflow to the largest",
 )
-_FP8_BITS: Final = 8
 _CONVERSION: Final = "f32 to f16"
 _ROUNDERS: Final = (
     *("f16 to f32", "bf16 to f32", "tf32 to f32", "f16 to f16", _CONVERSION),
@@ -77,7 +76,7 @@ POINTS: Final = (
     coverpoint(
         "rounding",
         "What each rounding did to a sum that was not zero, by its sign.",
-        {"rounding": _ROUNDERS, "sign": ("+", "-"), "outcome": _OUTCOMES},
+        {"rounding": _ROUNDERS, "sign": ("+", "-"), "outcome": OUTCOMES},
         _excluded,
     ),
     coverpoint(
@@ -99,9 +98,7 @@ POINTS: Final = (
 
 
 def sample_rounding(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the roundings of a multiply: of all elements, or of f64 of eight. Those of fp8 have no bins."""
-    if FORMATS[instruction.a_type].bits == _FP8_BITS and instruction.c_type != "s32":
-        return
+    """Note the roundings of a multiply of another type than fp8: of all elements, or of f64 of eight."""
     if instruction.a_type == "f64":
         _sample_double(seen, instruction, matrices)
     elif instruction.c_type == "s32":
@@ -130,8 +127,9 @@ def _sample_sums(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use,
         )
     mode = "rz" if fused.name == "f32" else "rn"
     finite = np.isfinite(total)
-    _sample_numbers(
+    sample_numbers(
         seen,
+        "rounding",
         f"{multiplicand.name} to {fused.name}",
         total[finite],
         unit[finite].astype(np.int64),
@@ -148,13 +146,34 @@ def _sample_sums(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use,
         signed = np.where(sums >> 31 != 0, -magnitude, magnitude)
         usable = exponent < 0xFF
         place = np.maximum(exponent, 1) - 150
-        _sample_numbers(seen, _CONVERSION, signed[usable], place[usable], d_format, "rn")
+        sample_numbers(seen, "rounding", _CONVERSION, signed[usable], place[usable], d_format, "rn")
 
 
-def _sample_numbers(
-    seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any], format: FloatFormat, mode: str
+def sample_numbers(
+    seen: Seen,
+    point: str,
+    rounder: str,
+    values: NDArray[Any],
+    unit: NDArray[Any],
+    format: FloatFormat,
+    mode: str,
 ) -> None:
-    """Values times two to the unit, rounded to nearest or cut off."""
+    """Note what rounding does to some numbers.
+
+    Parameters
+    ----------
+    seen : Counter
+    point : str
+        Name of the coverpoint; its bins end with a sign and one of `OUTCOMES`.
+    rounder : str
+        With what its bins begin.
+    values : ndarray of float64 or int64
+        Whole numbers of less than 62 bits; zeros do not count.
+    unit : ndarray of int64
+        Exponent of the weight of one.
+    format : FloatFormat
+    mode : {"rn", "rz"}
+    """
     use = values != 0
     values, unit = values[use], unit[use]
     if not values.size:
@@ -179,7 +198,7 @@ def _sample_numbers(
             *np.unique(_codes(tie, up, dropped == 0, subnormal, overflow, zero)[mine], return_counts=True),
             strict=True,
         ):
-            seen["rounding", bin_name(rounder, sign, _OUTCOMES[code])] += int(count)
+            seen[point, bin_name(rounder, sign, OUTCOMES[code])] += int(count)
 
 
 def _codes(tie: Any, up: Any, exact: Any, subnormal: Any, overflow: Any, zero: Any) -> NDArray[Any]:

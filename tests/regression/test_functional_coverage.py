@@ -335,6 +335,7 @@ def test_nothing_is_seen_that_the_model_excludes():
             ["result value / u8.s8 + s32 to s32 / least", "operand value / b / tf32 / -largest"],
             ["tf32", "s8", "u8"],
         ),
+        (["fp8 addition / f32 / + / x"], ["e4m3", "e5m2"]),
         (["rounding / f64 .rn / + / x"], ["f64"]),
         (["rounding / f16 to f32 / + / x", "access place / load.a b1 m8n8k128 row / shared"], ["f16", "b1"]),
     ],

@@ -1,0 +1,143 @@
+"""A program of multiplies of fp8 with two products each: distances and sums that many products hide."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from golden.arguments import dtype_of
+from golden.fragments import collect, distribute
+from golden.lines import matrix_to_lines
+from golden.tables.commands import Command, Load, Mma
+from golden.tables.formats import FloatFormat, float_format
+from golden.tables.instruction_set import Use
+from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import MmaInstruction
+from hdl.config import PRESETS
+from regression.functional.fp8_sums import is_fp8
+from regression.random_programs.choices import multiplies_of, operand_types
+from regression.random_programs.image import Image
+from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load, block_store
+from sim.simulation import BusTiming
+
+__all__ = ["KINDS", "draw_pairs", "fp8_program"]
+
+KINDS: Final = ("any", "small", "infinite")
+"""Distributions of the operands: any exponents, those near the least product, and infinities."""
+
+_REPEATS: Final = 16
+_BLOCK: Final = 8
+"""Registers that one load brings."""
+
+_A, _B, _C, _D = 0, 4, 8, 16
+"""First registers: A and B come with one load."""
+
+
+def fp8_program(preset: str, seed: int) -> Program:
+    """Multiply every pair of types in every form, with operands of each of `KINDS`.
+
+    Parameters
+    ----------
+    preset : str
+        Of a core with fp8.
+    seed : int
+    """
+    random = np.random.default_rng((seed, 3))
+    config = PRESETS[preset]
+    image = Image(random)
+    commands: list[Command] = []
+    for instruction in multiplies_of(config):
+        if is_fp8(instruction):
+            for kind in KINDS * _REPEATS:
+                commands += _multiply(image, instruction, draw_pairs(random, instruction, kind))
+    return Program(
+        preset=preset,
+        seed=(seed, 0),
+        timing=BusTiming(latency=20, stall=0, seed=1),
+        memory=image.finished(BLOCK_BYTES * config.registers // _BLOCK + SHARED_WINDOW),
+        commands=tuple(commands),
+    )
+
+
+def _multiply(
+    image: Image, instruction: MmaInstruction, matrices: tuple[NDArray[Any], ...]
+) -> Iterator[Command]:
+    """The loads of the operands, the multiply, and the store of its result."""
+    uses: tuple[Use, ...] = ("a", "b", "c")
+    types = operand_types(instruction)
+    words = np.zeros((2 * _BLOCK, LANES), dtype=np.uint32)
+    for use, first, matrix in zip(uses, (_A, _B, _C), matrices, strict=True):
+        part = distribute(matrix, use, types[use], instruction.shape)
+        words[first : first + len(part)] = part
+    for register in (_A, _C):
+        yield _load(image, register, words[register : register + _BLOCK])
+    yield Mma(instruction, d=_D, a=_A, b=_B, c=_C)
+    yield block_store(_D, image.place(BLOCK_BYTES, BLOCK_BYTES))
+
+
+def _load(image: Image, register: int, words: NDArray[np.uint32]) -> Load:
+    load = block_load(register, image.place(BLOCK_BYTES, BLOCK_BYTES))
+    item = load.instruction
+    lines = matrix_to_lines(collect(words, item.use, item.type, item.shape), item)
+    image.write_lines(item, load.address, load.stride, lines)
+    return load
+
+
+def draw_pairs(
+    random: Generator, instruction: MmaInstruction, kind: str
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """A, B and C of one multiply; all k but two are zeros, one in each half that `mma` takes at once.
+
+    Parameters
+    ----------
+    random : Generator
+    instruction : MmaInstruction
+        Of fp8.
+    kind : str
+        One of `KINDS`.
+
+    Returns
+    -------
+    tuple of ndarray
+        As `golden.mma` takes them.
+    """
+    shape = instruction.shape
+    a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
+    a = np.zeros(shape.extent("a"), np.uint8)
+    b = np.zeros(shape.extent("b"), np.uint8)
+    quad = 4 * random.integers(shape.k // 4, size=2)
+    for k in (quad + random.integers(2, size=2) + (0, 2)).tolist():
+        a[:, k] = _multiplicands(random, a_format, kind, shape.m)
+        b[k] = _multiplicands(random, b_format, kind, shape.n)
+    return a, b, _addends(random, float_format(instruction.c_type), kind, shape.extent("c"))
+
+
+def _multiplicands(random: Generator, format: FloatFormat, kind: str, count: int) -> NDArray[np.uint8]:
+    one = format.bias << format.fraction_bits
+    if kind == "infinite":
+        magnitudes = random.choice([one, format.infinity if format.has_infinity else one], count)
+    else:
+        field = (1 << format.exponent_bits) - 2 if kind == "any" else format.bias // 2
+        magnitudes = random.integers(0, field + 1 << format.fraction_bits, count)
+        subnormals = random.integers(1, 1 << format.fraction_bits, count)
+        place = random.random(count)
+        magnitudes = np.where(place < 0.4, subnormals, np.where(place < 0.7, magnitudes, magnitudes & ~3))
+        magnitudes = np.where(random.random(count) < 0.3, 1, magnitudes)
+    return (magnitudes | format.sign_mask * random.integers(2, size=count)).astype(np.uint8)
+
+
+def _addends(random: Generator, format: FloatFormat, kind: str, extent: tuple[int, int]) -> NDArray[Any]:
+    one = format.bias << format.fraction_bits
+    if kind == "infinite":
+        magnitudes = random.choice([0, one, format.infinity], extent)
+    else:
+        spread = format.bias - 1 if format.bits == 16 else 24
+        fields = format.bias + random.integers(-spread, spread + 1, extent)
+        fractions = random.integers(0, 1 << format.fraction_bits, extent) * random.integers(2, size=extent)
+        magnitudes = fields << format.fraction_bits | fractions
+        place = random.random(extent)
+        magnitudes = np.where(place < 0.4, random.choice([1, 1, 2, 3, 5, 11], extent), magnitudes)
+        magnitudes = np.where(place > 0.8, 0, magnitudes)
+    return (magnitudes | format.sign_mask * random.integers(2, size=extent)).astype(dtype_of(format))
