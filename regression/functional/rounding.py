@@ -17,7 +17,7 @@ from golden.tables.profiles import HOPPER
 from regression.functional.alignment import first_block
 from regression.functional.model import Seen, bin_name, coverpoint
 
-__all__ = ["OUTCOMES", "POINTS", "sample_numbers", "sample_rounding"]
+__all__ = ["OUTCOMES", "POINTS", "outcome_of", "sample_numbers", "sample_rounding"]
 
 _DIRECTIONS: Final = ("towards zero", "away from zero", "tie towards zero", "tie away from zero")
 OUTCOMES: Final = (
@@ -221,12 +221,12 @@ def _sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Us
                 if step.total == 0:
                     seen["cancellation", "f64"] += any(term.aligned for term in step.terms)
                 else:
-                    outcome = _outcome(step.rounding, mode)
+                    outcome = outcome_of(step.rounding, mode)
                     sign = "-" if step.rounding.negative else "+"
                     seen["rounding", bin_name(f"f64 .{mode}", sign, outcome)] += 1
 
 
-def _outcome(rounding: Rounding, mode: str) -> str:
+def outcome_of(rounding: Rounding, mode: str) -> str:
     if rounding.overflow:
         largest = rounding.bits & (1 << 63) - 1 == float_format("f64").largest_finite
         return "overflow to the largest" if largest else "overflow to infinity"

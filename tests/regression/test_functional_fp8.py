@@ -11,7 +11,7 @@ from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.collector import MODEL, sample_fp8
 from regression.functional.fp8_directed import KINDS, draw_pairs
 from regression.functional.fp8_sums import fp8_sums, is_fp8
-from regression.functional.rounding import _outcome
+from regression.functional.rounding import outcome_of
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.operands import FLOAT_KINDS, draw_operands
 
@@ -87,7 +87,7 @@ def test_outcomes_of_roundings_are_those_that_golden_explains(result):
         for step in steps:
             if step.rounding is not None and step.total:
                 sign = "-" if step.rounding.negative else "+"
-                expected.add(f"{sign} / {_outcome(step.rounding, step.rounding.mode)}")
+                expected.add(f"{sign} / {outcome_of(step.rounding, step.rounding.mode)}")
         outcomes = of(seen, "fp8 rounding") | of(seen, "fp8 addition")
         assert {" / ".join(item.split(" / ")[-2:]) for item in outcomes} == expected
         found |= expected
