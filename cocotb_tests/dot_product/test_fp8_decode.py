@@ -5,13 +5,17 @@ from typing import Any
 
 import cocotb
 import pytest
+from amaranth.lib.wiring import Out
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
 from golden.tables.formats import FloatFormat, float_format
 from hdl.config import DotProductConfig
 from hdl.dot_product.fp8_decode import Fp8Decode
+from hdl.dot_product.operands import Operation
+from hdl.dot_product.special import Fp8Special, Special
 from hdl.dot_product.widths import LANES, Widths
+from hdl.stream.pipeline import Pipeline
 from sim.testbench.dot_product_operands import FP8_MODES, MODES
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
@@ -23,6 +27,27 @@ CONFIGS = {
 NAN, POSITIVE, NEGATIVE = 1, 2, 4
 SCALE = 30
 """The biased exponent of a product of 1 and 1."""
+
+
+class FromBytesToSpecial(Pipeline):
+    """The fields, and what the special ones among them make."""
+
+    latency = Fp8Decode.latency + Fp8Special.latency
+
+    def __init__(self, config: DotProductConfig) -> None:
+        lanes = Widths(config).fp8_lanes
+        significands = Out(4).array(lanes)
+        super().__init__(
+            {
+                **{"a": Out(256), "b": Out(256), "c": Out(32), "operation": Out(Operation)},
+                "c_sign": Out(1),
+            },
+            {
+                **{"fp8_significand_a": significands, "fp8_significand_b": significands},
+                **{"fp8_exponent": Out(6).array(lanes), "fp8_sign": Out(lanes), "fp8_special": Out(Special)},
+            },
+            [Fp8Decode(config), Fp8Special(config)],
+        )
 
 
 def fields(word: int, format: FloatFormat) -> tuple[int, int, int, bool, bool]:
@@ -70,7 +95,7 @@ async def products(dut: Any) -> None:
             exponents.append(0 if is_zero else a_exponent + b_exponent + SCALE)
             masks.append(63 if finite else 0)
             signs.append(sign ^ c_sign)
-        inputs.append({"a": join(a, 8), "b": join(b, 8), "c": c, "operation": mode.code()})
+        inputs.append({"a": join(a, 8), "b": join(b, 8), "c": c, "c_sign": c_sign, "operation": mode.code()})
         expected.append(
             {
                 "fp8_significand_a": join(significands_a, 4),
@@ -84,10 +109,10 @@ async def products(dut: Any) -> None:
         for mode in (mode for mode in MODES if mode.format == "f16"):
             inputs.append({"a": rng.getrandbits(256), "b": rng.getrandbits(256), "operation": mode.code()})
             expected.append({"fp8_exponent": 0, "fp8_special": 0})
-    await check_stage(dut, inputs, expected, Fp8Decode.latency)
+    await check_stage(dut, inputs, expected, FromBytesToSpecial.latency)
 
 
 @pytest.mark.parametrize("where", CONFIGS)
 def test_fp8_decode(simulate: Simulate, where: str) -> None:
-    design = unit_design(f"dot_product_fp8_decode_{where}", Fp8Decode(CONFIGS[where]))
+    design = unit_design(f"dot_product_fp8_decode_{where}", FromBytesToSpecial(CONFIGS[where]))
     simulate(design, __name__, values={"lanes": Widths(CONFIGS[where]).fp8_lanes})

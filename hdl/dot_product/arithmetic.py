@@ -18,7 +18,7 @@ from hdl.dot_product.operands import Operation
 from hdl.dot_product.popcount import Popcount
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.round import Round
-from hdl.dot_product.special import ProductSpecial, SpecialValues
+from hdl.dot_product.special import Fp8Special, ProductSpecial, SpecialValues
 from hdl.dot_product.widths import Widths
 from hdl.stream.pipeline import Pipeline, Stage
 
@@ -76,6 +76,7 @@ def _stages(config: DotProductConfig) -> list[Stage | tuple[Stage, ...]]:
     if not widths.lanes:
         return [
             (Fp8Decode(config), DecodeC(config)),
+            Fp8Special(config),
             SpecialValues(config),
             Fp8Maximum(config),
             MaximumExponent(config),
@@ -89,6 +90,7 @@ def _stages(config: DotProductConfig) -> list[Stage | tuple[Stage, ...]]:
     return [
         (Decode(config), DecodeC(config), *single_bits, *((Fp8Decode(config),) if fp8 else ())),
         ProductSpecial(),
+        *((Fp8Special(config),) if fp8 else ()),
         SpecialValues(config),
         *((Fp8Maximum(config), Fp8OrC(config)) if fp8 else ()),
         ProductMaximum(config),

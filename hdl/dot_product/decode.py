@@ -6,9 +6,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.adders import sums
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, WIDE, Widths
-from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, place, spread, up
+from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
 from hdl.stream.pipeline import Stage, delay, register
 
 __all__ = ["Decode"]
@@ -108,10 +109,13 @@ class Decode(Stage):
         kinds_a = _Kinds(tf32, fp8, e5m2_a, wide, register(m, fp8 & ~e5m2_a, "a_e4m3"))
         kinds_b = _Kinds(tf32, fp8, e5m2_b, wide, register(m, fp8 & ~e5m2_b, "b_e4m3"))
         signs = []
+        sides_a: list[_Operands] = []
+        sides_b: list[_Operands] = []
         for index in range(WORDS):
             a = self._operands(m, self.input.a.word_select(index, 64), index, kinds_a, "a")
             b = self._operands(m, self.input.b.word_select(index, 64), index, kinds_b, "b")
-            self._exponents(m, index, a, b)
+            sides_a.append(a)
+            sides_b.append(b)
             nan = (
                 (a.maximal & a.something)
                 | (b.maximal & b.something)
@@ -126,6 +130,7 @@ class Decode(Stage):
                 output.infinite[index].eq(register(m, (a.maximal | b.maximal) & ~nan, f"infinite{index}")),
             ]
             signs.append(register(m, a.sign ^ b.sign, f"product_sign{index}"))
+        self._exponents(m, sides_a, sides_b)
         # Lane k's sign is bit 16 * k of all words' bits.
         m.d.comb += output.sign.eq(Cat(Cat(*signs)[::PLACE]))
         if self._has_bytes:
@@ -194,9 +199,12 @@ class Decode(Stage):
             something=register(m, fraction | (hidden & ~maximal), f"{name}_something"),
         )
 
-    def _exponents(self, m: Module, index: int, a: _Operands, b: _Operands) -> None:
-        zero = common(m, a.zero | b.zero)
-        for lane in range(4 * index, 4 * index + 4):
-            total = place(a.exponent, lane, 0, 8) + place(b.exponent, lane, 0, 8)
-            exponent = register(m, Mux(place(zero, lane, 0, 1), 0, total), f"exponent{lane}")
+    def _exponents(self, m: Module, a: list[_Operands], b: list[_Operands]) -> None:
+        exponents_a, exponents_b = (places([operands.exponent for operands in side], 8) for side in (a, b))
+        # The exponent of an infinity or a NaN does not matter, so it may be one more.
+        carries = places([operands.maximal for operands in a], 1)
+        totals = sums(m, exponents_a, exponents_b, carries)
+        zeros = places([common(m, x.zero | y.zero) for x, y in zip(a, b, strict=True)], 1)
+        for lane, (total, zero) in enumerate(zip(totals, zeros, strict=True)):
+            exponent = register(m, Mux(zero, 0, total), f"exponent{lane}")
             m.d.comb += self.output.product_exponent[lane].eq(exponent)

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.differences import differences
+from hdl.dot_product.adders import differences
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, WIDE, Widths
 from hdl.stream.pipeline import Stage, register

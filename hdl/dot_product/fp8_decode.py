@@ -2,15 +2,15 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.adders import sums
 from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation
-from hdl.dot_product.special import Special
 from hdl.dot_product.widths import LANES, Widths
-from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, place, spread, up
+from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
 from hdl.stream.pipeline import Stage, register
 
 __all__ = ["FP8_SIGNIFICAND_BITS", "Fp8Decode"]
@@ -69,8 +69,11 @@ class Fp8Decode(Stage):
         Of the products, biased by 30.
     output.fp8_sign : `Widths.fp8_lanes`
         Of the products, relative to that of C.
-    output.fp8_special : Special
-        What infinities and NaN among these products make; none in other formats.
+    output.fp8_zero, output.fp8_infinite : words of four lanes
+        Whether a factor is zero or infinite; that of a NaN may count as infinite, too. In other formats,
+        none is infinite.
+    output.fp8_nan : half as many words
+        Whether a factor of this lane or the one a word on is NaN. None in other formats.
     """
 
     latency = 2
@@ -78,6 +81,7 @@ class Fp8Decode(Stage):
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
         lanes = self.widths.fp8_lanes
+        words = lanes * WORDS // LANES
         significands = Out(FP8_SIGNIFICAND_BITS).array(lanes)
         super().__init__(
             {"a": Out(256), "b": Out(256), "operation": Out(Operation), "c": Out(32)},
@@ -86,7 +90,9 @@ class Fp8Decode(Stage):
                 "fp8_significand_b": significands,
                 "fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes),
                 "fp8_sign": Out(lanes),
-                "fp8_special": Out(Special),
+                "fp8_zero": Out(64).array(words),
+                "fp8_infinite": Out(64).array(words),
+                "fp8_nan": Out(64).array(words // 2),
             },
         )
 
@@ -97,8 +103,10 @@ class Fp8Decode(Stage):
         operation = given.operation
         fp8 = register(m, self.widths.chosen(operation.multiplicand, frozenset({"fp8"})), "fp8")
         c_sign = Mux(operation.c_is_f16, given.c[15], given.c[31])
-        signs, nans, infinities, invalid = [], [], [], []
-        for index in range(self.widths.fp8_lanes * WORDS // LANES):
+        signs, nans, zeros, zeros_a = [], [], [], []
+        exponents: dict[str, list[Value]] = {"a": [], "b": []}
+        significands: dict[str, list[Value]] = {"a": [], "b": []}
+        for index in range(len(output.fp8_zero)):
             shift = PLACE // 2 * (index // WORDS)
             a, b = (
                 self._operands(
@@ -113,24 +121,32 @@ class Fp8Decode(Stage):
                 )
             )
             zero = common(m, a.zero | b.zero)
-            infinite = common(m, a.maximal & a.special | b.maximal & b.special)
-            self._lanes(m, index, a, b, fp8, zero)
+            # Where an operand is NaN, it does not matter that it also counts as an infinity.
+            infinite = Mux(fp8, a.maximal & a.special | b.maximal & b.special, 0)
+            m.d.comb += [
+                output.fp8_zero[index].eq(register(m, zero, f"zero{index}")),
+                output.fp8_infinite[index].eq(register(m, infinite, f"infinite{index}")),
+            ]
+            for side, operands in zip("ab", (a, b), strict=True):
+                exponents[side].append(operands.exponent)
+                significands[side].append(register(m, operands.significand, f"{side}{index}_late"))
+            zeros_a.append(a.zero)
+            zeros.append(zero)
             signs.append(register(m, a.sign ^ b.sign ^ flags(spread(c_sign)), f"sign{index}"))
-            nans += [a.nan, b.nan]
-            infinities.append(infinite)
-            invalid.append(zero & infinite)
+            nans.append(a.nan | b.nan)
+        # One more does not matter where the exponent is replaced by zero.
+        totals = sums(m, places(exponents["a"], 5), places(exponents["b"], 5), places(zeros_a, 1))
+        for lane, (total, zero) in enumerate(zip(totals, places(zeros, 1), strict=True)):
+            exponent = register(m, Mux(zero | ~fp8, 0, total), f"exponent{lane}")
+            m.d.comb += output.fp8_exponent[lane].eq(exponent)
+        for side, target in (("a", output.fp8_significand_a), ("b", output.fp8_significand_b)):
+            values = places(significands[side], FP8_SIGNIFICAND_BITS)
+            m.d.comb += [target[lane].eq(value) for lane, value in enumerate(values)]
         late_signs = [register(m, sign, f"product_sign{index}") for index, sign in enumerate(signs)]
-        m.d.comb += output.fp8_sign.eq(Cat(sign[::PLACE] for sign in late_signs))
-        # Where an operand is NaN, it does not matter that it also counts as an infinity.
-        special = output.fp8_special
-        c_negative = register(m, c_sign, "c_negative")
-        alike = common(m, _any([x & ~sign for x, sign in zip(infinities, signs, strict=True)]))
-        unlike = common(m, _any([x & sign for x, sign in zip(infinities, signs, strict=True)]))
-        m.d.sync += [
-            special.nan.eq(fp8 & _any([*nans, *invalid])),
-            special.positive.eq(fp8 & Mux(c_negative, unlike, alike)),
-            special.negative.eq(fp8 & Mux(c_negative, alike, unlike)),
-        ]
+        m.d.comb += output.fp8_sign.eq(Cat(word[::PLACE] for word in late_signs))
+        for index, pair in enumerate(zip(nans[::2], nans[1::2], strict=True)):
+            nan = register(m, Mux(fp8, pair[0] | pair[1], 0), f"nan{index}")
+            m.d.comb += output.fp8_nan[index].eq(nan)
         return m
 
     def _operands(self, m: Module, raw: Value, is_e5m2: Value, name: str) -> _Operands:
@@ -156,35 +172,3 @@ class Fp8Decode(Stage):
             maximal=register(m, upper_ones, f"{name}_maximal"),
             special=register(m, flags(raw >> 2 & (e5m2 | raw >> 1 & raw)), f"{name}_special"),
         )
-
-    def _lanes(self, m: Module, index: int, a: _Operands, b: _Operands, fp8: Value, zero: Value) -> None:
-        output = self.output
-        late_a = register(m, a.significand, f"a{index}_late")
-        late_b = register(m, b.significand, f"b{index}_late")
-        for number in range(4):
-            lane = 4 * index + number
-            biased = _sum(place(a.exponent, number, 0, 5), place(b.exponent, number, 0, 5))
-            exponent = register(m, Mux(place(zero, number, 0, 1) | ~fp8, 0, biased), f"exponent{lane}")
-            m.d.comb += [
-                output.fp8_exponent[lane].eq(exponent),
-                output.fp8_significand_a[lane].eq(place(late_a, number, 0, FP8_SIGNIFICAND_BITS)),
-                output.fp8_significand_b[lane].eq(place(late_b, number, 0, FP8_SIGNIFICAND_BITS)),
-            ]
-
-
-def _any(words: list[Value]) -> Value:
-    """Whether any bit of any word is set."""
-    combined = words[0]
-    for word in words[1:]:
-        combined = combined | word
-    return combined.any()
-
-
-def _sum(x: Value, y: Value) -> Value:
-    """``x + y`` of two numbers of a few bits, without a carry chain."""
-    carry: Value = Const(0, 1)
-    bits = []
-    for one, other in zip(x, y, strict=True):
-        bits.append(one ^ other ^ carry)
-        carry = one & other | (one | other) & carry
-    return Cat(*bits, carry)

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.differences import differences
+from hdl.dot_product.adders import differences
 from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation

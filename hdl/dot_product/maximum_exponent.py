@@ -89,7 +89,8 @@ class Fp8Maximum(Stage):
             # Two bits first, where no lane has left yet, then one; the last cycle takes what remains.
             count = 2 if cycle == 1 else 1 if cycle < self.latency else len(planes)
             name = f"_{cycle}"
-            searched = common(m, searched)
+            if cycle > 1:
+                searched = common(m, searched)
             some = _highest(m, [searched & plane for plane in planes[-count:]])
             some = register(m, some, "some" + name)
             found = Cat(some, register(m, found, "found" + name)) if cycle > 1 else some

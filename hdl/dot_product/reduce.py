@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Value, signed
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.adders import signed_sums
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Stage, delay, register
 
@@ -82,10 +83,8 @@ def _tree(m: Module, level: list[Value], carries: Value, name: str) -> tuple[Val
     while len(level) > 1:
         depth += 1
         half = len(level) // 2
-        level = [
-            register(m, _add(level[i], level[i + half], carries[i]), f"{name}_{depth}_{i}")
-            for i in range(half)
-        ]
+        added = signed_sums(m, level[:half], level[half:], list(carries)[:half])
+        level = [register(m, value, f"{name}_{depth}_{index}") for index, value in enumerate(added)]
         carries = register(m, carries[half:], f"{name}_carries_{depth}")
     return level[0], carries[0]
 

@@ -1,10 +1,11 @@
 """Result buffer: holds what leaves a pipeline that cannot wait."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.dot_product.adders import incremented
 from hdl.dot_product.operands import DotProductResult
 
 __all__ = ["ResultBuffer"]
@@ -81,9 +82,13 @@ class ResultBuffer(wiring.Component):
             self.result.payload.d.eq(held),
         ]
         with m.If(self.push):
-            m.d.sync += tail.eq(tail + 1)
+            m.d.sync += tail.eq(incremented(tail))
         with m.If(leaving):
-            m.d.sync += [valid.eq(waiting), held.eq(read.data), head.eq(head + waiting)]
+            m.d.sync += [
+                valid.eq(waiting),
+                held.eq(read.data),
+                head.eq(Mux(waiting, incremented(head), head)),
+            ]
 
         # Counts down from depth - 1, so that its sign tells when nothing more may come.
         free = Signal(range(-1, self._depth), init=self._depth - 1)

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.adders import incremented
 from hdl.dot_product.operands import Operation, Result
 from hdl.dot_product.special import Special
 from hdl.dot_product.widths import HALF, INTEGER, Widths
@@ -125,8 +126,8 @@ class Round(Stage):
         is_6, is_7 = high == 6, high == 7
         beyond = high[3:].any() | is_7 & low.any()
         close = is_7 | is_6 & low[1:].any()
-        right = Mux(close, Cat(~low[0], _incremented(~low[1:])), 16)
-        above = _incremented(high)[:4] ^ 8
+        right = Mux(close, Cat(~low[0], incremented(~low[1:])), 16)
+        above = incremented(high)[:4] ^ 8
         distance = register(m, Mux(beyond, 0, right), "right_1")
         half_exponent = register(m, Mux(beyond, Cat(low, above), 0), "half_exponent_1")
         direct = self.input.operation.result == Result.F16
@@ -149,8 +150,3 @@ class Round(Stage):
             m, ~(kept.any() | half_exponent.any() | guard & below) & ~(keep & ~single_zero), "half_zero_3"
         )
         return half, infinite, zero
-
-
-def _incremented(value: Value) -> Value:
-    """``value + 1`` modulo its width, without a carry chain."""
-    return Cat(~value[0], *(value[index] ^ value[:index].all() for index in range(1, len(value))))

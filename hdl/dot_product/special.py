@@ -7,10 +7,10 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, LANES, Widths
-from hdl.dot_product.words import PLACE, WORDS
+from hdl.dot_product.words import PLACE, WORDS, common
 from hdl.stream.pipeline import Stage, register
 
-__all__ = ["ProductSpecial", "Special", "SpecialValues"]
+__all__ = ["Fp8Special", "ProductSpecial", "Special", "SpecialValues"]
 
 
 class Special(data.Struct):
@@ -57,6 +57,55 @@ class ProductSpecial(Stage):
             special.nan.eq(_any(self.input.nan)),
             special.positive.eq((infinite & ~self.input.sign).any()),
             special.negative.eq((infinite & self.input.sign).any()),
+        ]
+        return m
+
+
+class Fp8Special(Stage):
+    """Look for special values among the products of fp8 outside the lanes of 16 bits.
+
+    Latency 1 cycle, one operation per cycle. Expected critical path: the OR of 48 bits.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.fp8_zero, input.fp8_infinite, input.fp8_nan, input.fp8_sign
+        From `Fp8Decode`; signs are relative to that of C.
+    input.c_sign : 1
+    output.fp8_special : Special
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_fp8_decode.py, together with `Fp8Decode`.
+    """
+
+    latency = 1
+
+    def __init__(self, config: DotProductConfig) -> None:
+        lanes = Widths(config).fp8_lanes
+        words = lanes * WORDS // LANES
+        super().__init__(
+            {
+                **{"fp8_zero": Out(64).array(words), "fp8_infinite": Out(64).array(words)},
+                **{"fp8_nan": Out(64).array(words // 2), "fp8_sign": Out(lanes), "c_sign": Out(1)},
+            },
+            {"fp8_special": Out(Special)},
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        given, special = self.input, self.output.fp8_special
+        infinite = Cat(Cat(*given.fp8_infinite)[::PLACE])
+        alike, unlike = (common(m, (infinite & signs).any()) for signs in (~given.fp8_sign, given.fp8_sign))
+        invalid = [zero & infinite for zero, infinite in zip(given.fp8_zero, given.fp8_infinite, strict=True)]
+        m.d.sync += [
+            special.nan.eq(_any([*given.fp8_nan, *invalid])),
+            special.positive.eq(Mux(given.c_sign, unlike, alike)),
+            special.negative.eq(Mux(given.c_sign, alike, unlike)),
         ]
         return m
 

@@ -6,13 +6,14 @@ constant mask or shift leaves out does not exist; simulators that work on machin
 once.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from hdl.dot_product.widths import LANES
 
-__all__ = ["PLACE", "WORDS", "common", "every_place", "flags", "place", "spread", "up"]
+__all__ = ["PLACE", "WORDS", "common", "every_place", "flags", "place", "places", "spread", "up"]
 
 PLACE: Final = 16
 """Bits of a place."""
@@ -50,6 +51,11 @@ def place(word: Value, lane: int, start: int, stop: int) -> Value:
     """Bits `start` to `stop` of a lane's place in the word that has it."""
     first = PLACE * (lane % _PLACES)
     return word[first + start : first + stop]
+
+
+def places(words: Sequence[Value], bits: int) -> list[Value]:
+    """The lowest bits of every lane's place, lanes ascending."""
+    return [place(word, number, 0, bits) for word in words for number in range(_PLACES)]
 
 
 def spread(bit: Value, pattern: int = (1 << PLACE) - 1) -> Value:

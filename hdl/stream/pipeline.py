@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
@@ -16,7 +16,7 @@ _WORD = 64
 
 def register(
     m: Module, value: ValueLike, name: str, *, reset_less: bool = True, src_loc_at: int = 0
-) -> Signal:
+) -> Value:
     """One pipeline register, of data without reset.
 
     Whether its content means anything is told by a bit that travels beside the data, so a reset here
@@ -37,9 +37,11 @@ def register(
 
     Returns
     -------
-    Signal
-        `value`, one cycle late.
+    Value
+        `value`, one cycle late. A constant is returned as it is, unless it is reset.
     """
+    if isinstance(value, Const) and reset_less:
+        return value
     held = Signal.like(value, name=name, reset_less=reset_less, src_loc_at=1 + src_loc_at)
     m.d.sync += held.eq(value)
     return held

@@ -231,7 +231,7 @@ UNITS: Final = (
     _unit(
         "dot product: decode fp8",
         "dot_product.test_fp8_decode",
-        "dot_product/fp8_decode.py",
+        "dot_product/fp8_decode.py dot_product/special.py",
         mutants=_STAGE_MUTANTS,
         where="beside",
     ),
