@@ -227,6 +227,15 @@ def _sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Us
 
 
 def outcome_of(rounding: Rounding, mode: str) -> str:
+    """One of `OUTCOMES`, for a number that is not zero.
+
+    Parameters
+    ----------
+    rounding : Rounding
+        As golden explains it.
+    mode : str
+        ``"rn"`` to nearest, ties to even, or ``"rz"`` towards zero.
+    """
     if rounding.overflow:
         largest = rounding.bits & (1 << 63) - 1 == float_format("f64").largest_finite
         return "overflow to the largest" if largest else "overflow to infinity"

@@ -181,7 +181,7 @@ FP8 = {
 """A multiply of each family and result."""
 
 BATCH = 5000
-"""Tiles whose operands are there at once."""
+"""The most tiles whose operands are there at once."""
 
 
 def random_results_equal_golden(text, count, seed):
@@ -201,7 +201,8 @@ def random_results_equal_golden(text, count, seed):
     machine = open_machine(Backend.RTL, CONFIG, 4096)
     compared = 0
     while compared < count:
-        tiles = min(BATCH, -(-(count - compared) // (128 * together)) * together)
+        runs = min(BATCH // together, -(-(count - compared) // (128 * together)))
+        tiles = runs * together
         drawn = [draw_operands(random, instruction, FLOAT_KINDS[i % len(FLOAT_KINDS)]) for i in range(tiles)]
         a, b, c = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
         wanted = golden.mma(instruction, a, b, c)
