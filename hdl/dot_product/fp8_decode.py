@@ -74,6 +74,10 @@ class Fp8Decode(Stage):
         none is infinite.
     output.fp8_nan : half as many words
         Whether a factor of this lane or the one a word on is NaN. None in other formats.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Special`.
     """
 
     latency = 2

@@ -79,7 +79,7 @@ class Fp8Special(Stage):
 
     Testbench
     ---------
-    cocotb_tests/dot_product/test_fp8_decode.py, together with `Fp8Decode`.
+    cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Decode`.
     """
 
     latency = 1
