@@ -1,6 +1,8 @@
 """Decode fp8: fields of the products, zeros, and what infinities and NaN make, from the operands."""
 
 import random
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -16,7 +18,7 @@ from hdl.dot_product.operands import Operation
 from hdl.dot_product.special import Fp8Special, Special
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Pipeline
-from sim.testbench.dot_product_operands import FP8_MODES, MODES
+from sim.testbench.dot_product_operands import FP8_MODES, MODES, Mode
 from sim.testbench.runner import parameters
 from sim.testbench.unit import unit_design
 
@@ -27,6 +29,10 @@ CONFIGS = {
 NAN, POSITIVE, NEGATIVE = 1, 2, 4
 SCALE = 30
 """The biased exponent of a product of 1 and 1."""
+
+
+PAIRS = ((0x7C, 0x3C), (0xFC, 0x3C), (0x7C, 0), (0, 0x7C), (0x7F, 0x3C), (0x3C, 0xFF))
+"""Of e5m2: an infinity of each sign, infinity times zero, NaN; of e4m3, NaN and finite products."""
 
 
 class FromBytesToSpecial(Pipeline):
@@ -64,6 +70,19 @@ def random_element(rng: random.Random) -> int:
     return rng.choice((0, 0x80, 1, 0x7F, 0x7C, 0xFC, 0x7E)) if rng.random() < 0.02 else rng.getrandbits(8)
 
 
+def operations(rng: random.Random, places: list[int]) -> Iterator[tuple[Mode, list[int], list[int]]]:
+    """Modes and elements: of any kind, all finite, and with one product that need not be finite."""
+    for operation in range(600):
+        rare = operation % 3
+        a, b = ([random_element(rng) if rare else rng.getrandbits(6) for _ in range(32)] for _ in range(2))
+        yield rng.choice(FP8_MODES), a, b
+    for mode in (mode for mode in FP8_MODES if mode.a_type == mode.b_type and mode.d_type == "f32"):
+        for place, pair in product(places, PAIRS):
+            a, b = ([rng.getrandbits(6) for _ in range(32)] for _ in range(2))
+            a[place], b[place] = pair
+            yield mode, a, b
+
+
 @cocotb.test
 async def products(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
@@ -71,11 +90,8 @@ async def products(dut: Any) -> None:
     order = [2 * lane for lane in range(LANES)] + [2 * lane + 1 for lane in range(LANES)]
     inputs: list[dict[str, int]] = []
     expected: list[dict[str, int | tuple[int, int]]] = []
-    for operation in range(600):
-        mode = rng.choice(FP8_MODES)
+    for mode, a, b in operations(rng, order[:lanes]):
         formats = float_format(mode.a_type), float_format(mode.b_type)
-        rare = operation % 3
-        a, b = ([random_element(rng) if rare else rng.getrandbits(6) for _ in range(32)] for _ in range(2))
         c = rng.getrandbits(32)
         c_sign = c >> (15 if mode.c_type == "f16" else 31) & 1
         significands_a, significands_b, exponents, masks, signs, special = [], [], [], [], [], 0
