@@ -75,9 +75,7 @@ def sums(m: Module, xs: Sequence[Value], ys: Sequence[Value], carries: Sequence[
 
 
 def signed_sums(m: Module, xs: Sequence[Value], ys: Sequence[Value], carries: Sequence[Value]) -> list[Value]:
-    """``x + y + carry`` of each pair, in shared carry chains.
-
-    Between two fields is the carry of the second one, as with `sums`.
+    """``x + y + carry`` of each pair of signed numbers, in shared carry chains, as `sums`.
 
     Parameters
     ----------
@@ -92,16 +90,8 @@ def signed_sums(m: Module, xs: Sequence[Value], ys: Sequence[Value], carries: Se
     list of Value
         Signed, each a bit longer than the numbers.
     """
-    bits = len(xs[0]) + 1
-    results: list[Value] = []
-    for some in _chains(len(xs), (_BITS + 1) // (bits + 1)):
-        x, y = (
-            Cat(Cat(carries[index], values[index], values[index][-1]) for index in some)[1:]
-            for values in (xs, ys)
-        )
-        word = common(m, (x + y + carries[some[0]])[: len(x)])
-        results += [word[position * (bits + 1) :][:bits].as_signed() for position in range(len(some))]
-    return results
+    longer_xs, longer_ys = ([Cat(value, value[-1]) for value in values] for values in (xs, ys))
+    return [total[:-1].as_signed() for total in sums(m, longer_xs, longer_ys, carries)]
 
 
 def incremented(value: Value) -> Value:
