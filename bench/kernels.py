@@ -116,7 +116,7 @@ def main(presets: list[str]) -> None:
     for preset in presets:
         config = PRESETS[preset]
         for backend in (Backend.RTL, Backend.LOCKSTEP):
-            machine = open_machine(backend, config, SCRATCH, registers_each=False)
+            machine = open_machine(backend, config, SCRATCH)
             engine = MachineEngine(machine, name=preset, formats=config.formats)
             runs.append(block_gemm(f"{backend.value} {preset}", engine, 1))
             machine.close()

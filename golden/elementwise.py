@@ -29,9 +29,11 @@ def execute_elementwise(machine: Machine, command: Elementwise) -> None:
         than a register of the type, a number of registers that holds no whole elements, and a flush in a
         type that has none. Nothing is written.
     """
-    registers = machine.read_registers()
-    _check(command, len(registers))
+    _check(command, machine.register_count)
     count, destination = command.count, command.destination
+    registers = np.zeros((machine.register_count, LANES), dtype=np.uint32)
+    for source in {source for source in command.sources if not isinstance(source, Uniform)}:
+        registers[source : source + count] = machine.read_registers(source, count)
     step = count if _independent(command) else _words(command)
     for offset in range(0, count, step):
         operands = [_operand(command, source, registers, offset, step) for source in command.sources]

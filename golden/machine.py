@@ -108,8 +108,15 @@ class Machine(Protocol):
     def counters(self) -> Counters:
         """What has been done so far."""
 
+    @property
+    def register_count(self) -> int:
+        """Registers of a lane."""
+
     def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
         """Consecutive registers, all from `first` on unless `count` is given; shape (count, 32 lanes)."""
+
+    def inspect_registers(self) -> NDArray[np.uint32]:
+        """All registers, for a comparison: in a simulation no cycle passes, unlike in `read_registers`."""
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers; `values` has shape (count, 32 lanes)."""

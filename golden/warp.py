@@ -119,9 +119,18 @@ class GoldenMachine:
         """Commands executed; the golden machine has no cycles and no bus."""
         return Counters(instructions=self._executed)
 
+    @property
+    def register_count(self) -> int:
+        """Registers of a lane."""
+        return len(self._registers)
+
     def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
         """A copy of consecutive registers, all from `first` on unless `count` is given."""
         return self._registers[first : None if count is None else first + count].copy()
+
+    def inspect_registers(self) -> NDArray[np.uint32]:
+        """All registers, not copied: the next command changes them."""
+        return self._registers
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers; `values` has shape (count, 32 lanes).

@@ -140,7 +140,7 @@ def run_cuda_kernel(
     (m, k), n = a.shape, b.shape[1]
     d = np.zeros((m, n), dtype=np.float32)
     config = PRESETS[PRESET]
-    machine = open_machine(Backend.LOCKSTEP, config, SCRATCH, waves=waves, registers_each=False)
+    machine = open_machine(Backend.LOCKSTEP, config, SCRATCH, waves=waves)
     try:
         engine = MachineEngine(machine, name=f"preset {PRESET}", formats=config.formats)
         kernel = Module(CUDA_KERNEL.read_text(), str(CUDA_KERNEL)).kernel("tiled_gemm")

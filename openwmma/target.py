@@ -144,7 +144,7 @@ class Target:
         Parameters
         ----------
         registers_each : bool
-            Of machines in lockstep, as for `sim.lockstep.LockstepMachine`.
+            Of a board in lockstep, as for `sim.lockstep.LockstepMachine`.
 
         Raises
         ------
@@ -160,12 +160,7 @@ class Target:
                 config=config,
                 memory_bytes=None,
                 open=lambda size: open_machine(
-                    Backend(self.on.value),
-                    config,
-                    size,
-                    waves=self.waves,
-                    trace=trace,
-                    registers_each=registers_each,
+                    Backend(self.on.value), config, size, waves=self.waves, trace=trace
                 ),
                 trace=trace,
             )

@@ -101,10 +101,19 @@ class HostedMachine(ABC):
         before = asdict(self._before)
         return Counters(**{name: now - before[name] for name, now in asdict(self._read_counters()).items()})
 
+    @property
+    def register_count(self) -> int:
+        """Registers of a lane."""
+        return self._config.registers
+
     def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
         """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
         wanted = self._config.registers - first if count is None else count
         return self._read_host(host_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
+
+    def inspect_registers(self) -> NDArray[np.uint32]:
+        """All registers, through the host interface where there is no other way."""
+        return self.read_registers()
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers through the host interface; `values` has shape (count, 32 lanes).

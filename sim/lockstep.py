@@ -20,16 +20,17 @@ class LockstepMachine:
 
     After every command all of global memory is compared where it lies in this process. Of memory that is read
     word by word, as shared memory and that of a board, it is what a store reached, from its first byte to its
-    last; `finish` compares all. Registers are compared after every command, or by `finish` alone.
+    last; `finish` compares all. Registers are compared after every command, or by `finish` alone, and where
+    the host reads them.
 
     Parameters
     ----------
     golden, rtl : Machine
         Fresh machines with memories of the same base, size and content.
     registers_each : bool
-        Whether all registers are compared after every command, which takes most of the time of a simulation:
-        the host interface reads them word by word. Otherwise a wrong register is found when the host reads
-        it, when a store carries it to memory, and at the latest by `finish`.
+        Whether all registers are compared after every command. A simulated core needs no cycle for it, but a
+        board sends them word by word. Otherwise a wrong register is found when the host reads it, when a
+        store carries it to memory, and at the latest by `finish`.
 
     Raises
     ------
@@ -90,6 +91,11 @@ class LockstepMachine:
         """The counters of the RTL."""
         return self._rtl.counters
 
+    @property
+    def register_count(self) -> int:
+        """Registers of a lane, of the golden machine."""
+        return self._golden.register_count
+
     def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
         """Consecutive registers of the golden machine, which are those of both.
 
@@ -99,9 +105,17 @@ class LockstepMachine:
             They differ from those of the RTL.
         """
         registers = self._golden.read_registers(first, count)
-        if not self._registers_each and not np.array_equal(registers, self._rtl.read_registers(first, count)):
+        if not np.array_equal(registers, self._rtl.read_registers(first, count)):
             self._compare_registers()
+            last = first + len(registers) - 1
+            raise Mismatch(
+                self._executed, None, f"the host reads other values in registers {first} to {last}"
+            )
         return registers
+
+    def inspect_registers(self) -> NDArray[np.uint32]:
+        """All registers of the golden machine."""
+        return self._golden.inspect_registers()
 
     def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
         """Set consecutive registers of both; `values` has shape (count, 32 lanes)."""
@@ -166,7 +180,7 @@ class LockstepMachine:
 
     def _compare_registers(self) -> None:
         """Compare all registers; what differs is told in terms of the last command that wrote any."""
-        golden, rtl = self._golden.read_registers(), self._rtl.read_registers()
+        golden, rtl = self._golden.inspect_registers(), self._rtl.inspect_registers()
         index, command = self._last_written or (self._executed, None)
         difference = register_difference(command, golden, rtl)
         if difference is not None:
@@ -175,17 +189,10 @@ class LockstepMachine:
     def _execute_on_host(self, command: HostWork) -> None:
         for machine in (self._rtl, self._golden):
             machine.execute(command)
-        golden, rtl = self._golden.read_registers(), self._rtl.read_registers()
-        places = np.argwhere(golden != rtl)
-        if len(places):
-            register, lane = places[0].tolist()
-            raise Mismatch(
-                self._executed,
-                None,
-                f"{command}: {len(places)} of {golden.size} registers differ; the first is lane {lane}, "
-                f"register {register}: golden {golden[register, lane]:#010x}, "
-                f"rtl {rtl[register, lane]:#010x}",
-            )
+        golden, rtl = self._golden.inspect_registers(), self._rtl.inspect_registers()
+        difference = register_difference(None, golden, rtl)
+        if difference is not None:
+            raise Mismatch(self._executed, None, f"{command}: {difference}")
 
     def _memory_difference(self, command: Command) -> str | None:
         if self._memory.is_near:

@@ -30,7 +30,6 @@ def open_machine(
     *,
     waves: Path | None = None,
     trace: TraceFile | None = None,
-    registers_each: bool = True,
 ) -> Machine:
     """Make a machine of a configuration.
 
@@ -48,8 +47,6 @@ def open_machine(
         Where the simulated core writes its waveform.
     trace : TraceFile or None
         The trace that the simulated core writes.
-    registers_each : bool
-        Of a machine in lockstep: whether registers are compared after every command.
 
     Raises
     ------
@@ -63,10 +60,6 @@ def open_machine(
             raise ValueError("a trace needs a simulated core: rtl or lockstep, not golden")
         return golden_machine(config, Memory(memory_size, BASE))
     rtl = RtlMachine(config, Memory(memory_size, BASE), waves=waves, trace=trace)
-    return (
-        rtl
-        if backend is Backend.RTL
-        else LockstepMachine(
-            golden_machine(config, Memory(memory_size, BASE)), rtl, registers_each=registers_each
-        )
-    )
+    if backend is Backend.RTL:
+        return rtl
+    return LockstepMachine(golden_machine(config, Memory(memory_size, BASE)), rtl)

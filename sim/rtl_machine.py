@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from golden.memory import Memory
 from golden.tables.commands import Command
 from golden.tables.faults import Cause
+from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
 from sim.build import build_core, core_verilog
 from sim.hosted import HostedMachine
@@ -77,6 +78,15 @@ class RtlMachine(HostedMachine):
     def memory(self) -> Memory:
         """Global memory; writing into it is seen by the next command."""
         return self._memory
+
+    def inspect_registers(self) -> NDArray[np.uint32]:
+        """All registers, out of the memory of the model: no cycle passes, and the host interface is not used.
+
+        This is backdoor access as in IEEE 1800.2 (UVM). The rows of the register file follow one another as
+        lanes and registers do (`hdl.registers.register_ports.word_address`).
+        """
+        words = self._simulation.inspect(self._config.registers * LANES)
+        return words.reshape(-1, LANES)
 
     def execute_words(self, words: ArrayLike) -> bool:
         """Execute encoded commands; False when the core has stopped with a fault, still to be cleared."""

@@ -209,6 +209,22 @@ class Simulation:
             raise HostRefusal(f"the core refused a read of {count} host registers at {address:#06x}")
         return values
 
+    def inspect(self, count: int) -> NDArray[np.uint32]:
+        """The first words of the memory that the library was built to show; no cycle passes.
+
+        Parameters
+        ----------
+        count : int
+
+        Raises
+        ------
+        SimulationError
+            There is no such memory, or it has fewer words.
+        """
+        values = np.empty(count, dtype=np.uint32)
+        self._judge(self._library.openwmma_inspect(self._handle(), values.size, values.ctypes.data))
+        return values
+
     def write(self, address: int, values: NDArray[np.uint32]) -> None:
         """Write successive host registers, the first at byte address `address`.
 
@@ -308,6 +324,7 @@ def _load(path: Path) -> ctypes.CDLL:
         "openwmma_waits": (None, (pointer, pointer)),
         "openwmma_set_slave_error": (None, (pointer, u64, u64)),
         "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),
+        "openwmma_inspect": (ctypes.c_int, (pointer, u32, pointer)),
         "openwmma_write": (ctypes.c_int, (pointer, pointer, pointer, u32)),
         "openwmma_queue": (ctypes.c_int, (pointer, pointer, u32)),
         "openwmma_finish": (ctypes.c_int, (pointer,)),

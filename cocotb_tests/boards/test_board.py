@@ -28,7 +28,7 @@ from hdl.config import PAGE_BYTES, PRESETS
 CORE = PRESETS["tiny"]
 CONFIG = BoardConfig(
     core=CORE,
-    memory_bytes=4 * PAGE_BYTES,
+    memory_bytes=2 * PAGE_BYTES,
     clock_hz=40_000,
     baud=10_000,
     access_cycles=1000,
@@ -75,10 +75,10 @@ def program() -> list[Command]:
         Load(b, 8, BASE + 0x400, 32),
         Load(c, 16, BASE + 0x1000 - 0x40, 48),
         Mma(multiply, 24, 0, 8, 16),
-        Store(store, 24, BASE + 0x2000, 24),
+        Store(store, 24, BASE + 0x1800, 24),
         Move(16, 24, 8),
         Fill(20, 1, 0x3C00_BC00),
-        Store(store, 16, BASE + 0x3000 - 0x100),
+        Store(store, 16, BASE + 0x1000 - 0x100),
     ]
 
 

@@ -101,6 +101,7 @@ async def every_address(dut: Any) -> None:
         *(4 * rng.randrange(0x40, nowhere[0] // 4) for _ in range(40)),
         *(4 * rng.randrange(nowhere[1] // 4, nowhere[2] // 4) for _ in range(40)),
         *(0x10000 << bit for bit in range(2)),
+        *(REGISTERS["MODE"] + (0x200 << bit) for bit in range(WINDOW.bit_length() - 10)),
         *(place + REGISTERS["IDENTITY"] for place in (WINDOW // 2, 2 * WINDOW)),
     ]:
         value, response = await host.read_word(address)

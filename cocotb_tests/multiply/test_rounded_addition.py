@@ -1,9 +1,10 @@
-"""The addition of C to fp8 that became f16, in bulk: corners, every distance, and millions of random sums."""
+"""The addition of C to fp8 that became f16: corners, every distance, and in bulk millions of random sums."""
 
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import cocotb
 import numpy as np
 import pytest
 from amaranth.hdl import Cat, Module, Signal, unsigned
@@ -11,10 +12,13 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
+from cocotb_tests.conftest import Simulate
+from cocotb_tests.dot_product.stage import check_stage
 from golden.tables.formats import FloatFormat, float_format
 from hdl.multiply.tile.addition import RoundedAddition
 from hdl.stream.elastic import CreditQueue
 from sim.testbench.bulk import BulkUnit
+from sim.testbench.unit import unit_design
 
 FORMATS = {name: float_format(name) for name in ("f32", "f16")}
 CHUNK = 500_000
@@ -147,6 +151,31 @@ def test_corners(name: str) -> None:
     assert len(values) > 80
     x, y = (grid.ravel() for grid in np.meshgrid(values, values))
     compare(x, y, name)
+
+
+@cocotb.test
+async def sums(dut: Any) -> None:
+    """Corners, and exponents whose distance is at most that of a fraction, f32 and f16 mixed."""
+    rng = np.random.default_rng(cocotb.RANDOM_SEED)
+    inputs: list[dict[str, int]] = []
+    expected_sums: list[dict[str, int | tuple[int, int]]] = []
+    for operation in range(4000):
+        format = FORMATS["f16" if rng.integers(2) else "f32"]
+        dtype = np.dtype(f"u{format.bits // 8}")
+        if operation % 4 == 0:
+            x, y = rng.choice(corners(format), 2)
+        else:
+            x = rng.integers(0, 1 << format.bits, dtype=np.uint64)
+            near = int(x) ^ int(rng.integers(0, 32)) << format.fraction_bits ^ format.sign_mask
+            y = near ^ int(rng.integers(0, 1 << int(rng.integers(1, format.fraction_bits + 1))))
+        words = [np.array([word], dtype) for word in (x, y)]
+        inputs.append({"x": int(x), "y": int(y), "is_f16": int(format.bits == 16)})
+        expected_sums.append({"d": int(expected(*words, format)[0])})
+    await check_stage(dut, inputs, expected_sums, RoundedAddition.latency)
+
+
+def test_rounded_addition(simulate: Simulate) -> None:
+    simulate(unit_design("rounded_addition", RoundedAddition()), __name__)
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -65,7 +65,7 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
             Move(0, 1, size - 1),
             Fill(size - 1, 1, 2**32 - 1),
         ),
-        *(Move(0, 0, size), Move(9, 8, 8), Move(8, 9, 8)),
+        *(Move(0, 0, size), Fill(0, size, 3), Move(9, 8, 8), Move(8, 9, 8)),
     ]
     for _ in range(150):
         count = rng.choice([0, 1, 2, rng.randrange(size + 1)])

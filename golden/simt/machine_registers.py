@@ -90,7 +90,7 @@ class MachineRegisters:
 
     def __init__(self, machine: Machine, formats: frozenset[str] | None) -> None:
         self._machine = machine
-        self._size = len(machine.read_registers())
+        self._size = machine.register_count
         self._next = 0
         self._held: dict[bytes, tuple[int, int]] = {}
         wide: Accumulator | None = None

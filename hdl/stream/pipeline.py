@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
-__all__ = ["Pipeline", "Stage", "delay", "register"]
+__all__ = ["Pipeline", "Stage", "delay", "register", "stage_signature"]
 
 _WORD = 64
 """Bits of an array that are delayed in one register: what simulates fastest."""
@@ -69,6 +69,16 @@ def delay(m: Module, value: ValueLike, cycles: int, name: str, *, reset_less: bo
     return value
 
 
+def stage_signature(consumes: Mapping[str, Member], produces: Mapping[str, Member]) -> wiring.Signature:
+    """The ports of a stage; for parameters and members see `Stage`."""
+    return wiring.Signature(
+        {
+            "input": In(wiring.Signature(dict(consumes))),
+            "output": Out(wiring.Signature(dict(produces))),
+        }
+    )
+
+
 class Stage(wiring.Component):
     """A part of a pipeline: takes one struct per cycle and produces one, `latency` cycles later.
 
@@ -90,11 +100,7 @@ class Stage(wiring.Component):
     latency: int
 
     def __init__(self, consumes: Mapping[str, Member], produces: Mapping[str, Member]) -> None:
-        members = {
-            "input": In(wiring.Signature(dict(consumes))),
-            "output": Out(wiring.Signature(dict(produces))),
-        }
-        super().__init__(members, src_loc_at=1)
+        super().__init__(stage_signature(consumes, produces), src_loc_at=1)
 
     @property
     def consumes(self) -> tuple[str, ...]:

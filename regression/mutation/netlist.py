@@ -25,8 +25,8 @@ _INNER: Final = "mutated"
 _CANDIDATES: Final = 4
 """So many times as many mutants are listed as needed, since some are none."""
 
-# What yosys would optimise away is no hardware, and a mutant of it no fault. Without the pass after `flatten`,
-# yosys 0.70 may find conflicting initial values in bits of registers that are constant.
+# What yosys would optimise away is no hardware, and a mutant of it no fault. Without the pass after
+# `flatten`, yosys 0.70 may find conflicting initial values in bits of registers that are constant.
 _READ: Final = """
 read_verilog design.v
 hierarchy -check -top {top}

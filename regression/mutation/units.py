@@ -182,7 +182,18 @@ UNITS: Final = (
         outstanding_reads=5,
     ),
     _unit("shared memory", "memory.test_shared_memory", "memory/shared_memory.py"),
-    _unit("tile multiplier", "multiply.test_tile", "multiply/tile/", mutants=90, units=2),
+    _unit(
+        "tile multiplier",
+        "multiply.test_tile",
+        " ".join(
+            f"multiply/tile/{name}.py"
+            for name in ("chains", "collect", "fetch", "issue", "multiplier", "request", "rows", "tile_steps")
+        ),
+        mutants=90,
+        units=2,
+    ),
+    _unit("row conversion", "multiply.test_row_conversion", "multiply/tile/conversion.py"),
+    _unit("rounded addition", "multiply.test_rounded_addition", "multiply/tile/addition.py"),
     _unit("f64 multiplier", "multiply.test_f64_multiplier", "multiply/f64/", units=2, words=2),
     _unit("dot product: decode", "dot_product.test_decode", "dot_product/decode.py", mutants=_STAGE_MUTANTS),
     _unit(

@@ -93,6 +93,14 @@ int openwmma_read(void *harness, std::uint32_t address, std::uint32_t count, std
     });
 }
 
+int openwmma_inspect(void *harness, std::uint32_t count, std::uint32_t *values) {
+    auto &self = *static_cast<Harness *>(harness);
+    return guarded([&] {
+        self.simulation.inspect(count, values);
+        return DONE;
+    });
+}
+
 int openwmma_write(void *harness, const std::uint32_t *addresses, const std::uint32_t *values, std::uint32_t count) {
     auto &self = *static_cast<Harness *>(harness);
     return guarded([&] { return self.host.write(addresses, values, count) == openwmma::OKAY ? DONE : REFUSED; });

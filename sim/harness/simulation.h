@@ -1,10 +1,12 @@
 // One Verilated core with its clock and its memory, its waveform and its record of signals.
 #pragma once
 
+#include <cstring>
 #include <memory>
 #include <string>
 
 #include "Vopenwmma_core.h"
+#include "Vopenwmma_core___024root.h"
 #include "axi_memory.h"
 #include "configuration.h"
 #include "verilated.h"
@@ -73,6 +75,19 @@ class Simulation {
 
     // The cycle at which something that starts now has taken too long, where `count` limits are fair for it.
     std::uint64_t deadline(std::uint64_t count) const { return cycles_ + cycle_limit_ * count; }
+
+    // Copies the first `count` words of the memory that configuration.h names. Its rows are whole words.
+    void inspect([[maybe_unused]] std::uint32_t count, [[maybe_unused]] std::uint32_t *values) const {
+#ifdef OPENWMMA_INSPECTED
+        const auto &memory = top_.rootp->OPENWMMA_INSPECTED;
+        static_assert(sizeof memory[0] % sizeof *values == 0);
+        if (count * sizeof *values <= sizeof memory) {
+            std::memcpy(values, &memory, count * sizeof *values);
+            return;
+        }
+#endif
+        throw SimulationError("no memory of " + std::to_string(count) + " words to inspect");
+    }
 
     // Ends the simulation when the deadline has passed, with the state of its ports.
     void check(std::uint64_t deadline, const char *awaited) const {

@@ -9,7 +9,7 @@ from amaranth.lib import data
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Footprint, Range, span_layout
 
-__all__ = ["FOOTPRINT_RANGES", "Probe", "harness_header", "probes_of", "verilator_settings"]
+__all__ = ["FOOTPRINT_RANGES", "REGISTER_FILE", "Probe", "harness_header", "probes_of", "verilator_settings"]
 
 _WIDEST: Final = 64
 """Bits of a probe: what the harness keeps of one."""
@@ -96,6 +96,10 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     found += _whole("", "m_axi_wvalid", "m_axi_wready", "m_axi_wlast")
     found += _whole("", "m_axi_bvalid", "m_axi_bready", "m_axi_bresp")
     return tuple(found)
+
+
+REGISTER_FILE: Final = Probe(path="registers", signal="memory")
+"""The memory of the registers."""
 
 
 def _whole(path: str, *signals: str) -> list[Probe]:

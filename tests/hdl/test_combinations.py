@@ -9,9 +9,10 @@ import pytest
 from amaranth.hdl import Fragment
 
 from golden.tables.profiles import PROFILES, Profile
-from hdl.config import CoreConfig, DotProductConfig
+from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.core import Core
 from hdl.dot_product.unit import DotProductUnit
+from hdl.multiply.tile.collect import TileCollect
 from hdl.verilog.core_verilog import TOP, generate
 from sim.testbench.unit import TOP as UNIT_TOP
 from sim.testbench.unit import unit_design
@@ -171,6 +172,13 @@ def test_a_core_needs_a_format_with_loads() -> None:
 def test_core_lints(profile: str, formats: frozenset[str], tmp_path: Path) -> None:
     """The presets are linted by `test_verilog_tools`, with profile hopper. Ampere is turing with tf32."""
     assert lint(config(formats, profile), tmp_path) == "status 0"
+
+
+@pytest.mark.long
+def test_results_of_one_step_lint(tmp_path: Path) -> None:
+    """With so many units the number of a step within a word has no bits."""
+    collect = TileCollect(PRESETS["large"])
+    assert lint_text(unit_design("one_step", collect).verilog, tmp_path, UNIT_TOP) == "status 0"
 
 
 @pytest.mark.long

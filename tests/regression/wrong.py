@@ -30,8 +30,15 @@ class WrongMachine:
     def counters(self):
         return Counters(instructions=self._machine.counters.instructions)
 
+    @property
+    def register_count(self):
+        return self._machine.register_count
+
     def read_registers(self, first=0, count=None):
         return self._machine.read_registers(first, count)
+
+    def inspect_registers(self):
+        return self._machine.inspect_registers()
 
     def write_registers(self, first, values):
         self._machine.write_registers(first, values)

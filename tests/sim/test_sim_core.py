@@ -20,7 +20,7 @@ from hdl.config import PRESETS
 from sim.host_map import lane_address
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
-from sim.simulation import BusTiming, HostRefusal
+from sim.simulation import BusTiming, HostRefusal, SimulationError
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
 F16_FAMILY = [
@@ -171,6 +171,28 @@ def test_registers_begin_at_zero_and_are_read_and_written_by_the_host(rtl):
         rtl.write_registers(60, values)
     with pytest.raises(ValueError, match=r"^register values must have shape \(count, 32\), not \(5, 4\)$"):
         rtl.write_registers(0, values[:, :4])
+
+
+@pytest.mark.parametrize("config", [CONFIG, TINY], ids=["small", "tiny"])
+def test_registers_are_inspected_as_the_host_reads_them(config):
+    """At once: after a write of the host, and after commands of each unit that writes registers."""
+    machine = rtl_machine(config=config)
+    values = np.random.default_rng(4).integers(0, 1 << 32, (config.registers, 32), dtype=np.uint32)
+    machine.write_registers(0, values)
+    np.testing.assert_array_equal(machine.inspect_registers(), values)
+    for command in (fill(), load(), multiply(), Move(0, 8, 5)):
+        cycles = machine.simulation.cycles
+        machine.execute(command)
+        assert machine.simulation.cycles > cycles
+        cycles = machine.simulation.cycles
+        inspected = machine.inspect_registers()
+        assert machine.simulation.cycles == cycles
+        np.testing.assert_array_equal(inspected, machine.read_registers())
+        assert not np.array_equal(inspected, values)
+        values = inspected
+    with pytest.raises(SimulationError, match=f"no memory of {values.size + 1} words to inspect"):
+        machine.simulation.inspect(values.size + 1)
+    machine.close()
 
 
 def test_the_host_is_refused_what_does_not_exist():

@@ -22,7 +22,7 @@ TARGET = BASE + 0x1000
 MACHINES = {
     "golden": golden_machine,
     "rtl": rtl_machine,
-    "lockstep": lambda: LockstepMachine(golden_machine(), rtl_machine(), registers_each=False),
+    "lockstep": lambda: LockstepMachine(golden_machine(), rtl_machine()),
 }
 TWICE = Elementwise("mul", "f32", 0, (0, Uniform(0x40000000)), 8)
 

@@ -71,7 +71,7 @@ def test_a_load_fills_the_registers_of_the_chip(core, key):
     stride = legal_stride(use, element, shape, layout, registers)
     instruction = LoadInstruction(use=use, layout=layout, shape=shape, type=element, space="global")
     core.execute(Load(instruction, REGISTER, BASE, stride))
-    found = elements_of_registers(core.read_registers()[REGISTER : REGISTER + registers], bits)
+    found = elements_of_registers(core.inspect_registers()[REGISTER : REGISTER + registers], bits)
     rows, columns = np.moveaxis(CAPTURED[key].astype(int), -1, 0)
     matrix = elements_of_memory(core.memory, shape.extent(use), layout, stride, bits)
     np.testing.assert_array_equal(found, matrix[rows, columns])

@@ -232,6 +232,23 @@ def test_registers_compared_when_read():
         machine.read_registers(0, 8)
 
 
+class WrongHostPort(GoldenMachine):
+    """A machine of which the host reads what it does not hold."""
+
+    def read_registers(self, first=0, count=None):
+        values = super().read_registers(first, count)
+        values[0, 31] ^= np.uint32(1)
+        return values
+
+
+def test_what_the_host_reads_is_compared_with_what_is_there():
+    golden = GoldenMachine(memory=Memory(1 << 16, BASE))
+    machine = LockstepMachine(golden, WrongHostPort(memory=Memory(1 << 16, BASE)))
+    machine.execute(fill(0, 8, 1))
+    with pytest.raises(Mismatch, match=r"the host reads other values in registers 4 to 6$"):
+        machine.read_registers(4, 3)
+
+
 class Words:
     """Memory that is not compared as a whole."""
 

@@ -108,7 +108,7 @@ def test_a_difference_in_what_a_store_reached_is_named(pair, space):
     address = 512 if space == "shared" else WINDOW + 512
     command = shared(store(8, address, 24), space)
     pair.rtl.write_registers(9, np.full((1, 32), 7, dtype=np.uint32))
-    pair.rtl.read_registers = pair.golden.read_registers
+    pair.rtl.inspect_registers = pair.golden.inspect_registers
     with pytest.raises(Mismatch) as error:
         pair.execute(command)
     text = str(error.value)

@@ -6,9 +6,13 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import Out
 
 from golden.tables.formats import FloatFormat, float_format
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, delay, register, stage_signature
+from hdl.verilog.shared_module import SharedModule
 
-__all__ = ["RoundedAddition"]
+__all__ = ["ADDITION_MODULE", "RoundedAddition"]
+
+ADDITION_MODULE: Final = "openwmma_rounded_addition"
+_PORTS: Final = ({"x": Out(32), "y": Out(32), "is_f16": Out(1)}, {"d": Out(32)})
 
 _F32: Final = float_format("f32")
 _F16: Final = float_format("f16")
@@ -60,7 +64,12 @@ class RoundedAddition(Stage):
     latency = 9
 
     def __init__(self) -> None:
-        super().__init__({"x": Out(32), "y": Out(32), "is_f16": Out(1)}, {"d": Out(32)})
+        super().__init__(*_PORTS)
+
+    @classmethod
+    def shared(cls) -> SharedModule:
+        """Make an instance of the module that all additions have in common."""
+        return SharedModule(ADDITION_MODULE, stage_signature(*_PORTS), cls)
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

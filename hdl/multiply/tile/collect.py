@@ -198,7 +198,7 @@ class TileCollect(wiring.Component):
         data = register(m, results.data, "to_add")
         sums = []
         for unit in range(units):
-            m.submodules[f"addition_{unit}"] = addition = RoundedAddition()
+            m.submodules[f"addition_{unit}"] = addition = RoundedAddition.shared()
             m.d.comb += [
                 addition.input.x.eq(self.addend.word_select(unit, LANE_BITS)),
                 addition.input.y.eq(data.word_select(unit, LANE_BITS)),
@@ -208,13 +208,15 @@ class TileCollect(wiring.Component):
         under_way = Signal(cycles)
         m.d.sync += [under_way.eq(Cat(begins, under_way)), adding.eq(Cat(begins, under_way[:-1]).any())]
         late = delay(m, Cat(results.complete, results.step, results.place), cycles, "late")
-        complete, step, place = late[0], late[1 : 1 + len(results.step)], late[1 + len(results.step) :]
         ends = under_way[-1]
+        # As one value, since a step may have no bits.
+        chosen = Mux(ends, late, Cat(results.complete & ~adds, results.step, results.place))
+        complete, step, place = chosen[0], chosen[1 : 1 + len(results.step)], chosen[1 + len(results.step) :]
         kept = _Results(
             enable=ends | (results.enable & ~adds),
-            step=Mux(ends, step, results.step),
-            place=Mux(ends, place, results.place),
-            complete=Mux(ends, complete, results.complete & ~adds),
+            step=step,
+            place=place,
+            complete=complete,
             data=Mux(ends, Cat(sums), results.data),
         )
         written = Signal(range(_PAIRS))
