@@ -144,6 +144,12 @@ class MatrixCommand(data.Struct):
     unused: unsigned(96)
 
 
+_WIDTHS = {
+    struct: tuple((name, field.width) for name, field in data.Layout.cast(struct))
+    for struct in (MemoryCommand, MmaCommand, RegisterCommand, MatrixCommand)
+}
+"""Of each kind of command the fields and their bits, from the lowest on."""
+
 _SHAPE_CODES = {shape: code for code, shape in enumerate(SHAPES)}
 _TYPE_CODES = {name: code for code, name in enumerate(FORMATS)}
 
@@ -193,10 +199,9 @@ def encode(command: Command) -> tuple[int, ...]:
     """
     bits = 0
     offset = 0
-    layout, values = _fields(command)
-    for name, field in layout:
+    struct, values = _fields(command)
+    for name, width in _WIDTHS[struct]:
         value = values.get(name, 0)
-        width = field.width
         if not 0 <= value < 1 << width:
             raise ValueError(f"{name} must be from 0 to {(1 << width) - 1}, not {value}")
         bits |= value << offset
@@ -204,12 +209,12 @@ def encode(command: Command) -> tuple[int, ...]:
     return tuple(bits >> 32 * word & 0xFFFF_FFFF for word in range(COMMAND_WORDS))
 
 
-def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
+def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
     match command:
         case Load() | Store():
             instruction = command.instruction
             opcode = Opcode.LOAD if isinstance(command, Load) else Opcode.STORE
-            return data.Layout.cast(MemoryCommand), {
+            return MemoryCommand, {
                 "opcode": opcode.value,
                 "use": USES.index(instruction.use),
                 "layout": int(instruction.layout == "col"),
@@ -222,7 +227,7 @@ def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
                 "stride": command.stride or 0,
             }
         case Mma(instruction, d, a, b, c):
-            return data.Layout.cast(MmaCommand), {
+            return MmaCommand, {
                 "opcode": Opcode.MMA.value,
                 "tile_shape": shape_code(instruction.shape),
                 "a_type": type_code(instruction.a_type),
@@ -240,7 +245,7 @@ def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
             }
         case LoadMatrix() | StoreMatrix():
             move = MatrixMove.LOAD if isinstance(command, LoadMatrix) else MatrixMove.STORE
-            return data.Layout.cast(MatrixCommand), {
+            return MatrixCommand, {
                 "opcode": Opcode.MATRIX.value,
                 "move": move.value,
                 "count_log2": MATRIX_COUNTS.index(command.count),
@@ -250,21 +255,21 @@ def _fields(command: Command) -> tuple[data.StructLayout, dict[str, int]]:
                 "source": command.addresses,
             }
         case MoveMatrix(destination, source):
-            return data.Layout.cast(MatrixCommand), {
+            return MatrixCommand, {
                 "opcode": Opcode.MATRIX.value,
                 "move": MatrixMove.REGISTER.value,
                 "register": destination,
                 "source": source,
             }
         case Fill(register, count, value):
-            return data.Layout.cast(RegisterCommand), {
+            return RegisterCommand, {
                 "opcode": Opcode.FILL.value,
                 "count": count,
                 "destination": register,
                 "value": value,
             }
         case Move(destination, source, count):
-            return data.Layout.cast(RegisterCommand), {
+            return RegisterCommand, {
                 "opcode": Opcode.MOVE.value,
                 "count": count,
                 "destination": destination,
