@@ -14,8 +14,6 @@ __all__ = ["Wait", "memory_conflicts", "register_conflicts", "waits"]
 
 _SCOREBOARD: Final = "sequencer.scoreboard"
 _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
-_RECENT: Final = 16
-"""Commands before the one that waits among which its cause is looked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,12 +109,12 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
         "sequencer.stall_memory": _memory,
         "sequencer.stall_unit": _unit,
     }
+    earlier = _unfinished(commands)
     for name, cause_of in causes.items():
         for interval in recording.high(name):
             for command in _commands_in(commands, interval):
                 first = max(interval.first, command.accepted)
-                before = commands[max(0, command.number - _RECENT) : command.number]
-                cause = cause_of(recording, first, command, before)
+                cause = cause_of(recording, first, command, earlier[command.number])
                 last = min(interval.last, command.ended)
                 found.append(Wait(command=command, first=first, last=last, **cause._asdict()))
     found += [
@@ -130,6 +128,17 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
         for item in recording.high("sequencer.stall_empty")
     ]
     return sorted(found, key=lambda wait: wait.first)
+
+
+def _unfinished(commands: Sequence[Lifetime]) -> list[list[Lifetime]]:
+    """Of each command, those before it that had not ended when the sequencer took it."""
+    found: list[list[Lifetime]] = []
+    under_way: list[Lifetime] = []
+    for command in commands:
+        under_way = [other for other in under_way if other.is_under_way(command.accepted)]
+        found.append(under_way.copy())
+        under_way.append(command)
+    return found
 
 
 def _commands_in(commands: Sequence[Lifetime], interval: Interval) -> Sequence[Lifetime]:

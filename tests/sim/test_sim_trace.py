@@ -17,7 +17,7 @@ from hdl.control.sequencer import State
 from sim.build import core_verilog
 from sim.machines import Backend, open_machine
 from sim.rtl_machine import RtlMachine
-from sim.simulation import CHANGE
+from sim.simulation import CHANGE, BusTiming
 from sim.trace.bursts import bursts
 from sim.trace.command_log import CommandLog
 from sim.trace.command_text import short_name
@@ -137,6 +137,26 @@ def test_waits_are_those_that_the_core_counts(traced):
         if wait.reason.startswith(("registers", "memory")):
             assert wait.blockers
             assert all(blocker.number < wait.command.number for blocker in wait.blockers)
+
+
+def test_a_wait_names_a_command_of_long_ago(tmp_path):
+    """A load from slow memory, and many commands that overtake it."""
+    trace = TraceFile(tmp_path / "t.json")
+    machine = RtlMachine(CONFIG, memory_of_noise(), trace=trace, timing=BusTiming(latency=3000))
+    machine.queue(
+        [load(register=0), *(fill(40 + index % 8, 1, index) for index in range(60)), Move(50, 0, 1)]
+    )
+    machine.finish()
+    recording = Recording(probes_of(CONFIG), machine.simulation.changes, machine.simulation.observed_cycles)
+    machine.close()
+    (wait,) = (
+        wait
+        for wait in waits(recording, lifetimes(recording, trace.log.parts))
+        if wait.reason.startswith("registers")
+    )
+    assert wait.command.number == 61
+    assert [blocker.number for blocker in wait.blockers] == [0]
+    assert wait.detail == "to read r0, which #0 still uses: read after write"
 
 
 def test_bursts_are_those_of_the_bus(traced):
