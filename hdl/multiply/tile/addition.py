@@ -26,7 +26,7 @@ _SUM: Final = 1 + _SIGNIFICAND + 3
 """Bits of a sum: a carry, the significand, and guard, round and sticky bit."""
 
 _SHIFT_BITS: Final = 5
-"""Of a distance; with 32 or more, only the sticky bit is left of the smaller operand."""
+"""Of a distance; with 32 or more, nothing is left of the smaller operand."""
 
 
 class RoundedAddition(Stage):
@@ -183,14 +183,17 @@ def _significand(magnitude: Value) -> Value:
 
 
 def _aligned(significand: Value, shift: Value, is_far: Value) -> Value:
-    """The significand with two more bits, shifted right, and below them the sticky bit."""
+    """The significand with two more bits, shifted right, and below them the sticky bit.
+
+    Zero where it is far: less than a quarter of a unit in the last place changes no sum to nearest.
+    """
     value: Value = Cat(Const(0, 2), significand)
     lost: Value = Const(0, 1)
     for bit in reversed(range(len(shift))):
         step = 1 << bit
         lost = lost | (shift[bit] & value[:step].any())
         value = Mux(shift[bit], Cat(value, Const(0, step))[step:], value)
-    return Cat(Mux(is_far, significand.any(), lost), Mux(is_far, 0, value))
+    return Mux(is_far, 0, Cat(lost, value))
 
 
 def _marker(exponent: Value) -> Value:
