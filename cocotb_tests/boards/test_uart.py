@@ -133,11 +133,12 @@ async def glitches(dut: Any) -> None:
     assert not await bench.received()
     sent = bench.data(60)
     glitch = 0.9 / bench.divider
-    before = (1 - glitch) / 2
     for byte in sent:
         await bench.line.level(0, 1)
         for place in range(8):
             bit = byte >> place & 1
+            # At each of the three samples.
+            before = (1 - glitch) / 2 + bench.rng.choice((-1, 0, 1)) / bench.divider
             await bench.line.level(bit, before)
             await bench.line.level(1 - bit, glitch)
             await bench.line.level(bit, 1 - before - glitch)
