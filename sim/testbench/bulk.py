@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sim.compiler import compiler
 from sim.files import locked
+from sim.testbench.precompiled import precompiled_header
 from sim.testbench.unit import TOP, unit_design
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 from sim.verilated_runtime import runtime_archive
@@ -25,7 +26,8 @@ _HARNESS: Final = Path(__file__).with_suffix(".cpp")
 _BUILD: Final = Path(__file__).parents[2] / "build" / "bulk"
 _VERILATOR_FLAGS: Final = (
     *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
-    *("--x-assign", "fast", "--x-initial", "fast", *(f"-Wno-{name}" for name in WAIVED)),
+    *("--x-assign", "fast", "--x-initial", "fast", "--output-split", "0"),
+    *(f"-Wno-{name}" for name in WAIVED),
 )
 # Beyond -O1 a unit takes longer to build than most tests simulate it.
 _COMPILER_FLAGS: Final = ("-O1", "-std=c++20")
@@ -133,6 +135,9 @@ def _build(text: str, sizes: tuple[str, ...]) -> Path:
 
 def _compile(text: str, library: Path, flags: tuple[str, ...]) -> None:
     tool = compiler()
+    shared_flags = (*_COMPILER_FLAGS, *tool.library_flags)
+    header = _header(shared_flags)
+    model_flags = (*shared_flags, *(("-include", str(header)) if header else ()))
     folder = library.parent
     source = folder / f"{TOP}.v"
     source.write_text(text)
@@ -145,7 +150,7 @@ def _compile(text: str, library: Path, flags: tuple[str, ...]) -> None:
             str(objects),
             str(source),
             "-CFLAGS",
-            " ".join(flags),
+            " ".join(model_flags),
         ]
     )
     model = f"libV{TOP}.a"
@@ -162,7 +167,6 @@ def _compile(text: str, library: Path, flags: tuple[str, ...]) -> None:
             model,
         ]
     )
-    shared_flags = (*_COMPILER_FLAGS, *tool.library_flags)
     runtime = runtime_archive(objects, f"V{TOP}", shared_flags, _BUILD, _run)
     unfinished = library.with_suffix(".part")
     _run(
@@ -172,6 +176,12 @@ def _compile(text: str, library: Path, flags: tuple[str, ...]) -> None:
         ]
     )
     unfinished.replace(library)
+
+
+def _header(flags: tuple[str, ...]) -> Path | None:
+    parts = (version("verilator"), *compiler().command, compiler().version, *flags)
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return precompiled_header(_BUILD / f"headers-{digest}", flags)
 
 
 def _run(command: list[str]) -> None:

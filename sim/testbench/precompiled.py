@@ -1,6 +1,7 @@
 """Verilator's headers, compiled once for all designs, of which most need less time for their own code."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,7 +27,7 @@ _MACROS: Final = (
 )
 
 
-def precompiled_header(folder: Path, optimisation: str) -> Path | None:
+def precompiled_header(folder: Path, flags: Sequence[str]) -> Path | None:
     """Compile the header, or find it compiled.
 
     g++ takes the header's text where the flags of what it compiles differ from the header's.
@@ -35,8 +36,8 @@ def precompiled_header(folder: Path, optimisation: str) -> Path | None:
     ----------
     folder : Path
         Takes the header; one for each version of Verilator and of the compiler.
-    optimisation : str
-        The compiler's flag, the same as for the models.
+    flags : sequence of str
+        The compiler's, the same as for the models.
 
     Returns
     -------
@@ -54,7 +55,7 @@ def precompiled_header(folder: Path, optimisation: str) -> Path | None:
             unfinished = compiled.with_suffix(".part")
             include = VERILATOR_ROOT / "include"
             options = [
-                optimisation,
+                *flags,
                 f"-I{include}",
                 f"-I{include / 'vltstd'}",
                 *(f"-D{name}" for name in _MACROS),

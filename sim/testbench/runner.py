@@ -269,7 +269,7 @@ def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[st
     sources = [Verilog(source), VerilatorControlFile(visible)]
     arguments = list(flags)
     if not waves and flags == _VERILATOR_FLAGS:
-        header = precompiled_header(BUILD / f"headers-{digest}", _OPTIMISATION["OPT_FAST"])
+        header = precompiled_header(BUILD / f"headers-{digest}", (_OPTIMISATION["OPT_FAST"],))
         arguments += ["--output-split", "0", *(("-CFLAGS", f"-include {header}") if header else ())]
     _compile("verilator", design, folder, sources, arguments, waves)
     _keep_runtime(folder, runtime)
