@@ -23,7 +23,7 @@ from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
 from sim.testbench.reference import golden_machine
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 
 __all__ = ["BASE", "BUS_CAUSES", "SCRATCH", "SIZE", "SQUARE", "CoreBench", "start_bench"]
 
@@ -209,7 +209,7 @@ class CoreBench:
 
 
 async def start_bench(dut: Any, pause: float = 0.2) -> CoreBench:
-    """A bench for the preset that `sim.testbench.runner.parameters` names, started."""
+    """A bench for the preset that `sim.testbench.parameters.parameters` names, started."""
     bench = CoreBench(dut, PRESETS[parameters()["preset"]])
     await bench.start(pause)
     return bench

@@ -17,7 +17,7 @@ from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.instruction_set import LAYOUTS, Shape
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 
 CAPTURES = Path(__file__).parents[1] / "tests" / "data" / "float16.npz"
 

@@ -12,7 +12,7 @@ from golden.tables.faults import Cause
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
 from hdl.memory.axi import HOST_ADDRESS_BITS
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 
 ALIGNMENT = 32
 FRAGMENT_BYTES = 512

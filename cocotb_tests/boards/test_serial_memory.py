@@ -15,7 +15,7 @@ from cocotb_tests.boards.serial_core.serial_bench import with_spram_model
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
 from hdl.config import PAGE_BYTES
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 SIZES = (PAGE_BYTES, BANK_BYTES, 2 * BANK_BYTES)

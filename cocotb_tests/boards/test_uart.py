@@ -14,7 +14,7 @@ from boards.gateware.uart import UartReceiver, UartTransmitter
 from cocotb_tests.boards.serial_line import CLOCK_PS, SerialLine
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 TOLERANCE = 0.02

@@ -64,7 +64,7 @@ from hdl.control.scoreboard import Unit
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import Pattern, legal_fragments
 from hdl.multiply.tile.request import TileShape
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig()

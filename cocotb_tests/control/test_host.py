@@ -20,7 +20,7 @@ from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW, HostInterface
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 INCREMENTS = {

@@ -19,7 +19,7 @@ from hdl.dot_product.special import Fp8Special, Special
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Pipeline
 from sim.testbench.dot_product_operands import FP8_MODES, MODES, Mode
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIGS = {

@@ -12,7 +12,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.fp8_distance import Fp8Distance
 from hdl.dot_product.widths import LANES, Widths
 from sim.testbench.dot_product_operands import FP8_MODES, MODES
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIGS = {

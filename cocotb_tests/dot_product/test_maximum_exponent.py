@@ -12,7 +12,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.maximum_exponent import Fp8Maximum, Fp8OrC, MaximumExponent, ProductMaximum
 from hdl.dot_product.operands import Multiplicand
 from hdl.dot_product.widths import LANES, Widths
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16"}))

@@ -11,7 +11,7 @@ from cocotb_tests.dot_product.stage import check_stage, join
 from hdl.config import DotProductConfig
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.widths import LANES, Widths
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))

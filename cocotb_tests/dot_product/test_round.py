@@ -15,7 +15,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.round import Round
 from hdl.dot_product.widths import FLOATING, HALF, Widths
 from sim.testbench.dot_product_operands import FP8_MODES, MODES, Mode
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"}))

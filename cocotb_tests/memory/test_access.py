@@ -22,7 +22,7 @@ from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.access import AccessCheck, AccessRequest, checked_layout
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIGS = {

@@ -17,7 +17,7 @@ from hdl.memory.beats import WriteBeat
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.memory.line_pack import LinePack
 from hdl.memory.store_crossbar import LineSegment
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 MEMORY = 0x8000

@@ -18,7 +18,7 @@ from hdl.memory.beats import ReadBeat
 from hdl.memory.fragment_geometry import FragmentGeometry, fragment_geometry, legal_fragments
 from hdl.memory.line_unpack import LineUnpack
 from hdl.memory.load_crossbar import PlacedSegment
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 MEMORY = 0x8000

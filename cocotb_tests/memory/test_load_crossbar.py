@@ -15,7 +15,7 @@ from hdl.config import PRESETS
 from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.load_crossbar import LoadCrossbar, LoadedWord, PlacedSegment
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 SEGMENT, WORD = Packing(PlacedSegment), Packing(LoadedWord)

@@ -20,7 +20,7 @@ from golden.tables.layouts import LANES
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.load_engine import LOADS_UNDER_WAY, LoadEngine
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 SQUARE = Shape(16, 16, 16)

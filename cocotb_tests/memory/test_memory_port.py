@@ -21,7 +21,7 @@ from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi_writes import OUTSTANDING_WRITES
 from hdl.memory.beats import space_burst_layout
 from hdl.memory.port import MemoryPort
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 GLOBAL, SHARED, GENERIC = (SPACES.index(name) for name in ("global", "shared", "generic"))

@@ -15,7 +15,7 @@ from hdl.config import PRESETS
 from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_crossbar import LineSegment, PlacedWord, StoreCrossbar
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 WORD, SEGMENT = Packing(PlacedWord), Packing(LineSegment)

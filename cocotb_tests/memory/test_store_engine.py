@@ -20,7 +20,7 @@ from golden.tables.layouts import LANES
 from hdl.config import PRESETS, QUADS, CoreConfig
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_engine import BURSTS_UNDER_WAY, STORES_UNDER_WAY, StoreEngine
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 SQUARE = Shape(16, 16, 16)

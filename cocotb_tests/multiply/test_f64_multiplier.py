@@ -29,7 +29,7 @@ from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAd
 from hdl.fma64.unit import FusedMultiplyAdd64
 from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.f64.request import F64Request
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 SHAPE = Shape(8, 8, 4)

@@ -11,7 +11,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
 from hdl.config import CoreConfig
 from hdl.multiply.f64.rows import F64Rows, Use
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 QUADS, LANES = 8, 4

@@ -13,7 +13,7 @@ from cocotb_tests.streams import start
 from hdl.multiply.tile.rows import RowMemories, row_read_layout, row_widths, row_write_layout
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import LANE_BITS, word_bits
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 

@@ -22,7 +22,7 @@ from cocotb_tests.streams import reset, start
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.multiply.tile.multiplier import TileMultiplier
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 

@@ -15,7 +15,7 @@ from cocotb_tests.multiply.tiles import Tile
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, never, pauses
 from hdl.config import CoreConfig
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 
 __all__ = ["TileBench", "config_of"]
 

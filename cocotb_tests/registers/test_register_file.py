@@ -13,7 +13,7 @@ from cocotb_tests.streams import start
 from hdl.config import PRESETS, QUADS
 from hdl.registers.file import RegisterFile
 from hdl.registers.register_ports import LANE_BITS, READ_LATENCY
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 

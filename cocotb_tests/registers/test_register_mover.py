@@ -17,7 +17,7 @@ from golden.tables.layouts import LANES
 from golden.warp import GoldenMachine
 from hdl.config import QUADS, CoreConfig
 from hdl.registers.mover import MoveRequest, RegisterMover
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 REGISTERS = {1: 32, 4: 256, 8: 256}

@@ -16,7 +16,7 @@ from golden.tables.layouts import LANES
 from hdl.config import QUADS, CoreConfig
 from hdl.registers.mover import MoveRequest
 from hdl.registers.transposer import Transposer
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 

@@ -16,7 +16,7 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
 from hdl.stream.elastic import CreditQueue
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 WIDTH = 16

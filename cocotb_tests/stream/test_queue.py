@@ -16,7 +16,7 @@ from cocotb.triggers import FallingEdge
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
 from hdl.stream.queue import Queue
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 WIDTH = 16

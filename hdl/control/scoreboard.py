@@ -26,7 +26,7 @@ class Unit(enum.Enum, shape=3):
     MOVE = 4
 
 
-SLOTS: Final = MappingProxyType({Unit.LOAD: 4, Unit.STORE: 2, Unit.TILE: 4, Unit.F64: 2, Unit.MOVE: 1})
+SLOTS: Final = MappingProxyType({Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: 4, Unit.F64: 2, Unit.MOVE: 1})
 """Commands that may be under way in each unit: as many as it needs to work without a gap."""
 
 _READS: Final = MappingProxyType({Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1})

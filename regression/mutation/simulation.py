@@ -14,7 +14,8 @@ from cocotb_tools.runner import get_runner
 from regression.mutation.netlist import Mutated
 from regression.mutation.settings import FAILED, SURVIVED, Settings
 from regression.mutation.units import Simulation
-from sim.testbench.runner import BenchFailure, build, parameter_variables, tool_environment
+from sim.testbench.parameters import parameter_variables
+from sim.testbench.runner import BenchFailure, build, tool_environment
 
 __all__ = ["Outcome", "run_mutants"]
 

@@ -53,7 +53,7 @@ class Simulation:
     module : str
         Import path of the module with the cocotb tests.
     values : mapping
-        What they find in `sim.testbench.runner.parameters`.
+        What they find in `sim.testbench.parameters.parameters`.
     cases : tuple of str
         Names of the tests to run; none stands for all.
     """

@@ -1,7 +1,6 @@
 """Builds one design with Verilator or Icarus Verilog and runs the cocotb tests of a module on it."""
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from hdl.verilog.modules import Conversion
 from sim.compiler import compiler
 from sim.files import locked
 from sim.testbench.design import Design
+from sim.testbench.parameters import parameter_variables
 from sim.testbench.precompiled import precompiled_header
 from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
 
@@ -33,8 +33,6 @@ __all__ = [
     "SimulatorMissing",
     "build",
     "iverilog",
-    "parameter_variables",
-    "parameters",
     "run",
     "tool_environment",
 ]
@@ -45,7 +43,6 @@ BUILD: Final = Path(__file__).parents[2] / "build" / "cocotb"
 SIMULATORS: Final = ("verilator", "icarus")
 """By the names that cocotb has for them; the first comes with the Python environment."""
 
-_PARAMETERS: Final = "OPENWMMA_BENCH_PARAMETERS"
 _LOG_TAIL: Final = 12_000
 
 # The model is compiled anew at every change and runs for seconds, so the compiler optimises little.
@@ -97,16 +94,6 @@ class Coverage:
 
     folder: Path
     conversion: Conversion
-
-
-def parameters() -> dict[str, Any]:
-    """Within the simulation: what `run` was given."""
-    return dict(json.loads(os.environ[_PARAMETERS]))
-
-
-def parameter_variables(values: Mapping[str, Any] | None) -> dict[str, str]:
-    """The environment variables through which `parameters` returns these values in a simulation."""
-    return {_PARAMETERS: json.dumps(dict(values or {}))}
 
 
 def iverilog() -> str:
@@ -188,7 +175,7 @@ def run(
     module : str
         Import path of the module with the cocotb tests.
     values : mapping
-        What `parameters` returns there; anything JSON can hold.
+        What `sim.testbench.parameters.parameters` returns there; anything JSON can hold.
     seed : int
         Seed of all randomness.
     waves : bool

@@ -31,7 +31,7 @@ from hdl.config import DotProductConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.multiply.multiplies import legal_multiplies
 from sim.testbench.reference import golden_machine
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 WALK, PRODUCT = Packing(WalkGeometry), Packing(ProductGeometry)

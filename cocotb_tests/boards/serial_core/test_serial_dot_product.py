@@ -14,7 +14,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.streams import start
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Multiplicand
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 WIDTHS = {Multiplicand.I8: 8, Multiplicand.I4: 4}

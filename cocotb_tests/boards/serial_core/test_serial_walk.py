@@ -21,7 +21,7 @@ from golden.lines import gather_lines, matrix_to_lines
 from golden.tables.commands import Load
 from golden.tables.faults import Cause
 from golden.tables.layouts import LANES, fragment
-from sim.testbench.runner import parameters
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 GEOMETRY = data.Layout.cast(WalkGeometry)
