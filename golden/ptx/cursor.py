@@ -77,15 +77,15 @@ class Cursor:
         """The error about `token`."""
         return self.source.error(token.location, message)
 
-    def skip_block(self) -> list[Token]:
-        """Take a whole ``{ ... }``, whatever is in it; returns its tokens, both braces included."""
+    def skip_block(self, what: str) -> list[Token]:
+        """Take a whole ``{ ... }``, whatever is in it, and return its tokens; `what` is for a message."""
         opening = self.expect("{")
         taken = [opening]
         depth = 1
         while depth:
             token = self.advance()
             if token.kind == "end":
-                raise self.error(opening, "block without its end }")
+                raise self.error(opening, f"{what} without its end }}")
             if token.kind == "punctuation":
                 depth += (token.text == "{") - (token.text == "}")
             taken.append(token)
@@ -97,6 +97,21 @@ class Cursor:
             if self.next.kind == "end":
                 raise self.unexpected("';'")
             self.advance()
+
+    def skip_line_information(self) -> None:
+        """Take what follows ``.loc``: file, line and column, and where the code was inlined."""
+        place = ("a file number", "a line number", "a column")
+        for what in place:
+            self.integer(what)
+        if self.accept(","):
+            self.expect("function_name")
+            self.expect_kind("word", "a label")
+            if self.accept("+"):
+                self.integer("an offset")
+            self.expect(",")
+            self.expect("inlined_at")
+            for what in place:
+                self.integer(what)
 
     def type(self) -> ScalarType:
         """Take a type such as ``.b32``."""
