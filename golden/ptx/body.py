@@ -64,11 +64,11 @@ class _BodyParser:
         self._instructions: list[Instruction] = []
         self._labels: dict[str, int] = {}
         self._variables: dict[str, Variable] = {}
-        self._targets: dict[str, tuple[list[Symbol], tuple[Scope, ...]]] = {}
-        self._scopes: tuple[Scope, ...] = ()
+        self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
+        self._scopes: list[Scope] = []
         self._count = 0
-        self._unresolved: dict[int, tuple[Scope, ...]] = {}
-        """The scopes of each instruction with a name that may be declared further on."""
+        self._unresolved: dict[int, Scope] = {}
+        """The scope of each instruction with a name that may be declared further on."""
 
     def parse(self) -> Body:
         cursor = self._cursor
@@ -81,25 +81,25 @@ class _BodyParser:
             if cursor.accept("{"):
                 self._open()
             elif cursor.accept("}"):
-                self._scopes = self._scopes[:-1]
+                self._scopes.pop()
             elif cursor.next.kind == "end":
                 raise cursor.error(opening, "body without its end }")
             elif cursor.next.kind == "directive":
                 self._directive(None)
             elif not cursor.accept(";"):
                 self._instruction()
-        for index, scopes in self._unresolved.items():
+        for index, scope in self._unresolved.items():
             instruction = self._instructions[index]
-            operands = tuple(self._resolved(operand, scopes) for operand in instruction.operands)
+            operands = tuple(self._resolved(operand, scope) for operand in instruction.operands)
             self._instructions[index] = replace(instruction, operands=operands)
         targets = {
-            key: tuple(self._declared(symbol, scopes) for symbol in symbols)
-            for key, (symbols, scopes) in self._targets.items()
+            key: tuple(self._declared(symbol, scope) for symbol in symbols)
+            for key, (symbols, scope) in self._targets.items()
         }
         return Body(tuple(self._instructions), self._labels, self._variables, targets)
 
     def _open(self) -> None:
-        self._scopes = (*self._scopes, Scope(self._count))
+        self._scopes.append(Scope(self._count, self._scopes[-1] if self._scopes else None))
         self._count += 1
 
     def _directive(self, label: Token | None) -> None:
@@ -129,7 +129,8 @@ class _BodyParser:
         cursor.expect(";")
         if label is None:
             raise cursor.error(directive, ".branchtargets needs a label")
-        self._targets[self._scopes[-1].names[label.text]] = symbols, self._scopes
+        scope = self._scopes[-1]
+        self._targets[scope.names[label.text]] = symbols, scope
 
     def _declare(self, space: str) -> None:
         scope = self._scopes[-1]
@@ -252,28 +253,31 @@ class _BodyParser:
                 return Immediate(LANES, "integer", token.location)
             if name in SPECIAL_REGISTERS:
                 return SpecialRegister(name, token.location)
-        self._unresolved[len(self._instructions)] = self._scopes
+        self._unresolved[len(self._instructions)] = self._scopes[-1]
         return Symbol(name, name, token.location)
 
-    def _resolved(self, operand: Operand, scopes: tuple[Scope, ...]) -> Operand:
+    def _resolved(self, operand: Operand, scope: Scope) -> Operand:
         """An operand with the keys of the names in it."""
         if isinstance(operand, Symbol):
-            return self._declared(operand, scopes)
+            return self._declared(operand, scope)
         if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-            return replace(operand, base=self._declared(operand.base, scopes))
+            return replace(operand, base=self._declared(operand.base, scope))
         if isinstance(operand, Vector | Arguments):
             elements = (
-                self._declared(element, scopes) if isinstance(element, Symbol) else element
+                self._declared(element, scope) if isinstance(element, Symbol) else element
                 for element in operand.elements
             )
             return replace(operand, elements=tuple(elements))
         return operand
 
-    def _declared(self, symbol: Symbol, scopes: tuple[Scope, ...]) -> Symbol:
+    def _declared(self, symbol: Symbol, scope: Scope) -> Symbol:
+        """A name with its key: that of the innermost declaration."""
         name, module = symbol.name, self._module
-        for scope in reversed(scopes):
-            if name in scope.names:
-                return replace(symbol, key=scope.names[name])
+        declaring: Scope | None = scope
+        while declaring is not None and name not in declaring.names:
+            declaring = declaring.parent
+        if declaring is not None:
+            return replace(symbol, key=declaring.names[name])
         if name in self._parameters or name in module.variables or name in module.functions:
             return symbol
         raise module.source.error(

@@ -77,15 +77,15 @@ class Cursor:
         """The error about `token`."""
         return self.source.error(token.location, message)
 
-    def skip_block(self, what: str) -> list[Token]:
-        """Take a whole ``{ ... }``, whatever is in it, and return its tokens; `what` is for a message."""
-        opening = self.expect("{")
-        taken = [opening]
+    def skip_block(self) -> list[Token]:
+        """Take a whole ``{ ... }``, whatever is in it, and return its tokens.
+
+        Where the file ends before the block does, the last one is the ``end`` token.
+        """
+        taken = [self.expect("{")]
         depth = 1
-        while depth:
+        while depth and taken[-1].kind != "end":
             token = self.advance()
-            if token.kind == "end":
-                raise self.error(opening, f"{what} without its end }}")
             if token.kind == "punctuation":
                 depth += (token.text == "{") - (token.text == "}")
             taken.append(token)

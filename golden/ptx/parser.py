@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from golden.ptx.body import parse_body
 from golden.ptx.cursor import Cursor
 from golden.ptx.declarations import declare, parameters
 from golden.ptx.lexer import Token
@@ -37,18 +38,14 @@ class _ModuleParser:
         self._cursor = Cursor(source)
         self._variables: dict[str, Variable] = {}
         self._functions: dict[str, Function] = {}
+        self._module = Module(source, self._version(), self._target(), self._variables, self._functions)
 
     def parse(self) -> Module:
         cursor = self._cursor
-        version = self._version()
-        cursor.expect(".target")
-        target = [cursor.expect_kind("word", "a target such as sm_90").text]
-        while cursor.accept(","):
-            target.append(cursor.expect_kind("word", "a target option").text)
         while cursor.next.kind != "end":
             if not cursor.accept(";"):
                 self._directive()
-        return Module(cursor.source, version, tuple(target), self._variables, self._functions)
+        return self._module
 
     def _version(self) -> tuple[int, int]:
         cursor = self._cursor
@@ -58,6 +55,14 @@ class _ModuleParser:
         if not (dot and major.isdecimal() and minor.isdecimal() and len(token.text) < 8):
             raise cursor.error(token, f"expected a version such as 8.0, not {token}")
         return int(major), int(minor)
+
+    def _target(self) -> tuple[str, ...]:
+        cursor = self._cursor
+        cursor.expect(".target")
+        names = [cursor.expect_kind("word", "a target such as sm_90").text]
+        while cursor.accept(","):
+            names.append(cursor.expect_kind("word", "a target option").text)
+        return tuple(names)
 
     def _directive(self) -> None:
         cursor = self._cursor
@@ -81,7 +86,9 @@ class _ModuleParser:
                 cursor.integer("a time stamp or size")
         elif token.text == ".section":
             cursor.advance()
-            cursor.skip_block("block")
+            block = cursor.skip_block()
+            if block[-1].kind == "end":
+                raise cursor.error(block[0], "block without its end }")
         elif token.text == ".loc":
             cursor.skip_line_information()
         elif token.text in _SKIPPED:
@@ -106,24 +113,28 @@ class _ModuleParser:
         name = cursor.expect_kind("word", "the name of an entry" if is_entry else "the name of a function")
         taken = parameters(cursor, registers=not is_entry) if cursor.sees("(") else ()
         tunings, pragmas = self._tunings()
-        body: tuple[Token, ...] = ()
-        if not cursor.accept(";"):
-            tokens = cursor.skip_block("body")
-            body = (*tokens, Token("end", "", tokens[-1].location))
+        body = [] if cursor.accept(";") else cursor.skip_block()
+        is_closed = not body or body[-1].kind != "end"
+        if body and is_closed:
+            body.append(Token("end", "", body[-1].location))
+        function = Function(
+            name=name.text,
+            kind="entry" if is_entry else "function",
+            results=results,
+            parameters=taken,
+            tokens=tuple(body),
+            location=name.location,
+            directives=tunings,
+            pragmas=pragmas,
+        )
+        if not is_closed:
+            parse_body(self._module, function)  # knows where the error is, but for braces in a directive
+            raise cursor.error(body[0], "body without its end }")
         before = self._functions.get(name.text)
         if before is not None and before.tokens and body:
             raise cursor.error(name, f"{before.kind} {name.text} is already defined")
         if before is None or body:
-            self._functions[name.text] = Function(
-                name=name.text,
-                kind="entry" if is_entry else "function",
-                results=results,
-                parameters=taken,
-                tokens=body,
-                location=name.location,
-                directives=tunings,
-                pragmas=pragmas,
-            )
+            self._functions[name.text] = function
 
     def _tunings(self) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
         """The numbers of the performance directives, and the strings of the pragmas."""

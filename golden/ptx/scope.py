@@ -19,6 +19,8 @@ class Scope:
     ----------
     number : int
         Makes the keys of what it declares unique.
+    parent : Scope or None
+        That of the braces around it.
     registers : dict of str to ScalarType
     ranges : dict of str to (int, ScalarType)
         Numbered registers: how many, by prefix.
@@ -27,6 +29,7 @@ class Scope:
     """
 
     number: int
+    parent: "Scope | None"
     registers: dict[str, ScalarType] = field(default_factory=dict)
     ranges: dict[str, tuple[int, ScalarType]] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)

@@ -52,7 +52,7 @@ def message_of(action, *arguments, **options):
         ),
         (
             ".version 8.0 .target sm_90 .entry k(\n)\n{ ret",
-            "x.ptx:3:1: body without its end }",
+            "x.ptx:3:6: expected an operand, not the end of the file",
         ),
         (".version 8.0 .target sm_90 .entry k()\n;", "x.ptx:1:35: entry k is declared, but has no body"),
         (
@@ -64,6 +64,11 @@ def message_of(action, *arguments, **options):
             "x.ptx:2:7: function f is already defined",
         ),
         (".version 8.0 .target sm_90 .entry k()\n{ ret;", "x.ptx:2:1: body without its end }"),
+        (
+            ".version 8.0 .target sm_90 .entry k()\n{ .pragma {; ret; }",
+            "x.ptx:2:1: body without its end }",
+        ),
+        (".version 8.0 .target sm_90 .entry k() {\nmov x, {y;\n ret; }", "x.ptx:2:10: expected '}', not ';'"),
         (".version 8.0 /* no end\n", "x.ptx:1:14: comment without its end */"),
         ('.version 8.0 .target sm_90 .file 1 "a', "x.ptx:1:36: string without its end"),
         (".version 8.0 .target sm_90\n  #pragma", "x.ptx:2:3: unexpected '#'"),
