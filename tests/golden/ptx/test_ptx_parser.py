@@ -143,6 +143,13 @@ def test_names_belong_to_their_blocks():
     assert [operand.name for item in parsed.instructions for operand in item.operands] == [*"LLMxxxxx"]
 
 
+def test_a_variable_hides_a_register_of_the_block_around():
+    parsed = body(".reg .b32 x; op x; { .shared .b8 x; op x; { .reg .b32 x; op x; } } op x;")
+    operands = [item.operands[0] for item in parsed.instructions]
+    assert [operand.key for operand in operands] == ["x@0", "x@1", "x@2", "x@0"]
+    assert [type(operand) for operand in operands] == [Register, Symbol, Register, Register]
+
+
 def test_lists_of_branch_targets():
     parsed = body("T: .branchtargets A, B; { A: U: .branchtargets A; } A: B: P: .callprototype _ ();")
     assert {key: [item.key for item in items] for key, items in parsed.targets.items()} == {
