@@ -22,8 +22,8 @@ from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
-from sim.testbench.reference import golden_machine
 from sim.testbench.parameters import parameters
+from sim.testbench.reference import golden_machine
 
 __all__ = ["BASE", "BUS_CAUSES", "SCRATCH", "SIZE", "SQUARE", "CoreBench", "start_bench"]
 

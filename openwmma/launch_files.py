@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.ptx.syntax import Variable
 from golden.simt.arguments import BoundArguments, bind
 from golden.simt.buffers import DEVICE, DeviceBuffer
 from golden.simt.device_memory import Allocation
 from golden.simt.errors import LaunchError
 from golden.simt.module import Kernel
-from golden.simt.syntax import Storage
 
 __all__ = ["SavedLaunch"]
 
@@ -103,8 +103,8 @@ class SavedLaunch:
         try:
             found = _Arrays(bound, arguments, variables)
             described = [
-                found.describe(storage, bytes(bound.data[offset : offset + (storage.size or 0)]))
-                for storage, offset in compiled.parameters
+                found.describe(parameter, bytes(bound.data[offset : offset + (parameter.size or 0)]))
+                for parameter, offset in compiled.parameters
             ]
         finally:
             bound.release()
@@ -161,15 +161,15 @@ class _Arrays:
         for name, buffer in variables.items():
             self._add(buffer.allocation, buffer.dtype, buffer.shape, variable=name)
 
-    def describe(self, storage: Storage, data: bytes) -> Any:
+    def describe(self, parameter: Variable, data: bytes) -> Any:
         """A parameter as the format has it."""
         pointers = {}
         for offset in range(0, len(data) - POINTER_BYTES + 1, POINTER_BYTES):
             target = self._target(int.from_bytes(data[offset : offset + POINTER_BYTES], "little"))
             if target is not None:
                 pointers[offset] = target
-        if not pointers and not storage.is_array:
-            number = _number(storage, data)
+        if not pointers and not parameter.is_array:
+            number = _number(parameter, data)
             if number is not None:
                 return number
         if len(data) == POINTER_BYTES and pointers and not pointers[0][1]:
@@ -241,11 +241,11 @@ def _plain(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _number(storage: Storage, data: bytes) -> dict[str, Any] | None:
+def _number(parameter: Variable, data: bytes) -> dict[str, Any] | None:
     """A scalar as type and value; None where that would not keep its bits."""
-    kind = {"float": "f", "signed": "s"}.get(storage.type.kind, "u")
+    kind = {"float": "f", "signed": "s"}.get(parameter.type.kind, "u")
     bits = 8 * len(data)
-    if bits not in (8, 16, 32, 64) or storage.type.name == "bf16":
+    if bits not in (8, 16, 32, 64) or parameter.type.name == "bf16":
         return None
     if kind != "f":
         return {"type": f"{kind}{bits}", "value": int.from_bytes(data, "little", signed=kind == "s")}

@@ -124,7 +124,7 @@ class Kernel:
     @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters."""
-        return tuple(storage.name for storage, _ in self._kernel.compiled.parameters)
+        return tuple(parameter.name for parameter, _ in self._kernel.compiled.parameters)
 
     def launch(
         self,

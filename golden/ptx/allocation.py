@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from golden.ptx.liveness import accesses, live_statements, successors
 from golden.ptx.matrix import MatrixStatement
-from golden.ptx.syntax import EntryDefinition, Register
+from golden.ptx.syntax import Body, Register
 from golden.tables.instruction_set import Use
 
 __all__ = ["Allocation", "allocate"]
@@ -129,14 +129,14 @@ def _place(groups: Iterable[_Group]) -> tuple[dict[int, int], int]:
 
 
 def allocate(
-    entry: EntryDefinition, matrix: Mapping[int, MatrixStatement], fragments: Mapping[str, Register]
+    body: Body, matrix: Mapping[int, MatrixStatement], fragments: Mapping[str, Register]
 ) -> Allocation:
     """Place all registers that hold parts of fragments.
 
     Parameters
     ----------
-    entry : EntryDefinition
-        Its statements and labels say how long each register is wanted.
+    body : Body
+        The statements and labels of an entry, which say how long each register is wanted.
     matrix : mapping of int to MatrixStatement
         The entry's matrix statements by statement index.
     fragments : mapping of str to Register
@@ -150,7 +150,7 @@ def allocate(
     for key, register in fragments.items():
         if key not in groups.by_key:
             groups.tie([register])
-    live = live_statements(accesses(entry.statements, matrix, fragments), successors(entry))
+    live = live_statements(accesses(body.instructions, matrix, fragments), successors(body))
     for key, group in groups.by_key.items():
         group.live |= live[key]
     windows = {

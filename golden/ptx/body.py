@@ -1,141 +1,151 @@
-"""The body of an entry: register declarations, labels, statements and their operands."""
+"""The body of an entry or a function: registers, variables, labels, instructions and their operands."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from typing import Final
 
 from golden.ptx.cursor import Cursor
-from golden.ptx.declarations import STATE_SPACES, declare_variables
+from golden.ptx.declarations import STATE_SPACES, declare
 from golden.ptx.lexer import Token
-from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.special_registers import is_special
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.scope import Scope
+from golden.ptx.special_registers import SPECIAL_REGISTERS
 from golden.ptx.syntax import (
     Address,
+    Arguments,
+    Body,
+    Element,
+    Function,
     Guard,
     Immediate,
+    Instruction,
+    Module,
+    Negated,
     Operand,
+    Pair,
     Register,
+    Sink,
     SpecialRegister,
-    Statement,
     Symbol,
     Variable,
     Vector,
 )
+from golden.tables.layouts import LANES
 
-__all__ = ["Body"]
+__all__ = ["parse_body"]
 
-
-@dataclass
-class _Block:
-    """The registers that one pair of braces declares: single ones, and numbered ones by prefix and count."""
-
-    number: int
-    singles: dict[str, ScalarType] = field(default_factory=dict)
-    ranges: dict[str, tuple[int, ScalarType]] = field(default_factory=dict)
-
-    def find(self, name: str) -> ScalarType | None:
-        """The type of the register `name`, if this block declares it."""
-        if name in self.singles:
-            return self.singles[name]
-        prefix = name.rstrip("0123456789")
-        for split in range(len(prefix), len(name)):
-            index = name[split:]
-            canonical = index == "0" or not index.startswith("0")
-            if canonical and name[:split] in self.ranges and len(index) <= 10:
-                count, type_ = self.ranges[name[:split]]
-                if int(index) < count:
-                    return type_
-        return None
+_SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg", ".callprototype", ".calltargets")
+_LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
+_INITIALISED: Final = (".global", ".const")
 
 
-class Body:
-    """Parser of one entry's body.
+def parse_body(module: Module, function: Function) -> Body:
+    """Parse the body of a function.
 
     Parameters
     ----------
-    cursor : Cursor
-        In sight: the opening brace.
+    module : Module
+        Its variables and functions may be named.
+    function : Function
+        One with a body.
 
-    Attributes
-    ----------
-    statements : list of Statement
-    labels : dict of str to int
-        Index of the statement each label stands before.
-    variables : dict of str to Variable
-        Those declared here, in order.
+    Raises
+    ------
+    PtxError
+        For a syntax error, and for a name that is not declared.
     """
+    return _BodyParser(module, function).parse()
 
-    def __init__(self, cursor: Cursor) -> None:
-        self.statements: list[Statement] = []
-        self.labels: dict[str, int] = {}
-        self.variables: dict[str, Variable] = {}
-        self._cursor = cursor
-        self._blocks: list[_Block] = []
-        self._block_count = 0
 
-    def parse(self) -> None:
-        """Take everything from the opening to the closing brace.
+class _BodyParser:
+    def __init__(self, module: Module, function: Function) -> None:
+        self._module = module
+        self._cursor = Cursor(module.source, function.tokens)
+        self._parameters = {parameter.name: parameter for parameter in function.parameters + function.results}
+        self._instructions: list[Instruction] = []
+        self._labels: dict[str, int] = {}
+        self._variables: dict[str, Variable] = {}
+        self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
+        self._scopes: list[Scope] = []
+        self._count = 0
+        self._unresolved: dict[int, Scope] = {}
+        """The scope of each instruction with a name that may be declared further on."""
 
-        Raises
-        ------
-        PtxError
-        """
+    def parse(self) -> Body:
         cursor = self._cursor
         opening = cursor.expect("{")
         self._open()
-        while self._blocks:
+        self._scopes[0].registers.update(
+            {name: item.type for name, item in self._parameters.items() if item.space == "reg"}
+        )
+        while self._scopes:
             if cursor.accept("{"):
                 self._open()
             elif cursor.accept("}"):
-                self._blocks.pop()
+                self._scopes.pop()
             elif cursor.next.kind == "end":
                 raise cursor.error(opening, "body without its end }")
             elif cursor.next.kind == "directive":
-                self._directive()
+                self._directive(None)
             elif not cursor.accept(";"):
-                self._statement()
+                self._instruction()
+        for index, scope in self._unresolved.items():
+            instruction = self._instructions[index]
+            operands = tuple(self._resolved(operand, scope) for operand in instruction.operands)
+            self._instructions[index] = replace(instruction, operands=operands)
+        targets = {
+            key: tuple(self._declared(symbol, scope) for symbol in symbols)
+            for key, (symbols, scope) in self._targets.items()
+        }
+        return Body(tuple(self._instructions), self._labels, self._variables, targets)
 
     def _open(self) -> None:
-        self._blocks.append(_Block(self._block_count))
-        self._block_count += 1
+        self._scopes.append(Scope(self._count, self._scopes[-1] if self._scopes else None))
+        self._count += 1
 
-    def _directive(self) -> None:
+    def _directive(self, label: Token | None) -> None:
+        """Take a directive; `label` is the label right before it."""
         cursor = self._cursor
         token = cursor.advance()
         if token.text == ".reg":
-            self._registers()
+            self._scopes[-1].declare_registers(cursor)
         elif token.text == ".loc":
-            skip_line_information(cursor)
-        elif token.text == ".pragma":
+            cursor.skip_line_information()
+        elif token.text == ".branchtargets":
+            self._branch_targets(token, label)
+        elif token.text in _SKIPPED:
             cursor.skip_statement()
         elif token.text in STATE_SPACES:
-            declare_variables(cursor, token.text, self.variables)
+            self._declare(token.text)
         else:
-            supported = ", ".join((".reg", ".loc", ".pragma", *STATE_SPACES))
+            supported = ", ".join((".reg", ".loc", ".pragma", ".branchtargets", *STATE_SPACES))
             raise cursor.error(token, f"unknown directive {token} in a body; supported: {supported}")
 
-    def _registers(self) -> None:
+    def _branch_targets(self, directive: Token, label: Token | None) -> None:
         cursor = self._cursor
-        type_ = cursor.type()
-        block = self._blocks[-1]
-        while True:
-            token = self._name("a register name")
-            if token.text in block.singles or token.text in block.ranges:
-                raise cursor.error(token, f"register {token.text} is already declared")
-            if cursor.accept("<"):
-                block.ranges[token.text] = (cursor.integer("the number of registers"), type_)
-                cursor.expect(">")
-            else:
-                block.singles[token.text] = type_
-            if not cursor.accept(","):
-                break
+        symbols: list[Symbol] = []
+        while not symbols or cursor.accept(","):
+            token = cursor.expect_kind("word", "a label")
+            symbols.append(Symbol(token.text, token.text, token.location))
         cursor.expect(";")
+        if label is None:
+            raise cursor.error(directive, ".branchtargets needs a label")
+        scope = self._scopes[-1]
+        self._targets[scope.names[label.text]] = symbols, scope
 
-    def _name(self, what: str) -> Token:
-        token = self._cursor.next
-        if token.kind != "word" or "." in token.text:
-            raise self._cursor.unexpected(what)
-        return self._cursor.advance()
+    def _declare(self, space: str) -> None:
+        scope = self._scopes[-1]
+        for variable in declare(self._cursor, space, block=scope.number):
+            problem = None
+            if variable.name in scope.names:
+                problem = "is already declared"
+            elif variable.initialiser is not None and space not in _INITIALISED:
+                problem = f"in {space} cannot have an initialiser"
+            if problem is not None:
+                raise self._cursor.source.error(variable.location, f"{variable.name} {problem}")
+            scope.names[variable.name] = variable.key
+            self._variables[variable.key] = variable
 
-    def _statement(self) -> None:
+    def _instruction(self) -> None:
         cursor = self._cursor
         guard = None
         if cursor.accept("@"):
@@ -143,9 +153,14 @@ class Body:
             guard = Guard(self._predicate(), negated)
         opcode = cursor.expect_kind("word", "an instruction")
         if guard is None and cursor.accept(":"):
-            if opcode.text in self.labels:
+            scope = self._scopes[-1]
+            if opcode.text in scope.names:
                 raise cursor.error(opcode, f"label {opcode.text} is already defined")
-            self.labels[opcode.text] = len(self.statements)
+            key = f"{opcode.text}@{scope.number}"
+            scope.names[opcode.text] = key
+            self._labels[key] = len(self._instructions)
+            if cursor.next.text in _LABELLED:
+                self._directive(opcode)
             return
         operands: list[Operand] = []
         if not cursor.sees(";"):
@@ -154,11 +169,11 @@ class Body:
                 operands.append(self._operand())
         cursor.expect(";")
         parts = tuple(opcode.text.split("."))
-        self.statements.append(Statement(parts, tuple(operands), guard, opcode.location))
+        self._instructions.append(Instruction(parts, tuple(operands), guard, opcode.location))
 
     def _predicate(self) -> Register:
         token = self._cursor.next
-        operand = self._simple_operand()
+        operand = self._simple()
         if not isinstance(operand, Register) or operand.type is not TYPES["pred"]:
             raise self._cursor.error(token, f"expected a .pred register, not {token}")
         return operand
@@ -167,20 +182,46 @@ class Body:
         cursor = self._cursor
         opening = cursor.next
         if cursor.accept("{"):
-            elements = [self._simple_operand()]
+            elements = [self._element()]
             while cursor.accept(","):
-                elements.append(self._simple_operand())
+                elements.append(self._element())
             cursor.expect("}")
             return Vector(tuple(elements), opening.location)
         if cursor.accept("["):
-            base = self._simple_operand()
-            if isinstance(base, SpecialRegister):
-                raise cursor.error(opening, f"an address cannot be in {base.name}")
+            base = self._simple()
+            if not isinstance(base, Register | Symbol | Immediate):
+                raise cursor.error(opening, "an address must be a register, a name or a number")
             offset = self._offset()
+            if cursor.accept(","):  # coordinates, of instructions that are not supported
+                while not cursor.accept("]"):
+                    if cursor.next.kind == "end" or cursor.sees(";"):
+                        raise cursor.unexpected("']'")
+                    cursor.advance()
+                return Arguments((), opening.location)
             cursor.expect("]")
             return Address(base, offset, opening.location)
-        operand = self._simple_operand()
+        if cursor.accept("("):
+            arguments: list[Element] = []
+            while not cursor.accept(")"):
+                if arguments:
+                    cursor.expect(",")
+                arguments.append(self._element())
+            return Arguments(tuple(arguments), opening.location)
+        if cursor.accept("!"):
+            return Negated(self._predicate(), opening.location)
+        operand = self._element()
+        if cursor.accept("|"):
+            second = self._element()
+            if not isinstance(operand, Register | Sink) or not isinstance(second, Register | Sink):
+                raise cursor.error(opening, "both sides of | must be registers")
+            return Pair(operand, second, opening.location)
         return replace(operand, offset=self._offset()) if isinstance(operand, Symbol) else operand
+
+    def _element(self) -> Element:
+        token = self._cursor.next
+        if self._cursor.accept("_"):
+            return Sink(token.location)
+        return self._simple()
 
     def _offset(self) -> int:
         cursor = self._cursor
@@ -192,7 +233,7 @@ class Body:
             raise cursor.error(token, "an offset must be an integer")
         return constant.value
 
-    def _simple_operand(self) -> Register | SpecialRegister | Immediate | Symbol:
+    def _simple(self) -> Register | SpecialRegister | Immediate | Symbol:
         cursor = self._cursor
         token = cursor.next
         if token.kind == "number" or token.text == "-":
@@ -201,25 +242,44 @@ class Body:
             raise cursor.unexpected("an operand")
         cursor.advance()
         name = token.text
-        for block in reversed(self._blocks):
-            type_ = block.find(name)
+        for scope in reversed(self._scopes):
+            type_ = scope.register(name)
             if type_ is not None:
-                return Register(name, f"{name}@{block.number}", type_, token.location)
-        if is_special(name):
-            return SpecialRegister(name, token.location)
-        return Symbol(name, token.location)
+                return Register(name, f"{name}@{scope.number}", type_, token.location)
+            if name in scope.names:
+                break
+        else:
+            if name == "WARP_SZ":
+                return Immediate(LANES, "integer", token.location)
+            if name in SPECIAL_REGISTERS:
+                return SpecialRegister(name, token.location)
+        self._unresolved[len(self._instructions)] = self._scopes[-1]
+        return Symbol(name, name, token.location)
 
+    def _resolved(self, operand: Operand, scope: Scope) -> Operand:
+        """An operand with the keys of the names in it."""
+        if isinstance(operand, Symbol):
+            return self._declared(operand, scope)
+        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
+            return replace(operand, base=self._declared(operand.base, scope))
+        if isinstance(operand, Vector | Arguments):
+            elements = (
+                self._declared(element, scope) if isinstance(element, Symbol) else element
+                for element in operand.elements
+            )
+            return replace(operand, elements=tuple(elements))
+        return operand
 
-def skip_line_information(cursor: Cursor) -> None:
-    """Take what follows ``.loc``: file, line and column, and where the code was inlined."""
-    for what in ("a file number", "a line number", "a column"):
-        cursor.integer(what)
-    if cursor.accept(","):
-        cursor.expect("function_name")
-        cursor.expect_kind("word", "a label")
-        if cursor.accept("+"):
-            cursor.integer("an offset")
-        cursor.expect(",")
-        cursor.expect("inlined_at")
-        for what in ("a file number", "a line number", "a column"):
-            cursor.integer(what)
+    def _declared(self, symbol: Symbol, scope: Scope) -> Symbol:
+        """A name with its key: that of the innermost declaration."""
+        name, module = symbol.name, self._module
+        declaring: Scope | None = scope
+        while declaring is not None and name not in declaring.names:
+            declaring = declaring.parent
+        if declaring is not None:
+            return replace(symbol, key=declaring.names[name])
+        if name in self._parameters or name in module.variables or name in module.functions:
+            return symbol
+        raise module.source.error(
+            symbol.location, f"{name} is not declared: no register, label, parameter or variable"
+        )

@@ -78,14 +78,14 @@ class Cursor:
         return self.source.error(token.location, message)
 
     def skip_block(self) -> list[Token]:
-        """Take a whole ``{ ... }``, whatever is in it; returns its tokens, both braces included."""
-        opening = self.expect("{")
-        taken = [opening]
+        """Take a whole ``{ ... }``, whatever is in it, and return its tokens.
+
+        Where the file ends before the block does, the last one is the ``end`` token.
+        """
+        taken = [self.expect("{")]
         depth = 1
-        while depth:
+        while depth and taken[-1].kind != "end":
             token = self.advance()
-            if token.kind == "end":
-                raise self.error(opening, "block without its end }")
             if token.kind == "punctuation":
                 depth += (token.text == "{") - (token.text == "}")
             taken.append(token)
@@ -97,6 +97,21 @@ class Cursor:
             if self.next.kind == "end":
                 raise self.unexpected("';'")
             self.advance()
+
+    def skip_line_information(self) -> None:
+        """Take what follows ``.loc``: file, line and column, and where the code was inlined."""
+        place = ("a file number", "a line number", "a column")
+        for what in place:
+            self.integer(what)
+        if self.accept(","):
+            self.expect("function_name")
+            self.expect_kind("word", "a label")
+            if self.accept("+"):
+                self.integer("an offset")
+            self.expect(",")
+            self.expect("inlined_at")
+            for what in place:
+                self.integer(what)
 
     def type(self) -> ScalarType:
         """Take a type such as ``.b32``."""

@@ -12,7 +12,7 @@ from golden.ptx.evaluation import Action, Evaluation
 from golden.ptx.lane_values import by_lane
 from golden.ptx.operands import Context, UniformReader
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Register, Statement
+from golden.ptx.syntax import Immediate, Instruction, Register
 from golden.tables.commands import Elementwise, Uniform
 from golden.tables.elements import OPERAND_COUNTS, ElementOperation, ElementType
 
@@ -24,14 +24,14 @@ _FLOATS: Final = MappingProxyType[str, ElementType](
 """The element of each type of floating-point arithmetic."""
 
 
-def is_float_arithmetic(statement: Statement) -> bool:
+def is_float_arithmetic(statement: Instruction) -> bool:
     """Whether a statement is arithmetic in a floating-point type, supported or not."""
     type_ = TYPES.get(statement.opcode[-1])
     floating = type_ is not None and (type_.kind == "float" or type_.name.endswith("x2"))
     return floating and statement.opcode[0] in FLOAT_OPERATIONS
 
 
-def float_action(context: Context, statement: Statement) -> Action:
+def float_action(context: Context, statement: Instruction) -> Action:
     """Check a statement of which `is_float_arithmetic` is true, and make it an action.
 
     Raises
@@ -82,7 +82,7 @@ def float_action(context: Context, statement: Statement) -> Action:
 
 def fragment_action(
     context: Context,
-    statement: Statement,
+    statement: Instruction,
     operation: ElementOperation,
     element: ElementType,
     type_: ScalarType,
@@ -94,7 +94,7 @@ def fragment_action(
     Parameters
     ----------
     context : Context
-    statement : Statement
+    statement : Instruction
         At least one of its sources is a fragment register.
     operation, element : str
         As for `golden.tables.commands.Elementwise`.

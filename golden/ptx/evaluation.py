@@ -8,7 +8,7 @@ from golden.ptx.allocation import Allocation
 from golden.ptx.lane_values import LaneValue, by_lane, difference
 from golden.ptx.provenance import Provenance
 from golden.ptx.source import Source, SourceLine
-from golden.ptx.syntax import Register, Statement
+from golden.ptx.syntax import Instruction, Register
 from golden.tables.commands import Command, Elementwise, Fill, HostWork, Move, SetLanes, Uniform
 
 __all__ = ["Action", "Evaluation", "Step", "Work", "merged", "run"]
@@ -29,7 +29,7 @@ class Evaluation:
     allocation : Allocation
         Where the fragment registers are.
     addresses : mapping of str to int
-        Of the variables; in ``.shared`` from zero on.
+        Of the variables, by key; in ``.shared`` from zero on.
     shared_base : int
         Generic address of the first byte of shared memory.
     checked : bool
@@ -101,7 +101,7 @@ Action = Callable[[Evaluation], int | None]
 class Step:
     """A statement that is ready to be evaluated."""
 
-    statement: Statement
+    statement: Instruction
     action: Action
 
 

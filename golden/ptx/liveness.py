@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from golden.ptx.matrix import MatrixStatement
-from golden.ptx.syntax import EntryDefinition, Register, Statement, Symbol
+from golden.ptx.syntax import Body, Instruction, Register, Symbol
 
 __all__ = ["Access", "accesses", "live_statements", "successors"]
 
@@ -26,7 +26,9 @@ class Access:
 
 
 def accesses(
-    statements: Sequence[Statement], matrix: Mapping[int, MatrixStatement], fragments: Mapping[str, Register]
+    statements: Sequence[Instruction],
+    matrix: Mapping[int, MatrixStatement],
+    fragments: Mapping[str, Register],
 ) -> list[Access]:
     """What each statement does with the registers in `fragments`; `matrix` is by statement index."""
     result = []
@@ -56,17 +58,17 @@ def accesses(
     return result
 
 
-def successors(entry: EntryDefinition) -> list[tuple[int, ...]]:
+def successors(body: Body) -> list[tuple[int, ...]]:
     """The statements that may follow each statement; one past the last is the end."""
     result: list[tuple[int, ...]] = []
-    for index, statement in enumerate(entry.statements):
+    for index, statement in enumerate(body.instructions):
         following: tuple[int, ...] = (index + 1,)
         if statement.opcode[0] in ("bra", "ret", "exit"):
             following = () if statement.guard is None else (index + 1,)
             following += tuple(
-                entry.labels[operand.name]
+                body.labels[operand.key]
                 for operand in statement.operands
-                if isinstance(operand, Symbol) and operand.name in entry.labels
+                if isinstance(operand, Symbol) and operand.key in body.labels
             )
         result.append(following)
     return result

@@ -9,15 +9,17 @@ from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source
-from golden.ptx.syntax import Address, Immediate, Operand, Register, Statement, Symbol, Variable, Vector
+from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Symbol, Variable, Vector
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Space, Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import (
     IllegalInstruction,
-    Instruction,
     LoadInstruction,
     StoreInstruction,
+)
+from golden.tables.matrix_instructions import (
+    Instruction as MatrixInstruction,
 )
 from golden.tables.matrix_moves import MOVES, MoveInstruction
 
@@ -43,8 +45,8 @@ class MatrixStatement:
 
     Parameters
     ----------
-    statement : Statement
-    instruction : Instruction or MoveInstruction
+    statement : Instruction
+    instruction : MatrixInstruction or MoveInstruction
     fragments : mapping of {"a", "b", "c", "d"} to tuple of Register
         The registers of each operand in order; a loaded fragment stands under the use it is loaded for. A
         move of matrices writes d and reads a.
@@ -61,8 +63,8 @@ class MatrixStatement:
         Where `base` is not None, the statement sets it to that.
     """
 
-    statement: Statement
-    instruction: Instruction | MoveInstruction
+    statement: Instruction
+    instruction: MatrixInstruction | MoveInstruction
     fragments: Mapping[Use, tuple[Register, ...]]
     destination: Use | None
     base: Register | Immediate | Symbol | None = None
@@ -72,7 +74,7 @@ class MatrixStatement:
 
 
 def decode_matrix_statement(
-    statement: Statement,
+    statement: Instruction,
     source: Source,
     version: tuple[int, int],
     variables: Mapping[str, Variable],
@@ -83,13 +85,13 @@ def decode_matrix_statement(
 
     Parameters
     ----------
-    statement : Statement
+    statement : Instruction
     source : Source
         For messages.
     version : (int, int)
         PTX ISA version.
     variables : mapping of str to Variable
-        Those that may be an address.
+        Those that may be an address, by key.
     raw : bool
         Whether the entry names machine registers; see `golden.ptx.raw`.
 
@@ -204,7 +206,7 @@ def placed_rows(
 
 
 def fragment_registers(
-    statements: Sequence[Statement], matrix: Mapping[int, MatrixStatement]
+    statements: Sequence[Instruction], matrix: Mapping[int, MatrixStatement]
 ) -> dict[str, Register]:
     """The registers that differ between lanes, by key.
 
@@ -232,7 +234,7 @@ def fragment_registers(
 
 
 def _move(
-    statement: Statement, source: Source, variables: Mapping[str, Variable], *, raw: bool
+    statement: Instruction, source: Source, variables: Mapping[str, Variable], *, raw: bool
 ) -> MatrixStatement:
     """`ldmatrix`, `stmatrix` or `movmatrix`."""
     try:
@@ -281,14 +283,14 @@ def _matrices(source: Source, operand: Operand, instruction: MoveInstruction) ->
     return tuple(registers)
 
 
-def _require_count(statement: Statement, source: Source, what: str, least: int, most: int) -> None:
+def _require_count(statement: Instruction, source: Source, what: str, least: int, most: int) -> None:
     if not least <= len(statement.operands) <= most:
         given = len(statement.operands)
         raise source.error(statement.location, f"{statement.name} takes {what}, not {given} operands")
 
 
 def _fragment(
-    source: Source, operand: Operand, instruction: Instruction, use: Use, type_: str, *, raw: bool
+    source: Source, operand: Operand, instruction: MatrixInstruction, use: Use, type_: str, *, raw: bool
 ) -> tuple[Register, ...]:
     name = f"fragment {use} of .{type_} in .{instruction.shape}"
     if not isinstance(operand, Vector):
@@ -330,9 +332,9 @@ def _address(
 
 def _require_space(source: Source, base: Symbol, variables: Mapping[str, Variable], accessed: Space) -> None:
     """Refuse a name that is no variable, or one of a state space that the instruction does not access."""
-    if base.name not in variables:
+    if base.key not in variables:
         raise source.error(base.location, f"the address must be in a register, not in {base.name}")
-    space = variables[base.name].space
+    space = variables[base.key].space
     if space == accessed or (space, accessed) == ("global", "generic"):
         return
     what = "generic addresses" if accessed == "generic" else f".{accessed}"

@@ -23,7 +23,7 @@ from golden.ptx.matrix import MNEMONICS
 from golden.ptx.operands import Context, Reader
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import PtxError
-from golden.ptx.syntax import Address, Operand, Register, Statement, Symbol, Vector
+from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
 from golden.tables.elements import ElementType
 
 __all__ = ["decode_scalar_statement"]
@@ -32,7 +32,7 @@ _FIXED: Final = MappingProxyType({"u32": TYPES["u32"], "pred": TYPES["pred"]})
 _BARRIERS: Final = ("bar.sync", "bar.warp.sync", "barrier.sync", "barrier.sync.aligned")
 
 
-def decode_scalar_statement(context: Context, statement: Statement) -> Action:
+def decode_scalar_statement(context: Context, statement: Instruction) -> Action:
     """Check a statement that is not a matrix statement, and make it an action.
 
     Raises
@@ -53,14 +53,14 @@ def decode_scalar_statement(context: Context, statement: Statement) -> Action:
     return _arithmetic(context, statement, arithmetic, type_)
 
 
-def _unsupported(context: Context, statement: Statement) -> PtxError:
+def _unsupported(context: Context, statement: Instruction) -> PtxError:
     names = sorted(
         {*ARITHMETIC, *FLOAT_OPERATIONS, *_DECODERS, *MNEMONICS} - {"bar", "barrier"} | set(_BARRIERS)
     )
     return context.error(statement, f"{statement.name} is not supported; supported: {', '.join(names)}")
 
 
-def _type(context: Context, statement: Statement, name: str, allowed: tuple[str, ...]) -> ScalarType:
+def _type(context: Context, statement: Instruction, name: str, allowed: tuple[str, ...]) -> ScalarType:
     if name not in allowed:
         choices = ", ".join(f".{item}" for item in allowed)
         raise context.error(statement, f"illegal type .{name} in {statement.name}; allowed: {choices}")
@@ -75,7 +75,9 @@ def _operand_type(type_: ScalarType, kind: OperandType) -> ScalarType:
     return _FIXED[kind]
 
 
-def _arithmetic(context: Context, statement: Statement, arithmetic: Arithmetic, type_: ScalarType) -> Action:
+def _arithmetic(
+    context: Context, statement: Instruction, arithmetic: Arithmetic, type_: ScalarType
+) -> Action:
     context.require_operands(statement, 1 + len(arithmetic.sources))
     target, *sources = statement.operands
     operation = INTEGER_OPERATIONS.get(".".join(statement.opcode[:-1]))
@@ -97,7 +99,7 @@ def _arithmetic(context: Context, statement: Statement, arithmetic: Arithmetic, 
     return action
 
 
-def _load(context: Context, statement: Statement) -> Action:
+def _load(context: Context, statement: Instruction) -> Action:
     if statement.opcode[1:-1] not in (("param",), ("param::entry",)):
         raise context.error(statement, f"{statement.name} is not supported; only ld.param is")
     context.require_operands(statement, 2)
@@ -112,10 +114,10 @@ def _load(context: Context, statement: Statement) -> Action:
     base = address.base if isinstance(address, Address) else None
     if not isinstance(address, Address) or not isinstance(base, Symbol):
         raise context.error(address, "expected a parameter in brackets, as in [n]")
-    parameter = context.parameters.get(base.name)
+    parameter = context.parameters.get(base.key)
     if parameter is None:
         raise context.error(base, f"{base.name} is not a parameter")
-    if parameter.size is not None:
+    if parameter.is_array:
         raise context.error(base, f"parameter {base.name} is an array, which is not supported")
     if address.offset or not type_.accepts(parameter.type):
         raise context.error(base, f"parameter {base.name} is {parameter.type}, not {type_} at that offset")
@@ -127,7 +129,7 @@ def _load(context: Context, statement: Statement) -> Action:
     return action
 
 
-def _move(context: Context, statement: Statement) -> Action:
+def _move(context: Context, statement: Instruction) -> Action:
     context.require_operands(statement, 2)
     allowed = ("pred", *(f"{kind}{bits}" for bits in (16, 32, 64) for kind in "bus"), "f32", "f64")
     type_ = _type(context, statement, ".".join(statement.opcode[1:]), allowed)
@@ -199,7 +201,7 @@ _CONVERSIONS: Final = MappingProxyType[str, tuple[str, int]](
 """State space of each conversion of addresses, and how often the base of shared memory is added."""
 
 
-def _convert_address(context: Context, statement: Statement) -> Action:
+def _convert_address(context: Context, statement: Instruction) -> Action:
     if statement.name not in _CONVERSIONS:
         allowed = ", ".join(_CONVERSIONS)
         raise context.error(statement, f"{statement.name} is not supported; supported: {allowed}")
@@ -210,7 +212,7 @@ def _convert_address(context: Context, statement: Statement) -> Action:
     destination = context.destination(target, u64)
     if isinstance(value, Symbol):
         read: Reader = context.address(value, u64)
-        found = context.entry.variables[value.name].space
+        found = context.variables[value.key].space
         if found != space or "to" in statement.opcode:
             raise context.error(value, f"{value.name} is in .{found}; {statement.name} cannot convert that")
     else:
@@ -223,7 +225,7 @@ def _convert_address(context: Context, statement: Statement) -> Action:
     return action
 
 
-def _convert(context: Context, statement: Statement) -> Action:
+def _convert(context: Context, statement: Instruction) -> Action:
     integers = tuple(name for name, item in TYPES.items() if item.is_integer)
     if len(statement.opcode) != 3:
         raise context.error(statement, f"{statement.name} is not supported; only cvt between integers is")
@@ -231,39 +233,42 @@ def _convert(context: Context, statement: Statement) -> Action:
     return _copy(context, statement, *types)
 
 
-def _copy(context: Context, statement: Statement, to: ScalarType, of: ScalarType) -> Action:
+def _copy(context: Context, statement: Instruction, to: ScalarType, of: ScalarType) -> Action:
     context.require_operands(statement, 2)
     target, value = statement.operands
     destination, read = context.destination(target, to), context.reader(value, of)
     return lambda evaluation: evaluation.write(destination, read(evaluation))
 
 
-def _branch(context: Context, statement: Statement) -> Action:
+def _branch(context: Context, statement: Instruction) -> Action:
     if statement.opcode[1:] not in ((), ("uni",)):
         raise context.error(statement, f"{statement.name} is not supported; supported: bra, bra.uni")
     context.require_operands(statement, 1)
     (label,) = statement.operands
-    if not isinstance(label, Symbol) or label.name not in context.entry.labels:
+    if not isinstance(label, Symbol) or label.key not in context.body.labels:
         raise context.error(label, "expected a label")
-    target = context.entry.labels[label.name]
+    target = context.body.labels[label.key]
     return lambda _: target
 
 
-def _return(context: Context, statement: Statement) -> Action:
+def _return(context: Context, statement: Instruction) -> Action:
     if statement.opcode[1:] not in ((), ("uni",)):
         raise _unsupported(context, statement)
     context.require_operands(statement, 0)
-    end = len(context.entry.statements)
+    end = len(context.body.instructions)
     return lambda _: end
 
 
-def _barrier(context: Context, statement: Statement) -> Action:
+def _barrier(context: Context, statement: Instruction) -> Action:
     if statement.name not in _BARRIERS:
         raise _unsupported(context, statement)
+    for operand in statement.operands:
+        if not isinstance(operand, Register | Immediate):
+            raise context.error(operand, "expected a register or a constant")
     return lambda _: None
 
 
-_DECODERS: Final = MappingProxyType[str, Callable[[Context, Statement], Action]](
+_DECODERS: Final = MappingProxyType[str, Callable[[Context, Instruction], Action]](
     {
         "bar": _barrier,
         "barrier": _barrier,

@@ -11,14 +11,14 @@ from golden.ptx.scalar_types import ScalarType, float_bits, float_value
 from golden.ptx.source import PtxError, Source
 from golden.ptx.special_registers import UNIFORM, VARYING
 from golden.ptx.syntax import (
-    EntryDefinition,
+    Body,
     Immediate,
+    Instruction,
     Operand,
-    Parameter,
     Register,
     SpecialRegister,
-    Statement,
     Symbol,
+    Variable,
 )
 
 __all__ = ["Context", "Reader", "UniformReader"]
@@ -41,22 +41,24 @@ class Context:
     Parameters
     ----------
     source : Source
-    entry : EntryDefinition
-    parameters : mapping of str to Parameter
+    body : Body
+    parameters, variables : mapping of str to Variable
+        By key; of the variables those of the module and of the body.
     fragments : mapping of str to Register
         The registers that differ between lanes, by key.
     """
 
     source: Source
-    entry: EntryDefinition
-    parameters: Mapping[str, Parameter]
+    body: Body
+    parameters: Mapping[str, Variable]
+    variables: Mapping[str, Variable]
     fragments: Mapping[str, Register]
 
-    def error(self, where: Operand | Statement, message: str) -> PtxError:
+    def error(self, where: Operand | Instruction, message: str) -> PtxError:
         """The error to raise about an operand or statement."""
         return self.source.error(where.location, message)
 
-    def require_operands(self, statement: Statement, count: int) -> None:
+    def require_operands(self, statement: Instruction, count: int) -> None:
         """Refuse a statement with another number of operands."""
         if len(statement.operands) != count:
             plural = "" if count == 1 else "s"
@@ -111,21 +113,21 @@ class Context:
 
     def address(self, symbol: Symbol, type_: ScalarType) -> UniformReader:
         """How to find the address of a variable; those in ``.shared`` count from zero."""
-        variable = self.entry.variables.get(symbol.name)
+        variable = self.variables.get(symbol.key)
         if variable is None:
             raise self.error(symbol, f"the address of {symbol.name} is not supported; only of variables")
         if variable.space not in ("shared", "global"):
             raise self.error(
                 symbol, f"{symbol.name} is in .{variable.space}; supported: variables in .shared and .global"
             )
-        if variable.initialised:
+        if variable.initialiser is not None:
             raise self.error(symbol, f"{symbol.name} has values at the start, which is not supported")
         if type_.kind == "float" or (type_.bits != 64 and (variable.space, type_.bits) != ("shared", 32)):
             widths = "32 or 64" if variable.space == "shared" else "64"
             raise self.error(
                 symbol, f"the address of {symbol.name} has {widths} bits, the instruction needs {type_}"
             )
-        return lambda evaluation: type_.interpret(evaluation.addresses[symbol.name] + symbol.offset)
+        return lambda evaluation: type_.interpret(evaluation.addresses[symbol.key] + symbol.offset)
 
     def _require_type(self, register: Register, type_: ScalarType) -> None:
         if not type_.accepts(register.type):

@@ -1,41 +1,51 @@
-"""A whole PTX module to its syntax tree."""
+"""A whole PTX module to its syntax tree, with the bodies left in tokens until they are needed."""
 
-from golden.ptx.body import Body, skip_line_information
+from typing import Final
+
+from golden.ptx.body import parse_body
 from golden.ptx.cursor import Cursor
-from golden.ptx.declarations import declare_variables
+from golden.ptx.declarations import declare, parameters
 from golden.ptx.lexer import Token
 from golden.ptx.source import Source
-from golden.ptx.syntax import Address, EntryDefinition, Module, Parameter, Symbol, Variable, Vector
+from golden.ptx.syntax import Function, Module, Variable
 
 __all__ = ["parse_syntax"]
 
-_LINKAGES = (".visible", ".extern", ".weak", ".common")
-_STATE_SPACES = (".global", ".const", ".shared")
-_TUNINGS = {
+_LINKAGES: Final = (".visible", ".extern", ".weak", ".common")
+_STATE_SPACES: Final = (".global", ".const", ".shared", ".local")
+_SKIPPED: Final = (".pragma", ".alias")
+_TUNINGS: Final = {
     **dict.fromkeys((".maxntid", ".reqntid", ".reqnctapercluster"), 3),
-    **dict.fromkeys((".maxnreg", ".minnctapersm", ".maxnctapersm", ".maxclusterrank"), 1),
-    ".explicitcluster": 0,
-    ".noreturn": 0,
+    **dict.fromkeys((".maxnreg", ".minnctapersm", ".maxnctapersm", ".maxclusterrank", ".abi_preserve"), 1),
+    **dict.fromkeys((".explicitcluster", ".noreturn", ".blocksareclusters"), 0),
 }
 """Performance directives between the parameters and the body, with the most numbers each takes."""
 
 
-class _ModuleParser:
-    """Parser of one module; `parse_syntax` is its only use."""
+def parse_syntax(source: Source) -> Module:
+    """Parse a module down to the bodies of its functions.
 
+    Raises
+    ------
+    PtxError
+        For a lexical error, and for a syntactic one outside of the bodies.
+    """
+    return _ModuleParser(source).parse()
+
+
+class _ModuleParser:
     def __init__(self, source: Source) -> None:
         self._cursor = Cursor(source)
         self._variables: dict[str, Variable] = {}
-        self._entries: list[EntryDefinition] = []
-        self._pragmas: set[str] = set()
+        self._functions: dict[str, Function] = {}
+        self._module = Module(source, self._version(), self._target(), self._variables, self._functions)
 
     def parse(self) -> Module:
         cursor = self._cursor
-        version = self._version()
-        target = self._target()
         while cursor.next.kind != "end":
-            self._directive()
-        return Module(cursor.source, version, target, tuple(self._entries))
+            if not cursor.accept(";"):
+                self._directive()
+        return self._module
 
     def _version(self) -> tuple[int, int]:
         cursor = self._cursor
@@ -65,134 +75,83 @@ class _ModuleParser:
             size = cursor.next
             if cursor.integer("an address size") != 64:
                 raise cursor.error(size, f".address_size must be 64, not {size.text}")
-        elif token.text == ".entry":
-            self._entry()
+        elif token.text in (".entry", ".func"):
+            self._function(token)
         elif token.text in _STATE_SPACES:
-            declare_variables(cursor, token.text, self._variables)
-        elif token.text == ".func":
-            if not external:
-                raise cursor.error(token, "functions are not supported; only .entry")
-            cursor.skip_statement()
+            self._declare(token, external=external)
         elif token.text == ".file":
-            self._file()
+            cursor.integer("a file number")
+            cursor.expect_kind("string", "a file name")
+            while cursor.accept(","):
+                cursor.integer("a time stamp or size")
         elif token.text == ".section":
             cursor.advance()
-            cursor.skip_block()
+            block = cursor.skip_block()
+            if block[-1].kind == "end":
+                raise cursor.error(block[0], "block without its end }")
         elif token.text == ".loc":
-            skip_line_information(cursor)
-        elif token.text == ".pragma":
+            cursor.skip_line_information()
+        elif token.text in _SKIPPED:
             cursor.skip_statement()
         else:
-            supported = ", ".join((".address_size", ".entry", *_STATE_SPACES, ".file", ".section", ".pragma"))
-            raise cursor.error(token, f"unknown directive {token}; supported: {supported}")
+            supported = (".address_size", ".entry", ".func", *_STATE_SPACES, ".file", ".section", *_SKIPPED)
+            raise cursor.error(token, f"unknown directive {token}; supported: {', '.join(supported)}")
 
-    def _file(self) -> None:
+    def _declare(self, directive: Token, *, external: bool) -> None:
         cursor = self._cursor
-        cursor.integer("a file number")
-        cursor.expect_kind("string", "a file name")
-        while cursor.accept(","):
-            cursor.integer("a time stamp or size")
+        for variable in declare(cursor, directive.text, external=external):
+            before = self._variables.get(variable.name)
+            if before is not None and not (external or before.external):
+                raise cursor.source.error(variable.location, f"variable {variable.name} is already declared")
+            if before is None or before.external:
+                self._variables[variable.name] = variable
 
-    def _entry(self) -> None:
+    def _function(self, directive: Token) -> None:
         cursor = self._cursor
-        name = cursor.expect_kind("word", "the name of an entry")
-        if any(entry.name == name.text for entry in self._entries):
-            raise cursor.error(name, f"entry {name.text} is already defined")
-        parameters = self._parameters() if cursor.accept("(") else []
-        self._pragmas.clear()
-        while cursor.next.text in _TUNINGS or cursor.sees(".pragma"):
-            self._tuning(cursor.advance())
-        body = Body(cursor)
-        body.parse()
-        entry = EntryDefinition(
+        is_entry = directive.text == ".entry"
+        results = parameters(cursor) if not is_entry and cursor.sees("(") else ()
+        name = cursor.expect_kind("word", "the name of an entry" if is_entry else "the name of a function")
+        taken = parameters(cursor, registers=not is_entry) if cursor.sees("(") else ()
+        tunings, pragmas = self._tunings()
+        body = [] if cursor.accept(";") else cursor.skip_block()
+        is_closed = not body or body[-1].kind != "end"
+        if body and is_closed:
+            body.append(Token("end", "", body[-1].location))
+        function = Function(
             name=name.text,
-            parameters=tuple(parameters),
-            statements=tuple(body.statements),
-            labels=body.labels,
-            variables={
-                name: variable for name, variable in self._variables.items() if name not in body.variables
-            }
-            | body.variables,
+            kind="entry" if is_entry else "function",
+            results=results,
+            parameters=taken,
+            tokens=tuple(body),
             location=name.location,
-            pragmas=frozenset(self._pragmas),
+            directives=tunings,
+            pragmas=pragmas,
         )
-        self._require_declared(entry)
-        self._entries.append(entry)
+        if not is_closed:
+            parse_body(self._module, function)  # knows where the error is, but for braces in a directive
+            raise cursor.error(body[0], "body without its end }")
+        before = self._functions.get(name.text)
+        if before is not None and before.tokens and body:
+            raise cursor.error(name, f"{before.kind} {name.text} is already defined")
+        if before is None or body:
+            self._functions[name.text] = function
 
-    def _tuning(self, directive: Token) -> None:
+    def _tunings(self) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
+        """The numbers of the performance directives, and the strings of the pragmas."""
         cursor = self._cursor
-        if directive.text == ".pragma":
-            self._pragma()
-            return
-        for index in range(_TUNINGS[directive.text]):
-            if index and not cursor.accept(","):
-                break
-            cursor.integer("a number")
-
-    def _pragma(self) -> None:
-        cursor = self._cursor
-        while not cursor.accept(";"):
-            token = cursor.expect_kind("string", "a string")
-            self._pragmas.add(token.text.strip('"'))
-            cursor.accept(",")
-
-    def _parameters(self) -> list[Parameter]:
-        cursor = self._cursor
-        parameters: list[Parameter] = []
-        if cursor.accept(")"):
-            return parameters
-        while True:
-            parameter = self._parameter()
-            if any(other.name == parameter.name for other in parameters):
-                raise cursor.source.error(
-                    parameter.location, f"parameter {parameter.name} is already declared"
-                )
-            parameters.append(parameter)
-            if not cursor.accept(","):
-                break
-        cursor.expect(")")
-        return parameters
-
-    def _parameter(self) -> Parameter:
-        cursor = self._cursor
-        cursor.expect(".param")
-        if cursor.accept(".align"):
-            cursor.integer("an alignment")
-        type_ = cursor.type()
-        if cursor.accept(".ptr"):
-            if cursor.next.text in (*_STATE_SPACES, ".local"):
-                cursor.advance()
-            if cursor.accept(".align"):
-                cursor.integer("an alignment")
-        name = cursor.expect_kind("word", "the name of a parameter")
-        size = None
-        if cursor.accept("["):
-            size = cursor.integer("the size of an array")
-            cursor.expect("]")
-        return Parameter(name.text, type_, size, name.location)
-
-    def _require_declared(self, entry: EntryDefinition) -> None:
-        known = {*entry.labels, *entry.variables, *(parameter.name for parameter in entry.parameters)}
-        for statement in entry.statements:
-            for operand in statement.operands:
-                parts: tuple[object, ...] = (operand,)
-                if isinstance(operand, Vector):
-                    parts = operand.elements
-                elif isinstance(operand, Address):
-                    parts = (operand.base,)
-                for part in parts:
-                    if isinstance(part, Symbol) and part.name not in known:
-                        raise self._cursor.source.error(
-                            part.location, f"{part.name} is not declared: no register, label or parameter"
-                        )
-
-
-def parse_syntax(source: Source) -> Module:
-    """Parse a module into its syntax tree.
-
-    Raises
-    ------
-    PtxError
-        For a lexical or syntactic error, and for a name that is not declared.
-    """
-    return _ModuleParser(source).parse()
+        tunings: dict[str, tuple[int, ...]] = {}
+        pragmas = set()
+        while cursor.next.text in _TUNINGS or cursor.sees(".pragma"):
+            directive = cursor.advance().text
+            if directive == ".pragma":
+                while not cursor.accept(";"):
+                    pragmas.add(cursor.expect_kind("string", "a string").text.strip('"'))
+                    cursor.accept(",")
+                continue
+            numbers: list[int] = []
+            for index in range(_TUNINGS[directive]):
+                if index and not cursor.accept(","):
+                    break
+                numbers.append(cursor.integer("a number"))
+            tunings[directive] = tuple(numbers)
+        return tunings, frozenset(pragmas)

@@ -4,6 +4,7 @@ import operator
 from collections.abc import Iterator, Mapping
 
 from golden.ptx.allocation import allocate
+from golden.ptx.body import parse_body
 from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
 from golden.ptx.matrix import (
     MNEMONICS,
@@ -19,7 +20,7 @@ from golden.ptx.parser import parse_syntax
 from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
 from golden.ptx.scalar_types import float_bits
 from golden.ptx.source import Location, PtxError, Source, SourceLine
-from golden.ptx.syntax import EntryDefinition, Module, Parameter, Variable
+from golden.ptx.syntax import Body, Function, Module, Variable
 from golden.ptx.variables import named_variables, place_shared
 
 __all__ = ["Entry", "Program", "parse_module"]
@@ -34,12 +35,13 @@ class Entry:
     Parameters
     ----------
     module : Module
-    definition : EntryDefinition
+    definition : Function
+    body : Body
 
     Attributes
     ----------
     name : str
-    parameters : tuple of Parameter
+    parameters : tuple of Variable
         With names and types, in order.
     variables : tuple of Variable
         Those in ``.global`` whose address it takes: arguments give their addresses too.
@@ -54,31 +56,30 @@ class Entry:
         For a statement that is illegal or not supported.
     """
 
-    def __init__(self, module: Module, definition: EntryDefinition) -> None:
+    def __init__(self, module: Module, definition: Function, body: Body) -> None:
         self.name = definition.name
         self.parameters = definition.parameters
         self._source = module.source
         self._definition = definition
         self._raw = RAW_REGISTERS in definition.pragmas
+        statements = body.instructions
+        variables = {**module.variables, **body.variables}
         decoded = {
-            index: decode_matrix_statement(
-                statement, module.source, module.version, definition.variables, raw=self._raw
-            )
-            for index, statement in enumerate(definition.statements)
+            index: decode_matrix_statement(statement, module.source, module.version, variables, raw=self._raw)
+            for index, statement in enumerate(statements)
             if statement.opcode[0] in (RAW_MNEMONICS if self._raw else MNEMONICS)
         }
         matrix, fragments = placed_rows(
             module.source,
             decoded,
-            raw_registers(definition.statements)
-            if self._raw
-            else fragment_registers(definition.statements, decoded),
+            raw_registers(statements) if self._raw else fragment_registers(statements, decoded),
             raw=self._raw,
         )
         context = Context(
             source=module.source,
-            entry=definition,
-            parameters={parameter.name: parameter for parameter in definition.parameters},
+            body=body,
+            parameters={parameter.key: parameter for parameter in definition.parameters},
+            variables=variables,
             fragments=fragments,
         )
         self._steps = tuple(
@@ -88,16 +89,17 @@ class Entry:
                 if index in matrix
                 else decode_scalar_statement(context, statement),
             )
-            for index, statement in enumerate(definition.statements)
+            for index, statement in enumerate(statements)
         )
         self._allocation = (
             allocate_raw(module.source, matrix, context.fragments)
             if self._raw
-            else allocate(definition, matrix, context.fragments)
+            else allocate(body, matrix, context.fragments)
         )
         self.registers = self._allocation.registers
-        named = named_variables(definition)
+        named = named_variables(statements, variables)
         self.variables = tuple(variable for variable in named if variable.space == "global")
+        self._require_distinct_names()
         self._shared, self.shared_bytes = place_shared(
             variable for variable in named if variable.space == "shared"
         )
@@ -170,6 +172,16 @@ class Entry:
         )
         return merged(run(evaluation, self._steps, step_limit))
 
+    def _require_distinct_names(self) -> None:
+        names = set()
+        for variable in self.variables:
+            if variable.name in names:
+                raise self._source.error(
+                    variable.location,
+                    f"{variable.name} is the name of another variable in .global; arguments go by name",
+                )
+            names.add(variable.name)
+
     def _patterns(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
         names = [parameter.name for parameter in self.parameters]
         names += [variable.name for variable in self.variables]
@@ -182,7 +194,7 @@ class Entry:
         return {parameter.name: self._pattern(parameter, arguments) for parameter in self.parameters}
 
     def _addresses(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
-        return {variable.name: self._address(variable, arguments) for variable in self.variables}
+        return {variable.key: self._address(variable, arguments) for variable in self.variables}
 
     def _address(self, variable: Variable, arguments: Mapping[str, int | float]) -> int:
         if variable.name not in arguments:
@@ -198,9 +210,9 @@ class Entry:
             )
         return address
 
-    def _pattern(self, parameter: Parameter, arguments: Mapping[str, int | float]) -> int:
+    def _pattern(self, parameter: Variable, arguments: Mapping[str, int | float]) -> int:
         name, type_ = parameter.name, parameter.type
-        if parameter.size is not None:
+        if parameter.is_array:
             raise self._source.error(
                 parameter.location, f"parameter {name} is an array, which is not supported"
             )
@@ -235,11 +247,17 @@ class Program:
     module : Module
     entries : tuple of str
         Names of the kernels, in the order written.
+
+    Raises
+    ------
+    PtxError
+        For an error in the body of an entry, and for a function.
     """
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.entries = tuple(definition.name for definition in module.entries)
+        self._bodies = _bodies(module)
+        self.entries = tuple(self._bodies)
 
     def entry(self, name: str | None = None) -> Entry:
         """Make one kernel ready to run; its name may be left out where there is only one.
@@ -253,13 +271,27 @@ class Program:
         written = ", ".join(self.entries) or "none"
         if name is None and len(self.entries) != 1:
             raise self._error(f"name one of the module's entries: {written}")
-        for definition in self.module.entries:
-            if name in (None, definition.name):
-                return Entry(self.module, definition)
+        for entry, body in self._bodies.items():
+            if name in (None, entry):
+                return Entry(self.module, self.module.functions[entry], body)
         raise self._error(f"no entry {name}; entries: {written}")
 
     def _error(self, message: str) -> PtxError:
         return self.module.source.error(Location(1, 1), message)
+
+
+def _bodies(module: Module) -> dict[str, Body]:
+    """The bodies of all entries by name; functions are refused, but for declarations."""
+    bodies = {}
+    for function in module.functions.values():
+        if function.kind == "entry":
+            if not function.tokens:
+                message = f"entry {function.name} is declared, but has no body"
+                raise module.source.error(function.location, message)
+            bodies[function.name] = parse_body(module, function)
+        elif function.tokens:
+            raise module.source.error(function.location, "functions are not supported; only .entry")
+    return bodies
 
 
 def parse_module(text: str, filename: str = "<ptx>") -> Program:

@@ -13,7 +13,7 @@ from typing import Final
 from golden.ptx.allocation import Allocation
 from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
-from golden.ptx.syntax import Address, Operand, Register, Statement, Vector
+from golden.ptx.syntax import Instruction, Register, parts
 
 __all__ = ["RAW_REGISTERS", "allocate_raw", "raw_registers"]
 
@@ -21,14 +21,14 @@ RAW_REGISTERS: Final = "openwmma.raw_registers"
 """The string of the ``.pragma`` directive, between the parameters and the body of an entry."""
 
 
-def raw_registers(statements: Sequence[Statement]) -> dict[str, Register]:
+def raw_registers(statements: Sequence[Instruction]) -> dict[str, Register]:
     """Every 32-bit register that the statements name, by key."""
     return {
-        register.key: register
+        part.key: part
         for statement in statements
         for operand in statement.operands
-        for register in _registers(operand)
-        if register.type.bits == 32
+        for part in parts(operand)
+        if isinstance(part, Register) and part.type.bits == 32
     }
 
 
@@ -70,15 +70,6 @@ def allocate_raw(
         copied=frozenset(),
         registers=1 + max(position.values(), default=-1),
     )
-
-
-def _registers(operand: Operand) -> list[Register]:
-    parts: tuple[object, ...] = (operand,)
-    if isinstance(operand, Vector):
-        parts = operand.elements
-    elif isinstance(operand, Address):
-        parts = (operand.base,)
-    return [part for part in parts if isinstance(part, Register)]
 
 
 def _number(source: Source, register: Register) -> int:

@@ -35,6 +35,11 @@ class ScalarType:
         return self.kind in ("unsigned", "signed")
 
     @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return max(1, self.bits // 8)
+
+    @property
     def range(self) -> tuple[int, int]:
         """Least and greatest integer that may be given for it; bits take signed and unsigned ones."""
         least = -(1 << (self.bits - 1)) if self.kind in ("signed", "bits") else 0

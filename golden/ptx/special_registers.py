@@ -5,7 +5,7 @@ from typing import Final
 
 from golden.tables.layouts import LANES
 
-__all__ = ["UNIFORM", "VARYING", "is_special"]
+__all__ = ["SPECIAL_REGISTERS", "UNIFORM", "VARYING"]
 
 UNIFORM: Final = MappingProxyType(
     {
@@ -31,12 +31,16 @@ VARYING: Final = MappingProxyType(
 )
 """Values of the registers that differ from lane to lane, lane 0 first."""
 
-_OTHERS: Final = frozenset(
-    {"%nwarpid", "%nsmid", "%smid", "%gridid", "%clock", "%clock_hi", "%clock64", "%globaltimer"}
-    | {"%dynamic_smem_size", "%total_smem_size", "%globaltimer_lo", "%globaltimer_hi"}
+SPECIAL_REGISTERS: Final = frozenset(
+    {*UNIFORM, *VARYING}
+    | {"%nwarpid", "%nsmid", "%smid", "%gridid", "%clock", "%clock_hi", "%clock64"}
+    | {"%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
+    | {"%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"}
+    | {"%is_explicit_cluster", "%cluster_ctarank", "%cluster_nctarank"}
+    | {
+        f"%{name}.{axis}"
+        for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+        for axis in "xyz"
+    }
 )
-
-
-def is_special(name: str) -> bool:
-    """Whether `name` is predefined; where a program declares the same name, its own declaration counts."""
-    return name in UNIFORM or name in VARYING or name in _OTHERS
+"""The names of all; where a program declares the same name, its own declaration counts."""

@@ -4,24 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType
 from golden.ptx.source import Location, Source
 
-__all__ = [
-    "Address",
-    "EntryDefinition",
-    "Guard",
-    "Immediate",
-    "Module",
-    "Operand",
-    "Parameter",
-    "Register",
-    "SpecialRegister",
-    "Statement",
-    "Symbol",
-    "Variable",
-    "Vector",
-]
+__all__ = ["Address", "Arguments", "Body", "Element", "Function", "Guard", "Immediate", "Instruction"]
+__all__ += ["Module", "Negated", "Operand", "Pair", "Piece", "Register", "Sink", "SpecialRegister"]
+__all__ += ["Symbol", "Variable", "Vector", "parts"]
 
 
 @dataclass(frozen=True)
@@ -73,11 +62,34 @@ class Immediate:
 
 @dataclass(frozen=True)
 class Symbol:
-    """The name of a label, a parameter or a variable; `offset` is in bytes."""
+    """The name of a label, a function, a parameter or a variable.
+
+    Parameters
+    ----------
+    name : str
+        As written.
+    key : str
+        The key of what it names, in the body, the parameters or the module.
+    location : Location
+    offset : int
+        Bytes to add to the address.
+    """
 
     name: str
+    key: str
     location: Location
     offset: int = 0
+
+
+@dataclass(frozen=True)
+class Sink:
+    """``_``: a result that is dropped."""
+
+    location: Location
+
+
+Element = Register | SpecialRegister | Immediate | Symbol | Sink
+"""An operand that consists of no others."""
 
 
 @dataclass(frozen=True)
@@ -93,11 +105,49 @@ class Address:
 class Vector:
     """``{element, element, ...}``."""
 
-    elements: tuple[Register | SpecialRegister | Immediate | Symbol, ...]
+    elements: tuple[Element, ...]
     location: Location
 
 
-Operand = Register | SpecialRegister | Immediate | Symbol | Address | Vector
+@dataclass(frozen=True)
+class Arguments:
+    """``(a, b)``: the parameters or results of a call."""
+
+    elements: tuple[Element, ...]
+    location: Location
+
+
+@dataclass(frozen=True)
+class Negated:
+    """``!p``: the complement of a predicate."""
+
+    register: Register
+    location: Location
+
+
+@dataclass(frozen=True)
+class Pair:
+    """``d|p``: two results."""
+
+    first: Register | Sink
+    second: Register | Sink
+    location: Location
+
+
+Operand = Element | Address | Vector | Arguments | Negated | Pair
+
+
+def parts(operand: Operand) -> tuple[Element, ...]:
+    """The registers, constants and names in an operand, in the order written."""
+    if isinstance(operand, Address):
+        return (operand.base,)
+    if isinstance(operand, Vector | Arguments):
+        return operand.elements
+    if isinstance(operand, Negated):
+        return (operand.register,)
+    if isinstance(operand, Pair):
+        return operand.first, operand.second
+    return (operand,)
 
 
 @dataclass(frozen=True)
@@ -109,8 +159,8 @@ class Guard:
 
 
 @dataclass(frozen=True)
-class Statement:
-    """One instruction.
+class Instruction:
+    """One instruction of a body.
 
     Parameters
     ----------
@@ -135,77 +185,118 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """A parameter of an entry.
+class Piece:
+    """A part of an initialiser: bytes, or an address, at an offset.
 
     Parameters
     ----------
-    name : str
-    type : ScalarType
-    size : int or None
-        Elements of an array; None for a scalar.
+    offset, size : int
+        Bytes.
+    value : int
+        The bits; of an address what is added to it.
+    symbol : str or None
+        The variable whose address it is.
+    shift : int
+        By how many bits the address is shifted to the right: a byte of it is an element of its own.
     location : Location
     """
 
-    name: str
-    type: ScalarType
-    size: int | None
+    offset: int
+    size: int
+    value: int
+    symbol: str | None
+    shift: int
     location: Location
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable in memory.
+    """A variable in memory, or a parameter.
 
     Parameters
     ----------
+    key : str
+        Its name; of one declared in a body, unique among all of that name.
     name : str
+        As written.
     space : str
-        Its state space, without the dot.
+        State space without its dot; ``"reg"`` for a parameter of a function in a register.
+    type : ScalarType
+        Of an element.
     size : int or None
         Bytes; None for an array of no given length.
     alignment : int
-        What its address must be a multiple of.
-    initialised : bool
-        Whether values are given for it.
+        What its address is a multiple of.
     location : Location
         Of its name.
+    external : bool
+        Whether it is declared ``.extern``.
+    is_array : bool
+        Whether it is an array or a vector.
+    initialiser : tuple of Piece or None
+        The values given for it; None where there are none.
     """
 
+    key: str
     name: str
     space: str
+    type: ScalarType
     size: int | None
     alignment: int
-    initialised: bool
     location: Location
+    external: bool = False
+    is_array: bool = False
+    initialiser: tuple[Piece, ...] | None = None
 
 
 @dataclass(frozen=True)
-class EntryDefinition:
-    """A kernel.
+class Body:
+    """The inside of a function.
+
+    Parameters
+    ----------
+    instructions : tuple of Instruction
+    labels : mapping of str to int
+        Index of the instruction that each label stands before, by key.
+    variables : mapping of str to Variable
+        Those declared in it, by key, in the order written.
+    targets : mapping of str to tuple of Symbol
+        The labels listed by each ``.branchtargets``, by the key of its own label.
+    """
+
+    instructions: tuple[Instruction, ...]
+    labels: Mapping[str, int]
+    variables: Mapping[str, Variable]
+    targets: Mapping[str, tuple[Symbol, ...]]
+
+
+@dataclass(frozen=True)
+class Function:
+    """An entry or a function, its body still in tokens: see `golden.ptx.body.parse_body`.
 
     Parameters
     ----------
     name : str
-    parameters : tuple of Parameter
-    statements : tuple of Statement
-    labels : mapping of str to int
-        Index of the statement that each label stands before.
-    variables : mapping of str to Variable
-        Those declared in the module before the entry, and in the entry, in this order.
+    kind : {"entry", "function"}
+    results, parameters : tuple of Variable
+    tokens : tuple of Token
+        The body from brace to brace, then an ``end`` token; empty for a declaration alone.
     location : Location
         Of its name.
+    directives : mapping of str to tuple of int
+        Performance directives, such as ``.maxntid``.
     pragmas : frozenset of str
-        The strings of the ``.pragma`` directives between its parameters and its body.
+        The strings of the ``.pragma`` directives before its body.
     """
 
     name: str
-    parameters: tuple[Parameter, ...]
-    statements: tuple[Statement, ...]
-    labels: Mapping[str, int]
-    variables: Mapping[str, Variable]
+    kind: Literal["entry", "function"]
+    results: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]
+    tokens: tuple[Token, ...]
     location: Location
-    pragmas: frozenset[str] = frozenset()
+    directives: Mapping[str, tuple[int, ...]]
+    pragmas: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -219,11 +310,14 @@ class Module:
         PTX ISA version.
     target : tuple of str
         Target specifiers, the architecture first.
-    entries : tuple of EntryDefinition
-        In the order written.
+    variables : mapping of str to Variable
+        Those declared outside of every function, in the order written.
+    functions : mapping of str to Function
+        Entries and functions, in the order written; where there is a body, that one.
     """
 
     source: Source
     version: tuple[int, int]
     target: tuple[str, ...]
-    entries: tuple[EntryDefinition, ...]
+    variables: Mapping[str, Variable]
+    functions: Mapping[str, Function]

@@ -1,18 +1,19 @@
-"""Where the variables of an entry are."""
+"""Which variables an entry names, and where they are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from golden.ptx.syntax import Address, EntryDefinition, Symbol, Variable
+from golden.ptx.syntax import Instruction, Symbol, Variable, parts
 
 __all__ = ["named_variables", "place_shared"]
 
 
-def named_variables(entry: EntryDefinition) -> tuple[Variable, ...]:
-    """The variables that the statements of an entry name, in the order of their declarations."""
-    operands = [operand for statement in entry.statements for operand in statement.operands]
-    parts = [operand.base if isinstance(operand, Address) else operand for operand in operands]
-    names = {part.name for part in parts if isinstance(part, Symbol)}
-    return tuple(variable for variable in entry.variables.values() if variable.name in names)
+def named_variables(
+    statements: Iterable[Instruction], variables: Mapping[str, Variable]
+) -> tuple[Variable, ...]:
+    """Those of `variables`, by key, that statements name, in the order of their declarations."""
+    operands = [operand for statement in statements for operand in statement.operands]
+    keys = {part.key for operand in operands for part in parts(operand) if isinstance(part, Symbol)}
+    return tuple(variable for key, variable in variables.items() if key in keys)
 
 
 def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
@@ -29,7 +30,7 @@ def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
     Returns
     -------
     dict of str to int
-        By name.
+        By key.
     int
         Bytes from the first to the last variable.
     """
@@ -37,7 +38,7 @@ def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
     end = furthest = 0
     for variable in sorted(variables, key=lambda variable: variable.size is None):
         address = -(-end // variable.alignment) * variable.alignment
-        addresses[variable.name] = address
+        addresses[variable.key] = address
         if variable.size is not None:
             end = address + variable.size
         furthest = max(furthest, address, end)

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from golden.host_arrays import shared_array
 from golden.ptx.scalar_types import float_bits
+from golden.ptx.syntax import Variable
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
-from golden.simt.syntax import Storage
 
 __all__ = ["BoundArguments", "bind"]
 
@@ -99,8 +99,8 @@ def bind(
     values = _in_order(kernel, arguments)
     bound = BoundArguments(memory, kernel.parameter_bytes)
     try:
-        for (storage, offset), value in zip(kernel.parameters, values, strict=True):
-            data = _bytes(kernel, storage, value, bound)
+        for (parameter, offset), value in zip(kernel.parameters, values, strict=True):
+            data = _bytes(kernel, parameter, value, bound)
             bound.data[offset : offset + len(data)] = data
     except BaseException:
         bound.release()
@@ -109,7 +109,7 @@ def bind(
 
 
 def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
-    names = [storage.name for storage, _ in kernel.parameters]
+    names = [parameter.name for parameter, _ in kernel.parameters]
     if isinstance(arguments, Mapping):
         unknown = [name for name in arguments if name not in names]
         missing = [name for name in names if name not in arguments]
@@ -125,31 +125,31 @@ def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, An
     return values
 
 
-def _bytes(kernel: CompiledKernel, storage: Storage, value: Any, bound: BoundArguments) -> bytes:
-    size = storage.size or 0
-    raw = _raw(value, is_array=storage.is_array)
+def _bytes(kernel: CompiledKernel, parameter: Variable, value: Any, bound: BoundArguments) -> bytes:
+    size = parameter.size or 0
+    raw = _raw(value, is_array=parameter.is_array)
     if raw is not None:
         if len(raw) != size:
             raise LaunchError(
-                f"{storage.name} has {size} bytes, but the argument has {len(raw)}: "
+                f"{parameter.name} has {size} bytes, but the argument has {len(raw)}: "
                 f"the kernel is {kernel.signature}"
             )
         return raw
-    if storage.is_array:
-        raise _wrong(kernel, storage, value, f"{size} bytes: bytes, a numpy scalar or a ctypes structure")
+    if parameter.is_array:
+        raise _wrong(kernel, parameter, value, f"{size} bytes: bytes, a numpy scalar or a ctypes structure")
     if isinstance(value, DeviceBuffer):
         if size != 8:
-            raise _wrong(kernel, storage, value, f"a number of type {storage.type}")
+            raise _wrong(kernel, parameter, value, f"a number of type {parameter.type}")
         return value.require().to_bytes(8, "little")
     try:
         array = shared_array(value)
     except (BufferError, TypeError, RuntimeError) as error:
-        raise _wrong(kernel, storage, value, "an array in the memory of the host") from error
+        raise _wrong(kernel, parameter, value, "an array in the memory of the host") from error
     if array is not None:
-        if size != 8 or storage.type.kind == "float":
-            raise _wrong(kernel, storage, value, f"a number of type {storage.type}")
-        return bound.place(array, storage.name).to_bytes(8, "little")
-    return _number(kernel, storage, value)
+        if size != 8 or parameter.type.kind == "float":
+            raise _wrong(kernel, parameter, value, f"a number of type {parameter.type}")
+        return bound.place(array, parameter.name).to_bytes(8, "little")
+    return _number(kernel, parameter, value)
 
 
 def _raw(value: Any, *, is_array: bool) -> bytes | None:
@@ -163,8 +163,8 @@ def _raw(value: Any, *, is_array: bool) -> bytes | None:
     return None
 
 
-def _number(kernel: CompiledKernel, storage: Storage, value: Any) -> bytes:
-    type_, size = storage.type, storage.size or 0
+def _number(kernel: CompiledKernel, parameter: Variable, value: Any) -> bytes:
+    type_, size = parameter.type, parameter.size or 0
     if isinstance(value, ctypes._SimpleCData):
         value = value.value
     if isinstance(value, np.generic) and value.dtype.kind not in "biuf" and value.nbytes == size:
@@ -175,11 +175,11 @@ def _number(kernel: CompiledKernel, storage: Storage, value: Any) -> bytes:
         return float_bits(float(value), type_.bits).to_bytes(size, "little")
     if isinstance(value, int | np.integer):
         if not -(1 << (8 * size - 1)) <= int(value) < 1 << 8 * size:
-            raise LaunchError(f"{storage.name} is {type_}, which cannot hold {int(value)}")
+            raise LaunchError(f"{parameter.name} is {type_}, which cannot hold {int(value)}")
         return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
     if isinstance(value, np.floating) and value.nbytes == size and type_.kind == "bits":
         return value.tobytes()
-    raise _wrong(kernel, storage, value, f"a number of type {type_}")
+    raise _wrong(kernel, parameter, value, f"a number of type {type_}")
 
 
 def _same(x: NDArray[Any], y: NDArray[Any]) -> bool:
@@ -187,7 +187,7 @@ def _same(x: NDArray[Any], y: NDArray[Any]) -> bool:
     return same and x.nbytes == y.nbytes and x.strides == y.strides
 
 
-def _wrong(kernel: CompiledKernel, storage: Storage, value: Any, expected: str) -> LaunchError:
+def _wrong(kernel: CompiledKernel, parameter: Variable, value: Any, expected: str) -> LaunchError:
     return LaunchError(
-        f"{storage.name} takes {expected}, not {type(value).__name__}: the kernel is {kernel.signature}"
+        f"{parameter.name} takes {expected}, not {type(value).__name__}: the kernel is {kernel.signature}"
     )

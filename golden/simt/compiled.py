@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from golden.ptx.source import Source, SourceLine
-from golden.ptx.syntax import Address, SpecialRegister, Symbol, Vector
+from golden.ptx.syntax import Function, Instruction, SpecialRegister, Symbol, Variable, parts
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.decoding import LOCAL_PARAMETERS, Context
 from golden.simt.errors import LaunchError
@@ -14,7 +14,6 @@ from golden.simt.inlining import FlatBody
 from golden.simt.liveness import remove_unused
 from golden.simt.names import readable
 from golden.simt.special_registers import SPECIAL
-from golden.simt.syntax import Arguments, Function, Instruction, Storage
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 __all__ = ["CompiledKernel"]
@@ -33,14 +32,14 @@ class CompiledKernel:
     entry : Function
     flat : FlatBody
         Its body without calls.
-    variables : mapping of str to (Storage, int or None)
+    variables : mapping of str to (Variable, int or None)
         The variables of the module, those in global memory and constants with their addresses.
 
     Attributes
     ----------
     name, readable : str
         As mangled, and for messages.
-    parameters : tuple of (Storage, int)
+    parameters : tuple of (Variable, int)
         With their offsets.
     parameter_bytes, static_shared, local_bytes : int
     dynamic_shared : int or None
@@ -68,7 +67,7 @@ class CompiledKernel:
         version: tuple[int, int],
         entry: Function,
         flat: FlatBody,
-        variables: Mapping[str, tuple[Storage, int | None]],
+        variables: Mapping[str, tuple[Variable, int | None]],
     ) -> None:
         self.name = entry.name
         self.readable = readable(entry.name)
@@ -77,26 +76,31 @@ class CompiledKernel:
         self._locations = [instruction.location for instruction in flat.instructions]
         self.parameters = _place_parameters(entry)
         self.parameter_bytes = max(
-            (offset + (storage.size or 0) for storage, offset in self.parameters), default=0
+            (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
-        symbols: dict[str, tuple[Storage, int]] = {
-            storage.key: (replace(storage, space="entry"), offset) for storage, offset in self.parameters
+        symbols: dict[str, tuple[Variable, int]] = {
+            parameter.key: (replace(parameter, space="entry"), offset)
+            for parameter, offset in self.parameters
         }
         symbols |= {
-            key: (storage, address) for key, (storage, address) in variables.items() if address is not None
+            key: (variable, address) for key, (variable, address) in variables.items() if address is not None
         }
         named = _named(flat)
         shared = [
-            storage for storage, _ in variables.values() if storage.space == "shared" and storage.key in named
+            variable
+            for variable, _ in variables.values()
+            if variable.space == "shared" and variable.key in named
         ]
-        shared += [storage for storage in flat.storage.values() if storage.space == "shared"]
+        shared += [variable for variable in flat.variables.values() if variable.space == "shared"]
         addresses, self.static_shared, self.dynamic_shared = _place_shared(shared)
-        symbols |= {storage.key: (storage, addresses[storage.key]) for storage in shared}
-        self._shared = sorted((addresses[storage.key], storage.size or 0, storage.name) for storage in shared)
+        symbols |= {variable.key: (variable, addresses[variable.key]) for variable in shared}
+        self._shared = sorted(
+            (addresses[variable.key], variable.size or 0, variable.name) for variable in shared
+        )
         self.local_bytes = 0
-        for storage in flat.storage.values():
-            if storage.space in ("local", "param"):
-                symbols[storage.key] = (storage, self._place_local(storage))
+        for variable in flat.variables.values():
+            if variable.space in ("local", "param"):
+                symbols[variable.key] = (variable, self._place_local(variable))
         context = Context(source, version, symbols)
         self.blocks = build_blocks(context, flat)
         self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
@@ -157,13 +161,13 @@ class CompiledKernel:
     @property
     def signature(self) -> str:
         """Name and parameters, for messages."""
-        return f"{self.readable}({', '.join(_told(storage) for storage, _ in self.parameters)})"
+        return f"{self.readable}({', '.join(_told(parameter) for parameter, _ in self.parameters)})"
 
-    def _place_local(self, storage: Storage) -> int:
-        self.local_bytes = -(-self.local_bytes // storage.alignment) * storage.alignment
+    def _place_local(self, variable: Variable) -> int:
+        self.local_bytes = -(-self.local_bytes // variable.alignment) * variable.alignment
         address = self.local_bytes
-        self.local_bytes += storage.size or 0
-        return address + (LOCAL_PARAMETERS if storage.space == "param" else 0)
+        self.local_bytes += variable.size or 0
+        return address + (LOCAL_PARAMETERS if variable.space == "param" else 0)
 
 
 def _reads_clock(instruction: Instruction) -> bool:
@@ -173,53 +177,45 @@ def _reads_clock(instruction: Instruction) -> bool:
     )
 
 
-def _told(storage: Storage) -> str:
-    if storage.is_array:
-        return f"{storage.size} bytes {storage.name}"
-    return f"{storage.type} {storage.name}"
+def _told(parameter: Variable) -> str:
+    if parameter.is_array:
+        return f"{parameter.size} bytes {parameter.name}"
+    return f"{parameter.type} {parameter.name}"
 
 
-def _place_parameters(entry: Function) -> tuple[tuple[Storage, int], ...]:
+def _place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
     placed = []
     end = 0
-    for storage in entry.parameters:
-        offset = -(-end // storage.alignment) * storage.alignment
-        placed.append((storage, offset))
-        end = offset + (storage.size or 0)
+    for parameter in entry.parameters:
+        offset = -(-end // parameter.alignment) * parameter.alignment
+        placed.append((parameter, offset))
+        end = offset + (parameter.size or 0)
     return tuple(placed)
 
 
-def _place_shared(variables: list[Storage]) -> tuple[dict[str, int], int, int | None]:
+def _place_shared(variables: list[Variable]) -> tuple[dict[str, int], int, int | None]:
     """Addresses, the bytes of all variables of a given length, and where the memory behind them begins."""
     addresses: dict[str, int] = {}
     end = 0
-    for storage in variables:
-        if storage.size is not None and not (storage.external and storage.is_array and not storage.size):
-            addresses[storage.key] = -(-end // storage.alignment) * storage.alignment
-            end = addresses[storage.key] + storage.size
-    dynamic = [storage for storage in variables if storage.key not in addresses]
+    for variable in variables:
+        if variable.size is not None and not (variable.external and variable.is_array and not variable.size):
+            addresses[variable.key] = -(-end // variable.alignment) * variable.alignment
+            end = addresses[variable.key] + variable.size
+    dynamic = [variable for variable in variables if variable.key not in addresses]
     if not dynamic:
         return addresses, end, None
-    alignment = max(storage.alignment for storage in dynamic)
+    alignment = max(variable.alignment for variable in dynamic)
     base = -(-end // alignment) * alignment
-    addresses |= {storage.key: base for storage in dynamic}
+    addresses |= {variable.key: base for variable in dynamic}
     return addresses, end, base
 
 
 def _named(flat: FlatBody) -> frozenset[str]:
-    """The names that instructions use."""
-    names: set[str] = set()
-
-    def visit(operand: Any) -> None:
-        if isinstance(operand, Symbol):
-            names.add(operand.name)
-        elif isinstance(operand, Address):
-            visit(operand.base)
-        elif isinstance(operand, Vector | Arguments):
-            for element in operand.elements:
-                visit(element)
-
-    for instruction in flat.instructions:
-        for operand in instruction.operands:
-            visit(operand)
-    return frozenset(names)
+    """The keys of what the instructions name."""
+    return frozenset(
+        part.key
+        for instruction in flat.instructions
+        for operand in instruction.operands
+        for part in parts(operand)
+        if isinstance(part, Symbol)
+    )

@@ -4,10 +4,9 @@ from typing import Any, Final
 
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
-from golden.ptx.syntax import Immediate, Register, Symbol, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Symbol, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
-from golden.simt.syntax import Instruction, Operand
 from golden.simt.writer import Step, Writer
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import ROUNDINGS, Use

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Address, Immediate, Symbol, Vector
+from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector
 from golden.simt.atomic_operations import ATOMICS, atomic_operation
 from golden.simt.decoding import Context, split_qualifiers
-from golden.simt.syntax import Instruction, Operand, Sink
 from golden.simt.writer import Step, Writer
 
 __all__ = ["DECODERS"]
@@ -111,11 +110,12 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
 def _require_inside(context: Context, address: Address, width: int) -> None:
     """Refuse an access beyond the parameter that it names."""
     assert isinstance(address.base, Symbol)
-    storage = context.symbol(address.base)[0]
+    variable = context.symbol(address.base)[0]
     offset = address.offset + address.base.offset
-    if offset < 0 or offset + width > (storage.size or 0) or offset % width:
+    if offset < 0 or offset + width > (variable.size or 0) or offset % width:
         raise context.error(
-            address.location, f"{width} bytes at offset {offset} of {storage.name}, which has {storage.size}"
+            address.location,
+            f"{width} bytes at offset {offset} of {variable.name}, which has {variable.size}",
         )
 
 
@@ -131,7 +131,7 @@ def _space(context: Context, instruction: Instruction, found: dict[str, str], ad
             if have != space:
                 raise context.error(
                     address.location,
-                    f"{address.base.name.partition('@')[0]} is in .{have}, not in .{found['space']}",
+                    f"{address.base.name} is in .{have}, not in .{found['space']}",
                 )
         return space
     if isinstance(address.base, Symbol):

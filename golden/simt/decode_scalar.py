@@ -3,11 +3,10 @@
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, SpecialRegister, Symbol, Vector
+from golden.ptx.syntax import Immediate, Instruction, Pair, Sink, SpecialRegister, Symbol, Vector
 from golden.scalar import Operation, UnsupportedInstruction, operation
 from golden.simt.address_map import WINDOWS
 from golden.simt.decoding import Context, split_qualifiers
-from golden.simt.syntax import Instruction, Pair, Sink
 from golden.simt.writer import Step, Writer
 
 __all__ = ["DECODERS", "decode_scalar"]
@@ -105,9 +104,9 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.error(target.location, "mov has one destination")
     context.require_destination(target, type_.bits)
     if isinstance(source, Symbol):
-        storage, address = context.symbol(source)
+        variable, address = context.symbol(source)
         if type_.bits < 32 or type_.kind == "float":
-            raise context.error(source.location, f"the address of {storage.name} does not fit {type_}")
+            raise context.error(source.location, f"the address of {variable.name} does not fit {type_}")
         value = address + source.offset
 
         def emit_address(writer: Writer) -> None:

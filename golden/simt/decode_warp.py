@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from golden.ptx.syntax import Immediate
+from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
 from golden.simt.decoding import Context
-from golden.simt.syntax import Instruction, Negated, Operand, Pair, Sink
 from golden.simt.warp_operations import REDUCTIONS
 from golden.simt.writer import Step, Writer
 

@@ -1,12 +1,22 @@
 """What all decoders of instructions share: names to registers and addresses, and complaints."""
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, Final
 
 from golden.ptx.source import Location, PtxError, Source
-from golden.ptx.syntax import Address, Immediate, Register, SpecialRegister, Symbol, Vector
+from golden.ptx.syntax import (
+    Address,
+    Immediate,
+    Instruction,
+    Negated,
+    Register,
+    Sink,
+    SpecialRegister,
+    Symbol,
+    Variable,
+    parts,
+)
 from golden.simt.special_registers import SPECIAL
-from golden.simt.syntax import Arguments, Instruction, Negated, Pair, Sink, Storage
 from golden.simt.writer import Writer, constant_bits
 
 __all__ = ["LOCAL_PARAMETERS", "Context", "split_qualifiers"]
@@ -23,7 +33,7 @@ class Context:
     source : Source
     version : (int, int)
         PTX ISA version.
-    symbols : mapping of str to (Storage, int)
+    symbols : mapping of str to (Variable, int)
         Each variable and parameter by its key, with its address within its state space.
 
     Attributes
@@ -35,7 +45,7 @@ class Context:
     """
 
     def __init__(
-        self, source: Source, version: tuple[int, int], symbols: Mapping[str, tuple[Storage, int]]
+        self, source: Source, version: tuple[int, int], symbols: Mapping[str, tuple[Variable, int]]
     ) -> None:
         self.source = source
         self.version = version
@@ -71,20 +81,11 @@ class Context:
             self.names.append("the carry flag")
         return self.slots["%cc"]
 
-    def registers(self, operands: Iterable[object]) -> tuple[int, ...]:
+    def registers(self, operands: Iterable[Any]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""
         found: list[int] = []
         for operand in operands:
-            if isinstance(operand, Register):
-                found.append(self.slot(operand))
-            elif isinstance(operand, Negated):
-                found.append(self.slot(operand.register))
-            elif isinstance(operand, Address):
-                found.extend(self.registers((operand.base,)))
-            elif isinstance(operand, Vector | Arguments):
-                found.extend(self.registers(operand.elements))
-            elif isinstance(operand, Pair):
-                found.extend(self.registers((operand.first, operand.second)))
+            found += [self.slot(part) for part in parts(operand) if isinstance(part, Register)]
         return tuple(dict.fromkeys(found))
 
     def require_count(self, instruction: Instruction, least: int, most: int | None = None) -> None:
@@ -141,13 +142,11 @@ class Context:
                 f"expected a destination of {_bits(bits)}, but {operand.name} is {operand.type}",
             )
 
-    def symbol(self, symbol: Symbol) -> tuple[Storage, int]:
+    def symbol(self, symbol: Symbol) -> tuple[Variable, int]:
         """The variable or parameter of a name, and its address in its state space, without the offset."""
-        found = self.symbols.get(symbol.name)
+        found = self.symbols.get(symbol.key)
         if found is None:
-            raise self.error(
-                symbol.location, f"{symbol.name.partition('@')[0]} is not a variable or parameter"
-            )
+            raise self.error(symbol.location, f"{symbol.name} is not a variable or parameter")
         return found
 
     def require_address(self, operand: object) -> Address:

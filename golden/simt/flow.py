@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from golden.ptx.source import Location
-from golden.ptx.syntax import Guard, Immediate, Register, Symbol
+from golden.ptx.syntax import Guard, Immediate, Instruction, Register, Symbol
 from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
 from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.inlining import FlatBody
-from golden.simt.syntax import Instruction
 from golden.simt.writer import Step
 
 __all__ = ["EXIT", "Block", "Terminator", "build_blocks"]
@@ -131,9 +130,9 @@ class _Builder:
 
     def _number(self, target: Any) -> int:
         if isinstance(target, Symbol):
-            if target.name not in self._flat.labels:
-                raise self._context.error(target.location, f"{target.name.partition('@')[0]} is not a label")
-            return self._starts[self._flat.labels[target.name]]
+            if target.key not in self._flat.labels:
+                raise self._context.error(target.location, f"{target.name} is not a label")
+            return self._starts[self._flat.labels[target.key]]
         return int(target)
 
     def _open(self, index: int) -> None:
@@ -237,17 +236,14 @@ class _Builder:
         choice, labels = instruction.operands
         if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
             raise context.unsupported(instruction)
-        if labels.name not in self._flat.targets:
-            raise context.error(
-                labels.location, f"{labels.name.partition('@')[0]} is not a list of branch targets"
-            )
+        if labels.key not in self._flat.targets:
+            raise context.error(labels.location, f"{labels.name} is not a list of branch targets")
         context.require_source(choice, 32)
-        targets = tuple(Symbol(name, labels.location) for name in self._flat.targets[labels.name])
         return Terminator(
             kind="indexed",
             instruction=instruction,
             index=index,
-            targets=targets,
+            targets=self._flat.targets[labels.key],
             reads=context.registers((choice,)),
             details={"choice": choice},
         )

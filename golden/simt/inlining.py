@@ -10,9 +10,24 @@ from typing import Any, Final
 
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Location, PtxError, Source
-from golden.ptx.syntax import Address, Guard, Immediate, Register, Symbol, Vector
+from golden.ptx.syntax import (
+    Address,
+    Arguments,
+    Body,
+    Function,
+    Guard,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Sink,
+    Symbol,
+    Variable,
+    Vector,
+)
 from golden.simt.names import readable
-from golden.simt.syntax import Arguments, Body, Function, Instruction, Negated, Operand, Pair, Sink, Storage
 
 __all__ = ["FlatBody", "flatten"]
 
@@ -29,14 +44,14 @@ class FlatBody:
     ----------
     instructions : list of Instruction
     labels : dict of str to int
-    storage : dict of str to Storage
-    targets : dict of str to tuple of str
+    variables : dict of str to Variable
+    targets : dict of str to tuple of Symbol
     """
 
     instructions: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
-    storage: dict[str, Storage] = field(default_factory=dict)
-    targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    targets: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
 
 
 def flatten(
@@ -84,14 +99,13 @@ class _Inliner:
     ) -> None:
         body = self._body_of(function)
         flat = self._flat
-        for key, storage in body.storage.items():
-            flat.storage[prefix + key] = replace(storage, key=prefix + key)
+        for key, variable in body.variables.items():
+            flat.variables[prefix + key] = replace(variable, key=prefix + key)
             symbols[key] = prefix + key
         symbols.update({label: prefix + label for label in body.labels})
         symbols.update({key: prefix + key for key in body.targets})
-        flat.targets.update(
-            {prefix + key: tuple(prefix + label for label in labels) for key, labels in body.targets.items()}
-        )
+        for key, targets in body.targets.items():
+            flat.targets[prefix + key] = tuple(replace(label, key=prefix + label.key) for label in targets)
         places: dict[int, list[str]] = {}
         for label, index in body.labels.items():
             places.setdefault(index, []).append(prefix + label)
@@ -102,7 +116,7 @@ class _Inliner:
             if instruction.opcode[0] == "call":
                 self._call(changed, stack)
             elif end is not None and instruction.opcode[0] == "ret":
-                target = Symbol(end, instruction.location)
+                target = Symbol(end, end, instruction.location)
                 flat.instructions.append(replace(changed, opcode=("bra",), operands=(target,)))
             else:
                 flat.instructions.append(changed)
@@ -132,9 +146,9 @@ class _Inliner:
         if call.guard is not None:
             guard = Guard(call.guard.register, not call.guard.negated)
             self._flat.instructions.append(
-                Instruction(("bra",), (Symbol(after, call.location),), guard, call.location)
+                Instruction(("bra",), (Symbol(after, after, call.location),), guard, call.location)
             )
-        name = named.name
+        name = named.key
         if name in _TRAPS:
             self._flat.instructions.append(Instruction(("trap",), (), None, call.location))
         elif name in _IGNORED_FUNCTIONS:
@@ -183,7 +197,7 @@ class _Inliner:
 
     def _pass(
         self,
-        formal: Storage,
+        formal: Variable,
         actual: object,
         prefix: str,
         symbols: dict[str, str],
@@ -194,7 +208,7 @@ class _Inliner:
         """Bind a parameter or result to what stands in the call."""
         location = getattr(actual, "location", formal.location)
         if formal.space == "param" and isinstance(actual, Symbol):
-            symbols[formal.name] = actual.name
+            symbols[formal.name] = actual.key
             return
         type_ = formal.type
         if formal.space == "reg":
@@ -206,8 +220,8 @@ class _Inliner:
             return
         key = f"{prefix}{formal.name}"
         symbols[formal.name] = key
-        self._flat.storage[key] = replace(formal, key=key, space="param")
-        place = Address(Symbol(key, location), 0, location)
+        self._flat.variables[key] = replace(formal, key=key, space="param")
+        place = Address(Symbol(formal.name, key, location), 0, location)
         if inward:
             moves.append(Instruction(("st", "param", type_.name), (place, actual), None, location))  # type: ignore[arg-type]
         elif not isinstance(actual, Sink):
@@ -249,7 +263,7 @@ class _Renaming:
         if isinstance(operand, Register):
             return replace(operand, key=self._prefix + operand.key)
         if isinstance(operand, Symbol):
-            return replace(operand, name=self._symbols.get(operand.name, operand.name))
+            return replace(operand, key=self._symbols.get(operand.key, operand.key))
         if isinstance(operand, Address):
             return replace(operand, base=self._operand(operand.base))
         if isinstance(operand, Vector):

@@ -5,11 +5,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.ptx.body import parse_body
+from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import PtxError, Source, SourceLine
+from golden.ptx.syntax import Body, Function, Variable
 from golden.simt.address_map import FUNCTIONS
 from golden.simt.arguments import bind
-from golden.simt.body import parse_body
 from golden.simt.buffers import DEVICE, DeviceBuffer
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
@@ -18,10 +20,8 @@ from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult, LaunchState
 from golden.simt.inlining import flatten
 from golden.simt.matrix_engine import MatrixEngine
-from golden.simt.module_parser import parse_module_syntax
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
-from golden.simt.syntax import Body, Function, Piece, Storage
 
 __all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module"]
 
@@ -57,19 +57,16 @@ class Module:
     def __init__(self, text: str, name: str = "<ptx>", *, memory: DeviceMemory = DEVICE) -> None:
         self._source = Source(text, name)
         self._memory = memory
-        self._syntax = parse_module_syntax(self._source)
+        self._syntax = parse_syntax(self._source)
         self._bodies: dict[str, Body] = {}
         self._kernels: dict[str, Kernel] = {}
         self._buffers: dict[str, DeviceBuffer] = {}
         self._function_addresses = {name: FUNCTIONS + 16 * i for i, name in enumerate(self._syntax.functions)}
         self._allocations: dict[str, Allocation] = {}
         for key, variable in self._syntax.variables.items():
-            storage = variable.storage
-            if storage.space in ("global", "const") and storage.size is not None:
-                self._allocations[key] = memory.allocate(storage.size, storage.name)
-        for key, variable in self._syntax.variables.items():
-            if key in self._allocations:
-                self._initialise(self._allocations[key], variable.pieces)
+            self._allocate(key, variable)
+        for variable in self._syntax.variables.values():
+            self._initialise(variable)
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -118,10 +115,10 @@ class Module:
             raise KeyError(f"no variable {name} in .global or .const; variables: {names}")
         key = found[0]
         if key not in self._buffers:
-            storage = self._syntax.variables[key].storage
-            dtype = _dtype(storage)
+            variable = self._syntax.variables[key]
+            dtype = _dtype(variable)
             allocation = self._allocations[key]
-            shape = (allocation.nbytes // dtype.itemsize,) if storage.is_array else ()
+            shape = (allocation.nbytes // dtype.itemsize,) if variable.is_array else ()
             self._buffers[key] = DeviceBuffer(self._memory, allocation, dtype, shape, owned=False)
         return self._buffers[key]
 
@@ -129,8 +126,17 @@ class Module:
         for allocation in getattr(self, "_allocations", {}).values():
             self._memory.free(allocation)
 
-    def _initialise(self, allocation: Allocation, pieces: tuple[Piece, ...]) -> None:
-        for piece in pieces:
+    def _allocate(self, key: str, variable: Variable) -> None:
+        """Give a variable its memory, if it is in device memory."""
+        if variable.space in ("global", "const") and variable.size is not None:
+            self._allocations[key] = self._memory.allocate(variable.size, variable.name)
+
+    def _initialise(self, variable: Variable) -> None:
+        """Give a variable its values, if it is in device memory."""
+        allocation = self._allocations.get(variable.key)
+        if allocation is None:
+            return
+        for piece in variable.initialiser or ():
             value = piece.value
             if piece.symbol is not None:
                 other = self._allocations.get(piece.symbol)
@@ -147,8 +153,7 @@ class Module:
 
     def _body(self, function: Function) -> Body:
         if function.name not in self._bodies:
-            known = (*self._syntax.variables, *self._syntax.functions)
-            self._bodies[function.name] = parse_body(self._source, function, known)
+            self._bodies[function.name] = parse_body(self._syntax, function)
         return self._bodies[function.name]
 
     def _compile(self, entry: Function) -> CompiledKernel:
@@ -156,18 +161,19 @@ class Module:
             raise self._source.error(entry.location, f"{readable(entry.name)} is declared, but has no body")
         try:
             flat = flatten(self._source, entry, self._syntax.functions, self._body)
-            variables: dict[str, tuple[Storage, int | None]] = {
-                key: (variable.storage, self._allocations[key].address if key in self._allocations else None)
+            variables: dict[str, tuple[Variable, int | None]] = {
+                key: (variable, self._allocations[key].address if key in self._allocations else None)
                 for key, variable in self._syntax.variables.items()
             }
             for name, address in self._function_addresses.items():
                 location = self._syntax.functions[name].location
-                variables[name] = (Storage(name, name, "function", TYPES["b8"], 0, 1, location), address)
-            for key, storage in flat.storage.items():
-                if storage.space in ("global", "const") and storage.size is not None:
-                    if key not in self._allocations:
-                        self._allocations[key] = self._memory.allocate(storage.size, storage.name)
-                    variables[key] = (storage, self._allocations[key].address)
+                variables[name] = (Variable(name, name, "function", TYPES["b8"], 0, 1, location), address)
+            for key, variable in flat.variables.items():
+                if key not in self._allocations:
+                    self._allocate(key, variable)
+                    self._initialise(variable)
+                if key in self._allocations:
+                    variables[key] = (variable, self._allocations[key].address)
             return CompiledKernel(self._source, self._syntax.version, entry, flat, variables)
         except RecursionError as error:
             raise PtxError(
@@ -344,8 +350,8 @@ def _require_shared(kernel: CompiledKernel, shared: int) -> None:
         )
 
 
-def _dtype(storage: Storage) -> np.dtype[Any]:
-    kind = {"float": "f", "signed": "i"}.get(storage.type.kind, "u")
-    if storage.type.name == "bf16":
+def _dtype(variable: Variable) -> np.dtype[Any]:
+    kind = {"float": "f", "signed": "i"}.get(variable.type.kind, "u")
+    if variable.type.name == "bf16":
         kind = "u"
-    return np.dtype(f"{kind}{storage.type.bits // 8}")
+    return np.dtype(f"{kind}{variable.type.bits // 8}")

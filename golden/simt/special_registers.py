@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SPECIAL", "Geometry", "SpecialRegisterSpec", "is_special"]
+__all__ = ["SPECIAL", "Geometry", "SpecialRegisterSpec"]
 
 WARP: Final = 32
 
@@ -105,9 +105,4 @@ for _axis, _letter in enumerate("xyz"):
     _TABLE[f"%cluster_nctaid.{_letter}"] = _uniform(32, lambda geometry: 1)
 
 SPECIAL: Final = MappingProxyType(_TABLE)
-"""Every predefined register by name."""
-
-
-def is_special(name: str) -> bool:
-    """Whether `name` is predefined; where a program declares the same name, its own declaration counts."""
-    return name in SPECIAL
+"""Every register of `golden.ptx.special_registers.SPECIAL_REGISTERS` by name."""

@@ -11,9 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.ptx.syntax import Immediate, Register, SpecialRegister
+from golden.ptx.syntax import Immediate, Instruction, Negated, Register, Sink, SpecialRegister
 from golden.simt.special_registers import SPECIAL
-from golden.simt.syntax import Instruction, Negated, Sink
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 __all__ = ["DTYPES", "Step", "Writer", "constant_bits"]

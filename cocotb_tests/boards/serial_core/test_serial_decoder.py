@@ -30,8 +30,8 @@ from hdl.command import MemoryCommand, MmaCommand, Opcode, RegisterCommand, enco
 from hdl.config import DotProductConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.multiply.multiplies import legal_multiplies
-from sim.testbench.reference import golden_machine
 from sim.testbench.parameters import parameters
+from sim.testbench.reference import golden_machine
 from sim.testbench.unit import unit_design
 
 WALK, PRODUCT = Packing(WalkGeometry), Packing(ProductGeometry)

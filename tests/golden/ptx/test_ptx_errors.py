@@ -42,19 +42,33 @@ def message_of(action, *arguments, **options):
         (".version 8.0\n.entry", "x.ptx:2:1: expected '.target', not '.entry'"),
         (".version 8.0 .target sm_90\n.address_size 32", "x.ptx:2:15: .address_size must be 64, not 32"),
         (
-            ".version 8.0 .target sm_90\n.visible .alias f, g;",
-            "x.ptx:2:10: unknown directive '.alias'; supported: .address_size, .entry, .global, .const, "
-            ".shared, .file, .section, .pragma",
+            ".version 8.0 .target sm_90\n.visible .texref t;",
+            "x.ptx:2:10: unknown directive '.texref'; supported: .address_size, .entry, .func, .global, "
+            ".const, .shared, .local, .file, .section, .pragma, .alias",
         ),
         (
             ".version 8.0 .target sm_90\n.func f() { }",
-            "x.ptx:2:1: functions are not supported; only .entry",
+            "x.ptx:2:7: functions are not supported; only .entry",
         ),
         (
             ".version 8.0 .target sm_90 .entry k(\n)\n{ ret",
             "x.ptx:3:6: expected an operand, not the end of the file",
         ),
+        (".version 8.0 .target sm_90 .entry k()\n;", "x.ptx:1:35: entry k is declared, but has no body"),
+        (
+            ".version 8.0 .target sm_90 .entry k(.reg .b32 A) { }",
+            "x.ptx:1:37: expected '.param', not '.reg'",
+        ),
+        (
+            ".version 8.0 .target sm_90 .func f() { }\n.func f() { }",
+            "x.ptx:2:7: function f is already defined",
+        ),
         (".version 8.0 .target sm_90 .entry k()\n{ ret;", "x.ptx:2:1: body without its end }"),
+        (
+            ".version 8.0 .target sm_90 .entry k()\n{ .pragma {; ret; }",
+            "x.ptx:2:1: body without its end }",
+        ),
+        (".version 8.0 .target sm_90 .entry k() {\nmov x, {y;\n ret; }", "x.ptx:2:10: expected '}', not ';'"),
         (".version 8.0 /* no end\n", "x.ptx:1:14: comment without its end */"),
         ('.version 8.0 .target sm_90 .file 1 "a', "x.ptx:1:36: string without its end"),
         (".version 8.0 .target sm_90\n  #pragma", "x.ptx:2:3: unexpected '#'"),
@@ -80,20 +94,20 @@ def test_modules(text, message):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("mov.u32 %r0, 0;", "k.ptx:6:9: %r0 is not declared: no register, label or parameter"),
+        ("mov.u32 %r0, 0;", "k.ptx:6:9: %r0 is not declared: no register, label, parameter or variable"),
         (
             ".reg .b32 %r<2>;\nmov.u32 %r2, 0;",
-            "k.ptx:7:9: %r2 is not declared: no register, label or parameter",
+            "k.ptx:7:9: %r2 is not declared: no register, label, parameter or variable",
         ),
         (
             ".reg .b32 %r<2>;\nmov.u32 %r01, 0;",
-            "k.ptx:7:9: %r01 is not declared: no register, label or parameter",
+            "k.ptx:7:9: %r01 is not declared: no register, label, parameter or variable",
         ),
         (
             "{ .reg .b32 %x; }\nmov.u32 %x, 0;",
-            "k.ptx:7:9: %x is not declared: no register, label or parameter",
+            "k.ptx:7:9: %x is not declared: no register, label, parameter or variable",
         ),
-        ("bra AWAY;", "k.ptx:6:5: AWAY is not declared: no register, label or parameter"),
+        ("bra AWAY;", "k.ptx:6:5: AWAY is not declared: no register, label, parameter or variable"),
         (".reg .b32 x, x;", "k.ptx:6:14: register x is already declared"),
         ("L: ret;\nL: ret;", "k.ptx:7:1: label L is already defined"),
         (".reg .b32 %r<2>;\n@%r0 ret;", "k.ptx:7:2: expected a .pred register, not '%r0'"),
@@ -107,12 +121,28 @@ def test_modules(text, message):
             f".reg .b64 %r<2>;\nmov.u64 %r0, 0x{'f' * 70};",
             "k.ptx:7:14: constant 0xffffffffff... exceeds 64 bits",
         ),
-        ("call (r), f, (a);", "k.ptx:6:6: expected an operand, not '('"),
+        ("call (r), f, (a);", "k.ptx:6:7: r is not declared: no register, label, parameter or variable"),
+        ("ret ^;", "k.ptx:6:5: expected an operand, not '^'"),
         (
-            ".maxnreg 32;",
-            "k.ptx:6:1: unknown directive '.maxnreg' in a body; supported: "
-            ".reg, .loc, .pragma, .shared, .local, .global, .const, .param",
+            ".maxntid 32;",
+            "k.ptx:6:1: unknown directive '.maxntid' in a body; supported: "
+            ".reg, .loc, .pragma, .branchtargets, .shared, .local, .global, .const, .param",
         ),
+        (".reg .b32 x.y;", "k.ptx:6:11: expected a register name, not 'x.y'"),
+        (".reg .b32 %r<2>, %r<3>;", "k.ptx:6:18: registers %r are already declared"),
+        (".reg .b32 %r<1048577>;", "k.ptx:6:14: 1048577 registers exceed 1048576"),
+        (".reg .v2 .b32 x;", "k.ptx:6:6: registers that are vectors are not supported"),
+        (".shared .b8 x; x: ret;", "k.ptx:6:16: label x is already defined"),
+        ("x: ret; .shared .b8 x;", "k.ptx:6:21: x is already declared"),
+        (".shared .b8 x = 1;", "k.ptx:6:13: x in .shared cannot have an initialiser"),
+        (".branchtargets L;", "k.ptx:6:1: .branchtargets needs a label"),
+        (
+            "T: .branchtargets\nL;",
+            "k.ptx:7:1: L is not declared: no register, label, parameter or variable",
+        ),
+        ("{ L: ret; }\nbra L;", "k.ptx:7:5: L is not declared: no register, label, parameter or variable"),
+        ("mov.u32 x, [%tid.x];", "k.ptx:6:12: an address must be a register, a name or a number"),
+        ("ret 0|1;", "k.ptx:6:5: both sides of | must be registers"),
         (".reg .b32 %r<2>\nret;", "k.ptx:7:1: expected ';', not 'ret'"),
     ],
 )
@@ -148,6 +178,18 @@ def test_bodies(body, message):
         ("add.u32 %r0, 1;", "k.ptx:7:1: add.u32 takes 3 operands, not 2"),
         ("ret %r0;", "k.ptx:7:1: ret takes 0 operands, not 1"),
         ("add.u32 5, %r0, 1;", "k.ptx:7:9: the destination must be a register"),
+        ("add.u32 _, %r0, 1;", "k.ptx:7:9: the destination must be a register"),
+        ("setp.lt.u32 %p|_, %r0, 1;", "k.ptx:7:13: the destination must be a register"),
+        ("and.pred %p, %p, !%p;", "k.ptx:7:18: expected a register or a constant"),
+        ("bar.sync (%r0);", "k.ptx:7:10: expected a register or a constant"),
+        ("call (%r0), k, (%r1);", f"k.ptx:7:1: call is not supported; supported: {SUPPORTED}"),
+        ("mov.u64 %rd0, k;", "k.ptx:7:15: the address of k is not supported; only of variables"),
+        (
+            "mov.u32 %r0, %clusterid.x;",
+            "k.ptx:7:14: %clusterid.x is not supported; supported: %ctaid.x, %ctaid.y, %ctaid.z, %laneid, "
+            "%lanemask_eq, %lanemask_ge, %lanemask_gt, %lanemask_le, %lanemask_lt, %nctaid.x, %nctaid.y, "
+            "%nctaid.z, %ntid.x, %ntid.y, %ntid.z, %tid.x, %tid.y, %tid.z, %warpid",
+        ),
         ("add.u32 %r0, [%r1], 1;", "k.ptx:7:14: expected a register or a constant"),
         ("mov.u64 %rd0, x;", "k.ptx:7:15: the address of x is not supported; only of variables"),
         ("mov.u32 %r0, 4294967296;", "k.ptx:7:14: the constant 4294967296 does not fit .u32"),
@@ -342,10 +384,13 @@ def test_arguments(change, message):
     assert message_of(entry("ret;", PARAMETERS).commands, arguments) == message
 
 
-def test_array_parameters_have_no_arguments():
-    kernel = entry("ret;", ".param .align 8 .b8 s[16]")
+@pytest.mark.parametrize(
+    ("parameter", "column"), [(".param .align 8 .b8 s[16]", 39), (".param .v4 .f32 s", 35)]
+)
+def test_array_parameters_have_no_arguments(parameter, column):
+    kernel = entry("ret;", parameter)
     assert message_of(kernel.commands, {"s": 0}) == (
-        "k.ptx:4:39: parameter s is an array, which is not supported"
+        f"k.ptx:4:{column}: parameter s is an array, which is not supported"
     )
 
 

@@ -58,6 +58,11 @@ def test_those_of_the_entry_come_after_those_of_the_module():
     assert addresses(".shared .b8 x;", body) == [0, 16, 18]
 
 
+def test_a_block_may_declare_the_name_again():
+    body = f".shared .b8 x[9]; {loads('x')} {{ {loads('x')} .shared .align 8 .b8 x; }} {loads('x')}"
+    assert addresses(".shared .b8 x;", body) == [0, 16, 0]
+
+
 def test_a_declaration_of_the_entry_hides_that_of_the_module():
     body = f".shared .align 8 .b8 x[9]; {loads('y', 'x')}"
     assert addresses(".shared .b8 x; .shared .b8 y[9];", body) == [0, 16]
@@ -110,16 +115,36 @@ def test_what_an_entry_says_of_its_variables():
 @pytest.mark.parametrize(
     ("declarations", "body", "message"),
     [
-        (".shared .align 3 .b8 x;", "", "2:16: the alignment must be a power of two, not 3"),
-        (".shared .align 0 .b8 x;", "", "2:16: the alignment must be a power of two, not 0"),
+        (".shared .align 3 .b8 x;", "", "2:16: the alignment must be a power of two up to 65536, not 3"),
+        (".shared .align 0 .b8 x;", "", "2:16: the alignment must be a power of two up to 65536, not 0"),
+        (
+            ".shared .align 131072 .b8 x;",
+            "",
+            "2:16: the alignment must be a power of two up to 65536, not 131072",
+        ),
         (".shared .pred x;", "", "2:9: a variable in memory cannot be .pred"),
         (".shared .b8 x[2;", "", "2:16: expected ']', not ';'"),
         (".shared .b8 x, x;", "", "2:16: variable x is already declared"),
-        (".global .b8 x[2] = {1, 2", "", "6:1: expected ';', not the end of the file"),
+        (".global .b8 x[2] = {1, 2", "", "3:1: expected ',', not '.entry'"),
         (
             ".global .b8 x = 1, y;",
             "mov.u64 %rd0, x;",
             "4:15: x has values at the start, which is not supported",
+        ),
+        (
+            "",
+            ".global .b8 x[2] = {}; mov.u64 %rd0, x;",
+            "4:38: x has values at the start, which is not supported",
+        ),
+        (
+            ".local .b8 x[4];",
+            "mov.u64 %rd0, x;",
+            "4:15: x is in .local; supported: variables in .shared and .global",
+        ),
+        (
+            ".global .b8 x;",
+            ".global .b8 x; mov.u64 %rd0, x; { .global .b8 x; mov.u64 %rd0, x; }",
+            "4:47: x is the name of another variable in .global; arguments go by name",
         ),
         (
             ".const .b8 x[4];",
@@ -134,8 +159,8 @@ def test_what_an_entry_says_of_its_variables():
         (
             ".shared .b8 x[4]; .reg",
             "",
-            "2:19: unknown directive '.reg'; supported: .address_size, .entry, .global, .const, .shared, "
-            ".file, .section, .pragma",
+            "2:19: unknown directive '.reg'; supported: .address_size, .entry, .func, .global, .const, "
+            ".shared, .local, .file, .section, .pragma, .alias",
         ),
         (
             ".shared .b8 x[4];",

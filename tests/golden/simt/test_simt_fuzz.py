@@ -75,16 +75,16 @@ def exhaust(text: str, threads: int = 32) -> None:
         for name in module.entries:
             with suppress(PtxError, SimtError):
                 kernel = module.kernel(name)
-                arguments = [argument(storage) for storage, _ in kernel.compiled.parameters]
+                arguments = [argument(parameter) for parameter, _ in kernel.compiled.parameters]
                 kernel.launch(1, threads, arguments, 6144, limit=4000, check=threads % 64 == 0)
 
 
-def argument(storage):
-    if storage.is_array:
-        return bytes(storage.size)
-    if storage.type.kind == "float":
+def argument(parameter):
+    if parameter.is_array:
+        return bytes(parameter.size)
+    if parameter.type.kind == "float":
         return 1.0
-    return np.zeros(4096, np.uint8) if storage.size == 8 else 16
+    return np.zeros(4096, np.uint8) if parameter.size == 8 else 16
 
 
 @given(strategies.text())

@@ -93,6 +93,13 @@ def test_initialisers_of_all_kinds():
     assert module["negative"].numpy() == -2
 
 
+def test_constants_of_a_body():
+    body = """
+    .const .u32 two[2] = {20, 3};
+    ld.const.u32 %r1, [two]; ld.const.u32 %r2, [two+4]; add.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"""
+    assert run(body).tolist() == [23] * 32
+
+
 def test_variables_live_from_launch_to_launch_and_belong_to_their_module():
     text = f"""{HEADER}.global .u32 count = 3;
     .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>; atom.global.add.u32 %r0, [count], 1;
