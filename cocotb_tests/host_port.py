@@ -95,9 +95,12 @@ async def _watch(dut: Any, channel: str, fields: tuple[str, ...]) -> None:
     offered: list[int] | None = None
     while True:
         await edge
+        is_valid = valid.value
+        if not is_valid and offered is None:
+            continue
         if not dut.aresetn.value:
             offered = None
             continue
-        answer = [int(port.value) for port in payload] if valid.value else None
+        answer = [int(port.value) for port in payload] if is_valid else None
         assert offered in (None, answer), f"{channel}: the answer {offered} became {answer}"
         offered = None if ready.value else answer

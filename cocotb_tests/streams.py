@@ -179,13 +179,13 @@ class StreamMonitor:
         offered: int | None = None
         while True:
             await edge
-            if not self._reset_n.value:
+            # What is read in every cycle costs most, so the reset is read only where it matters.
+            valid = self._valid.value
+            if (valid or offered is not None) and not self._reset_n.value:
                 offered = None
                 continue
-            valid = bool(self._valid.value)
-            if offered is not None:
-                assert valid, f"{self._name}: valid fell before the payload was taken"
             if not valid:
+                assert offered is None, f"{self._name}: valid fell before the payload was taken"
                 continue
             payload = int(self._payload.value)
             if offered is not None:

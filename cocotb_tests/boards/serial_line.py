@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable
+from itertools import groupby
 from typing import Any, Final
 
 import cocotb
@@ -66,10 +67,9 @@ class SerialLine:
 
     async def byte(self, byte: int, *, scale: float = 1, stop: int = 1) -> None:
         """Send one byte as it is, its bits longer by a factor."""
-        await self.level(0, scale)
-        for place in range(_BITS):
-            await self.level(byte >> place & 1, scale)
-        await self.level(stop, scale)
+        bits = (0, *(byte >> place & 1 for place in range(_BITS)), stop)
+        for level, equal in groupby(bits):
+            await self.level(level, scale * len(tuple(equal)))
 
     async def send(self, data: bytes) -> None:
         """Send bytes, back to back."""
