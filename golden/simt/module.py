@@ -1,6 +1,7 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -75,8 +76,8 @@ class Module:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The names of the variables in ``.global`` and ``.const``, as mangled."""
-        return tuple(self._allocations)
+        """The names of its own variables in ``.global`` and ``.const``, as mangled; kernels may have more."""
+        return tuple(key for key in self._syntax.variables if key in self._allocations)
 
     def kernel(self, name: str | None = None) -> "Kernel":
         """A kernel by name.
@@ -108,10 +109,10 @@ class Module:
 
     def __getitem__(self, name: str) -> DeviceBuffer:
         """The buffer over a ``.global`` or ``.const`` variable."""
-        found = [key for key in self._allocations if key == name]
-        found = found or [key for key in self._allocations if matches(key, name)]
+        found = [key for key in self.variables if key == name]
+        found = found or [key for key in self.variables if matches(key, name)]
         if len(found) != 1:
-            names = ", ".join(readable(key) for key in self._allocations) or "none"
+            names = ", ".join(map(readable, self.variables)) or "none"
             raise KeyError(f"no variable {name} in .global or .const; variables: {names}")
         key = found[0]
         if key not in self._buffers:
@@ -169,11 +170,11 @@ class Module:
                 location = self._syntax.functions[name].location
                 variables[name] = (Variable(name, name, "function", TYPES["b8"], 0, 1, location), address)
             for key, variable in flat.variables.items():
-                if key not in self._allocations:
-                    self._allocate(key, variable)
-                    self._initialise(variable)
-                if key in self._allocations:
-                    variables[key] = (variable, self._allocations[key].address)
+                own = f"{entry.name}:{key}"  # kernels may have variables of the same name
+                self._allocate(own, variable)
+                self._initialise(replace(variable, key=own))
+                if own in self._allocations:
+                    variables[key] = (variable, self._allocations[own].address)
             return CompiledKernel(self._source, self._syntax.version, entry, flat, variables)
         except RecursionError as error:
             raise PtxError(

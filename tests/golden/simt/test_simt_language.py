@@ -100,6 +100,24 @@ def test_constants_of_a_body():
     assert run(body).tolist() == [23] * 32
 
 
+def test_variables_of_a_body_belong_to_their_kernel():
+    kernels = "".join(
+        f""".entry {name}(.param .u64 a) {{ .reg .b32 %r<2>; .reg .b64 %rd<1>; .const .u32 one = {value};
+    ld.param.u64 %rd0, [a]; ld.const.u32 %r0, [one]; st.global.u32 [%rd0], %r0; ret; }}\n"""
+        for name, value in (("k", 5), ("l", 7))
+    )
+    module = Module(HEADER + kernels)
+    result = empty(1, np.uint32)
+    seen = []
+    for name in "klk":
+        module.kernel(name).launch(1, 1, [result])
+        seen.append(int(result.numpy()[0]))
+    assert seen == [5, 7, 5]
+    assert module.variables == ()
+    with pytest.raises(KeyError, match=r"no variable one in \.global or \.const; variables: none"):
+        module["one"]
+
+
 def test_variables_live_from_launch_to_launch_and_belong_to_their_module():
     text = f"""{HEADER}.global .u32 count = 3;
     .entry k(.param .u64 a) {{ .reg .b32 %r<3>; .reg .b64 %rd<2>; atom.global.add.u32 %r0, [count], 1;
