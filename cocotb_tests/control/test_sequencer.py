@@ -109,6 +109,7 @@ class Stubs:
             await edge
             stalls = [name for name in STALLS if getattr(dut, name).value]
             assert len(stalls) <= 1, f"a cycle counts once, not as {stalls}"
+            assert not (dut.stall_empty.value and dut.commands_valid.value), "a command is there"
             for unit, sink in self._sinks.items():
                 for bits in sink.received:
                     model.start(unit, REQUESTS[unit].from_bits(bits))
@@ -302,6 +303,7 @@ def refused_command(rng: random.Random) -> tuple[int, Cause]:
         [
             (7 | rng.getrandbits(COMMAND_BITS) & ~7, Cause.ILLEGAL_INSTRUCTION),
             (bits_of(Fill(252, 5, 1)), Cause.REGISTER_RANGE),
+            (bits_of(Fill(0, 1 << rng.randrange(9, 16), 1)), Cause.REGISTER_RANGE),
             (bits_of(Load(load, 0, far | 4)), Cause.MISALIGNED_ADDRESS),
             (bits_of(Load(load, 0, far, 15)), Cause.SHORT_STRIDE),
             (bits_of(Load(load, 0, far, stride | 17)), Cause.MISALIGNED_STRIDE),
@@ -413,8 +415,11 @@ ENDINGS = {
 @cocotb.test
 @cocotb.parametrize(store_first=[False, True], ending=list(ENDINGS))
 async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
-    """A load and a store under way: the older failure is reported, whichever of them ends first."""
-    load, store = 1 << Unit.LOAD.value, 1 << Unit.STORE.value
+    """A load and a store under way: the older failure is reported, whichever of them ends first.
+
+    Up to seven commands were started between them, which have ended.
+    """
+    load, store, move = (1 << unit.value for unit in (Unit.LOAD, Unit.STORE, Unit.MOVE))
     bits = {1: load, 2: store, 3: load | store}
     for name in ("fetched", "done", "clear", "serial"):
         getattr(dut, name).value = 0
@@ -433,31 +438,38 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
         await RisingEdge(dut.aclk)
         dut.fetched.value = dut.done.value = 0
 
+    async def fill() -> None:
+        await issue(Fill(40, 1, 7))
+        await end(move, 0)
+        await end(0, move)
+
     executed = 0
-    for round_number in range(40):  # the tags of the commands begin anew meanwhile
-        await issue(*((A_STORE, A_LOAD) if store_first else (A_LOAD, A_STORE)))
+    for round_number in range(24):  # the tags of the commands begin anew meanwhile
+        between = round_number % 8
+        await issue(A_STORE if store_first else A_LOAD)
+        for _ in range(between):
+            await fill()
+        await issue(A_LOAD if store_first else A_STORE)
         await end(bits[3], 0)
         failed = []
         for load_cause, store_cause, ended in ENDINGS[ending]:
             dut.load_cause.value, dut.store_cause.value = load_cause, store_cause
             dut.store_progress.value = progress_of(round_number) if store_cause else 0
             await end(0, bits[ended])
-            failed += [(int(store_first), load_cause)] * bool(load_cause)
-            failed += [(int(not store_first), store_cause)] * bool(store_cause)
+            failed += [(store_first * (between + 1), load_cause)] * bool(load_cause)
+            failed += [((not store_first) * (between + 1), store_cause)] * bool(store_cause)
         while not dut.cause.value:
             await RisingEdge(dut.aclk)
         place, cause = min(failed)
         executed += place
         assert int(dut.cause.value) == cause
         assert count_of(dut) == executed
-        if place == int(not store_first):
+        if cause in (Cause.WRITE_SLAVE_ERROR, Cause.WRITE_DECODE_ERROR):
             assert int(dut.progress.value) == progress_of(round_number)
         dut.clear.value = 1
         await RisingEdge(dut.aclk)
         dut.clear.value = 0
-        await issue(Fill(40, 1, 7))
-        await end(1 << Unit.MOVE.value, 0)
-        await end(0, 1 << Unit.MOVE.value)
+        await fill()
         executed += 1
         await until_idle(dut, source)
         assert count_of(dut) == executed
