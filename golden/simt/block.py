@@ -26,7 +26,7 @@ from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.memory_access import Window
 from golden.simt.special_registers import SPECIAL, Geometry
 from golden.simt.spinning import SpinDetector
-from golden.simt.warp_operations import lane_masks, match, reduce, shuffle, vote
+from golden.simt.warp_operations import lane_masks
 from golden.simt.writer import DTYPES
 
 __all__ = ["BlockRun"]
@@ -301,33 +301,6 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
     def ticks(self) -> int:
         """A clock: warp instructions of the launch."""
         return int(self.launch.warp_instructions)
-
-    def shuffle(self, mode: str, threads: Threads, a: Any, b: Any, c: Any) -> Any:
-        """``shfl``."""
-        return shuffle(mode, threads, self.total, a, b, c)
-
-    def vote(self, mode: str, threads: Threads, predicate: NDArray[np.bool_]) -> Any:
-        """``vote``."""
-        return vote(mode, threads, self.warps, predicate)
-
-    def match(self, mode: str, threads: Threads, values: NDArray[Any]) -> Any:
-        """``match``."""
-        return match(mode, threads, values)
-
-    def reduce(self, name: str, type_: str, threads: Threads, values: NDArray[Any]) -> Any:
-        """``redux``."""
-        return reduce(name, type_, threads, self.warps, values)
-
-    def active_mask(self, threads: Threads) -> NDArray[np.uint32]:
-        """``activemask``."""
-        return np.asarray(lane_masks(threads, self.warps)[threads >> 5])
-
-    def elect(self, threads: Threads) -> Any:
-        """``elect``: the lowest lane."""
-        masks = lane_masks(threads, self.warps)
-        lowest = np.bitwise_and(masks, ~masks + np.uint32(1))
-        lane = np.round(np.log2(np.maximum(lowest, 1))).astype(np.uint32)[threads >> 5]
-        return lane, lane == (threads & 31)
 
     # Faults
 

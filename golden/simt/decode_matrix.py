@@ -1,5 +1,6 @@
 """Matrix instructions: wmma, mma.sync, ldmatrix, stmatrix, movmatrix."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from golden.ptx.mnemonic import parse_qualifiers
@@ -43,16 +44,9 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
         call = f"B.multiply({writer.bind(parsed)}, {writer.threads}, {', '.join(texts)}, {index})"
         _assign(writer, fragments["d"], call)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((*fragments["a"], *fragments["b"], *fragments["c"])),
-        writes=context.registers(fragments["d"]),
-        emit=emit,
-        select=False,
-        mask="all",
-        matrix=parsed,
-    )
+    reads = (*fragments["a"], *fragments["b"], *fragments["c"])
+    kind = {"select": False, "mask": "all", "matrix": parsed}
+    return context.step(instruction, index, reads, fragments["d"], emit, **kind)
 
 
 def _in_order(parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,19 +93,8 @@ def _access(
             values = _tuple(writer, registers)
             writer.line(f"B.store_fragment({bound}, {writer.threads}, {where}, {step}, {values}, {index})")
 
-    sources: tuple[object, ...] = (address, *stride)
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers(sources if is_load else (*sources, *registers)),
-        writes=context.registers(registers) if is_load else (),
-        emit=emit,
-        select=False,
-        pure=is_load,
-        loads=is_load,
-        mask="all",
-        matrix=parsed,
-    )
+    sources = (address, *stride)
+    return _transfer(context, instruction, index, sources, registers, emit, is_load=is_load, matrix=parsed)
 
 
 def _move_matrices(context: Context, instruction: Instruction, index: int) -> Step:
@@ -142,17 +125,24 @@ def _move_matrices(context: Context, instruction: Instruction, index: int) -> St
         else:
             writer.line(f"B.store_matrices({head}, {_tuple(writer, elements)}, {index})")
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address,) if is_load else (address, *elements)),
-        writes=context.registers(elements) if is_load else (),
-        emit=emit,
-        select=False,
-        pure=is_load,
-        loads=is_load,
-        mask="all",
-    )
+    return _transfer(context, instruction, index, (address,), elements, emit, is_load=is_load)
+
+
+def _transfer(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    sources: tuple[object, ...],
+    registers: tuple[object, ...],
+    emit: Callable[[Writer], None],
+    *,
+    is_load: bool,
+    **kind: Any,
+) -> Step:
+    """The step of a load or store of registers."""
+    reads, writes = (sources, registers) if is_load else ((*sources, *registers), ())
+    kind |= {"select": False, "pure": is_load, "loads": is_load, "mask": "all"}
+    return context.step(instruction, index, reads, writes, emit, **kind)
 
 
 def _parse_move(context: Context, instruction: Instruction) -> MoveInstruction:
@@ -173,15 +163,7 @@ def _transpose(context: Context, instruction: Instruction, index: int) -> Step:
     def emit(writer: Writer) -> None:
         writer.write(target, f"B.transpose_matrix({writer.threads}, {writer.array(source, 32)})", 32)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((source,)),
-        writes=context.registers((target,)),
-        emit=emit,
-        select=False,
-        mask="all",
-    )
+    return context.step(instruction, index, (source,), (target,), emit, select=False, mask="all")
 
 
 def _tuple(writer: Writer, registers: tuple[Any, ...]) -> str:

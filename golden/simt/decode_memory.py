@@ -95,16 +95,8 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
             writer.write(element, value, type_.bits, signed=signed)
 
     volatile = found.get("order", "weak") != "weak"
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address,)),
-        writes=context.registers(elements),
-        emit=emit,
-        select=False,
-        pure=not volatile,
-        loads=space != "param",
-    )
+    kind = {"select": False, "pure": not volatile, "loads": space != "param"}
+    return context.step(instruction, index, (address,), elements, emit, **kind)
 
 
 def _require_inside(context: Context, address: Address, width: int) -> None:
@@ -159,14 +151,7 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
         values = ", ".join(writer.array(element, type_.bits) for element in elements)
         writer.line(f"B.store_{space}({writer.threads}, {where}, ({values},), {size}, {index})")
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address, *elements)),
-        writes=(),
-        emit=emit,
-        select=False,
-    )
+    return context.step(instruction, index, (address, *elements), (), emit, select=False)
 
 
 def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
@@ -223,14 +208,8 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
         for element, value in zip(targets, values if targets else (), strict=True):
             writer.write(element, value, bits)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address, *(element for source in sources for element in source))),
-        writes=context.registers(targets),
-        emit=emit,
-        select=False,
-    )
+    reads = (address, *(element for source in sources for element in source))
+    return context.step(instruction, index, reads, targets, emit, select=False)
 
 
 def _as_vector(
@@ -282,14 +261,7 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
             valid = writer.array(count, 32)
         writer.line(f"B.copy_async({writer.threads}, {target}, {origin}, {bytes_copied}, {valid}, {index})")
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((to, source, *((count,) if count is not None else ()))),
-        writes=(),
-        emit=emit,
-        select=False,
-    )
+    return context.step(instruction, index, (to, source, *operands[3:]), (), emit, select=False)
 
 
 def _copy_group(context: Context, instruction: Instruction, index: int, kind: str) -> Step:
@@ -308,13 +280,11 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
             everything = kind == "wait_all"
             writer.line(f"B.await_copies({writer.threads}, {remaining}, {everything})")
 
-    return Step(instruction=instruction, index=index, reads=(), writes=(), emit=emit, select=False)
+    return context.step(instruction, index, (), (), emit, select=False)
 
 
 def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
-    return Step(
-        instruction=instruction, index=index, reads=(), writes=(), emit=lambda writer: None, select=False
-    )
+    return context.step(instruction, index, (), (), lambda writer: None, select=False)
 
 
 def _policy(context: Context, instruction: Instruction, index: int) -> Step:
@@ -322,16 +292,9 @@ def _policy(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_destination(target, 64)
 
     def emit(writer: Writer) -> None:
-        writer.write(target, f"full({writer.count}, {writer.constant(0, 64)})", 64)
+        writer.write(target, writer.uniform(0, 64), 64)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=(),
-        writes=context.registers((target,)),
-        emit=emit,
-        pure=True,
-    )
+    return context.step(instruction, index, (), (target,), emit, pure=True)
 
 
 def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:

@@ -1,5 +1,6 @@
 """Scalar arithmetic, through `golden.scalar`, and the moves between registers."""
 
+from dataclasses import replace
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -56,16 +57,10 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         if carries_out:
             writer.assign(carry, values[-1])
 
-    flag_in = (carry,) if carries_in else ()
-    flag_out = (carry,) if carries_out else ()
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=(*context.registers(sources), *flag_in),
-        writes=(*context.registers(targets), *flag_out),
-        emit=emit,
-        pure=True,
-    )
+    step = context.step(instruction, index, sources, targets, emit, pure=True)
+    reads = (*step.reads, carry) if carries_in else step.reads
+    writes = (*step.writes, carry) if carries_out else step.writes
+    return replace(step, reads=reads, writes=writes)
 
 
 def _operands(
@@ -110,18 +105,15 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
         value = address + source.offset
 
         def emit_address(writer: Writer) -> None:
-            bits = type_.bits
-            writer.write(
-                target, f"full({writer.count}, {writer.constant(value & ((1 << bits) - 1), bits)})", bits
-            )
+            writer.write(target, writer.uniform(value, type_.bits), type_.bits)
 
-        return _step(context, instruction, index, (), (target,), emit_address)
+        return context.step(instruction, index, (), (target,), emit_address, pure=True)
     context.require_source(source, type_.bits, wider=isinstance(source, SpecialRegister))
 
     def emit(writer: Writer) -> None:
         writer.write(target, writer.array(source, type_.bits), type_.bits)
 
-    return _step(context, instruction, index, (source,), (target,), emit)
+    return context.step(instruction, index, (source,), (target,), emit, pure=True)
 
 
 def _move_vector(context: Context, instruction: Instruction, index: int, type_: ScalarType) -> Step:
@@ -149,7 +141,7 @@ def _move_vector(context: Context, instruction: Instruction, index: int, type_: 
                 shifted = f"({value} >> {writer.constant(i * bits, type_.bits)})" if i else value
                 writer.write(element, f"{shifted}.astype('u{bits // 8}')", bits)
 
-        return _step(context, instruction, index, (source,), target.elements, unpack)
+        return context.step(instruction, index, (source,), target.elements, unpack, pure=True)
     for element in vector.elements:
         context.require_source(element, bits)
     context.require_destination(target, type_.bits)
@@ -161,7 +153,7 @@ def _move_vector(context: Context, instruction: Instruction, index: int, type_: 
             parts.append(f"({part} << {writer.constant(i * bits, type_.bits)})" if i else part)
         writer.write(target, " | ".join(parts), type_.bits)
 
-    return _step(context, instruction, index, vector.elements, (target,), pack)
+    return context.step(instruction, index, vector.elements, (target,), pack, pure=True)
 
 
 def _convert_address(context: Context, instruction: Instruction, index: int) -> Step:
@@ -186,17 +178,16 @@ def _convert_address(context: Context, instruction: Instruction, index: int) -> 
         context.symbol(symbol)
 
     def emit(writer: Writer) -> None:
-        mask = (1 << bits) - 1
         if symbol is not None:
             value = context.symbol(symbol)[1] + symbol.offset + base
-            writer.write(target, f"full({writer.count}, {writer.constant(value & mask, bits)})", bits)
+            writer.write(target, writer.uniform(value, bits), bits)
             return
         text = writer.array(source, bits)
         if base:
-            text = f"{text} {'-' if 'to' in found else '+'} {writer.constant(base & mask, bits)}"
+            text = f"{text} {'-' if 'to' in found else '+'} {writer.constant(base, bits)}"
         writer.write(target, text, bits)
 
-    return _step(context, instruction, index, (source,), (target,), emit)
+    return context.step(instruction, index, (source,), (target,), emit, pure=True)
 
 
 def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
@@ -214,25 +205,7 @@ def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     def emit(writer: Writer) -> None:
         writer.write(target, f"B.in_window({space!r}, {writer.array(source, 64)})", 1)
 
-    return _step(context, instruction, index, (source,), (target,), emit)
-
-
-def _step(
-    context: Context,
-    instruction: Instruction,
-    index: int,
-    sources: tuple[object, ...],
-    targets: tuple[object, ...],
-    emit: object,
-) -> Step:
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers(sources),
-        writes=context.registers(targets),
-        emit=emit,  # type: ignore[arg-type]
-        pure=True,
-    )
+    return context.step(instruction, index, (source,), (target,), emit, pure=True)
 
 
 DECODERS: Final = {"mov": _move, "cvta": _convert_address, "isspacep": _is_space}

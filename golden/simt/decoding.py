@@ -1,6 +1,6 @@
 """What all decoders of instructions share: names to registers and addresses, and complaints."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from golden.ptx.source import Location, PtxError, Source
@@ -17,7 +17,7 @@ from golden.ptx.syntax import (
     parts,
 )
 from golden.simt.special_registers import SPECIAL
-from golden.simt.writer import Writer, constant_bits
+from golden.simt.writer import Step, Writer, constant_bits
 
 __all__ = ["LOCAL_PARAMETERS", "Context", "split_qualifiers"]
 
@@ -52,7 +52,6 @@ class Context:
         self.symbols = symbols
         self.slots: dict[str, int] = {}
         self.widths: list[int] = []
-        self.names: list[str] = []
 
     def error(self, location: Location, message: str) -> PtxError:
         """The error about something at `location`."""
@@ -66,20 +65,17 @@ class Context:
 
     def slot(self, register: Register) -> int:
         """The number of a register."""
-        slot = self.slots.get(register.key)
-        if slot is None:
-            slot = self.slots[register.key] = len(self.widths)
-            self.widths.append(register.type.bits)
-            self.names.append(register.name)
-        return slot
+        return self._slot(register.key, register.type.bits)
 
     def carry(self) -> int:
         """The number of the carry flag, a predicate without a name."""
-        if "%cc" not in self.slots:
-            self.slots["%cc"] = len(self.widths)
-            self.widths.append(1)
-            self.names.append("the carry flag")
-        return self.slots["%cc"]
+        return self._slot("%cc", 1)
+
+    def _slot(self, key: str, bits: int) -> int:
+        if key not in self.slots:
+            self.slots[key] = len(self.widths)
+            self.widths.append(bits)
+        return self.slots[key]
 
     def registers(self, operands: Iterable[Any]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""
@@ -87,6 +83,32 @@ class Context:
         for operand in operands:
             found += [self.slot(part) for part in parts(operand) if isinstance(part, Register)]
         return tuple(dict.fromkeys(found))
+
+    def step(
+        self,
+        instruction: Instruction,
+        index: int,
+        sources: Iterable[object],
+        targets: Iterable[object],
+        emit: Callable[[Writer], None],
+        **kind: Any,
+    ) -> Step:
+        """A decoded instruction.
+
+        Parameters
+        ----------
+        instruction : Instruction
+        index : int
+            Its number in the kernel.
+        sources, targets : iterable of Operand
+            Whose registers it reads and writes.
+        emit : callable
+            Writes its code.
+        **kind
+            Further fields of `golden.simt.writer.Step`.
+        """
+        reads, writes = self.registers(sources), self.registers(targets)
+        return Step(instruction=instruction, index=index, reads=reads, writes=writes, emit=emit, **kind)
 
     def require_count(self, instruction: Instruction, least: int, most: int | None = None) -> None:
         """Refuse an instruction with another number of operands."""
@@ -166,13 +188,13 @@ class Context:
         offset = operand.offset
         if isinstance(base, Symbol):
             offset += self.symbol(base)[1] + base.offset
-            return f"full({writer.count}, {writer.constant(offset & ((1 << 64) - 1), 64)})"
+            return writer.uniform(offset, 64)
         if isinstance(base, Immediate):
-            return f"full({writer.count}, {writer.constant((base.value + offset) & ((1 << 64) - 1), 64)})"
+            return writer.uniform(base.value + offset, 64)
         bits = base.type.bits
         text = writer.read(base, bits)
         if offset:
-            text = f"({text} + {writer.constant(offset & ((1 << bits) - 1), bits)})"
+            text = f"({text} + {writer.constant(offset, bits)})"
         return text if bits == 64 else f"{text}.astype('u8')"
 
 
