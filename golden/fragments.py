@@ -141,9 +141,7 @@ class _Table(NamedTuple):
 @cache
 def _table(use: Use, type: str, shape: Shape) -> _Table:
     layout = fragment(use, type, shape)
-    positions = np.array(
-        [[layout.position(lane, i) for i in range(layout.elements)] for lane in range(LANES)], dtype=np.int64
-    )
+    positions = np.array(layout.positions, dtype=np.int64)
     columns = shape.extent(use)[1]
     flat = positions[..., 0] * columns + positions[..., 1]
     per_word = max(1, _WORD_BITS // layout.element_bits)

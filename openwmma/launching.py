@@ -176,7 +176,7 @@ def require_shared(kernel: CompiledKernel, dynamic: int, stage: Stage) -> None:
     LaunchError
         With what is needed, what there is, and which presets have it.
     """
-    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
+    base = kernel.shared_base
     needed = base + max(0, dynamic)
     if stage.config is None or needed <= stage.config.shared_bytes:
         return

@@ -6,7 +6,6 @@ when at least one is a store, the threads are of different warps, and no barrier
 lies between; atomics do not race with atomics. Synchronisation through flags in memory is not understood.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.address_map import SHARED
+from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.block import BlockRun
 
 __all__ = ["CheckedBlock", "Report"]
-
-Addresses = NDArray[np.uint64]
-Threads = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -75,12 +72,7 @@ class CheckedBlock(BlockRun):
     def load_global(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """As `MemoryAccess.load_global`, checked."""
         result = super().load_global(threads, addresses, size, count, index)
-        for buffer, where in self._by_buffer(threads, addresses, size * count, index):
-            if buffer.written is not None:
-                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-                self._require_written(
-                    buffer.written, threads[where], addresses[where], offsets, size * count, index
-                )
+        self._check_global(threads, addresses, size * count, index, reads=True, writes=False)
         return result
 
     def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
@@ -99,21 +91,21 @@ class CheckedBlock(BlockRun):
     # Stores
 
     def store_global(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """As `MemoryAccess.store_global`, and the bytes count as written."""
         super().store_global(threads, addresses, values, size, index)
-        self._note_global(threads, addresses, size * len(values), index)
+        self._check_global(threads, addresses, size * len(values), index, reads=False, writes=True)
 
     def store_shared(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """As `MemoryAccess.store_shared`, checked."""
         super().store_shared(threads, addresses, values, size, index)
         self._check_shared(threads, addresses, size * len(values), index, reads=False, writes=True)
 
     def store_local(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """As `MemoryAccess.store_local`, and the bytes count as written."""
         super().store_local(threads, addresses, values, size, index)
@@ -123,31 +115,15 @@ class CheckedBlock(BlockRun):
     # Atomics
 
     def atomic_global(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """As `MemoryAccess.atomic_global`, checked."""
-        for buffer, where in self._by_buffer(threads, addresses, size, index):
-            if buffer.written is not None:
-                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-                self._require_written(buffer.written, threads[where], addresses[where], offsets, size, index)
         result = super().atomic_global(threads, addresses, operation, sources, size, index)
-        self._note_global(threads, addresses, size, index)
+        self._check_global(threads, addresses, size, index, reads=True, writes=True)
         return result
 
     def atomic_shared(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """As `MemoryAccess.atomic_shared`, checked."""
         result = super().atomic_shared(threads, addresses, operation, sources, size, index)
@@ -194,6 +170,16 @@ class CheckedBlock(BlockRun):
             self._races.barrier(threads)
 
     # Reports
+
+    def _check_global(
+        self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
+    ) -> None:
+        for buffer, where, offsets in self._by_buffer(threads, addresses, width, index):
+            written = buffer.written
+            if written is not None and reads:
+                self._require_written(written, threads[where], addresses[where], offsets, width, index)
+            if written is not None and writes:
+                written[_bytes(offsets, width)] = True
 
     def _check_shared(
         self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
@@ -260,12 +246,6 @@ class CheckedBlock(BlockRun):
             address,
             int(missing.sum()),
         )
-
-    def _note_global(self, threads: Threads, addresses: Addresses, width: int, index: int) -> None:
-        for buffer, where in self._by_buffer(threads, addresses, width, index):
-            if buffer.written is not None:
-                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-                buffer.written[_bytes(offsets, width)] = True
 
     def _report(
         self,

@@ -170,13 +170,12 @@ def block_indices(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
 
 def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:
     """Where a block stands."""
-    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
     return Geometry(
         grid=launch.grid,
         block=launch.block,
         index=index,
         dynamic_shared=launch.dynamic_shared,
-        total_shared=base + launch.dynamic_shared,
+        total_shared=kernel.shared_base + launch.dynamic_shared,
     )
 
 

@@ -4,21 +4,19 @@ Addresses come as arrays of uint64, one for each thread of `threads`. An access 
 bytes must be aligned to its whole size, as the hardware demands.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.address_map import GLOBAL, LOCAL, PARAMETER, SHARED, WINDOW_BYTES
+from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.decoding import LOCAL_PARAMETERS
 from golden.simt.device_memory import Allocation, DeviceMemory
+from golden.simt.errors import KernelFault
+from golden.simt.special_registers import Geometry
 
 __all__ = ["BASES", "SHIFTS", "TYPES", "MemoryAccess", "Window"]
-
-Addresses = NDArray[np.uint64]
-Threads = NDArray[np.int64]
 
 SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
 TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -41,15 +39,18 @@ class Window:
         self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
 
 
-class MemoryAccess(ABC):
+class MemoryAccess:
     """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses.
 
     Attributes
     ----------
+    kernel : golden.simt.compiled.CompiledKernel
     launch : golden.simt.grid.LaunchState
         Its `changed` counts the stores, and the atomics that changed something.
     """
 
+    kernel: Any
+    geometry: Geometry
     device: DeviceMemory
     shared: Window
     local: Window
@@ -58,16 +59,6 @@ class MemoryAccess(ABC):
     launch: Any
     total: int
     _recent: Allocation | None
-
-    @abstractmethod
-    def fault(
-        self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
-    ) -> NoReturn:
-        """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
-
-    @abstractmethod
-    def describe_shared(self, offset: int) -> str:
-        """Where a byte of shared memory lies, for a message."""
 
     # Loads
 
@@ -121,7 +112,7 @@ class MemoryAccess(ABC):
     # Stores
 
     def store_global(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to global memory; where threads store to one place, the last thread's value stays."""
         width = size * len(values)
@@ -135,7 +126,7 @@ class MemoryAccess(ABC):
         self._scatter(found.views[size], offsets, values, size)
 
     def store_shared(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to shared memory."""
         self.launch.changed += 1
@@ -143,14 +134,14 @@ class MemoryAccess(ABC):
         self._scatter(self.shared.views[size], offsets, values, size)
 
     def store_local(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to the threads' own memory."""
         offsets = self._local_offsets(threads, addresses, size * len(values), index)
         self._scatter(self.local.views[size], offsets, values, size)
 
     def store_param(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to the parameters of a call."""
         if threads.size and int(addresses.min()) < LOCAL_PARAMETERS:
@@ -158,7 +149,7 @@ class MemoryAccess(ABC):
         self.store_local(threads, addresses - np.uint64(LOCAL_PARAMETERS), values, size, index)
 
     def store_generic(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to wherever the addresses lie."""
         if not threads.size or int(addresses.min()) >= GLOBAL:
@@ -198,9 +189,9 @@ class MemoryAccess(ABC):
 
     def _by_buffer(
         self, threads: Threads, addresses: Addresses, width: int, index: int
-    ) -> list[tuple[Allocation, NDArray[np.int64]]]:
-        """The buffers that hold the accesses, each with the positions of those it holds."""
-        groups: list[tuple[Allocation, NDArray[np.int64]]] = []
+    ) -> list[tuple[Allocation, NDArray[np.int64], NDArray[np.int64]]]:
+        """The buffers that hold the accesses, each with the positions and the offsets of those it holds."""
+        groups = []
         left = np.arange(addresses.size)
         while left.size:
             address = int(addresses[left[0]])
@@ -218,7 +209,7 @@ class MemoryAccess(ABC):
             inside = (some >= np.uint64(found.address)) & (
                 some <= np.uint64(max(found.end - width, found.address))
             )
-            groups.append((found, left[inside]))
+            groups.append((found, left[inside], (some[inside] - np.uint64(found.address)).view(np.int64)))
             left = left[~inside]
         return groups
 
@@ -293,15 +284,39 @@ class MemoryAccess(ABC):
                 address,
             )
 
+    # Faults
+
+    def coordinates(self, thread: int) -> tuple[int, int, int]:
+        """The index of a thread in its block."""
+        x, y, _ = self.geometry.block
+        return thread % x, thread // x % y, thread // (x * y)
+
+    def describe_shared(self, offset: int) -> str:
+        """Where a byte of shared memory lies, for a message."""
+        return f"byte {offset} of shared memory, {self.kernel.shared_variable(offset)}"
+
+    def fault(
+        self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
+    ) -> NoReturn:
+        """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
+        raise KernelFault(
+            message,
+            kernel=self.kernel.readable,
+            place=str(self.kernel.source_line(index)),
+            block=self.geometry.index,
+            thread=self.coordinates(int(threads[position])) if threads.size else None,
+            address=address,
+        )
+
+    # Elements
+
     def _gather(self, view: NDArray[Any], offsets: NDArray[np.int64], size: int, count: int) -> Any:
         places = offsets >> SHIFTS[size] if size > 1 else offsets
         if count == 1:
             return view[places]
         return [view[places + i] if i else view[places] for i in range(count)]
 
-    def _scatter(
-        self, view: NDArray[Any], offsets: NDArray[np.int64], values: Sequence[NDArray[Any]], size: int
-    ) -> None:
+    def _scatter(self, view: NDArray[Any], offsets: NDArray[np.int64], values: Values, size: int) -> None:
         places = offsets >> SHIFTS[size] if size > 1 else offsets
         for i, value in enumerate(values):
             view[places + i if i else places] = value
@@ -310,8 +325,7 @@ class MemoryAccess(ABC):
         self, threads: Threads, addresses: Addresses, size: int, count: int, index: int
     ) -> Any:
         results = [np.zeros(threads.size, dtype=TYPES[size]) for _ in range(count)]
-        for buffer, where in self._by_buffer(threads, addresses, size * count, index):
-            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+        for buffer, where, offsets in self._by_buffer(threads, addresses, size * count, index):
             self._require_aligned(threads[where], addresses[where], offsets, size * count, index)
             values = self._gather(buffer.views[size], offsets, size, count)
             for result, value in zip(results, [values] if count == 1 else values, strict=True):
@@ -319,11 +333,10 @@ class MemoryAccess(ABC):
         return results[0] if count == 1 else results
 
     def _store_scattered(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         width = size * len(values)
-        for buffer, where in self._by_buffer(threads, addresses, width, index):
-            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+        for buffer, where, offsets in self._by_buffer(threads, addresses, width, index):
             self._require_aligned(threads[where], addresses[where], offsets, width, index)
             self._scatter(buffer.views[size], offsets, [value[where] for value in values], size)
 

@@ -6,9 +6,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.simt.arrays import Threads
+
 __all__ = ["REDUCTIONS", "active_mask", "elect", "lane_masks", "match", "reduce", "shuffle", "vote"]
 
-Threads = NDArray[np.int64]
 
 _LANES: Final = 32
 

@@ -50,7 +50,6 @@ def _fragment(family: Family, use: Use, type: str, shape: Shape) -> dict[str, An
 
 
 def _positions(use: Use, type: str, shape: Shape) -> tuple[int, ...]:
-    layout = fragment(use, type, shape)
     columns = shape.extent(use)[1]
-    places = (layout.position(lane, element) for lane in range(LANES) for element in range(layout.elements))
-    return tuple(row * columns + column for row, column in places)
+    lanes = fragment(use, type, shape).positions
+    return tuple(row * columns + column for places in lanes for row, column in places)
