@@ -154,11 +154,9 @@ def _checked_shape(use: Use, type: str, shape: Shape | str) -> Shape:
     """The shape, after a check that some instruction has this fragment."""
     if use not in get_args(Use):
         raise InvalidArgument("use", repr(use), "a, b, c, d")
-    families = [f for f in FAMILIES if type in (f.multiplicands if use in "ab" else f.accumulators)]
+    families = [f for f in FAMILIES if type in f.types(use)]
     if not families:
-        types = dict.fromkeys(
-            t for f in FAMILIES for t in (f.multiplicands if use in "ab" else f.accumulators)
-        )
+        types = dict.fromkeys(t for f in FAMILIES for t in f.types(use))
         raise InvalidArgument("type", repr(type), f"{', '.join(types)} for {use}")
     named = _SHAPES_BY_NAME.get(str(shape))
     shapes = dict.fromkeys(known for family in families for known in family.shapes)

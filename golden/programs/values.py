@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.explanation.steps import float_value
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.matrix_moves import instruction_of
@@ -35,20 +36,9 @@ def describe(type: str, pattern: int) -> str:
     element = FORMATS[type]
     text = f"{pattern:#0{max(1, element.bits // 4) + 2}x}"
     if isinstance(element, FloatFormat):
-        return f"{text} = {_float_value(element, pattern)!r}"
+        return f"{text} = {float_value(pattern, element)!r}"
     negative = element.signed and pattern >> (element.bits - 1)
     return f"{text} = {pattern - (negative << element.bits)}"
-
-
-def _float_value(element: FloatFormat, pattern: int) -> float:
-    pattern >>= element.ignored_bits
-    fraction = pattern & ((1 << element.fraction_bits) - 1)
-    exponent = pattern >> element.fraction_bits & ((1 << element.exponent_bits) - 1)
-    sign = -1.0 if pattern >> (element.fraction_bits + element.exponent_bits) else 1.0
-    if exponent == (1 << element.exponent_bits) - 1:
-        return float("nan") if fraction else sign * float("inf")
-    significand = fraction | (bool(exponent) << element.fraction_bits)
-    return sign * significand * 2.0 ** (max(exponent, 1) - element.bias - element.fraction_bits)
 
 
 def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:

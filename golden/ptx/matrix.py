@@ -137,18 +137,12 @@ def decode_matrix_statement(
             stride=_stride(source, operands[2]) if len(operands) == 3 else None,
         )
     _require_count(statement, source, "the fragments d, a, b and c", 4, 4)
-    types: dict[Use, str] = {
-        "d": instruction.d_type,
-        "a": instruction.a_type,
-        "b": instruction.b_type,
-        "c": instruction.c_type,
-    }
     return MatrixStatement(
         statement=statement,
         instruction=instruction,
         fragments={
             use: _fragment(source, operand, instruction, use, type_, raw=raw)
-            for (use, type_), operand in zip(types.items(), operands, strict=True)
+            for (use, type_), operand in zip(instruction.types.items(), operands, strict=True)
         },
         destination="d",
     )

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.simt.address_map import GLOBAL, SHARED
+from golden.simt.address_map import GLOBAL
 from golden.simt.arrays import Addresses, Threads, Values
-from golden.simt.memory_access import BASES, SHIFTS, TYPES, MemoryAccess
+from golden.simt.device_memory import TYPES
+from golden.simt.memory_access import BASES, SHIFTS, MemoryAccess
 
 __all__ = ["AtomicAccess"]
 
@@ -36,7 +37,7 @@ class AtomicAccess(MemoryAccess):
         self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """Do an atomic on shared memory."""
-        offsets = self._offsets(self.shared, threads, addresses, size, index, SHARED)
+        offsets = self._offsets("shared", threads, addresses, size, index)
         return self._atomic(self.shared.views[size], offsets >> SHIFTS[size], operation, sources)
 
     def atomic_generic(

@@ -21,10 +21,10 @@ from golden.simt.arrays import Threads
 from golden.simt.async_copy import AsyncCopies
 from golden.simt.atomic_access import AtomicAccess
 from golden.simt.barriers import Barriers
+from golden.simt.device_memory import Allocation
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.flow import EXIT, Terminator
 from golden.simt.matrix_operations import MatrixOperations
-from golden.simt.memory_access import Window
 from golden.simt.special_registers import SPECIAL, Geometry
 from golden.simt.spinning import SpinDetector
 from golden.simt.warp_operations import lane_masks
@@ -70,14 +70,13 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         self._groups: dict[int, Threads] = {0: self.everyone} if self.total else {}
         self._incomplete: dict[int, Threads] = {}
         self._spins = SpinDetector(self)
-        self._running_since = 0
         self.steps = 0
         self.device = launch.device
         self.engine = launch.engine
-        self.shared = Window(geometry.total_shared, "shared memory")
+        self.shared = Allocation(0, geometry.total_shared, "shared memory")
         self.local_bytes = kernel.local_bytes
-        self.local = Window(kernel.local_bytes * self.total, "local memory")
-        self.parameters = Window(len(launch.parameters), "the parameters")
+        self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
+        self.parameters = Allocation(0, len(launch.parameters), "the parameters")
         self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
         self._recent = None
 

@@ -33,10 +33,9 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
         registers = _fragment(context, operands[1], parsed, "d", parsed.type)
         return _access(context, instruction, index, parsed, registers, operands[0], operands[2:])
     context.require_count(instruction, 4)
-    types: dict[Use, str] = {"d": parsed.d_type, "a": parsed.a_type, "b": parsed.b_type, "c": parsed.c_type}
     fragments = {
         use: _fragment(context, operand, parsed, use, type_)
-        for (use, type_), operand in zip(types.items(), operands, strict=True)
+        for (use, type_), operand in zip(parsed.types.items(), operands, strict=True)
     }
 
     def emit(writer: Writer) -> None:

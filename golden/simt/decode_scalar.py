@@ -12,8 +12,6 @@ from golden.simt.writer import Step, Writer
 
 __all__ = ["DECODERS", "decode_scalar"]
 
-_WIDER: Final = ("cvt", "selp", "set", "szext")
-
 
 def decode_scalar(context: Context, instruction: Instruction, index: int) -> Step:
     """Decode an instruction that computes registers from registers.

@@ -9,34 +9,16 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.simt.address_map import GLOBAL, LOCAL, PARAMETER, SHARED, WINDOW_BYTES
+from golden.simt.address_map import GLOBAL, SHARED, WINDOW_BYTES, WINDOWS
 from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.decoding import LOCAL_PARAMETERS
-from golden.simt.device_memory import Allocation, DeviceMemory
+from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 from golden.simt.special_registers import Geometry
 
-__all__ = ["BASES", "SHIFTS", "TYPES", "MemoryAccess", "Window"]
+__all__ = ["BASES", "SHIFTS", "MemoryAccess"]
 
 SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
-TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-
-
-class Window:
-    """Bytes that a block has for itself: shared, local or parameter memory.
-
-    Parameters
-    ----------
-    nbytes : int
-    name : str
-        For messages.
-    """
-
-    def __init__(self, nbytes: int, name: str) -> None:
-        self.nbytes = nbytes
-        self.name = name
-        self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // 16) * 16 + 16, dtype=np.uint8)
-        self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
 
 
 class MemoryAccess:
@@ -52,10 +34,10 @@ class MemoryAccess:
     kernel: Any
     geometry: Geometry
     device: DeviceMemory
-    shared: Window
-    local: Window
+    shared: Allocation
+    local: Allocation
     local_bytes: int
-    parameters: Window
+    parameters: Allocation
     launch: Any
     total: int
     _recent: Allocation | None
@@ -74,19 +56,19 @@ class MemoryAccess:
 
     def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from shared memory."""
-        offsets = self._offsets(self.shared, threads, addresses, size * count, index, SHARED)
+        offsets = self._offsets("shared", threads, addresses, size * count, index)
         return self._gather(self.shared.views[size], offsets, size, count)
 
     def load_local(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from the threads' own memory."""
-        offsets = self._local_offsets(threads, addresses, size * count, index)
+        offsets = self._offsets("local", threads, addresses, size * count, index)
         return self._gather(self.local.views[size], offsets, size, count)
 
     def load_param(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from parameters: those of the entry, or those of calls, which are in local memory."""
         if int(addresses.max(initial=0)) >= LOCAL_PARAMETERS:
             return self.load_local(threads, addresses - np.uint64(LOCAL_PARAMETERS), size, count, index)
-        offsets = self._offsets(self.parameters, threads, addresses, size * count, index, PARAMETER)
+        offsets = self._offsets("param", threads, addresses, size * count, index)
         return self._gather(self.parameters.views[size], offsets, size, count)
 
     def load_generic(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
@@ -130,14 +112,14 @@ class MemoryAccess:
     ) -> None:
         """Store to shared memory."""
         self.launch.changed += 1
-        offsets = self._offsets(self.shared, threads, addresses, size * len(values), index, SHARED)
+        offsets = self._offsets("shared", threads, addresses, size * len(values), index)
         self._scatter(self.shared.views[size], offsets, values, size)
 
     def store_local(
         self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to the threads' own memory."""
-        offsets = self._local_offsets(threads, addresses, size * len(values), index)
+        offsets = self._offsets("local", threads, addresses, size * len(values), index)
         self._scatter(self.local.views[size], offsets, values, size)
 
     def store_param(
@@ -236,39 +218,25 @@ class MemoryAccess:
         return groups
 
     def _offsets(
-        self, window: Window, threads: Threads, addresses: Addresses, width: int, index: int, base: int
+        self, space: str, threads: Threads, addresses: Addresses, width: int, index: int
     ) -> NDArray[np.int64]:
-        if addresses.size and int(np.maximum.reduce(addresses)) + width > window.nbytes:
-            position = int(np.argmax(addresses + np.uint64(width) > np.uint64(window.nbytes)))
-            address = int(addresses[position])
-            near = f": {self.describe_shared(address)}" if window is self.shared else ""
-            self.fault(
-                index,
-                threads,
-                f"{width} bytes at {address:#x} of {window.name}, which has {window.nbytes} bytes{near}",
-                position,
-                base + address,
-            )
-        offsets = addresses.view(np.int64)
-        self._require_aligned(threads, addresses, offsets, width, index)
-        return offsets
-
-    def _local_offsets(
-        self, threads: Threads, addresses: Addresses, width: int, index: int
-    ) -> NDArray[np.int64]:
-        have = self.local_bytes
+        """Where the accesses lie in a memory of the block, whose bounds and alignment they keep."""
+        window = {"shared": self.shared, "local": self.local, "param": self.parameters}[space]
+        have = self.local_bytes if space == "local" else window.nbytes
         if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
+            near = f": {self.describe_shared(address)}" if space == "shared" else ""
             self.fault(
                 index,
                 threads,
-                f"{width} bytes at {address:#x} of local memory, which has {have} bytes",
+                f"{width} bytes at {address:#x} of {window.name}, which has {have} bytes{near}",
                 position,
-                LOCAL + address,
+                int(BASES[space]) + address,
             )
-        self._require_aligned(threads, addresses, addresses.view(np.int64), width, index)
-        return addresses.view(np.int64) + threads * have
+        offsets = addresses.view(np.int64)
+        self._require_aligned(threads, addresses, offsets, width, index)
+        return offsets + threads * have if space == "local" else offsets
 
     def _require_aligned(
         self, threads: Threads, addresses: Addresses, offsets: NDArray[np.int64], width: int, index: int
@@ -341,9 +309,5 @@ class MemoryAccess:
             self._scatter(buffer.views[size], offsets, [value[where] for value in values], size)
 
 
-BASES: Final = {
-    "global": np.uint64(0),
-    "shared": np.uint64(SHARED),
-    "local": np.uint64(LOCAL),
-    "param": np.uint64(PARAMETER),
-}
+BASES: Final = {space: np.uint64(base) for space, base in WINDOWS.items()}
+"""What is added to an address within a state space to make it generic."""

@@ -24,7 +24,7 @@ def fragment_tables() -> dict[str, Any]:
     for family in FAMILIES:
         for shape in family.shapes:
             for use in USES:
-                for type in family.multiplicands if use in "ab" else family.accumulators:
+                for type in family.types(use):
                     positions = _positions(use, type, shape)
                     entry = _fragment(family, use, type, shape)
                     entry["positions"] = numbers.setdefault(positions, len(numbers))
