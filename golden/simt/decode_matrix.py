@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Symbol, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
 from golden.simt.writer import Step, Writer
@@ -67,16 +67,14 @@ def _access(
     instruction: Instruction,
     index: int,
     parsed: LoadInstruction | StoreInstruction,
-    registers: tuple[Register, ...],
+    registers: tuple[Operand, ...],
     place: Operand,
     stride: tuple[Operand, ...],
 ) -> Step:
     address = context.require_address(place)
     for operand in stride:
         context.require_source(operand, 32)
-    in_shared = parsed.space == "shared" or (
-        isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "shared"
-    )
+    in_shared = "shared" in (parsed.space, context.space_of(address))
     is_load = isinstance(parsed, LoadInstruction)
 
     def emit(writer: Writer) -> None:
@@ -110,9 +108,7 @@ def _move_matrices(context: Context, instruction: Instruction, index: int) -> St
     for element in elements:
         context.require_destination(element, 32)
     address = context.require_address(place)
-    in_shared = parsed.space == "shared" or (
-        isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "shared"
-    )
+    in_shared = "shared" in (parsed.space, context.space_of(address))
 
     def emit(writer: Writer) -> None:
         where = context.address(writer, address)
@@ -131,8 +127,8 @@ def _transfer(
     context: Context,
     instruction: Instruction,
     index: int,
-    sources: tuple[object, ...],
-    registers: tuple[object, ...],
+    sources: tuple[Operand, ...],
+    registers: tuple[Operand, ...],
     emit: Callable[[Writer], None],
     *,
     is_load: bool,
@@ -165,11 +161,11 @@ def _transpose(context: Context, instruction: Instruction, index: int) -> Step:
     return context.step(instruction, index, (source,), (target,), emit, select=False, mask="all")
 
 
-def _tuple(writer: Writer, registers: tuple[Any, ...]) -> str:
+def _tuple(writer: Writer, registers: tuple[Operand, ...]) -> str:
     return "(" + ", ".join(writer.array(item, _width(item)) for item in registers) + ",)"
 
 
-def _assign(writer: Writer, registers: tuple[Any, ...], call: str) -> None:
+def _assign(writer: Writer, registers: tuple[Operand, ...], call: str) -> None:
     names = [writer.name() for _ in registers]
     writer.line(f"({', '.join(names)},) = {call}")
     for register, name in zip(registers, names, strict=True):
@@ -180,11 +176,11 @@ def _width(register: object) -> int:
     return register.type.bits if isinstance(register, Register) else 32
 
 
-def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Any, ...]:
+def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Operand, ...]:
     name = f"fragment {use} of .{type_} in .{parsed.shape}"
     bits = max(32, FORMATS[type_].bits)
     count = fragment(use, type_, parsed.shape).registers * 32 // bits
-    elements: tuple[object, ...] = (operand,)
+    elements: tuple[Operand, ...] = (operand,)
     if isinstance(operand, Vector):
         elements = operand.elements
     elif count != 1:
@@ -194,9 +190,7 @@ def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: 
             context.require_source(element, bits)
             continue
         if not isinstance(element, Register):
-            raise context.error(
-                getattr(element, "location", operand.location), f"{name} must consist of registers"
-            )
+            raise context.error(element.location, f"{name} must consist of registers")
         if element.type.bits != bits:
             raise context.error(
                 element.location, f"{name} needs {bits}-bit registers, but {element.name} is {element.type}"

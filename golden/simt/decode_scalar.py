@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Instruction, Pair, Sink, SpecialRegister, Symbol, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Pair, Sink, SpecialRegister, Symbol, Vector
 from golden.scalar import Operation, UnsupportedInstruction, operation
 from golden.simt.address_map import WINDOWS
 from golden.simt.decoding import Context, split_qualifiers
@@ -63,12 +63,12 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
 
 def _operands(
     context: Context, instruction: Instruction, found: Operation
-) -> tuple[list[object], list[object]]:
+) -> tuple[list[Operand], list[Operand]]:
     """Destinations and sources as written, their number checked."""
     if not instruction.operands:
         raise context.error(instruction.location, f"{instruction.name} takes operands")
     first, *sources = instruction.operands
-    targets: list[object] = [first.first, first.second] if isinstance(first, Pair) else [first]
+    targets: list[Operand] = [first.first, first.second] if isinstance(first, Pair) else [first]
     explicit = len(found.results) - (".cc" in instruction.name and len(found.results) > 1)
     allowed = (explicit,) if explicit < 2 else (1, explicit)
     if len(targets) not in allowed:

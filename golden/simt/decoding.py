@@ -9,6 +9,7 @@ from golden.ptx.syntax import (
     Immediate,
     Instruction,
     Negated,
+    Operand,
     Register,
     Sink,
     SpecialRegister,
@@ -77,7 +78,7 @@ class Context:
             self.widths.append(bits)
         return self.slots[key]
 
-    def registers(self, operands: Iterable[Any]) -> tuple[int, ...]:
+    def registers(self, operands: Iterable[Operand]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""
         found: list[int] = []
         for operand in operands:
@@ -88,8 +89,8 @@ class Context:
         self,
         instruction: Instruction,
         index: int,
-        sources: Iterable[object],
-        targets: Iterable[object],
+        sources: Iterable[Operand],
+        targets: Iterable[Operand],
         emit: Callable[[Writer], None],
         **kind: Any,
     ) -> Step:
@@ -110,16 +111,22 @@ class Context:
         reads, writes = self.registers(sources), self.registers(targets)
         return Step(instruction=instruction, index=index, reads=reads, writes=writes, emit=emit, **kind)
 
-    def require_count(self, instruction: Instruction, least: int, most: int | None = None) -> None:
-        """Refuse an instruction with another number of operands."""
-        given, most = len(instruction.operands), least if most is None else most
+    def require_count(
+        self,
+        instruction: Instruction,
+        least: int,
+        most: int | None = None,
+        operands: tuple[Operand, ...] | None = None,
+    ) -> None:
+        """Refuse an instruction with another number of operands, or of those of them that are given."""
+        given, most = len(instruction.operands if operands is None else operands), most or least
         if not least <= given <= most:
             expected = str(least) if least == most else f"{least} to {most}"
             raise self.error(
                 instruction.location, f"{instruction.name} takes {expected} operands, not {given}"
             )
 
-    def require_source(self, operand: object, bits: int, *, wider: bool = False) -> None:
+    def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a source of this width.
 
         Parameters
@@ -146,17 +153,14 @@ class Context:
             if constant_bits(operand, bits) < 0:
                 raise self.error(operand.location, f"the constant does not fit an operand of {_bits(bits)}")
         else:
-            location = getattr(operand, "location", Location(1, 1))
-            raise self.error(location, f"expected a register or a constant of {_bits(bits)}")
+            raise self.error(operand.location, f"expected a register or a constant of {_bits(bits)}")
 
-    def require_destination(self, operand: object, bits: int, *, wider: bool = False) -> None:
+    def require_destination(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a destination of this width."""
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
-            raise self.error(
-                getattr(operand, "location", Location(1, 1)), "the destination must be a register"
-            )
+            raise self.error(operand.location, "the destination must be a register")
         have = operand.type.bits
         if have != bits and not (wider and have > bits > 1):
             raise self.error(
@@ -171,16 +175,20 @@ class Context:
             raise self.error(symbol.location, f"{symbol.name} is not a variable or parameter")
         return found
 
-    def require_address(self, operand: object) -> Address:
+    def require_address(self, operand: Operand) -> Address:
         """The operand, which must be an address in brackets."""
         if not isinstance(operand, Address):
-            raise self.error(getattr(operand, "location", Location(1, 1)), "expected an address in brackets")
+            raise self.error(operand.location, "expected an address in brackets")
         base = operand.base
         if isinstance(base, Register) and (base.type.bits not in (32, 64) or base.type.kind == "float"):
             raise self.error(base.location, f"an address cannot be in {base.name}, which is {base.type}")
         if isinstance(base, Symbol):
             self.symbol(base)
         return operand
+
+    def space_of(self, address: Address) -> str | None:
+        """The state space of the variable or parameter that an address names; None if it names none."""
+        return self.symbol(address.base)[0].space if isinstance(address.base, Symbol) else None
 
     def address(self, writer: Writer, operand: Address) -> str:
         """The code of an address within its state space: an array of uint64."""
