@@ -9,10 +9,10 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array
+from golden.lines import pack, unpack
 from golden.machine import Machine
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
-from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Layout, Shape, Use

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from golden.arguments import checked_array, dtype_of
 from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
+from golden.lines import pack, unpack
 from golden.machine import Machine, Storage
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
-from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, USES, Layout, Use

@@ -7,7 +7,7 @@ import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, silent
 from golden.scalar.form import Array, Form, dtype, raw_dtype, width
-from golden.scalar.rounding import directed, odd_sum, rounder, two_sum
+from golden.scalar.rounding import MODES, directed, odd_sum, rounder, two_sum
 
 __all__ = ["FORMS", "TO_INTEGRAL"]
 
@@ -97,7 +97,6 @@ def _integer_to_float(rounding: str, target: str, source: str) -> Any:
 
 
 _ROUNDINGS = ".rni|.rzi|.rmi|.rpi"
-_MODES = ".rn|.rz|.rm|.rp"
 
 FORMS: Final = (
     Form(f"cvt .sat? {_INTEGERS} {_INTEGERS}", _integer_to_integer),
@@ -106,6 +105,6 @@ FORMS: Final = (
         f"cvt {_ROUNDINGS} .sat? {_INTEGERS} .f16|.bf16|.f64",
         lambda mode, saturate, *types: _float_to_integer(mode, "", saturate, *types),
     ),
-    Form(f"cvt {_MODES} .f16|.bf16|.f32|.f64 {_INTEGERS}", _integer_to_float),
+    Form(f"cvt {MODES} .f16|.bf16|.f32|.f64 {_INTEGERS}", _integer_to_float),
 )
 """The forms of this family."""

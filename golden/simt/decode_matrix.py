@@ -12,7 +12,12 @@ from golden.simt.writer import Step, Writer
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.layouts import fragment
-from golden.tables.matrix_instructions import IllegalInstruction, LoadInstruction, StoreInstruction
+from golden.tables.matrix_instructions import (
+    IllegalInstruction,
+    LoadInstruction,
+    MmaInstruction,
+    StoreInstruction,
+)
 from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["DECODERS"]
@@ -24,14 +29,11 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     except IllegalInstruction as error:
         raise context.error(instruction.location, str(error)) from error
     operands = instruction.operands
-    if isinstance(parsed, LoadInstruction):
+    if not isinstance(parsed, MmaInstruction):
         context.require_count(instruction, 2, 3)
-        registers = _fragment(context, operands[0], parsed, parsed.use, parsed.type)
-        return _access(context, instruction, index, parsed, registers, operands[1], operands[2:])
-    if isinstance(parsed, StoreInstruction):
-        context.require_count(instruction, 2, 3)
-        registers = _fragment(context, operands[1], parsed, "d", parsed.type)
-        return _access(context, instruction, index, parsed, registers, operands[0], operands[2:])
+        vector, place = operands[:2] if isinstance(parsed, LoadInstruction) else operands[1::-1]
+        registers = _fragment(context, vector, parsed, parsed.use, parsed.type)
+        return _access(context, instruction, index, parsed, registers, place, operands[2:])
     context.require_count(instruction, 4)
     fragments = {
         use: _fragment(context, operand, parsed, use, type_)

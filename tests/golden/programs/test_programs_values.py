@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from golden.programs.values import describe, pack, unpack
+from golden.lines import pack, unpack
+from golden.programs.values import describe
 
 
 @pytest.mark.parametrize(
