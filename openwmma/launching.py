@@ -71,8 +71,7 @@ class Stage:
         """What a launch did, given what the machine had done before it."""
         counters = self.engine.counters - before
         units = self.config.dot_product_units if self.config else 1
-        share = counters.dot_product_cycles / (counters.cycles * units) if counters.cycles else None
-        return KernelRun(**vars(result), counters=counters, utilisation=share)
+        return KernelRun(**vars(result), counters=counters, utilisation=counters.utilisation(units))
 
 
 class _GoldenCore(GoldenEngine):
