@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 __all__ = ["Addresses", "Strides", "Threads", "Values", "Warps", "Words"]
 
 Threads = NDArray[np.int64]
-"""Numbers of threads in their block, ascending."""
+"""Numbers of threads in their block."""
 
 Addresses = NDArray[np.uint64]
 """An address for each thread, or for each warp."""
