@@ -115,7 +115,7 @@ def tiles(preset: str) -> CoreRate:
         if not np.array_equal(run.d, expected):
             raise RuntimeError(f"preset {preset}: the core's results differ from the golden model's")
     cycles = run.execution.counters.cycles
-    share = run.execution.utilisation(config.dot_product_units)
+    share = run.execution.counters.utilisation(config.dot_product_units)
     return CoreRate(
         preset=preset,
         cycles_per_second=cycles / best,

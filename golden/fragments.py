@@ -141,9 +141,7 @@ class _Table(NamedTuple):
 @cache
 def _table(use: Use, type: str, shape: Shape) -> _Table:
     layout = fragment(use, type, shape)
-    positions = np.array(
-        [[layout.position(lane, i) for i in range(layout.elements)] for lane in range(LANES)], dtype=np.int64
-    )
+    positions = np.array(layout.positions, dtype=np.int64)
     columns = shape.extent(use)[1]
     flat = positions[..., 0] * columns + positions[..., 1]
     per_word = max(1, _WORD_BITS // layout.element_bits)
@@ -156,11 +154,9 @@ def _checked_shape(use: Use, type: str, shape: Shape | str) -> Shape:
     """The shape, after a check that some instruction has this fragment."""
     if use not in get_args(Use):
         raise InvalidArgument("use", repr(use), "a, b, c, d")
-    families = [f for f in FAMILIES if type in (f.multiplicands if use in "ab" else f.accumulators)]
+    families = [f for f in FAMILIES if type in f.types(use)]
     if not families:
-        types = dict.fromkeys(
-            t for f in FAMILIES for t in (f.multiplicands if use in "ab" else f.accumulators)
-        )
+        types = dict.fromkeys(t for f in FAMILIES for t in f.types(use))
         raise InvalidArgument("type", repr(type), f"{', '.join(types)} for {use}")
     named = _SHAPES_BY_NAME.get(str(shape))
     shapes = dict.fromkeys(known for family in families for known in family.shapes)

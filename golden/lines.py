@@ -1,4 +1,4 @@
-"""A matrix in memory: rows or columns at a stride, elements packed low bits first."""
+"""Elements in memory, packed low bits first, and a matrix of them: rows or columns at a stride."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
-__all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines"]
+__all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines", "pack", "unpack"]
 
 Access = LoadInstruction | StoreInstruction
 
@@ -72,15 +72,34 @@ def matrix_of_lines(data: NDArray[np.uint8], instruction: Access) -> NDArray[Any
 
 def matrix_to_lines(matrix: NDArray[Any], instruction: Access) -> NDArray[np.uint8]:
     """The bytes of the matrix, shape (lines, bytes): the inverse of `matrix_of_lines`."""
-    element = FORMATS[instruction.type]
-    lines = np.ascontiguousarray(matrix if instruction.layout == "row" else matrix.T)
-    if element.bits >= 8:
-        unsigned = np.dtype(f"<u{element.bits // 8}")
-        return lines.astype(unsigned).view(np.uint8)
-    places = np.arange(0, 8, element.bits, dtype=np.uint8)
-    assert not isinstance(element, FloatFormat)
-    fields = lines.astype(np.uint8) & np.uint8((1 << element.bits) - 1)
-    packed: NDArray[np.uint8] = np.bitwise_or.reduce(
-        fields.reshape(len(lines), -1, len(places)) << places, axis=2
-    )
-    return packed
+    lines = matrix if instruction.layout == "row" else matrix.T
+    return pack(lines, instruction.type).reshape(len(lines), -1)
+
+
+def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:
+    """The bytes of elements one after the other, in the order of the array; small ones low bits first.
+
+    Parameters
+    ----------
+    values : ndarray
+        As for `golden.mma`: raw bit patterns of floating point, values of integers.
+    type : str
+        Key of `golden.tables.formats.FORMATS`.
+
+    Returns
+    -------
+    ndarray of uint8, one axis
+    """
+    bits = FORMATS[type].bits
+    flat = np.ascontiguousarray(values).reshape(-1)
+    if bits >= 8:
+        return flat.astype(f"<u{bits // 8}").view(np.uint8)
+    expanded = flat.astype(np.uint8)[:, None] >> np.arange(bits, dtype=np.uint8) & 1
+    return np.packbits(expanded.reshape(-1), bitorder="little")
+
+
+def unpack(data: NDArray[np.uint8], type: str) -> NDArray[Any]:
+    """The elements that `pack` wrote; of the types that results have."""
+    element = FORMATS[type]
+    kind = "i" if not isinstance(element, FloatFormat) and element.signed else "u"
+    return np.ascontiguousarray(data).view(f"<{kind}{element.bits // 8}")

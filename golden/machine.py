@@ -67,6 +67,10 @@ class Counters:
         """What a machine has done since it had done `other`."""
         return Counters(**{x.name: getattr(self, x.name) - getattr(other, x.name) for x in fields(self)})
 
+    def utilisation(self, units: int) -> float | None:
+        """The share of cycles in which `units` dot-product units took operands; None without cycles."""
+        return self.dot_product_cycles / (self.cycles * units) if self.cycles else None
+
 
 class Storage(Protocol):
     """Bytes at the addresses `base` to ``base + size``: `golden.memory.Memory`, or what stands for one."""

@@ -108,9 +108,8 @@ def _multiply(
             return bit_dot_product(a, b, c, instruction.operation)
         return integer_dot_product(a, b, c, instruction.saturate)
 
-    c_format, d_format = FORMATS[instruction.c_type], FORMATS[instruction.d_type]
-    assert isinstance(c_format, FloatFormat)
-    assert isinstance(d_format, FloatFormat)
+    b_format = float_format(instruction.b_type)
+    c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
     rows = np.ascontiguousarray(a.transpose(2, 1, 0))
     columns = np.ascontiguousarray(b.transpose(1, 2, 0))
     addends = np.ascontiguousarray(c.transpose(1, 2, 0))
@@ -121,7 +120,7 @@ def _multiply(
             columns,
             addends,
             multiplicand=multiplicand,
-            b_multiplicand=float_format(instruction.b_type),
+            b_multiplicand=b_format,
             c_format=c_format,
             d_format=d_format,
             rounding=profile.rounding or rounding,
@@ -133,7 +132,7 @@ def _multiply(
             columns,
             addends,
             a_format=multiplicand,
-            b_format=float_format(instruction.b_type),
+            b_format=b_format,
             d_format=d_format,
             profile=profile,
         )
@@ -150,6 +149,6 @@ def _multiply(
             profile=profile,
             mnemonic=instruction.mnemonic,
             saturate=instruction.saturate,
-            b_multiplicand=float_format(instruction.b_type),
+            b_multiplicand=b_format,
         )
     return result.transpose(2, 0, 1)

@@ -32,7 +32,6 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import CORE_FAMILIES, Family, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
-from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["MULTIPLICAND_FORMATS", "GoldenMachine"]
@@ -223,19 +222,14 @@ class GoldenMachine:
             if not _is_known(instruction.family, self._profile):
                 what += f": profile {self._profile.name} has none, as no measurement of its fp8 is known"
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
-        types = _operand_types(instruction)
-        layouts = {use: fragment(use, types[use], instruction.shape) for use in ("d", "a", "b", "c")}
+        layouts = {use: fragment(use, type_, instruction.shape) for use, type_ in instruction.types.items()}
         first = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
         for use, layout in layouts.items():
             self._check_registers(first[use], layout.registers, f"fragment {use}")
         a, b, c = (
-            collect(
-                self._registers[first[use] : first[use] + layouts[use].registers],
-                use,
-                types[use],
-                instruction.shape,
-            )
-            for use in ("a", "b", "c")
+            collect(self._registers[first[use] :][: layout.registers], use, layout.type, layout.shape)
+            for use, layout in layouts.items()
+            if use != "d"
         )
         result = mma(instruction, a, b, c, profile=self._profile)
         words = distribute(result, "d", instruction.d_type, instruction.shape)
@@ -299,9 +293,7 @@ class GoldenMachine:
         if instruction.space == "shared" and self._shared is None:
             self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
         if not any(
-            family.mnemonic == "wmma"
-            and shape in family.shapes
-            and element in (family.multiplicands if use in "ab" else family.accumulators)
+            family.mnemonic == "wmma" and shape in family.shapes and element in family.types(use)
             for family in self._families
         ):
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no .{element} fragment of {shape}")
@@ -354,12 +346,3 @@ def _is_known(family: Family, profile: Profile) -> bool:
         for item in types
         if isinstance(item, FloatFormat) and item.bits == 8
     )
-
-
-def _operand_types(instruction: MmaInstruction) -> dict[str, str]:
-    return {
-        "d": instruction.d_type,
-        "a": instruction.a_type,
-        "b": instruction.b_type,
-        "c": instruction.c_type,
-    }

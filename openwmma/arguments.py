@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.programs.outputs import OUTPUT_TYPES, Output
-from openwmma.usage import UsageError
+from openwmma.usage import UsageError, require_folder
 
-__all__ = ["load_array", "parse_argument", "parse_output"]
+__all__ = ["load_array", "parse_argument", "parse_number", "parse_output"]
 
 
 _RAW: Final = {"V1": "u1", "V2": "<u2"}
@@ -30,15 +30,19 @@ def parse_argument(text: str) -> tuple[str, NDArray[Any] | int | float]:
     if value.endswith(".npy"):
         return name, load_array(f"--arg {text}", Path(value))
     try:
-        return name, int(value, 0)
-    except ValueError:
-        pass
-    try:
-        return name, float(value)
+        return name, parse_number(value)
     except ValueError:
         raise UsageError(
             f"--arg {text}: expected a file that ends in .npy or a number, not {value}"
         ) from None
+
+
+def parse_number(text: str) -> int | float:
+    """An integer in any base of Python's, or a floating-point number; ValueError for anything else."""
+    try:
+        return int(text, 0)
+    except ValueError:
+        return float(text)
 
 
 def load_array(what: str, path: Path) -> NDArray[Any]:
@@ -81,6 +85,5 @@ def parse_output(text: str) -> tuple[Output, Path]:
         raise UsageError(f"--out {text}: expected a shape such as 64x64, not {match['shape']}")
     shape = tuple(int(extent) for extent in match["shape"].split("x"))
     path = Path(match["path"])
-    if not path.parent.is_dir():
-        raise UsageError(f"--out {text}: expected a file in a folder that exists, not in {path.parent}")
+    require_folder(f"--out {text}", path)
     return Output(match["name"], match["type"], shape), path

@@ -39,6 +39,11 @@ class ExplainedResult:
     comparison: Facts
     result: int
 
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The steps, and the comparison as the last one."""
+        return (*self.steps, Picture(title="result", ruler=None, facts=self.comparison))
+
 
 def explain_text(instruction: str, a: str, b: str | None, c: str | None, profile: str) -> ExplainedResult:
     """Explain one result of an instruction.

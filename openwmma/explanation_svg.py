@@ -1,10 +1,9 @@
 """The steps of one result as an SVG picture."""
 
-from collections.abc import Iterable, Sequence
-
 import svg
 
-from openwmma.explanation_picture import Facts, Picture, Row, Ruler
+from openwmma.explaining import ExplainedResult
+from openwmma.explanation_picture import Row, Ruler
 from openwmma.svg_drawing import FONT_SIZE, LINE, label, page, rectangle
 
 __all__ = ["explanation_svg"]
@@ -19,8 +18,8 @@ _MARGIN = 16
 _KEPT, _CUT, _SUM = "#bfe3c4", "#f6c1b5", "#c5d7f2"
 
 
-def explanation_svg(title: str, notes: Iterable[str], steps: Sequence[Picture], comparison: Facts) -> str:
-    """Draw all steps, one below the other; the parameters are those of `explanation_text`.
+def explanation_svg(found: ExplainedResult) -> str:
+    """Draw all steps, one below the other, and the result beside the exact one.
 
     Green bits are kept, red bits are cut by alignment, blue bits are the sum. A line stands below the unit.
     """
@@ -34,10 +33,10 @@ def explanation_svg(title: str, notes: Iterable[str], steps: Sequence[Picture], 
         widest = max(widest, x + len(text) * _CHARACTER)
         y += LINE
 
-    write(title, bold=True)
-    for note in notes:
+    write(found.title, bold=True)
+    for note in found.notes:
         write(f"note: {note}")
-    for step in [*steps, Picture(title="result", ruler=None, facts=comparison)]:
+    for step in found.pictures:
         y += LINE / 2
         write(step.title, bold=True)
         if step.ruler is not None and len(step.ruler.rows) > 1:
@@ -48,7 +47,7 @@ def explanation_svg(title: str, notes: Iterable[str], steps: Sequence[Picture], 
         indent = max(len(name) for name, _ in step.facts) + 2
         for name, text in step.facts:
             write(f"{name:<{indent}}".replace(" ", "\u00a0") + text)
-    return page(title, round(widest + _MARGIN), round(y), elements)
+    return page(found.title, round(widest + _MARGIN), round(y), elements)
 
 
 def _ruler(ruler: Ruler, y: float) -> tuple[list[svg.Element], float]:

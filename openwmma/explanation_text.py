@@ -1,6 +1,5 @@
 """The steps of one result as tables for a terminal and as an HTML page."""
 
-from collections.abc import Iterable
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
@@ -8,7 +7,8 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from openwmma.explanation_picture import Facts, Picture, Row, Ruler
+from openwmma.explaining import ExplainedResult
+from openwmma.explanation_picture import Facts, Row, Ruler
 
 __all__ = ["explanation_text", "html_page", "print_wide"]
 
@@ -18,26 +18,16 @@ _TICKS = 8
 _KEPT, _CUT = "bold green", "red"
 
 
-def explanation_text(
-    title: str, notes: Iterable[str], steps: Iterable[Picture], comparison: Facts
-) -> RenderableType:
-    """Tables of all steps, one below the other.
-
-    Parameters
-    ----------
-    title : str
-    notes : iterable of str
-    steps : iterable of Picture
-    comparison : tuple of (str, str)
-        The last table: the result beside the exact one.
-    """
-    parts: list[RenderableType] = [Text(title, style="bold"), *(Text(f"note: {note}") for note in notes)]
-    for step in steps:
+def explanation_text(found: ExplainedResult) -> RenderableType:
+    """Tables of all steps, one below the other, and of the result beside the exact one."""
+    parts: list[RenderableType] = [Text(found.title, style="bold")]
+    parts += [Text(f"note: {note}") for note in found.notes]
+    for step in found.pictures:
         parts += [Text(), Text(step.title, style="bold")]
         if step.ruler is not None and len(step.ruler.rows) > 1:
             parts += [_ruler_table(step.ruler)]
         parts += [_facts_table(step.facts)]
-    return Group(*parts, Text(), Text("result", style="bold"), _facts_table(comparison))
+    return Group(*parts)
 
 
 def print_wide(content: RenderableType) -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.programs.outputs import Output
-from openwmma.arguments import load_array, parse_output
+from openwmma.arguments import load_array, parse_number, parse_output
 from openwmma.modules import Kernel, Module
-from openwmma.usage import UsageError
+from openwmma.usage import UsageError, require_folder
 
 __all__ = ["LaunchOutput", "parse_extent", "prepare_launch"]
 
@@ -126,18 +126,11 @@ def _value(text: str, value: str) -> Any:
             code = {"s": "i"}.get(typed["kind"], typed["kind"])
             number = float(typed["value"]) if code == "f" else int(typed["value"], 0)
             return np.dtype(f"{code}{int(typed['bits']) // 8}").type(number)
-        return _number(value)
+        return parse_number(value)
     except (ValueError, OverflowError, TypeError):
         raise UsageError(
             f"--arg {text}: expected an .npy file, a number, or a number with its type as in f16:0.5"
         ) from None
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text, 0)
-    except ValueError:
-        return float(text)
 
 
 def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) -> LaunchOutput:
@@ -145,8 +138,7 @@ def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) ->
     if match is None:
         raise UsageError(f"--out {text}: expected KEY=FILE.npy or KEY=FILE.npy:TYPE:SHAPE, as in 2=d.npy")
     path = Path(match["path"])
-    if not path.parent.is_dir():
-        raise UsageError(f"--out {text}: expected a file in a folder that exists, not in {path.parent}")
+    require_folder(f"--out {text}", path)
     view = parse_output(text)[0] if match["view"] else None
     key = match["key"]
     if not key.isdigit() and key not in kernel.parameters:

@@ -1,9 +1,10 @@
 """Writes a launch to files in the format of docs/reference/launch-files.md."""
 
+import itertools
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -210,7 +211,8 @@ class _Arrays:
     ) -> str:
         base = re.sub(r"\W+", "_", allocation.name)
         used = {array.key for array in self.arrays}
-        key = next(name for name in _numbered(base) if name not in used)
+        names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
+        key = next(name for name in names if name not in used)
         if math.prod(shape) * dtype.itemsize != allocation.nbytes:
             dtype, shape = np.dtype(np.uint8), (allocation.nbytes,)
         array = _Array(key, allocation, source, dtype, shape, variable)
@@ -224,14 +226,6 @@ class _Arrays:
                 )
         self.arrays.append(array)
         return key
-
-
-def _numbered(base: str) -> Iterator[str]:
-    yield base
-    number = 2
-    while True:
-        yield f"{base}_{number}"
-        number += 1
 
 
 def _plain(array: NDArray[Any]) -> NDArray[Any]:

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from golden.simt.buffers import DeviceBuffer, device
 from golden.simt.errors import LaunchError
+from openwmma.launch_files import POINTER_BYTES
 from openwmma.launching import KernelRun
 from openwmma.modules import Module
 
 __all__ = ["ArrayDifference", "RecordedLaunch", "read_launches"]
 
-POINTER_BYTES: Final = 8
 SHOWN: Final = 8
 """Differing bytes of an array that are listed."""
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from golden.machine import Counters
 from golden.ptx.source import SourceLine
-from golden.simt.checker import Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
@@ -27,39 +26,20 @@ _SCRATCH_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelRun:
-    """What a launch did.
+class KernelRun(LaunchResult):
+    """What a launch did: `golden.simt.grid.LaunchResult`, and what the machine did.
 
     Parameters
     ----------
-    blocks : int
-    warp_instructions : int
-        Instructions, each counted once for each warp with lanes that execute it.
-    thread_instructions : int
-    matrix_instructions : int
-        Matrix multiplies of a warp.
     counters : Counters
         Of the machine; zeros on golden. With several jobs, the sum over their machines: cycles depend on
         which fragments a machine still holds, and so on the number of jobs.
     utilisation : float or None
         The share of cycles in which the dot-product units took operands; None without cycles.
-    seconds : float
-        Wall time.
-    notes : tuple of str
-        What does not change results, but is worth knowing.
-    reports : tuple of golden.simt.Report
-        What the memory checker found.
     """
 
-    blocks: int
-    warp_instructions: int
-    thread_instructions: int
-    matrix_instructions: int
     counters: Counters
     utilisation: float | None
-    seconds: float
-    notes: tuple[str, ...]
-    reports: tuple[Report, ...]
 
     @property
     def cycles(self) -> int:
@@ -91,17 +71,7 @@ class Stage:
         """What a launch did, given what the machine had done before it."""
         counters = self.engine.counters - before
         units = self.config.dot_product_units if self.config else 1
-        return KernelRun(
-            blocks=result.blocks,
-            warp_instructions=result.warp_instructions,
-            thread_instructions=result.thread_instructions,
-            matrix_instructions=result.matrix_instructions,
-            counters=counters,
-            utilisation=counters.dot_product_cycles / (counters.cycles * units) if counters.cycles else None,
-            seconds=result.seconds,
-            notes=result.notes,
-            reports=result.reports,
-        )
+        return KernelRun(**vars(result), counters=counters, utilisation=counters.utilisation(units))
 
 
 class _GoldenCore(GoldenEngine):
@@ -176,7 +146,7 @@ def require_shared(kernel: CompiledKernel, dynamic: int, stage: Stage) -> None:
     LaunchError
         With what is needed, what there is, and which presets have it.
     """
-    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
+    base = kernel.shared_base
     needed = base + max(0, dynamic)
     if stage.config is None or needed <= stage.config.shared_bytes:
         return

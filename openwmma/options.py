@@ -23,7 +23,6 @@ __all__ = [
     "Trace",
     "Waves",
     "preset_config",
-    "require_folder",
 ]
 
 On = Annotated[
@@ -89,9 +88,3 @@ def preset_config(name: str) -> CoreConfig:
     if name not in PRESETS:
         raise UsageError(f"--preset {name}: expected one of {', '.join(PRESETS)}")
     return PRESETS[name]
-
-
-def require_folder(option: str, path: Path) -> None:
-    """UsageError for a file in a folder that does not exist."""
-    if not path.parent.is_dir():
-        raise UsageError(f"{option} {path}: expected a file in a folder that exists, not in {path.parent}")

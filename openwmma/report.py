@@ -32,7 +32,7 @@ def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
         Dot-product units of the core.
     """
     counters = execution.counters
-    share = execution.utilisation(units)
+    share = counters.utilisation(units)
     rows = [
         ("instructions", f"{counters.instructions:,}"),
         ("cycles", f"{counters.cycles:,}" if counters.cycles else "none: golden model"),

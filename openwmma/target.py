@@ -14,7 +14,7 @@ from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
 from openwmma.core_profile import require_profile, with_profile
 from openwmma.core_settings import adjusted_config
-from openwmma.usage import UsageError
+from openwmma.usage import UsageError, require_folder
 from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, golden_machine, open_machine
@@ -123,10 +123,7 @@ class Target:
             )
         if self.port is not None:
             raise UsageError(f"{option}: expected a simulated core, not one on a board")
-        if not path.parent.is_dir():
-            raise UsageError(
-                f"{option} {path}: expected a file in a folder that exists, not in {path.parent}"
-            )
+        require_folder(f"{option} {path}", path)
         if path.is_dir():
             raise UsageError(f"{option} {path}: expected a file, not a folder")
 

@@ -69,9 +69,7 @@ def _register_rows() -> Iterator[tuple[str, ...]]:
 
 def _registers(shape: Shape, families: list[Family], use: Use) -> str:
     """``f16 8, bf16 4`` and so on; types in the order of the tables."""
-    types = dict.fromkeys(
-        name for f in families for name in (f.multiplicands if use in "ab" else f.accumulators)
-    )
+    types = dict.fromkeys(name for f in families for name in f.types(use))
     counts: dict[int, list[str]] = {}
     for name in types:
         counts.setdefault(fragment(use, name, shape).registers, []).append(name)

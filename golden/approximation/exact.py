@@ -12,6 +12,7 @@ from functools import cache
 from math import isqrt
 
 from golden.approximation.instructions import ApproximateInstruction
+from golden.explanation.steps import decoded
 from golden.tables.formats import FloatFormat, float_format
 
 __all__ = ["correctly_rounded", "rounded", "value_of"]
@@ -64,14 +65,11 @@ def correctly_rounded(form: ApproximateInstruction, operands: tuple[int, ...]) -
 
 def value_of(bits: int, format: FloatFormat) -> Fraction | None:
     """The number with this bit pattern; None for infinities and NaN."""
-    field = bits >> format.fraction_bits & (1 << format.exponent_bits) - 1
-    significand = bits & (1 << format.fraction_bits) - 1
-    if field == (1 << format.exponent_bits) - 1:
+    number = decoded("", bits, format)
+    if number.kind in ("infinity", "nan"):
         return None
-    if field:
-        significand |= 1 << format.fraction_bits
-    value = Fraction(significand) * Fraction(2) ** (max(field, 1) - format.bias - format.fraction_bits)
-    return -value if bits & format.sign_mask else value
+    value = Fraction(number.significand) * Fraction(2) ** (number.exponent - number.fraction_bits)
+    return -value if number.negative else value
 
 
 def rounded(value: Fraction, format: FloatFormat, *, negative_zero: bool = False) -> int:
@@ -167,14 +165,6 @@ def _pi() -> Decimal:
     return Decimal(4 * (4 * arctan_of_inverse(5) - arctan_of_inverse(239))).scaleb(-2 * _DIGITS)
 
 
-def _sin(x: Decimal) -> Decimal:
-    return _series(x, 1)
-
-
-def _cos(x: Decimal) -> Decimal:
-    return _series(x, 0)
-
-
 def _series(x: Decimal, first: int) -> Decimal:
     """The Taylor series of sine (first 1) or cosine (0), after reduction to a quarter turn about zero."""
     quarters = (x / (_pi() / 2)).to_integral_value()
@@ -195,6 +185,6 @@ _TRANSCENDENTAL: dict[str, Callable[[Decimal], Decimal]] = {
     "ex2": lambda x: (x * Decimal(2).ln()).exp(),
     "lg2": lambda x: x.ln() / Decimal(2).ln(),
     "tanh": _tanh,
-    "sin": _sin,
-    "cos": _cos,
+    "sin": lambda x: _series(x, 1),
+    "cos": lambda x: _series(x, 0),
 }

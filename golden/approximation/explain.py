@@ -14,6 +14,7 @@ from golden.approximation.scaled import GREAT
 from golden.approximation.single import F32, turns, unit_step, upper_word_step
 from golden.approximation.steps import ApproximateStep, Approximation, Arithmetic, Narrowing
 from golden.approximation.unit import RECIPROCAL_TAU
+from golden.explanation.steps import float_value
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FloatFormat, float_format
 
@@ -62,7 +63,7 @@ def explain_approximation(instruction: str, *operands: ArrayLike) -> Approximati
         notes=tuple(_notes(operands, bits, format)),
         steps=steps,
         result=steps[-1].result,
-        value=_float(result, format),
+        value=float_value(result, format),
         correct=correct,
         difference=None if correct is None else _ordinal(result, format) - _ordinal(correct, format),
     )
@@ -71,19 +72,10 @@ def explain_approximation(instruction: str, *operands: ArrayLike) -> Approximati
 def _notes(operands: tuple[Any, ...], bits: tuple[int, ...], format: FloatFormat) -> list[str]:
     """What rounding did to Python floats."""
     return [
-        f"{given!r} was rounded to {format.name}: {_float(pattern, format)!r}"
+        f"{given!r} was rounded to {format.name}: {float_value(pattern, format)!r}"
         for given, pattern in zip(operands, bits, strict=True)
-        if type(given) is float and not isnan(given) and given != _float(pattern, format)
+        if type(given) is float and not isnan(given) and given != float_value(pattern, format)
     ]
-
-
-def _float(bits: int, format: FloatFormat) -> float:
-    value = value_of(bits, format)
-    if value is not None:
-        return -0.0 if bits == format.sign_mask else float(value)
-    if bits & format.sign_mask - 1 != format.infinity:
-        return float("nan")
-    return float("-inf" if bits & format.sign_mask else "inf")
 
 
 def _ordinal(bits: int, format: FloatFormat) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.decode import Decoded, decode
-from golden.arithmetic.fdpa import saturate_to_finite
+from golden.arithmetic.fdpa import put_specials, saturate_to_finite
 from golden.arithmetic.round_pack import round_pack
 from golden.tables.formats import FloatFormat
 
@@ -93,9 +93,7 @@ def exact_dot_product(
     zero_negative = all_negative | ~all_positive if rounding == "rm" else all_negative
     below_zero = np.where(significand == 0, zero_negative, (total < 0).astype(bool))
     result = round_pack(below_zero, significand, excess + unit, d_format, rounding)
-    result[np.isnan(specials)] = d_format.canonical_nan
-    result[specials == np.inf] = d_format.infinity
-    result[specials == -np.inf] = d_format.infinity | d_format.sign_mask
+    put_specials(result, specials, d_format)
     if saturate:
         saturate_to_finite(result, d_format)
     return result

@@ -13,7 +13,7 @@ from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Mnemonic
 from golden.tables.profiles import Profile
 
-__all__ = ["convert", "dot_product", "fdpa", "saturate_to_finite"]
+__all__ = ["convert", "dot_product", "fdpa", "put_specials", "saturate_to_finite"]
 
 F32 = float_format("f32")
 
@@ -101,11 +101,12 @@ def pack_sum(
     result = round_pack(total < 0, magnitude.astype(np.int64), unit, format, rounding, "infinity")
     result[result == format.sign_mask] = 0
     if not all_finite:
-        _put_specials(result, total, format)
+        put_specials(result, total, format)
     return result
 
 
-def _put_specials(result: NDArray[Any], values: NDArray[np.float64], format: FloatFormat) -> None:
+def put_specials(result: NDArray[Any], values: NDArray[np.float64], format: FloatFormat) -> None:
+    """Put infinities and the canonical NaN where `values` has any, in place."""
     result[np.isnan(values)] = format.canonical_nan
     result[values == np.inf] = format.infinity
     result[values == -np.inf] = format.infinity | format.sign_mask

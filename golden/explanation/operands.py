@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
-from golden.explanation.steps import convert, decoded
+from golden.explanation.steps import convert, decoded, float_value
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
 
@@ -140,14 +140,7 @@ def _rounded(name: str, value: float, format: FloatFormat) -> tuple[int, str | N
     if format == F64:
         return number.bits, None
     bits = convert(number, format).result
-    held = _as_float(bits, format)
+    held = float_value(bits, format)
     if math.isnan(value) or held == value:
         return bits, None
     return bits, f"{name}: {value!r} is rounded to {held!r}, {format.name} {bits:#x}"
-
-
-def _as_float(bits: int, format: FloatFormat) -> float:
-    """The value of a bit pattern of a format that is narrower than f64."""
-    widened = convert(decoded("", bits, format), F64).result
-    value: float = struct.unpack("<d", widened.to_bytes(8, "little"))[0]
-    return value

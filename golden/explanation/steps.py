@@ -1,13 +1,14 @@
 """Single steps of floating-point arithmetic on one result, in Python integers, every detail kept."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
-from golden.tables.formats import FloatFormat
+from golden.tables.formats import FloatFormat, float_format
 
-__all__ = ["Rules", "convert", "decoded", "fused_sum", "saturate"]
+__all__ = ["Rules", "convert", "decoded", "float_value", "fused_sum", "saturate"]
 
 Overflow = Literal["infinity", "ieee"]
 
@@ -69,6 +70,13 @@ def decoded(name: str, bits: int, format: FloatFormat) -> Number:
         significand=significand,
         fraction_bits=format.fraction_bits,
     )
+
+
+def float_value(bits: int, format: FloatFormat) -> float:
+    """The value of a bit pattern; every NaN is the same."""
+    widened = convert(decoded("", bits, format), float_format("f64")).result
+    (value,) = struct.unpack("<d", widened.to_bytes(8, "little"))
+    return float(value)
 
 
 def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) -> FusedSum:

@@ -46,11 +46,6 @@ class Execution:
     counters: Counters
     seconds: float
 
-    def utilisation(self, units: int) -> float | None:
-        """The share of cycles in which `units` dot-product units took operands; None without cycles."""
-        counters = self.counters
-        return counters.dot_product_cycles / (counters.cycles * units) if counters.cycles else None
-
 
 class _Drawn:
     """The work of a program as a machine draws it, with the places of what was drawn last.

@@ -9,10 +9,10 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array
+from golden.lines import pack, unpack
 from golden.machine import Machine
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
-from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Layout, Shape, Use
@@ -208,9 +208,13 @@ class Gemm:
         address = addresses[use] + self._offset(use, tile)
         shape, layout = self.instruction.shape, self._layout(use)
         if use == "d":
-            store = StoreInstruction(layout=layout, shape=shape, type=self._type(use), space="global")
+            store = StoreInstruction(
+                layout=layout, shape=shape, type=self.instruction.types[use], space="global"
+            )
             return Store(store, register, address, self._stride(use))
-        load = LoadInstruction(use=use, layout=layout, shape=shape, type=self._type(use), space="global")
+        load = LoadInstruction(
+            use=use, layout=layout, shape=shape, type=self.instruction.types[use], space="global"
+        )
         return Load(load, register, address, self._stride(use))
 
     def _offset(self, use: Use, tile: tuple[int, int]) -> int:
@@ -226,19 +230,15 @@ class Gemm:
         layouts = {"a": self.instruction.a_layout, "b": self.instruction.b_layout}
         return layouts.get(use, "row")
 
-    def _type(self, use: Use) -> str:
-        types = {"a": self.instruction.a_type, "b": self.instruction.b_type}
-        return types.get(use, self.instruction.d_type)
-
     def _bytes(self, use: Use, elements: int) -> int:
-        return elements * FORMATS[self._type(use)].bits // 8
+        return elements * FORMATS[self.instruction.types[use]].bits // 8
 
     def _size(self, use: Use) -> int:
-        return fragment(use, self._type(use), self.instruction.shape).registers
+        return fragment(use, self.instruction.types[use], self.instruction.shape).registers
 
     def _require_aligned(self, use: Use) -> None:
         """Refuse a matrix with a tile that has a line elsewhere than at a multiple of the fragment's size."""
-        size = fragment(use, self._type(use), self.instruction.shape).size
+        size = fragment(use, self.instruction.types[use], self.instruction.shape).size
         rows, columns = self.instruction.shape.extent(use)
         whole_rows, whole_columns = Shape(self.m, self.n, self.k).extent(use)
         steps = {"lines": self._bytes(use, self._stride(use))}
@@ -334,20 +334,18 @@ def multiply_matrices(
     """
     gemm = replace(gemm, with_c=c is not None)
     instruction = gemm.instruction
+    given: dict[Use, ArrayLike] = {"a": a, "b": b} if c is None else {"a": a, "b": b, "c": c}
+    whole = Shape(gemm.m, gemm.n, gemm.k)
     matrices = {
-        "a": checked_array("a", a, instruction.a_type, (gemm.m, gemm.k)),
-        "b": checked_array("b", b, instruction.b_type, (gemm.k, gemm.n)),
+        use: checked_array(use, matrix, instruction.types[use], whole.extent(use))
+        for use, matrix in given.items()
     }
-    if c is not None:
-        matrices["c"] = checked_array("c", c, instruction.c_type, (gemm.m, gemm.n))
-    layouts = {"a": instruction.a_layout, "b": instruction.b_layout, "c": "row"}
-    types = {"a": instruction.a_type, "b": instruction.b_type, "c": instruction.c_type}
     buffers = Buffers(gemm.sizes())
     machine = open_machine(buffers.memory_size)
     try:
-        for name, matrix in matrices.items():
-            lines = matrix if layouts[name] == "row" else matrix.T
-            buffers.write(machine.memory, name, pack(lines, types[name]))
+        for use, matrix in matrices.items():
+            lines = matrix if gemm._layout(use) == "row" else matrix.T
+            buffers.write(machine.memory, use, pack(lines, instruction.types[use]))
         commands = ((command, "") for command in gemm.commands(buffers.addresses))
         execution = execute(machine, commands)
         d = unpack(buffers.read(machine.memory, "d"), instruction.d_type).reshape(gemm.m, gemm.n)

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from golden.arguments import checked_array, dtype_of
 from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
+from golden.lines import pack, unpack
 from golden.machine import Machine, Storage
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
-from golden.programs.values import pack, unpack
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, USES, Layout, Use
@@ -125,7 +125,7 @@ def _multiply_in_registers(
     register = 0
     for use in USES:
         first[use] = register
-        register += fragment(use, tiles.type(use), instruction.shape).registers
+        register += fragment(use, tiles.instruction.types[use], instruction.shape).registers
     multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
     d = np.zeros((len(tiles.a), *whole.shape.extent("d")), dtype_of(FORMATS[instruction.d_type]))
     seconds = 0.0
@@ -133,7 +133,7 @@ def _multiply_in_registers(
         for tile, (rows, columns) in product(range(len(d)), tile_places(whole)):
             matrices = (tiles.a[tile, rows], tiles.b[tile, :, columns], tiles.c[tile, rows, columns])
             for use, matrix in zip(USES, matrices, strict=False):
-                words = distribute(matrix, use, tiles.type(use), instruction.shape)
+                words = distribute(matrix, use, tiles.instruction.types[use], instruction.shape)
                 machine.write_registers(first[use], words)
             seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
             words = machine.read_registers(first["d"], register - first["d"])
@@ -157,15 +157,9 @@ class _Tiles:
     @classmethod
     def of(cls, instruction: MmaInstruction, operands: Sequence[ArrayLike]) -> "_Tiles":
         """Checked arrays, each with one leading axis."""
-        uses: tuple[Use, ...] = ("a", "b", "c")
         checked = [
-            checked_array(use, matrix, type_, instruction.shape.extent(use))
-            for use, matrix, type_ in zip(
-                uses,
-                operands,
-                (instruction.a_type, instruction.b_type, instruction.c_type),
-                strict=True,
-            )
+            checked_array(use, matrix, instruction.types[use], instruction.shape.extent(use))
+            for use, matrix in zip(USES[:3], operands, strict=True)
         ]
         leading = checked[0].shape[:-2]
         for use, matrix in zip("bc", checked[1:], strict=True):
@@ -173,13 +167,6 @@ class _Tiles:
                 raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, those of a")
         a, b, c = (matrix.reshape(-1, *matrix.shape[-2:]) for matrix in checked)
         return cls(instruction, a, b, c, leading)
-
-    def type(self, use: Use) -> str:
-        """Element type of a matrix."""
-        instruction = self.instruction
-        return {"a": instruction.a_type, "b": instruction.b_type, "c": instruction.c_type}.get(
-            use, instruction.d_type
-        )
 
     def layout(self, use: Use) -> Layout:
         """How a matrix lies in memory."""
@@ -192,13 +179,13 @@ class _Tiles:
 
     def stride(self, use: Use) -> int:
         """Elements from one line to the next: each must begin at a multiple of the fragment's size."""
-        layout = fragment(use, self.type(use), self.instruction.shape)
+        layout = fragment(use, self.instruction.types[use], self.instruction.shape)
         multiple = layout.size * 8 // layout.element_bits
         return -(-self.lines(use)[1] // multiple) * multiple
 
     def tile_bytes(self, use: Use) -> int:
         """Bytes from one tile to the next."""
-        return self.lines(use)[0] * self.stride(use) * FORMATS[self.type(use)].bits // 8
+        return self.lines(use)[0] * self.stride(use) * FORMATS[self.instruction.types[use]].bits // 8
 
     def buffers(self, count: int) -> Buffers:
         """Where the matrices of `count` tiles lie."""
@@ -206,20 +193,19 @@ class _Tiles:
 
     def write(self, buffers: Buffers, memory: Storage, part: slice) -> None:
         """Put some tiles into memory."""
-        uses: tuple[Use, ...] = ("a", "b", "c")
-        for use, matrix in zip(uses, (self.a, self.b, self.c), strict=True):
+        for use, matrix in zip(USES, (self.a, self.b, self.c), strict=False):
             tiles = matrix[part]
             if self.layout(use) == "col":
                 tiles = tiles.swapaxes(-1, -2)
             padding = self.stride(use) - tiles.shape[-1]
             padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
-            buffers.write(memory, use, pack(padded, self.type(use)))
+            buffers.write(memory, use, pack(padded, self.instruction.types[use]))
 
     def read(self, buffers: Buffers, memory: Storage, count: int) -> NDArray[Any]:
         """The results of `count` tiles."""
         data = buffers.read(memory, "d")[: count * self.tile_bytes("d")]
         lines, length = self.lines("d")
-        return unpack(data, self.type("d")).reshape(count, lines, self.stride("d"))[..., :length]
+        return unpack(data, self.instruction.types["d"]).reshape(count, lines, self.stride("d"))[..., :length]
 
     def commands(
         self, buffers: Buffers, first: int, count: int, registers: int
@@ -230,16 +216,21 @@ class _Tiles:
         used = 0
         for use in USES:
             place[use] = used
-            used += fragment(use, self.type(use), shape).registers
+            used += fragment(use, self.instruction.types[use], shape).registers
         sets = max(1, registers // used)
-        uses: tuple[Use, ...] = ("a", "b", "c")
         instructions = [
             LoadInstruction(
-                use=use, layout=self.layout(use), shape=shape, type=self.type(use), space="global"
+                use=use,
+                layout=self.layout(use),
+                shape=shape,
+                type=self.instruction.types[use],
+                space="global",
             )
-            for use in uses
+            for use in USES[:3]
         ]
-        storing = StoreInstruction(layout=self.layout("d"), shape=shape, type=self.type("d"), space="global")
+        storing = StoreInstruction(
+            layout=self.layout("d"), shape=shape, type=self.instruction.types["d"], space="global"
+        )
         addresses = dict(zip(USES, buffers.addresses.values(), strict=True))
 
         def base(tile: int) -> int:
@@ -259,7 +250,7 @@ class _Tiles:
                     yield command, f"tile {first + step}"
             tile = step - multiply_lag
             if 0 <= tile < count:
-                d, a, b, c = (base(tile) + place[use] for use in ("d", *uses))
+                d, a, b, c = (base(tile) + place[use] for use in ("d", *USES[:3]))
                 yield Mma(instruction, d=d, a=a, b=b, c=c), f"tile {first + tile}"
             tile = step - store_lag
             if tile >= 0:

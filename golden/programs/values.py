@@ -1,15 +1,11 @@
-"""Elements as a reader wants to see them, and as they lie in memory."""
+"""Commands and elements as a reader wants to see them."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
+from golden.explanation.steps import float_value
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.matrix_moves import instruction_of
 
-__all__ = ["describe", "describe_command", "pack", "unpack"]
+__all__ = ["describe", "describe_command"]
 
 
 def describe_command(command: Command) -> str:
@@ -35,46 +31,6 @@ def describe(type: str, pattern: int) -> str:
     element = FORMATS[type]
     text = f"{pattern:#0{max(1, element.bits // 4) + 2}x}"
     if isinstance(element, FloatFormat):
-        return f"{text} = {_float_value(element, pattern)!r}"
+        return f"{text} = {float_value(pattern, element)!r}"
     negative = element.signed and pattern >> (element.bits - 1)
     return f"{text} = {pattern - (negative << element.bits)}"
-
-
-def _float_value(element: FloatFormat, pattern: int) -> float:
-    pattern >>= element.ignored_bits
-    fraction = pattern & ((1 << element.fraction_bits) - 1)
-    exponent = pattern >> element.fraction_bits & ((1 << element.exponent_bits) - 1)
-    sign = -1.0 if pattern >> (element.fraction_bits + element.exponent_bits) else 1.0
-    if exponent == (1 << element.exponent_bits) - 1:
-        return float("nan") if fraction else sign * float("inf")
-    significand = fraction | (bool(exponent) << element.fraction_bits)
-    return sign * significand * 2.0 ** (max(exponent, 1) - element.bias - element.fraction_bits)
-
-
-def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:
-    """The bytes of elements one after the other, in the order of the array; small ones low bits first.
-
-    Parameters
-    ----------
-    values : ndarray
-        As for `golden.mma`: raw bit patterns of floating point, values of integers.
-    type : str
-        Key of `golden.tables.formats.FORMATS`.
-
-    Returns
-    -------
-    ndarray of uint8, one axis
-    """
-    bits = FORMATS[type].bits
-    flat = np.ascontiguousarray(values).reshape(-1)
-    if bits >= 8:
-        return flat.astype(f"<u{bits // 8}").view(np.uint8)
-    expanded = flat.astype(np.uint8)[:, None] >> np.arange(bits, dtype=np.uint8) & 1
-    return np.packbits(expanded.reshape(-1), bitorder="little")
-
-
-def unpack(data: NDArray[np.uint8], type: str) -> NDArray[Any]:
-    """The elements that `pack` wrote; of the types that results have."""
-    element = FORMATS[type]
-    kind = "i" if not isinstance(element, FloatFormat) and element.signed else "u"
-    return np.ascontiguousarray(data).view(f"<{kind}{element.bits // 8}")

@@ -13,14 +13,8 @@ from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Space, Use
 from golden.tables.layouts import fragment
-from golden.tables.matrix_instructions import (
-    IllegalInstruction,
-    LoadInstruction,
-    StoreInstruction,
-)
-from golden.tables.matrix_instructions import (
-    Instruction as MatrixInstruction,
-)
+from golden.tables.matrix_instructions import IllegalInstruction, LoadInstruction, MmaInstruction
+from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 from golden.tables.matrix_moves import MOVES, MoveInstruction
 
 __all__ = [
@@ -108,47 +102,28 @@ def decode_matrix_statement(
     except IllegalInstruction as error:
         raise source.error(statement.location, str(error)) from error
     operands = statement.operands
-    if isinstance(instruction, LoadInstruction):
-        _require_count(statement, source, "a fragment, an address and optionally a stride", 2, 3)
-        base, offset = _address(source, operands[1], instruction.space, variables)
+    if not isinstance(instruction, MmaInstruction):
+        is_load, use = isinstance(instruction, LoadInstruction), instruction.use
+        what = "a fragment, an address" if is_load else "an address, a fragment"
+        _require_count(statement, source, f"{what} and optionally a stride", 2, 3)
+        vector, place = operands[:2] if is_load else operands[1::-1]
+        base, offset = _address(source, place, instruction.space, variables)
         return MatrixStatement(
             statement=statement,
             instruction=instruction,
-            fragments={
-                instruction.use: _fragment(
-                    source, operands[0], instruction, instruction.use, instruction.type, raw=raw
-                )
-            },
-            destination=instruction.use,
-            base=base,
-            offset=offset,
-            stride=_stride(source, operands[2]) if len(operands) == 3 else None,
-        )
-    if isinstance(instruction, StoreInstruction):
-        _require_count(statement, source, "an address, a fragment and optionally a stride", 2, 3)
-        base, offset = _address(source, operands[0], instruction.space, variables)
-        return MatrixStatement(
-            statement=statement,
-            instruction=instruction,
-            fragments={"d": _fragment(source, operands[1], instruction, "d", instruction.type, raw=raw)},
-            destination=None,
+            fragments={use: _fragment(source, vector, instruction, use, instruction.type, raw=raw)},
+            destination=use if is_load else None,
             base=base,
             offset=offset,
             stride=_stride(source, operands[2]) if len(operands) == 3 else None,
         )
     _require_count(statement, source, "the fragments d, a, b and c", 4, 4)
-    types: dict[Use, str] = {
-        "d": instruction.d_type,
-        "a": instruction.a_type,
-        "b": instruction.b_type,
-        "c": instruction.c_type,
-    }
     return MatrixStatement(
         statement=statement,
         instruction=instruction,
         fragments={
             use: _fragment(source, operand, instruction, use, type_, raw=raw)
-            for (use, type_), operand in zip(types.items(), operands, strict=True)
+            for (use, type_), operand in zip(instruction.types.items(), operands, strict=True)
         },
         destination="d",
     )

@@ -10,7 +10,7 @@ from golden.ptx.source import Source
 from golden.ptx.syntax import Register
 from golden.tables.elements import ElementType
 from golden.tables.instruction_set import Layout, Shape, Use
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["Provenance"]
@@ -176,18 +176,8 @@ def _fragment(matrix: MatrixStatement, use: Use) -> _Fragment | None:
     if isinstance(instruction, MmaInstruction):
         if instruction.mnemonic != "wmma":
             return None
-        types = {
-            "a": instruction.a_type,
-            "b": instruction.b_type,
-            "c": instruction.c_type,
-            "d": instruction.d_type,
-        }
         layouts = {"a": instruction.a_layout, "b": instruction.b_layout}
-        return _Fragment(_matrix(use), instruction.shape, types[use], layouts.get(use))
-    return _memory_fragment(instruction)
-
-
-def _memory_fragment(instruction: LoadInstruction | StoreInstruction) -> _Fragment:
+        return _Fragment(_matrix(use), instruction.shape, instruction.types[use], layouts.get(use))
     layout = instruction.layout if instruction.use in "ab" else None
     return _Fragment(_matrix(instruction.use), instruction.shape, instruction.type, layout)
 

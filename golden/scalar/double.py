@@ -11,7 +11,8 @@ from golden.arithmetic.fma64 import fma64, multiply
 from golden.arithmetic.round_pack import round_pack
 from golden.scalar.floats import F64_INVALID, FLOATS, is_nan, quieted, silent
 from golden.scalar.form import Array, Evaluate, Form
-from golden.scalar.rounding import directed, odd_sum, two_sum
+from golden.scalar.packed import of_one_type
+from golden.scalar.rounding import MODES, directed, odd_sum, two_sum
 from golden.tables.formats import float_format
 
 __all__ = ["FORMS", "multiply_add"]
@@ -170,18 +171,15 @@ _DIRECTED: Final = MappingProxyType[str, Callable[..., Array]](
 
 
 def _arithmetic(operation: str, sources: int, rounding: str, type_: str) -> Any:
-    del type_
     nearest = rounding in ("", "rn")
     evaluate = _NEAREST[operation] if nearest else partial(_DIRECTED[operation], rounding)
-    return (64,), (64,) * sources, evaluate
+    return of_one_type(evaluate, sources, type_)
 
-
-_MODES = ".rn|.rz|.rm|.rp"
 
 FORMS: Final = (
-    *(Form(f"{name} {_MODES}? .f64", partial(_arithmetic, name, 2)) for name in ("add", "sub", "mul")),
-    *(Form(f"{name} {_MODES} .f64", partial(_arithmetic, "fma", 3)) for name in ("fma", "mad")),
-    Form(f"div {_MODES} .f64", partial(_arithmetic, "div", 2)),
-    *(Form(f"{name} {_MODES} .f64", partial(_arithmetic, name, 1)) for name in ("rcp", "sqrt")),
+    *(Form(f"{name} {MODES}? .f64", partial(_arithmetic, name, 2)) for name in ("add", "sub", "mul")),
+    *(Form(f"{name} {MODES} .f64", partial(_arithmetic, "fma", 3)) for name in ("fma", "mad")),
+    Form(f"div {MODES} .f64", partial(_arithmetic, "div", 2)),
+    *(Form(f"{name} {MODES} .f64", partial(_arithmetic, name, 1)) for name in ("rcp", "sqrt")),
 )
 """The forms of this family."""

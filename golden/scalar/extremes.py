@@ -6,15 +6,10 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, Element, flushed, is_nan, quieted
-from golden.scalar.form import Array, Evaluate, Form, width
-from golden.scalar.packed import by_halves
+from golden.scalar.form import Array, Evaluate, Form
+from golden.scalar.packed import of_one_type
 
 __all__ = ["FORMS"]
-
-
-def _definition(evaluate: Evaluate, sources: int, type_: str) -> Any:
-    bits = width(type_)
-    return (bits,), (bits,) * sources, by_halves(evaluate) if type_.endswith("x2") else evaluate
 
 
 def _nan_of(a: Array, element: Element) -> Array:
@@ -59,7 +54,7 @@ def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
                 result = np.where(a_nan & b_nan, _nan_of(b, element), result)
         return result
 
-    return _definition(evaluate, 2, type_)
+    return of_one_type(evaluate, 2, type_)
 
 
 def _changed_sign(negate: bool, flush: str, type_: str) -> Any:
@@ -72,13 +67,13 @@ def _changed_sign(negate: bool, flush: str, type_: str) -> Any:
             a = flushed(a, element)
         return np.where(is_nan(a, element), _nan_of(a, element), a ^ sign if negate else a & ~sign)
 
-    return _definition(evaluate, 1, type_)
+    return of_one_type(evaluate, 1, type_)
 
 
 def _copied_sign(type_: str) -> Any:
     """The second operand with the sign of the first."""
     sign = FLOATS[type_].raw.type(FLOATS[type_].sign)
-    return _definition(lambda a, b: (a & sign) | (b & ~sign), 2, type_)
+    return of_one_type(lambda a, b: (a & sign) | (b & ~sign), 2, type_)
 
 
 _FLUSHED = ".f32|.f16|.f16x2"

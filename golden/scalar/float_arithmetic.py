@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, silent
-from golden.scalar.form import Array, Evaluate, Form, width
-from golden.scalar.packed import by_halves
-from golden.scalar.rounding import odd_sum, rounder
+from golden.scalar.form import Array, Evaluate, Form
+from golden.scalar.packed import of_one_type
+from golden.scalar.rounding import MODES, odd_sum, rounder
 
 __all__ = ["FORMS"]
 
@@ -141,11 +141,7 @@ def _arithmetic(operation: str, rounding: str, flush: str, clamp: str, type_: st
     if rounding == "rn" and not clamp and part in _NEAREST:
         nearest = _NEAREST[part](operation)
         evaluate = _unless_tiny(nearest, evaluate, part) if flush else nearest
-    evaluate = silent(evaluate)
-    bits = width(type_)
-    if part != type_:
-        evaluate = by_halves(evaluate)
-    return (bits,), (bits,) * _SOURCES[operation], evaluate
+    return of_one_type(silent(evaluate), _SOURCES[operation], type_)
 
 
 def _general(operation: str, rounding: str, flush: str, clamp: str, type_: str) -> Evaluate:
@@ -165,17 +161,15 @@ def _half(operation: str, *qualifiers: str) -> Any:
     return _arithmetic(operation, "rn", flush, clamp, type_)
 
 
-_MODES = ".rn|.rz|.rm|.rp"
-
 FORMS: Final = (
     *(
-        Form(f"{name} {_MODES}? .ftz? .sat? .f32", partial(_arithmetic, name))
+        Form(f"{name} {MODES}? .ftz? .sat? .f32", partial(_arithmetic, name))
         for name in ("add", "sub", "mul")
     ),
-    Form(f"fma {_MODES} .ftz? .sat? .f32", partial(_arithmetic, "fma")),
-    Form(f"mad {_MODES} .ftz? .sat? .f32", partial(_arithmetic, "fma")),
+    Form(f"fma {MODES} .ftz? .sat? .f32", partial(_arithmetic, "fma")),
+    Form(f"mad {MODES} .ftz? .sat? .f32", partial(_arithmetic, "fma")),
     *(
-        Form(f"{name} {_MODES} .ftz? .f32", lambda r, f, t, name=name: _arithmetic(name, r, f, "", t))
+        Form(f"{name} {MODES} .ftz? .f32", lambda r, f, t, name=name: _arithmetic(name, r, f, "", t))
         for name in ("div", "rcp", "sqrt")
     ),
     *(

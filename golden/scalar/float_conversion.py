@@ -8,7 +8,7 @@ import numpy as np
 from golden.scalar.floats import FLOATS, Element, flushed, is_nan, quieted, silent
 from golden.scalar.form import Array, Form, width
 from golden.scalar.integer_conversion import TO_INTEGRAL
-from golden.scalar.rounding import rounder
+from golden.scalar.rounding import MODES, rounder
 
 __all__ = ["FORMS"]
 
@@ -83,7 +83,6 @@ def _same(rounding: str, flush: str, saturate: str, target: str, source: str) ->
     return bits, bits, copy if plain else evaluate
 
 
-_MODES = ".rn|.rz|.rm|.rp"
 _INTEGRAL = ".rni|.rzi|.rmi|.rpi"
 
 
@@ -104,12 +103,12 @@ FORMS: Final = (
     Form(f"cvt {_INTEGRAL}? .ftz? .sat? .f32 .f32", _same),
     Form(f"cvt {_INTEGRAL}? .sat? .f16|.bf16 .f16|.bf16", _of_halves),
     Form(f"cvt {_INTEGRAL}? .sat? .f64 .f64", _unflushed(_same)),
-    Form(f"cvt {_MODES}? .f16|.bf16 .f16|.bf16", _between_halves),
-    Form(f"cvt {_MODES}? .ftz? .sat? .f32 .f16|.bf16", _convert),
-    Form(f"cvt {_MODES}? .sat? .f64 .f16|.bf16", _unflushed(_convert)),
-    Form(f"cvt {_MODES}? .ftz? .sat? .f64 .f32", _convert),
-    Form(f"cvt {_MODES} .ftz? .sat|.relu? .f16|.bf16 .f32", _convert),
-    Form(f"cvt {_MODES} .ftz? .sat? .f32 .f64", _convert),
-    Form(f"cvt {_MODES} .sat? .f16|.bf16 .f64", _unflushed(_convert)),
+    Form(f"cvt {MODES}? .f16|.bf16 .f16|.bf16", _between_halves),
+    Form(f"cvt {MODES}? .ftz? .sat? .f32 .f16|.bf16", _convert),
+    Form(f"cvt {MODES}? .sat? .f64 .f16|.bf16", _unflushed(_convert)),
+    Form(f"cvt {MODES}? .ftz? .sat? .f64 .f32", _convert),
+    Form(f"cvt {MODES} .ftz? .sat|.relu? .f16|.bf16 .f32", _convert),
+    Form(f"cvt {MODES} .ftz? .sat? .f32 .f64", _convert),
+    Form(f"cvt {MODES} .sat? .f16|.bf16 .f64", _unflushed(_convert)),
 )
 """The forms of this family."""

@@ -7,12 +7,11 @@ import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, silent
 from golden.scalar.form import Array, Form, dtype, raw_dtype, width
-from golden.scalar.rounding import directed, odd_sum, rounder, two_sum
+from golden.scalar.rounding import MODES, directed, odd_sum, rounder, two_sum
 
 __all__ = ["FORMS", "TO_INTEGRAL"]
 
 _INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
-_WIDE = ".u16|.s16|.u32|.s32|.u64|.s64"
 
 TO_INTEGRAL: Final = MappingProxyType({"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil})
 """Rounding to an integral number, by the qualifier."""
@@ -98,20 +97,14 @@ def _integer_to_float(rounding: str, target: str, source: str) -> Any:
 
 
 _ROUNDINGS = ".rni|.rzi|.rmi|.rpi"
-_MODES = ".rn|.rz|.rm|.rp"
 
 FORMS: Final = (
     Form(f"cvt .sat? {_INTEGERS} {_INTEGERS}", _integer_to_integer),
     Form(f"cvt {_ROUNDINGS} .ftz? .sat? {_INTEGERS} .f32", _float_to_integer),
     Form(
-        f"cvt {_ROUNDINGS} .sat? {_INTEGERS} .f16|.f64",
+        f"cvt {_ROUNDINGS} .sat? {_INTEGERS} .f16|.bf16|.f64",
         lambda mode, saturate, *types: _float_to_integer(mode, "", saturate, *types),
     ),
-    Form(
-        f"cvt {_ROUNDINGS} .sat? {_INTEGERS} .bf16",
-        lambda mode, saturate, *types: _float_to_integer(mode, "", saturate, *types),
-    ),
-    Form(f"cvt {_MODES} .f16|.f32|.f64 {_INTEGERS}", _integer_to_float),
-    Form(f"cvt {_MODES} .bf16 {_INTEGERS}", _integer_to_float),
+    Form(f"cvt {MODES} .f16|.bf16|.f32|.f64 {_INTEGERS}", _integer_to_float),
 )
 """The forms of this family."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.form import Array, Evaluate, Form, dtype, width
-from golden.scalar.packed import by_halves
+from golden.scalar.packed import of_one_type
 
 __all__ = ["FORMS", "high_product"]
 
@@ -17,22 +17,13 @@ _HALF: Final = np.uint64(32)
 _LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 
 
-def _raw(ufunc: Evaluate, type_: str, *, sources: int = 2) -> Any:
-    """What gives the same bits for signed and for unsigned numbers."""
-    return (width(type_),), (width(type_),) * sources, ufunc
-
-
-def _negated(type_: str) -> Any:
-    return _raw(np.negative, type_, sources=1)
-
-
 def _absolute(type_: str) -> Any:
     number = dtype(type_)
 
     def evaluate(a: Array) -> Array:
         return np.maximum(a.view(number), -a.view(number)).view(a.dtype)
 
-    return _raw(evaluate, type_, sources=1)
+    return of_one_type(evaluate, 1, type_)
 
 
 def _saturated(ufunc: Evaluate, sign: str) -> Any:
@@ -42,7 +33,7 @@ def _saturated(ufunc: Evaluate, sign: str) -> Any:
     def evaluate(a: Array, b: Array) -> Array:
         return _clamped(ufunc(a.view(np.int32).astype(np.int64), b.view(np.int32)))
 
-    return _raw(evaluate, "s32")
+    return of_one_type(evaluate, 2, "s32")
 
 
 def _clamped(exact: Array) -> Array:
@@ -119,7 +110,7 @@ def _saturated_multiply_add(part: str, saturate: str, type_: str) -> Any:
     def evaluate(a: Array, b: Array, c: Array) -> Array:
         return _clamped(product(a, b).view(np.int32).astype(np.int64) + c.view(np.int32))
 
-    return _raw(evaluate, type_, sources=3)
+    return of_one_type(evaluate, 3, type_)
 
 
 def _multiply24(add: bool, part: str, saturate: str, type_: str) -> Any:
@@ -144,20 +135,19 @@ def _multiply24(add: bool, part: str, saturate: str, type_: str) -> Any:
         return _clamped(product(a, b) + c.view(number))
 
     if not add:
-        return _raw(multiply, type_)
-    return _raw(saturated if saturate else multiply_add, type_, sources=3)
+        return of_one_type(multiply, 2, type_)
+    return of_one_type(saturated if saturate else multiply_add, 3, type_)
 
 
 def _extreme(ufunc: Evaluate, relu: str, type_: str) -> Any:
     """Minimum and maximum; ``.relu`` raises negative results to 0."""
-    part = type_.removesuffix("x2")
-    number = dtype(part)
+    number = dtype(type_.removesuffix("x2"))
 
     def evaluate(a: Array, b: Array) -> Array:
         result = ufunc(a.view(number), b.view(number))
         return np.maximum(result, number.type(0)).view(a.dtype) if relu else result.view(a.dtype)
 
-    return _raw(evaluate if part == type_ else by_halves(evaluate), type_)
+    return of_one_type(evaluate, 2, type_)
 
 
 def _difference_sum(type_: str) -> Any:
@@ -167,7 +157,7 @@ def _difference_sum(type_: str) -> Any:
         x, y = a.view(number), b.view(number)
         return (np.maximum(x, y) - np.minimum(x, y)).view(a.dtype) + c
 
-    return _raw(evaluate, type_, sources=3)
+    return of_one_type(evaluate, 3, type_)
 
 
 def _divide(remainder: bool, type_: str) -> Any:
@@ -189,14 +179,13 @@ def _divide(remainder: bool, type_: str) -> Any:
             result = np.where(negative, -result, result)
         return np.where(zero, ones, result)
 
-    return _raw(evaluate, type_)
+    return of_one_type(evaluate, 2, type_)
 
 
 FORMS: Final = (
-    Form(f"add {_ALL}", partial(_raw, np.add)),
+    Form(f"add {_ALL}|.u16x2|.s16x2", partial(of_one_type, np.add, 2)),
     Form("add .sat .s32", lambda _, type_: _saturated(np.add, type_)),
-    Form("add .u16x2|.s16x2", partial(_raw, by_halves(np.add))),
-    Form(f"sub {_ALL}", partial(_raw, np.subtract)),
+    Form(f"sub {_ALL}", partial(of_one_type, np.subtract, 2)),
     Form("sub .sat .s32", lambda _, type_: _saturated(np.subtract, type_)),
     Form(f"mul .lo|.hi {_ALL}", _multiply),
     Form(f"mul .wide {_NARROW}", _multiply),
@@ -213,6 +202,6 @@ FORMS: Final = (
     Form(f"div {_ALL}", partial(_divide, False)),
     Form(f"rem {_ALL}", partial(_divide, True)),
     Form(f"abs {_SIGNED}", _absolute),
-    Form(f"neg {_SIGNED}", _negated),
+    Form(f"neg {_SIGNED}", partial(of_one_type, np.negative, 1)),
 )
 """The forms of this family."""

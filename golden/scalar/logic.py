@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.form import Array, Evaluate, Form, dtype, width
+from golden.scalar.packed import of_one_type
 
 __all__ = ["BOOLEAN", "FORMS"]
 
@@ -31,15 +32,11 @@ _PERMUTATIONS: Final = MappingProxyType(
 """The selector of default mode that each value of the two low selector bits stands for, by mode."""
 
 
-def _bitwise(ufunc: Evaluate, sources: int, type_: str) -> Any:
-    return (width(type_),), (width(type_),) * sources, ufunc
-
-
 def _logical_not(type_: str) -> Any:
     def evaluate(a: Array) -> Array:
         return (a == 0).astype(a.dtype)
 
-    return _bitwise(evaluate, 1, type_)
+    return of_one_type(evaluate, 1, type_)
 
 
 def _shift(ufunc: Evaluate, type_: str) -> Any:
@@ -63,7 +60,7 @@ def _funnel_shift(direction: str, mode: str, type_: str) -> Any:
         shifted = (both << count) >> high_part if direction == "l" else both >> count
         return shifted.astype(np.uint32)
 
-    return _bitwise(evaluate, 3, type_)
+    return of_one_type(evaluate, 3, type_)
 
 
 def _permute(type_: str, mode: str) -> Any:
@@ -85,7 +82,7 @@ def _permute(type_: str, mode: str) -> Any:
             result = result | (byte.astype(np.uint32) << np.uint32(8 * position))
         return result
 
-    return _bitwise(evaluate, 3, type_)
+    return of_one_type(evaluate, 3, type_)
 
 
 def _permuted_alike(source: Array, selector: int) -> Array:
@@ -153,10 +150,10 @@ def _table_logic(combine: str, type_: str) -> Any:
 
 FORMS: Final = (
     *(
-        Form(f"{name} .pred|{_BITS}", partial(_bitwise, ufunc, 2))
+        Form(f"{name} .pred|{_BITS}", partial(of_one_type, ufunc, 2))
         for name, ufunc in (("and", np.bitwise_and), ("or", np.bitwise_or), ("xor", np.bitwise_xor))
     ),
-    Form(f"not .pred|{_BITS}", partial(_bitwise, np.invert, 1)),
+    Form(f"not .pred|{_BITS}", partial(of_one_type, np.invert, 1)),
     Form(f"cnot {_BITS}", _logical_not),
     Form("lop3 .and|.or? .b32", _table_logic),
     Form(f"shl {_BITS}", partial(_shift, np.left_shift)),
@@ -165,7 +162,7 @@ FORMS: Final = (
     Form("prmt .b32 .f4e|.b4e|.rc8|.ecl|.ecr|.rc16?", _permute),
     Form(
         f"mov .pred|{_BITS}|.u16|.s16|.u32|.s32|.u64|.s64|.f16|.bf16|.f16x2|.bf16x2|.f32|.f64",
-        partial(_bitwise, lambda a: a, 1),
+        lambda type_: ((width(type_),), (width(type_),), lambda a: a),
     ),
 )
 """The forms of this family."""

@@ -1,13 +1,15 @@
-"""Packed halves: two 16-bit elements in one 32-bit register."""
+"""Operations whose operands and result have one type, which may be of packed halves: two in a register."""
+
+from typing import Any
 
 import numpy as np
 
-from golden.scalar.form import Array, Evaluate
+from golden.scalar.form import Array, Evaluate, width
 
-__all__ = ["by_halves"]
+__all__ = ["of_one_type"]
 
 
-def by_halves(evaluate: Evaluate) -> Evaluate:
+def _by_halves(evaluate: Evaluate) -> Evaluate:
     """A function of 32-bit operands that applies one of 16-bit operands to the halves."""
 
     def both(*operands: Array) -> Array:
@@ -16,3 +18,9 @@ def by_halves(evaluate: Evaluate) -> Evaluate:
         return result
 
     return both
+
+
+def of_one_type(evaluate: Evaluate, sources: int, type_: str) -> Any:
+    """What `golden.scalar.form.Form.build` returns; of packed halves, `evaluate` works on the elements."""
+    bits = width(type_)
+    return (bits,), (bits,) * sources, _by_halves(evaluate) if type_.endswith("x2") else evaluate

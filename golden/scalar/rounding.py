@@ -7,14 +7,17 @@ gives what one rounding of the exact number would.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from golden.scalar.floats import Element
 from golden.scalar.form import Array
 
-__all__ = ["Rounder", "directed", "odd_sum", "rounder", "two_sum", "upper_bits"]
+__all__ = ["MODES", "Rounder", "directed", "odd_sum", "rounder", "two_sum", "upper_bits"]
+
+MODES: Final = ".rn|.rz|.rm|.rp"
+"""The rounding modes, as `golden.scalar.form.Form` writes alternatives."""
 
 Rounder = Callable[[Array], Array]
 """From float64, exact or rounded to odd, to bit patterns."""

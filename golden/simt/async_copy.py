@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.simt.arrays import Addresses, Threads
 from golden.simt.memory_access import MemoryAccess
 
 __all__ = ["AsyncCopies"]
-
-Threads = NDArray[np.int64]
 
 
 class AsyncCopies(MemoryAccess):
@@ -18,8 +17,8 @@ class AsyncCopies(MemoryAccess):
     def copy_async(
         self,
         threads: Threads,
-        targets: NDArray[np.uint64],
-        sources: NDArray[np.uint64],
+        targets: Addresses,
+        sources: Addresses,
         size: int,
         valid: NDArray[np.uint32] | None,
         index: int,
@@ -45,13 +44,7 @@ class AsyncCopies(MemoryAccess):
             self._copy_part(threads[where], targets[where], sources[where], size, count, index)
 
     def _copy_part(
-        self,
-        threads: Threads,
-        targets: NDArray[np.uint64],
-        sources: NDArray[np.uint64],
-        size: int,
-        count: int,
-        index: int,
+        self, threads: Threads, targets: Addresses, sources: Addresses, size: int, count: int, index: int
     ) -> None:
         words = np.zeros((threads.size, size), dtype=np.uint8)
         unit = count & -count if count else 1

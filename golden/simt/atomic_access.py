@@ -1,31 +1,23 @@
 """Atomics of the threads of a block, on global and shared memory: one thread after the other."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.simt.address_map import GLOBAL, SHARED
-from golden.simt.memory_access import BASES, SHIFTS, TYPES, MemoryAccess
+from golden.simt.address_map import GLOBAL
+from golden.simt.arrays import Addresses, Threads, Values
+from golden.simt.device_memory import TYPES
+from golden.simt.memory_access import BASES, SHIFTS, MemoryAccess
 
 __all__ = ["AtomicAccess"]
-
-Addresses = NDArray[np.uint64]
-Threads = NDArray[np.int64]
 
 
 class AtomicAccess(MemoryAccess):
     """What ``atom`` and ``red`` do: operations go from old bits of cells and sources to new bits."""
 
     def atomic_global(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """Do an atomic on global memory, thread after thread; the old values."""
         found = self._buffer(addresses, size)
@@ -34,8 +26,7 @@ class AtomicAccess(MemoryAccess):
             self._require_aligned(threads, addresses, offsets, size, index)
             return self._atomic(found.views[size], offsets >> SHIFTS[size], operation, sources)
         result = np.zeros(threads.size, dtype=TYPES[size])
-        for buffer, where in self._by_buffer(threads, addresses, size, index):
-            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+        for buffer, where, offsets in self._by_buffer(threads, addresses, size, index):
             self._require_aligned(threads[where], addresses[where], offsets, size, index)
             result[where] = self._atomic(
                 buffer.views[size], offsets >> SHIFTS[size], operation, [source[where] for source in sources]
@@ -43,26 +34,14 @@ class AtomicAccess(MemoryAccess):
         return result
 
     def atomic_shared(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """Do an atomic on shared memory."""
-        offsets = self._offsets(self.shared, threads, addresses, size, index, SHARED)
+        offsets = self._offsets("shared", threads, addresses, size, index)
         return self._atomic(self.shared.views[size], offsets >> SHIFTS[size], operation, sources)
 
     def atomic_generic(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """Do an atomic on global or shared memory, wherever the addresses lie."""
         if not threads.size or int(addresses.min()) >= GLOBAL:
@@ -79,7 +58,7 @@ class AtomicAccess(MemoryAccess):
         return result
 
     def _atomic(
-        self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Sequence[NDArray[Any]]
+        self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Values
     ) -> NDArray[Any]:
         """One atomic by each thread, in their order; the old values."""
         if operation is np.add and cells.size:

@@ -11,27 +11,26 @@ stay in step. A group leaves this order in four cases:
 
 """
 
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.ptx.syntax import Immediate
+from golden.simt.arrays import Threads
 from golden.simt.async_copy import AsyncCopies
 from golden.simt.atomic_access import AtomicAccess
 from golden.simt.barriers import Barriers
-from golden.simt.errors import Deadlock, KernelFault, StepLimit
+from golden.simt.device_memory import Allocation
+from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.flow import EXIT, Terminator
 from golden.simt.matrix_operations import MatrixOperations
-from golden.simt.memory_access import Window
 from golden.simt.special_registers import SPECIAL, Geometry
 from golden.simt.spinning import SpinDetector
-from golden.simt.warp_operations import lane_masks, match, reduce, shuffle, vote
+from golden.simt.warp_operations import lane_masks
 from golden.simt.writer import DTYPES
 
 __all__ = ["BlockRun"]
-
-Threads = NDArray[np.int64]
 
 _SLICE: Final = 1024
 """Steps after which another warp gets a turn; after 64 times as many, another group of the same warp."""
@@ -71,14 +70,13 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         self._groups: dict[int, Threads] = {0: self.everyone} if self.total else {}
         self._incomplete: dict[int, Threads] = {}
         self._spins = SpinDetector(self)
-        self._running_since = 0
         self.steps = 0
         self.device = launch.device
         self.engine = launch.engine
-        self.shared = Window(geometry.total_shared, "shared memory")
+        self.shared = Allocation(0, geometry.total_shared, "shared memory")
         self.local_bytes = kernel.local_bytes
-        self.local = Window(kernel.local_bytes * self.total, "local memory")
-        self.parameters = Window(len(launch.parameters), "the parameters")
+        self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
+        self.parameters = Allocation(0, len(launch.parameters), "the parameters")
         self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
         self._recent = None
 
@@ -114,7 +112,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
                 self.steps += 1
                 terminator = block.terminator
                 if terminator is None:
-                    self._go(number + 1, threads)
+                    self.resume(number + 1, threads)
                 elif terminator.kind == "branch":
                     self._branch(number, threads, terminator, outcome)
                 else:
@@ -142,7 +140,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
                 block=self.geometry.index,
             )
 
-    def _go(self, number: int, threads: Threads) -> None:
+    def resume(self, number: int, threads: Threads) -> None:
         """Let threads go on at a block."""
         if not threads.size:
             return
@@ -164,16 +162,16 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         if taken == threads.size:
             self._jump(number, target, threads)
         elif not taken:
-            self._go(number + 1, threads)
+            self.resume(number + 1, threads)
         else:
-            self._go(number + 1, threads[~outcome])
+            self.resume(number + 1, threads[~outcome])
             self._jump(number, target, threads[outcome])
 
     def _jump(self, number: int, target: int, threads: Threads) -> None:
         if EXIT < target <= number and self._spins.is_spinning(target, threads):
             self._spins.park(target, threads)
         else:
-            self._go(target, threads)
+            self.resume(target, threads)
 
     def _end_block(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
         if terminator.kind == "barrier":
@@ -191,12 +189,8 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         self.live &= ~lane_masks(threads, self.warps)
         self.alive -= threads.size
         for number in list(self._incomplete):  # they may have waited for those that have ended
-            self._go(number, self._incomplete.pop(number))
+            self.resume(number, self._incomplete.pop(number))
         self.barriers.check()
-
-    def resume(self, number: int, threads: Threads) -> None:
-        """Let threads go on that have waited."""
-        self._go(number, threads)
 
     # Instructions that lanes execute together
 
@@ -229,7 +223,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
     def _warp_barrier(self, number: int, threads: Threads, masks: NDArray[np.uint32]) -> None:
         """``bar.warp.sync``: the lanes of the mask wait for each other, wherever they meet it."""
         if threads.size == self.total and bool((masks == _FULL_MASK).all()):
-            self._go(number, threads)
+            self.resume(number, threads)
             return
         self.barriers.arrive_warp(threads, number, masks)
 
@@ -255,19 +249,11 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
             block=self.geometry.index,
         )
 
-    def launch_matrix(self, count: int) -> None:
-        """Count matrix multiplies."""
-        self.launch.matrix_instructions += count
-
     def note_early_exit(self, index: int) -> None:
         """Note that a barrier opened although threads have ended that never reached it."""
 
     def note_barrier(self, threads: Threads) -> None:
         """Note that threads have passed a barrier together."""
-
-    def describe_shared(self, offset: int) -> str:
-        """Where a byte of shared memory lies, for a message."""
-        return f"byte {offset} of shared memory, {self.kernel.shared_variable(offset)}"
 
     def whereabouts(self) -> str:
         """Where the threads are that have not ended, warp by warp."""
@@ -301,62 +287,6 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
     def ticks(self) -> int:
         """A clock: warp instructions of the launch."""
         return int(self.launch.warp_instructions)
-
-    def shuffle(self, mode: str, threads: Threads, a: Any, b: Any, c: Any) -> Any:
-        """``shfl``."""
-        return shuffle(mode, threads, self.total, a, b, c)
-
-    def vote(self, mode: str, threads: Threads, predicate: NDArray[np.bool_]) -> Any:
-        """``vote``."""
-        return vote(mode, threads, self.warps, predicate)
-
-    def match(self, mode: str, threads: Threads, values: NDArray[Any]) -> Any:
-        """``match``."""
-        return match(mode, threads, values)
-
-    def reduce(self, name: str, type_: str, threads: Threads, values: NDArray[Any]) -> Any:
-        """``redux``."""
-        return reduce(name, type_, threads, self.warps, values)
-
-    def active_mask(self, threads: Threads) -> NDArray[np.uint32]:
-        """``activemask``."""
-        return np.asarray(lane_masks(threads, self.warps)[threads >> 5])
-
-    def elect(self, threads: Threads) -> Any:
-        """``elect``: the lowest lane."""
-        masks = lane_masks(threads, self.warps)
-        lowest = np.bitwise_and(masks, ~masks + np.uint32(1))
-        lane = np.round(np.log2(np.maximum(lowest, 1))).astype(np.uint32)[threads >> 5]
-        return lane, lane == (threads & 31)
-
-    # Faults
-
-    def place(self, index: int) -> str:
-        """File, line and text of an instruction."""
-        return str(self.kernel.source_line(index))
-
-    def announce_matrix(self, index: int) -> None:
-        """Tell whom it concerns that the engine is about to execute an instruction."""
-        if self.launch.on_matrix is not None:
-            self.launch.on_matrix(self.kernel.source_line(index))
-
-    def coordinates(self, thread: int) -> tuple[int, int, int]:
-        """The index of a thread in its block."""
-        x, y, _ = self.geometry.block
-        return thread % x, thread // x % y, thread // (x * y)
-
-    def fault(
-        self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
-    ) -> NoReturn:
-        """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
-        raise KernelFault(
-            message,
-            kernel=self.kernel.readable,
-            place=str(self.kernel.source_line(index)),
-            block=self.geometry.index,
-            thread=self.coordinates(int(threads[position])) if threads.size else None,
-            address=address,
-        )
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -6,7 +6,6 @@ when at least one is a store, the threads are of different warps, and no barrier
 lies between; atomics do not race with atomics. Synchronisation through flags in memory is not understood.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.address_map import SHARED
+from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.block import BlockRun
+from golden.simt.device_memory import Allocation
 
 __all__ = ["CheckedBlock", "Report"]
-
-Addresses = NDArray[np.uint64]
-Threads = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -61,10 +59,8 @@ class CheckedBlock(BlockRun):
     def __init__(self, kernel: Any, launch: Any, geometry: Any) -> None:
         super().__init__(kernel, launch, geometry)
         size = self.shared.data.size
-        self._written = {
-            id(self.shared): np.zeros(size, dtype=np.bool_),
-            id(self.local): np.zeros(self.local.data.size, dtype=np.bool_),
-        }
+        for memory in (self.shared, self.local):
+            memory.written = np.zeros(memory.data.size, dtype=np.bool_)
         self._copying = np.zeros(size, dtype=np.int32)
         self._group = np.zeros(size, dtype=np.int64)
         self._committed = np.zeros(self.total, dtype=np.int64)
@@ -75,12 +71,7 @@ class CheckedBlock(BlockRun):
     def load_global(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """As `MemoryAccess.load_global`, checked."""
         result = super().load_global(threads, addresses, size, count, index)
-        for buffer, where in self._by_buffer(threads, addresses, size * count, index):
-            if buffer.written is not None:
-                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-                self._require_written(
-                    buffer.written, threads[where], addresses[where], offsets, size * count, index
-                )
+        self._check_global(threads, addresses, size * count, index, reads=True, writes=False)
         return result
 
     def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
@@ -93,61 +84,45 @@ class CheckedBlock(BlockRun):
         """As `MemoryAccess.load_local`, checked."""
         result = super().load_local(threads, addresses, size, count, index)
         offsets = addresses.view(np.int64) + threads * self.local_bytes
-        self._require_written(self._written[id(self.local)], threads, addresses, offsets, size * count, index)
+        self._require_written(self.local, threads, addresses, offsets, size * count, index)
         return result
 
     # Stores
 
     def store_global(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """As `MemoryAccess.store_global`, and the bytes count as written."""
         super().store_global(threads, addresses, values, size, index)
-        self._note_global(threads, addresses, size * len(values), index)
+        self._check_global(threads, addresses, size * len(values), index, reads=False, writes=True)
 
     def store_shared(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """As `MemoryAccess.store_shared`, checked."""
         super().store_shared(threads, addresses, values, size, index)
         self._check_shared(threads, addresses, size * len(values), index, reads=False, writes=True)
 
     def store_local(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """As `MemoryAccess.store_local`, and the bytes count as written."""
         super().store_local(threads, addresses, values, size, index)
         offsets = addresses.view(np.int64) + threads * self.local_bytes
-        self._written[id(self.local)][_bytes(offsets, size * len(values))] = True
+        self._note_written(self.local, offsets, size * len(values))
 
     # Atomics
 
     def atomic_global(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """As `MemoryAccess.atomic_global`, checked."""
-        for buffer, where in self._by_buffer(threads, addresses, size, index):
-            if buffer.written is not None:
-                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-                self._require_written(buffer.written, threads[where], addresses[where], offsets, size, index)
         result = super().atomic_global(threads, addresses, operation, sources, size, index)
-        self._note_global(threads, addresses, size, index)
+        self._check_global(threads, addresses, size, index, reads=True, writes=True)
         return result
 
     def atomic_shared(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """As `MemoryAccess.atomic_shared`, checked."""
         result = super().atomic_shared(threads, addresses, operation, sources, size, index)
@@ -195,15 +170,23 @@ class CheckedBlock(BlockRun):
 
     # Reports
 
+    def _check_global(
+        self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
+    ) -> None:
+        for buffer, where, offsets in self._by_buffer(threads, addresses, width, index):
+            if reads:
+                self._require_written(buffer, threads[where], addresses[where], offsets, width, index)
+            if writes:
+                self._note_written(buffer, offsets, width)
+
     def _check_shared(
         self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
     ) -> None:
         offsets = addresses.view(np.int64)
         places = _bytes(offsets, width)
-        written = self._written[id(self.shared)]
         generic = addresses + np.uint64(SHARED)
         if reads:
-            self._require_written(written, threads, generic, offsets, width, index)
+            self._require_written(self.shared, threads, generic, offsets, width, index)
             flying = (self._copying[places] != 0).any(axis=1)
             if flying.any():
                 position = int(np.argmax(flying))
@@ -230,25 +213,31 @@ class CheckedBlock(BlockRun):
                     int(generic[position]),
                 )
         if writes:
-            written[places] = True
+            self._note_written(self.shared, offsets, width)
+
+    def _note_written(self, memory: Allocation, offsets: NDArray[np.int64], width: int) -> None:
+        if memory.written is not None:
+            memory.written[_bytes(offsets, width)] = True
 
     def _require_written(
         self,
-        written: NDArray[np.bool_],
+        memory: Allocation,
         threads: Threads,
         addresses: Addresses,
         offsets: NDArray[np.int64],
         width: int,
         index: int,
     ) -> None:
-        missing = ~written[_bytes(offsets, width)].all(axis=1)
+        if memory.written is None:
+            return
+        missing = ~memory.written[_bytes(offsets, width)].all(axis=1)
         if not missing.any():
             return
         position = int(np.argmax(missing))
         address = int(addresses[position])
-        if written is self._written[id(self.local)]:
+        if memory is self.local:
             where = f"byte {address} of local memory"
-        elif written is self._written[id(self.shared)]:
+        elif memory is self.shared:
             where = self.describe_shared(int(offsets[position]))
         else:
             where = self.device.describe(address)
@@ -260,12 +249,6 @@ class CheckedBlock(BlockRun):
             address,
             int(missing.sum()),
         )
-
-    def _note_global(self, threads: Threads, addresses: Addresses, width: int, index: int) -> None:
-        for buffer, where in self._by_buffer(threads, addresses, width, index):
-            if buffer.written is not None:
-                offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
-                buffer.written[_bytes(offsets, width)] = True
 
     def _report(
         self,

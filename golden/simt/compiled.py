@@ -41,9 +41,9 @@ class CompiledKernel:
         As mangled, and for messages.
     parameters : tuple of (Variable, int)
         With their offsets.
-    parameter_bytes, static_shared, local_bytes : int
-    dynamic_shared : int or None
-        Where dynamic shared memory begins; None where the kernel declares none.
+    parameter_bytes, local_bytes : int
+    shared_base : int
+        Bytes of static shared memory, behind which dynamic shared memory begins.
     blocks : list of Block
     codes : tuple of list
         The compiled blocks for some and for all threads; None where not compiled yet.
@@ -92,7 +92,7 @@ class CompiledKernel:
             if variable.space == "shared" and variable.key in named
         ]
         shared += [variable for variable in flat.variables.values() if variable.space == "shared"]
-        addresses, self.static_shared, self.dynamic_shared = _place_shared(shared)
+        addresses, self.shared_base = _place_shared(shared)
         symbols |= {variable.key: (variable, addresses[variable.key]) for variable in shared}
         self._shared = sorted(
             (addresses[variable.key], variable.size or 0, variable.name) for variable in shared
@@ -193,8 +193,8 @@ def _place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
     return tuple(placed)
 
 
-def _place_shared(variables: list[Variable]) -> tuple[dict[str, int], int, int | None]:
-    """Addresses, the bytes of all variables of a given length, and where the memory behind them begins."""
+def _place_shared(variables: list[Variable]) -> tuple[dict[str, int], int]:
+    """Addresses, and where the memory behind all variables of a given length begins."""
     addresses: dict[str, int] = {}
     end = 0
     for variable in variables:
@@ -202,12 +202,9 @@ def _place_shared(variables: list[Variable]) -> tuple[dict[str, int], int, int |
             addresses[variable.key] = -(-end // variable.alignment) * variable.alignment
             end = addresses[variable.key] + variable.size
     dynamic = [variable for variable in variables if variable.key not in addresses]
-    if not dynamic:
-        return addresses, end, None
-    alignment = max(variable.alignment for variable in dynamic)
+    alignment = max((variable.alignment for variable in dynamic), default=1)
     base = -(-end // alignment) * alignment
-    addresses |= {variable.key: base for variable in dynamic}
-    return addresses, end, base
+    return addresses | {variable.key: base for variable in dynamic}, base
 
 
 def _named(flat: FlatBody) -> frozenset[str]:

@@ -1,17 +1,23 @@
 """Matrix instructions: wmma, mma.sync, ldmatrix, stmatrix, movmatrix."""
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Symbol, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
 from golden.simt.writer import Step, Writer
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.layouts import fragment
-from golden.tables.matrix_instructions import IllegalInstruction, LoadInstruction, StoreInstruction
+from golden.tables.matrix_instructions import (
+    IllegalInstruction,
+    LoadInstruction,
+    MmaInstruction,
+    StoreInstruction,
+)
 from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["DECODERS"]
@@ -23,19 +29,15 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     except IllegalInstruction as error:
         raise context.error(instruction.location, str(error)) from error
     operands = instruction.operands
-    if isinstance(parsed, LoadInstruction):
+    if not isinstance(parsed, MmaInstruction):
         context.require_count(instruction, 2, 3)
-        registers = _fragment(context, operands[0], parsed, parsed.use, parsed.type)
-        return _access(context, instruction, index, parsed, registers, operands[1], operands[2:])
-    if isinstance(parsed, StoreInstruction):
-        context.require_count(instruction, 2, 3)
-        registers = _fragment(context, operands[1], parsed, "d", parsed.type)
-        return _access(context, instruction, index, parsed, registers, operands[0], operands[2:])
+        vector, place = operands[:2] if isinstance(parsed, LoadInstruction) else operands[1::-1]
+        registers = _fragment(context, vector, parsed, parsed.use, parsed.type)
+        return _access(context, instruction, index, parsed, registers, place, operands[2:])
     context.require_count(instruction, 4)
-    types: dict[Use, str] = {"d": parsed.d_type, "a": parsed.a_type, "b": parsed.b_type, "c": parsed.c_type}
     fragments = {
         use: _fragment(context, operand, parsed, use, type_)
-        for (use, type_), operand in zip(types.items(), operands, strict=True)
+        for (use, type_), operand in zip(parsed.types.items(), operands, strict=True)
     }
 
     def emit(writer: Writer) -> None:
@@ -43,16 +45,9 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
         call = f"B.multiply({writer.bind(parsed)}, {writer.threads}, {', '.join(texts)}, {index})"
         _assign(writer, fragments["d"], call)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((*fragments["a"], *fragments["b"], *fragments["c"])),
-        writes=context.registers(fragments["d"]),
-        emit=emit,
-        select=False,
-        mask="all",
-        matrix=parsed,
-    )
+    reads = (*fragments["a"], *fragments["b"], *fragments["c"])
+    kind = {"select": False, "mask": "all", "matrix": parsed}
+    return context.step(instruction, index, reads, fragments["d"], emit, **kind)
 
 
 def _in_order(parts: tuple[str, ...]) -> tuple[str, ...]:
@@ -74,16 +69,14 @@ def _access(
     instruction: Instruction,
     index: int,
     parsed: LoadInstruction | StoreInstruction,
-    registers: tuple[Register, ...],
+    registers: tuple[Operand, ...],
     place: Operand,
     stride: tuple[Operand, ...],
 ) -> Step:
     address = context.require_address(place)
     for operand in stride:
         context.require_source(operand, 32)
-    in_shared = parsed.space == "shared" or (
-        isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "shared"
-    )
+    in_shared = "shared" in (parsed.space, context.space_of(address))
     is_load = isinstance(parsed, LoadInstruction)
 
     def emit(writer: Writer) -> None:
@@ -99,19 +92,8 @@ def _access(
             values = _tuple(writer, registers)
             writer.line(f"B.store_fragment({bound}, {writer.threads}, {where}, {step}, {values}, {index})")
 
-    sources: tuple[object, ...] = (address, *stride)
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers(sources if is_load else (*sources, *registers)),
-        writes=context.registers(registers) if is_load else (),
-        emit=emit,
-        select=False,
-        pure=is_load,
-        loads=is_load,
-        mask="all",
-        matrix=parsed,
-    )
+    sources = (address, *stride)
+    return _transfer(context, instruction, index, sources, registers, emit, is_load=is_load, matrix=parsed)
 
 
 def _move_matrices(context: Context, instruction: Instruction, index: int) -> Step:
@@ -128,9 +110,7 @@ def _move_matrices(context: Context, instruction: Instruction, index: int) -> St
     for element in elements:
         context.require_destination(element, 32)
     address = context.require_address(place)
-    in_shared = parsed.space == "shared" or (
-        isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "shared"
-    )
+    in_shared = "shared" in (parsed.space, context.space_of(address))
 
     def emit(writer: Writer) -> None:
         where = context.address(writer, address)
@@ -142,17 +122,24 @@ def _move_matrices(context: Context, instruction: Instruction, index: int) -> St
         else:
             writer.line(f"B.store_matrices({head}, {_tuple(writer, elements)}, {index})")
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address,) if is_load else (address, *elements)),
-        writes=context.registers(elements) if is_load else (),
-        emit=emit,
-        select=False,
-        pure=is_load,
-        loads=is_load,
-        mask="all",
-    )
+    return _transfer(context, instruction, index, (address,), elements, emit, is_load=is_load)
+
+
+def _transfer(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    sources: tuple[Operand, ...],
+    registers: tuple[Operand, ...],
+    emit: Callable[[Writer], None],
+    *,
+    is_load: bool,
+    **kind: Any,
+) -> Step:
+    """The step of a load or store of registers."""
+    reads, writes = (sources, registers) if is_load else ((*sources, *registers), ())
+    kind |= {"select": False, "pure": is_load, "loads": is_load, "mask": "all"}
+    return context.step(instruction, index, reads, writes, emit, **kind)
 
 
 def _parse_move(context: Context, instruction: Instruction) -> MoveInstruction:
@@ -173,22 +160,14 @@ def _transpose(context: Context, instruction: Instruction, index: int) -> Step:
     def emit(writer: Writer) -> None:
         writer.write(target, f"B.transpose_matrix({writer.threads}, {writer.array(source, 32)})", 32)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((source,)),
-        writes=context.registers((target,)),
-        emit=emit,
-        select=False,
-        mask="all",
-    )
+    return context.step(instruction, index, (source,), (target,), emit, select=False, mask="all")
 
 
-def _tuple(writer: Writer, registers: tuple[Any, ...]) -> str:
+def _tuple(writer: Writer, registers: tuple[Operand, ...]) -> str:
     return "(" + ", ".join(writer.array(item, _width(item)) for item in registers) + ",)"
 
 
-def _assign(writer: Writer, registers: tuple[Any, ...], call: str) -> None:
+def _assign(writer: Writer, registers: tuple[Operand, ...], call: str) -> None:
     names = [writer.name() for _ in registers]
     writer.line(f"({', '.join(names)},) = {call}")
     for register, name in zip(registers, names, strict=True):
@@ -199,11 +178,11 @@ def _width(register: object) -> int:
     return register.type.bits if isinstance(register, Register) else 32
 
 
-def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Any, ...]:
+def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Operand, ...]:
     name = f"fragment {use} of .{type_} in .{parsed.shape}"
     bits = max(32, FORMATS[type_].bits)
     count = fragment(use, type_, parsed.shape).registers * 32 // bits
-    elements: tuple[object, ...] = (operand,)
+    elements: tuple[Operand, ...] = (operand,)
     if isinstance(operand, Vector):
         elements = operand.elements
     elif count != 1:
@@ -213,9 +192,7 @@ def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: 
             context.require_source(element, bits)
             continue
         if not isinstance(element, Register):
-            raise context.error(
-                getattr(element, "location", operand.location), f"{name} must consist of registers"
-            )
+            raise context.error(element.location, f"{name} must consist of registers")
         if element.type.bits != bits:
             raise context.error(
                 element.location, f"{name} needs {bits}-bit registers, but {element.name} is {element.type}"

@@ -35,21 +35,25 @@ _GROUPS: Final[Mapping[str, Iterable[str]]] = {
 }
 
 
-def _without_hint(instruction: Instruction) -> tuple[Operand, ...]:
-    """The operands, without the policy of a ``.L2::cache_hint``."""
+def _without_hint(
+    context: Context, instruction: Instruction, least: int, most: int | None = None
+) -> tuple[Operand, ...]:
+    """The operands, their number checked, without the policy of a ``.L2::cache_hint``."""
     hinted = any(part.startswith("L2::cache_hint") for part in instruction.opcode)
-    return instruction.operands[:-1] if hinted else instruction.operands
+    operands = instruction.operands[:-1] if hinted else instruction.operands
+    context.require_count(instruction, least, most, operands)
+    return operands
 
 
 def _elements(
     context: Context, instruction: Instruction, operand: Operand, found: dict[str, str]
-) -> tuple[ScalarType, tuple[object, ...]]:
+) -> tuple[ScalarType, tuple[Operand, ...]]:
     """The type of an access, and the registers of its vector."""
     if "type" not in found:
         raise context.unsupported(instruction, "it has no type")
     type_ = TYPES[found["type"]]
     count = _VECTORS[found["vector"]] if "vector" in found else 1
-    elements: tuple[object, ...] = (operand,)
+    elements: tuple[Operand, ...] = (operand,)
     if isinstance(operand, Vector):
         elements = operand.elements
     if len(elements) != count:
@@ -61,25 +65,21 @@ def _elements(
 
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
     found = split_qualifiers(context, instruction, _GROUPS, _CACHES)
-    operands = _without_hint(instruction)
-    if len(operands) != 2:
-        context.require_count(instruction, 2)
+    operands = _without_hint(context, instruction, 2)
     type_, elements = _elements(context, instruction, operands[0], found)
     for element in elements:
         context.require_destination(element, type_.bits, wider=True)
     address = context.require_address(operands[1])
     space = _space(context, instruction, found, address)
     size, signed = type_.bits // 8, type_.kind == "signed"
-    if isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "entry":
+    named = context.space_of(address)
+    if named == "entry":
         _require_inside(context, address, size * len(elements))
 
     def emit(writer: Writer) -> None:
         where = context.address(writer, address)
-        if (
-            space == "param"
-            and isinstance(address.base, Symbol)
-            and context.symbol(address.base)[0].space == "entry"
-        ):
+        if space == "param" and named == "entry":
+            assert isinstance(address.base, Symbol)
             offset = address.offset + context.symbol(address.base)[1] + address.base.offset
             values = [
                 f"B.parameter({offset + size * i}, {size}, {writer.count})" for i in range(len(elements))
@@ -95,16 +95,8 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
             writer.write(element, value, type_.bits, signed=signed)
 
     volatile = found.get("order", "weak") != "weak"
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address,)),
-        writes=context.registers(elements),
-        emit=emit,
-        select=False,
-        pure=not volatile,
-        loads=space != "param",
-    )
+    kind = {"select": False, "pure": not volatile, "loads": space != "param"}
+    return context.step(instruction, index, (address,), elements, emit, **kind)
 
 
 def _require_inside(context: Context, address: Address, width: int) -> None:
@@ -121,36 +113,26 @@ def _require_inside(context: Context, address: Address, width: int) -> None:
 
 def _space(context: Context, instruction: Instruction, found: dict[str, str], address: Address) -> str:
     """The state space of an access; that of the variable it names, if it names one and no space."""
-    if isinstance(address.base, Symbol) and context.symbol(address.base)[0].space == "function":
+    if not isinstance(address.base, Symbol):
+        return _SPACES[found["space"]] if "space" in found else "generic"
+    named = context.symbol(address.base)[0].space
+    if named == "function":
         raise context.error(address.location, f"{address.base.name} is a function, not a variable")
-    if "space" in found:
-        space = _SPACES[found["space"]]
-        if isinstance(address.base, Symbol):
-            have = context.symbol(address.base)[0].space
-            have = {"entry": "param", "const": "global"}.get(have, have)
-            if have != space:
-                raise context.error(
-                    address.location,
-                    f"{address.base.name} is in .{have}, not in .{found['space']}",
-                )
-        return space
-    if isinstance(address.base, Symbol):
-        have = context.symbol(address.base)[0].space
-        return {"entry": "param", "const": "global"}.get(have, have)
-    return "generic"
+    have = {"entry": "param", "const": "global"}.get(named, named)
+    if "space" in found and _SPACES[found["space"]] != have:
+        raise context.error(address.location, f"{address.base.name} is in .{have}, not in .{found['space']}")
+    return have
 
 
 def _store(context: Context, instruction: Instruction, index: int) -> Step:
     found = split_qualifiers(context, instruction, _GROUPS, _CACHES)
-    operands = _without_hint(instruction)
-    if len(operands) != 2:
-        context.require_count(instruction, 2)
+    operands = _without_hint(context, instruction, 2)
     type_, elements = _elements(context, instruction, operands[1], found)
     for element in elements:
         context.require_source(element, type_.bits, wider=True)
     address = context.require_address(operands[0])
     space = _space(context, instruction, found, address)
-    if isinstance(address.base, Symbol) and context.symbol(address.base)[0].space in ("entry", "const"):
+    if context.space_of(address) in ("entry", "const"):
         raise context.error(address.location, "parameters of an entry and constants cannot be stored to")
     size = type_.bits // 8
 
@@ -159,14 +141,7 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
         values = ", ".join(writer.array(element, type_.bits) for element in elements)
         writer.line(f"B.store_{space}({writer.threads}, {where}, ({values},), {size}, {index})")
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address, *elements)),
-        writes=(),
-        emit=emit,
-        select=False,
-    )
+    return context.step(instruction, index, (address, *elements), (), emit, select=False)
 
 
 def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
@@ -184,12 +159,7 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     operation = atomic_operation(name, type_name)
     if operation is None or (name == "cas" and not returns):
         raise context.unsupported(instruction)
-    operands = _without_hint(instruction)
-    expected = operation.sources + 1 + returns
-    if len(operands) != expected:
-        raise context.error(
-            instruction.location, f"{instruction.name} takes {expected} operands, not {len(operands)}"
-        )
+    operands = _without_hint(context, instruction, operation.sources + 1 + returns)
     count = _VECTORS[found["vector"]] if "vector" in found else 1
     bits = TYPES[type_name].bits
     address = context.require_address(operands[int(returns)])
@@ -223,19 +193,13 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
         for element, value in zip(targets, values if targets else (), strict=True):
             writer.write(element, value, bits)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((address, *(element for source in sources for element in source))),
-        writes=context.registers(targets),
-        emit=emit,
-        select=False,
-    )
+    reads = (address, *(element for source in sources for element in source))
+    return context.step(instruction, index, reads, targets, emit, select=False)
 
 
 def _as_vector(
     context: Context, instruction: Instruction, operand: Operand, count: int
-) -> tuple[object, ...]:
+) -> tuple[Operand, ...]:
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     if len(elements) != count:
         raise context.error(
@@ -255,11 +219,7 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
         instruction,
         {"async": ("async",), "to": ("shared", "shared::cta"), "from": ("global",), "cache": ("ca", "cg")},
     )
-    operands = list(_without_hint(instruction))
-    if not 3 <= len(operands) <= 4:
-        raise context.error(
-            instruction.location, f"{instruction.name} takes 3 or 4 operands, not {len(operands)}"
-        )
+    operands = _without_hint(context, instruction, 3, 4)
     to, source = context.require_address(operands[0]), context.require_address(operands[1])
     size = operands[2]
     allowed = (16,) if "cg" in parts else (4, 8, 16)
@@ -282,14 +242,7 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
             valid = writer.array(count, 32)
         writer.line(f"B.copy_async({writer.threads}, {target}, {origin}, {bytes_copied}, {valid}, {index})")
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((to, source, *((count,) if count is not None else ()))),
-        writes=(),
-        emit=emit,
-        select=False,
-    )
+    return context.step(instruction, index, (to, source, *operands[3:]), (), emit, select=False)
 
 
 def _copy_group(context: Context, instruction: Instruction, index: int, kind: str) -> Step:
@@ -308,13 +261,11 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
             everything = kind == "wait_all"
             writer.line(f"B.await_copies({writer.threads}, {remaining}, {everything})")
 
-    return Step(instruction=instruction, index=index, reads=(), writes=(), emit=emit, select=False)
+    return context.step(instruction, index, (), (), emit, select=False)
 
 
 def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
-    return Step(
-        instruction=instruction, index=index, reads=(), writes=(), emit=lambda writer: None, select=False
-    )
+    return context.step(instruction, index, (), (), lambda writer: None, select=False)
 
 
 def _policy(context: Context, instruction: Instruction, index: int) -> Step:
@@ -322,16 +273,9 @@ def _policy(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_destination(target, 64)
 
     def emit(writer: Writer) -> None:
-        writer.write(target, f"full({writer.count}, {writer.constant(0, 64)})", 64)
+        writer.write(target, writer.uniform(0, 64), 64)
 
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=(),
-        writes=context.registers((target,)),
-        emit=emit,
-        pure=True,
-    )
+    return context.step(instruction, index, (), (target,), emit, pure=True)
 
 
 def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:

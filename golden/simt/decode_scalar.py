@@ -1,17 +1,16 @@
 """Scalar arithmetic, through `golden.scalar`, and the moves between registers."""
 
+from dataclasses import replace
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Instruction, Pair, Sink, SpecialRegister, Symbol, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Pair, Sink, SpecialRegister, Symbol, Vector
 from golden.scalar import Operation, UnsupportedInstruction, operation
 from golden.simt.address_map import WINDOWS
 from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.writer import Step, Writer
 
 __all__ = ["DECODERS", "decode_scalar"]
-
-_WIDER: Final = ("cvt", "selp", "set", "szext")
 
 
 def decode_scalar(context: Context, instruction: Instruction, index: int) -> Step:
@@ -56,26 +55,20 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         if carries_out:
             writer.assign(carry, values[-1])
 
-    flag_in = (carry,) if carries_in else ()
-    flag_out = (carry,) if carries_out else ()
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=(*context.registers(sources), *flag_in),
-        writes=(*context.registers(targets), *flag_out),
-        emit=emit,
-        pure=True,
-    )
+    step = context.step(instruction, index, sources, targets, emit, pure=True)
+    reads = (*step.reads, carry) if carries_in else step.reads
+    writes = (*step.writes, carry) if carries_out else step.writes
+    return replace(step, reads=reads, writes=writes)
 
 
 def _operands(
     context: Context, instruction: Instruction, found: Operation
-) -> tuple[list[object], list[object]]:
+) -> tuple[list[Operand], list[Operand]]:
     """Destinations and sources as written, their number checked."""
     if not instruction.operands:
         raise context.error(instruction.location, f"{instruction.name} takes operands")
     first, *sources = instruction.operands
-    targets: list[object] = [first.first, first.second] if isinstance(first, Pair) else [first]
+    targets: list[Operand] = [first.first, first.second] if isinstance(first, Pair) else [first]
     explicit = len(found.results) - (".cc" in instruction.name and len(found.results) > 1)
     allowed = (explicit,) if explicit < 2 else (1, explicit)
     if len(targets) not in allowed:
@@ -110,18 +103,15 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
         value = address + source.offset
 
         def emit_address(writer: Writer) -> None:
-            bits = type_.bits
-            writer.write(
-                target, f"full({writer.count}, {writer.constant(value & ((1 << bits) - 1), bits)})", bits
-            )
+            writer.write(target, writer.uniform(value, type_.bits), type_.bits)
 
-        return _step(context, instruction, index, (), (target,), emit_address)
+        return context.step(instruction, index, (), (target,), emit_address, pure=True)
     context.require_source(source, type_.bits, wider=isinstance(source, SpecialRegister))
 
     def emit(writer: Writer) -> None:
         writer.write(target, writer.array(source, type_.bits), type_.bits)
 
-    return _step(context, instruction, index, (source,), (target,), emit)
+    return context.step(instruction, index, (source,), (target,), emit, pure=True)
 
 
 def _move_vector(context: Context, instruction: Instruction, index: int, type_: ScalarType) -> Step:
@@ -149,7 +139,7 @@ def _move_vector(context: Context, instruction: Instruction, index: int, type_: 
                 shifted = f"({value} >> {writer.constant(i * bits, type_.bits)})" if i else value
                 writer.write(element, f"{shifted}.astype('u{bits // 8}')", bits)
 
-        return _step(context, instruction, index, (source,), target.elements, unpack)
+        return context.step(instruction, index, (source,), target.elements, unpack, pure=True)
     for element in vector.elements:
         context.require_source(element, bits)
     context.require_destination(target, type_.bits)
@@ -161,7 +151,7 @@ def _move_vector(context: Context, instruction: Instruction, index: int, type_: 
             parts.append(f"({part} << {writer.constant(i * bits, type_.bits)})" if i else part)
         writer.write(target, " | ".join(parts), type_.bits)
 
-    return _step(context, instruction, index, vector.elements, (target,), pack)
+    return context.step(instruction, index, vector.elements, (target,), pack, pure=True)
 
 
 def _convert_address(context: Context, instruction: Instruction, index: int) -> Step:
@@ -186,17 +176,16 @@ def _convert_address(context: Context, instruction: Instruction, index: int) -> 
         context.symbol(symbol)
 
     def emit(writer: Writer) -> None:
-        mask = (1 << bits) - 1
         if symbol is not None:
             value = context.symbol(symbol)[1] + symbol.offset + base
-            writer.write(target, f"full({writer.count}, {writer.constant(value & mask, bits)})", bits)
+            writer.write(target, writer.uniform(value, bits), bits)
             return
         text = writer.array(source, bits)
         if base:
-            text = f"{text} {'-' if 'to' in found else '+'} {writer.constant(base & mask, bits)}"
+            text = f"{text} {'-' if 'to' in found else '+'} {writer.constant(base, bits)}"
         writer.write(target, text, bits)
 
-    return _step(context, instruction, index, (source,), (target,), emit)
+    return context.step(instruction, index, (source,), (target,), emit, pure=True)
 
 
 def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
@@ -214,25 +203,7 @@ def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     def emit(writer: Writer) -> None:
         writer.write(target, f"B.in_window({space!r}, {writer.array(source, 64)})", 1)
 
-    return _step(context, instruction, index, (source,), (target,), emit)
-
-
-def _step(
-    context: Context,
-    instruction: Instruction,
-    index: int,
-    sources: tuple[object, ...],
-    targets: tuple[object, ...],
-    emit: object,
-) -> Step:
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers(sources),
-        writes=context.registers(targets),
-        emit=emit,  # type: ignore[arg-type]
-        pure=True,
-    )
+    return context.step(instruction, index, (source,), (target,), emit, pure=True)
 
 
 DECODERS: Final = {"mov": _move, "cvta": _convert_address, "isspacep": _is_space}

@@ -1,10 +1,11 @@
 """Instructions that exchange values between the lanes of a warp."""
 
+from collections.abc import Callable
 from typing import Final
 
 from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
 from golden.simt.decoding import Context
-from golden.simt.warp_operations import REDUCTIONS
+from golden.simt.warp_operations import REDUCTIONS, active_mask, elect, match, reduce, shuffle, vote
 from golden.simt.writer import Step, Writer
 
 __all__ = ["DECODERS"]
@@ -21,24 +22,15 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.unsupported(instruction)
     context.require_count(instruction, 4 + synchronous)
     target, *sources = instruction.operands
-    value, predicate = (
-        (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
-    )
-    context.require_destination(value, 32)
-    context.require_destination(predicate, 1)
+    mask = sources.pop() if synchronous else None
     for source in sources:
         context.require_source(source, 32)
-    mode = rest[0]
 
-    def emit(writer: Writer) -> None:
-        texts = ", ".join(writer.array(source, 32) for source in sources[:3])
-        result, holds = writer.name(), writer.name()
-        writer.line(f"{result}, {holds} = B.shuffle({mode!r}, {writer.threads}, {texts})")
-        writer.write(value, result, 32)
-        writer.write(predicate, holds, 1)
+    def call(writer: Writer) -> str:
+        texts = ", ".join(writer.array(source, 32) for source in sources)
+        return f"{writer.bind(shuffle)}({rest[0]!r}, {writer.threads}, B.total, {texts})"
 
-    mask = sources[3] if synchronous else None
-    return _step(context, instruction, index, tuple(sources), (value, predicate), emit, mask)
+    return _exchange(context, instruction, index, tuple(sources), target, call, mask)
 
 
 def _vote(context: Context, instruction: Instruction, index: int) -> Step:
@@ -54,7 +46,8 @@ def _vote(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_source(source, 1)
 
     def emit(writer: Writer) -> None:
-        writer.write(target, f"B.vote({mode!r}, {writer.threads}, {writer.array(source, 1)})", bits)
+        call = f"{writer.bind(vote)}({mode!r}, {writer.threads}, B.warps, {writer.array(source, 1)})"
+        writer.write(target, call, bits)
 
     mask = instruction.operands[2] if synchronous else None
     return _step(context, instruction, index, (source,), (target,), emit, mask)
@@ -72,22 +65,12 @@ def _match(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_count(instruction, 3)
     bits = int(parts[2][1:])
     target, source, mask = instruction.operands
-    value, predicate = (
-        (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
-    )
-    context.require_destination(value, 32)
-    context.require_destination(predicate, 1)
     context.require_source(source, bits)
 
-    def emit(writer: Writer) -> None:
-        result, holds = writer.name(), writer.name()
-        writer.line(
-            f"{result}, {holds} = B.match({parts[0]!r}, {writer.threads}, {writer.array(source, bits)})"
-        )
-        writer.write(value, result, 32)
-        writer.write(predicate, holds, 1)
+    def call(writer: Writer) -> str:
+        return f"{writer.bind(match)}({parts[0]!r}, {writer.threads}, {writer.array(source, bits)})"
 
-    return _step(context, instruction, index, (source,), (value, predicate), emit, mask)
+    return _exchange(context, instruction, index, (source,), target, call, mask)
 
 
 def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
@@ -100,8 +83,8 @@ def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_source(source, 32)
 
     def emit(writer: Writer) -> None:
-        text = writer.array(source, 32)
-        writer.write(target, f"B.reduce({parts[1]!r}, {parts[2]!r}, {writer.threads}, {text})", 32)
+        arguments = f"{writer.threads}, B.warps, {writer.array(source, 32)}"
+        writer.write(target, f"{writer.bind(reduce)}({parts[1]!r}, {parts[2]!r}, {arguments})", 32)
 
     return _step(context, instruction, index, (source,), (target,), emit, mask)
 
@@ -114,7 +97,7 @@ def _active_mask(context: Context, instruction: Instruction, index: int) -> Step
     context.require_destination(target, 32)
 
     def emit(writer: Writer) -> None:
-        writer.write(target, f"B.active_mask({writer.threads})", 32)
+        writer.write(target, f"{writer.bind(active_mask)}({writer.threads}, B.warps)", 32)
 
     return _step(context, instruction, index, (), (target,), emit, None)
 
@@ -124,16 +107,34 @@ def _elect(context: Context, instruction: Instruction, index: int) -> Step:
     target, mask = instruction.operands
     if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
         raise context.unsupported(instruction)
-    context.require_destination(target.first, 32)
-    context.require_destination(target.second, 1)
+
+    def call(writer: Writer) -> str:
+        return f"{writer.bind(elect)}({writer.threads}, B.warps)"
+
+    return _exchange(context, instruction, index, (), target, call, mask)
+
+
+def _exchange(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    sources: tuple[Operand, ...],
+    target: Operand,
+    call: Callable[[Writer], str],
+    mask: Operand | None,
+) -> Step:
+    """An instruction with 32 bits and, where the target is a pair, a predicate as results."""
+    targets = (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+    for operand, bits in zip(targets, (32, 1), strict=True):
+        context.require_destination(operand, bits)
 
     def emit(writer: Writer) -> None:
-        result, holds = writer.name(), writer.name()
-        writer.line(f"{result}, {holds} = B.elect({writer.threads})")
-        writer.write(target.first, result, 32)
-        writer.write(target.second, holds, 1)
+        names = writer.name(), writer.name()
+        writer.line(f"{', '.join(names)} = {call(writer)}")
+        for operand, name, bits in zip(targets, names, (32, 1), strict=True):
+            writer.write(operand, name, bits)
 
-    return _step(context, instruction, index, (), (target.first, target.second), emit, mask)
+    return _step(context, instruction, index, sources, targets, emit, mask)
 
 
 def _step(
@@ -141,8 +142,8 @@ def _step(
     instruction: Instruction,
     index: int,
     sources: tuple[Operand, ...],
-    targets: tuple[object, ...],
-    emit: object,
+    targets: tuple[Operand, ...],
+    emit: Callable[[Writer], None],
     mask: Operand | None,
 ) -> Step:
     if mask is not None:
@@ -151,16 +152,8 @@ def _step(
             raise context.error(mask.location, "the mask of lanes must be a 32-bit register or constant")
         if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
             raise context.error(mask.location, "the mask of lanes is empty")
-    masks = (mask,) if mask is not None else ()
-    return Step(
-        instruction=instruction,
-        index=index,
-        reads=context.registers((*sources, *masks)),
-        writes=context.registers(targets),
-        emit=emit,  # type: ignore[arg-type]
-        select=False,
-        mask=mask,
-    )
+        sources = (*sources, mask)
+    return context.step(instruction, index, sources, targets, emit, select=False, mask=mask)
 
 
 DECODERS: Final = {

@@ -1,6 +1,6 @@
 """What all decoders of instructions share: names to registers and addresses, and complaints."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from golden.ptx.source import Location, PtxError, Source
@@ -9,6 +9,7 @@ from golden.ptx.syntax import (
     Immediate,
     Instruction,
     Negated,
+    Operand,
     Register,
     Sink,
     SpecialRegister,
@@ -17,7 +18,7 @@ from golden.ptx.syntax import (
     parts,
 )
 from golden.simt.special_registers import SPECIAL
-from golden.simt.writer import Writer, constant_bits
+from golden.simt.writer import Step, Writer, constant_bits
 
 __all__ = ["LOCAL_PARAMETERS", "Context", "split_qualifiers"]
 
@@ -52,7 +53,6 @@ class Context:
         self.symbols = symbols
         self.slots: dict[str, int] = {}
         self.widths: list[int] = []
-        self.names: list[str] = []
 
     def error(self, location: Location, message: str) -> PtxError:
         """The error about something at `location`."""
@@ -66,38 +66,67 @@ class Context:
 
     def slot(self, register: Register) -> int:
         """The number of a register."""
-        slot = self.slots.get(register.key)
-        if slot is None:
-            slot = self.slots[register.key] = len(self.widths)
-            self.widths.append(register.type.bits)
-            self.names.append(register.name)
-        return slot
+        return self._slot(register.key, register.type.bits)
 
     def carry(self) -> int:
         """The number of the carry flag, a predicate without a name."""
-        if "%cc" not in self.slots:
-            self.slots["%cc"] = len(self.widths)
-            self.widths.append(1)
-            self.names.append("the carry flag")
-        return self.slots["%cc"]
+        return self._slot("%cc", 1)
 
-    def registers(self, operands: Iterable[Any]) -> tuple[int, ...]:
+    def _slot(self, key: str, bits: int) -> int:
+        if key not in self.slots:
+            self.slots[key] = len(self.widths)
+            self.widths.append(bits)
+        return self.slots[key]
+
+    def registers(self, operands: Iterable[Operand]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""
         found: list[int] = []
         for operand in operands:
             found += [self.slot(part) for part in parts(operand) if isinstance(part, Register)]
         return tuple(dict.fromkeys(found))
 
-    def require_count(self, instruction: Instruction, least: int, most: int | None = None) -> None:
-        """Refuse an instruction with another number of operands."""
-        given, most = len(instruction.operands), least if most is None else most
+    def step(
+        self,
+        instruction: Instruction,
+        index: int,
+        sources: Iterable[Operand],
+        targets: Iterable[Operand],
+        emit: Callable[[Writer], None],
+        **kind: Any,
+    ) -> Step:
+        """A decoded instruction.
+
+        Parameters
+        ----------
+        instruction : Instruction
+        index : int
+            Its number in the kernel.
+        sources, targets : iterable of Operand
+            Whose registers it reads and writes.
+        emit : callable
+            Writes its code.
+        **kind
+            Further fields of `golden.simt.writer.Step`.
+        """
+        reads, writes = self.registers(sources), self.registers(targets)
+        return Step(instruction=instruction, index=index, reads=reads, writes=writes, emit=emit, **kind)
+
+    def require_count(
+        self,
+        instruction: Instruction,
+        least: int,
+        most: int | None = None,
+        operands: tuple[Operand, ...] | None = None,
+    ) -> None:
+        """Refuse an instruction with another number of operands, or of those of them that are given."""
+        given, most = len(instruction.operands if operands is None else operands), most or least
         if not least <= given <= most:
             expected = str(least) if least == most else f"{least} to {most}"
             raise self.error(
                 instruction.location, f"{instruction.name} takes {expected} operands, not {given}"
             )
 
-    def require_source(self, operand: object, bits: int, *, wider: bool = False) -> None:
+    def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a source of this width.
 
         Parameters
@@ -124,17 +153,14 @@ class Context:
             if constant_bits(operand, bits) < 0:
                 raise self.error(operand.location, f"the constant does not fit an operand of {_bits(bits)}")
         else:
-            location = getattr(operand, "location", Location(1, 1))
-            raise self.error(location, f"expected a register or a constant of {_bits(bits)}")
+            raise self.error(operand.location, f"expected a register or a constant of {_bits(bits)}")
 
-    def require_destination(self, operand: object, bits: int, *, wider: bool = False) -> None:
+    def require_destination(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a destination of this width."""
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
-            raise self.error(
-                getattr(operand, "location", Location(1, 1)), "the destination must be a register"
-            )
+            raise self.error(operand.location, "the destination must be a register")
         have = operand.type.bits
         if have != bits and not (wider and have > bits > 1):
             raise self.error(
@@ -149,10 +175,10 @@ class Context:
             raise self.error(symbol.location, f"{symbol.name} is not a variable or parameter")
         return found
 
-    def require_address(self, operand: object) -> Address:
+    def require_address(self, operand: Operand) -> Address:
         """The operand, which must be an address in brackets."""
         if not isinstance(operand, Address):
-            raise self.error(getattr(operand, "location", Location(1, 1)), "expected an address in brackets")
+            raise self.error(operand.location, "expected an address in brackets")
         base = operand.base
         if isinstance(base, Register) and (base.type.bits not in (32, 64) or base.type.kind == "float"):
             raise self.error(base.location, f"an address cannot be in {base.name}, which is {base.type}")
@@ -160,19 +186,23 @@ class Context:
             self.symbol(base)
         return operand
 
+    def space_of(self, address: Address) -> str | None:
+        """The state space of the variable or parameter that an address names; None if it names none."""
+        return self.symbol(address.base)[0].space if isinstance(address.base, Symbol) else None
+
     def address(self, writer: Writer, operand: Address) -> str:
         """The code of an address within its state space: an array of uint64."""
         base = operand.base
         offset = operand.offset
         if isinstance(base, Symbol):
             offset += self.symbol(base)[1] + base.offset
-            return f"full({writer.count}, {writer.constant(offset & ((1 << 64) - 1), 64)})"
+            return writer.uniform(offset, 64)
         if isinstance(base, Immediate):
-            return f"full({writer.count}, {writer.constant((base.value + offset) & ((1 << 64) - 1), 64)})"
+            return writer.uniform(base.value + offset, 64)
         bits = base.type.bits
         text = writer.read(base, bits)
         if offset:
-            text = f"({text} + {writer.constant(offset & ((1 << bits) - 1), bits)})"
+            text = f"({text} + {writer.constant(offset, bits)})"
         return text if bits == 64 else f"{text}.astype('u8')"
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from golden.simt.address_map import GLOBAL
 from golden.simt.errors import LaunchError
 
-__all__ = ["Allocation", "DeviceMemory"]
+__all__ = ["TYPES", "Allocation", "DeviceMemory"]
 
 _ALIGNMENT: Final = 512
 _GAP: Final = 1 << 16
@@ -21,16 +21,17 @@ _MOST_BYTES: Final = 1 << 36
 _REMEMBERED: Final = 4096
 """Freed buffers whose names are known to messages."""
 
-_VIEWS: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+"""The dtype of raw bits, by bytes."""
 
 
 class Allocation:
-    """The bytes of one buffer.
+    """The bytes of one buffer, or of a memory that a block has for itself.
 
     Parameters
     ----------
     address : int
-        Of the first byte.
+        Of the first byte, in its state space.
     nbytes : int
     name : str
         For messages.
@@ -51,7 +52,7 @@ class Allocation:
         self.end = address + nbytes
         self.name = name
         self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // _PADDING) * _PADDING + _PADDING, dtype=np.uint8)
-        self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in _VIEWS.items()}
+        self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
         self.written: NDArray[np.bool_] | None = None
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from golden.ptx.source import Location
-from golden.ptx.syntax import Guard, Immediate, Instruction, Register, Symbol
+from golden.ptx.syntax import Guard, Immediate, Instruction, Operand, Register, Symbol
 from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
 from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.inlining import FlatBody
@@ -263,7 +263,7 @@ class _Builder:
             )
         mode = parts[0] if parts else ""
         details: dict[str, Any] = {"mode": mode, "operation": None, "target": None, "value": None}
-        targets: tuple[object, ...] = ()
+        targets: tuple[Operand, ...] = ()
         sources = list(operands)
         if mode == "red":
             found = split_qualifiers(

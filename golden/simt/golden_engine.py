@@ -12,6 +12,7 @@ from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.multiply import mma
 from golden.resolve import resolve_profile
+from golden.simt.arrays import Addresses, Strides, Warps, Words
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import LANES, fragment
@@ -56,11 +57,11 @@ class GoldenEngine:
     def load(
         self,
         instruction: LoadInstruction,
-        warps: NDArray[np.int64],
-        addresses: NDArray[np.uint64],
-        strides: NDArray[np.int64],
+        warps: Warps,
+        addresses: Addresses,
+        strides: Strides,
         memory: FragmentMemory,
-    ) -> NDArray[np.uint32]:
+    ) -> Words:
         """The fragments that the warps load, shape (warps, registers, 32)."""
         access = _access(instruction)
         elements = memory.gather(warps, access.addresses(addresses, strides), access.size)
@@ -76,10 +77,10 @@ class GoldenEngine:
     def store(
         self,
         instruction: StoreInstruction,
-        warps: NDArray[np.int64],
-        addresses: NDArray[np.uint64],
-        strides: NDArray[np.int64],
-        registers: NDArray[np.uint32],
+        warps: Warps,
+        addresses: Addresses,
+        strides: Strides,
+        registers: Words,
         memory: FragmentMemory,
     ) -> None:
         """Store the fragments of the warps."""
@@ -96,13 +97,7 @@ class GoldenEngine:
             values = (registers[:, :, None, :] >> shifts).astype(f"u{access.size}")
         memory.scatter(warps, places, values, access.size)
 
-    def multiply(
-        self,
-        instruction: MmaInstruction,
-        a: NDArray[np.uint32],
-        b: NDArray[np.uint32],
-        c: NDArray[np.uint32],
-    ) -> NDArray[np.uint32]:
+    def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
         shape = instruction.shape
         result = mma(
@@ -114,26 +109,19 @@ class GoldenEngine:
         )
         return distribute(result, "d", instruction.d_type, shape)
 
-    def load_matrices(
-        self, warps: NDArray[np.int64], rows: NDArray[np.uint64], transposed: bool, memory: FragmentMemory
-    ) -> NDArray[np.uint32]:
+    def load_matrices(self, warps: Warps, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
         matrices = memory.gather(warps, rows[..., None] + _ROW_HALVES, 2)
         return ldmatrix(matrices, transposed=transposed)
 
     def store_matrices(
-        self,
-        warps: NDArray[np.int64],
-        rows: NDArray[np.uint64],
-        transposed: bool,
-        registers: NDArray[np.uint32],
-        memory: FragmentMemory,
+        self, warps: Warps, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
         matrices = stmatrix(registers, transposed=transposed)
         memory.scatter(warps, rows[..., None] + _ROW_HALVES, matrices, 2)
 
-    def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives."""
         return movmatrix(registers)
 
@@ -152,7 +140,7 @@ class _Access(NamedTuple):
     size: int
     """Bytes that are accessed at once."""
 
-    def addresses(self, first: NDArray[np.uint64], strides: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def addresses(self, first: Addresses, strides: Strides) -> NDArray[np.uint64]:
         """Addresses for each warp, shape (warps, *lines.shape)."""
         ones = (1,) * self.lines.ndim
         steps = (strides * self.bits // 8).reshape(-1, *ones)
@@ -163,17 +151,8 @@ class _Access(NamedTuple):
 def _access(instruction: LoadInstruction | StoreInstruction) -> _Access:
     layout = fragment(instruction.use, instruction.type, instruction.shape)
     bits = FORMATS[instruction.type].bits
-    positions = np.array(
-        [[layout.position(lane, i) for i in range(layout.elements)] for lane in range(LANES)], dtype=np.int64
-    )
-    lines, within = (
-        (positions[..., 0], positions[..., 1])
-        if instruction.layout == "row"
-        else (
-            positions[..., 1],
-            positions[..., 0],
-        )
-    )
+    rows, columns = np.moveaxis(np.array(layout.positions, dtype=np.int64), -1, 0)
+    lines, within = (rows, columns) if instruction.layout == "row" else (columns, rows)
     per_word = max(1, _WORD_BITS // bits)
     lines = lines.reshape(LANES, -1, per_word).transpose(1, 2, 0)  # (registers, elements in one, lanes)
     within = within.reshape(LANES, -1, per_word).transpose(1, 2, 0)

@@ -125,23 +125,21 @@ def run_grid(
     """
     total = int(np.prod(launch.grid, dtype=np.int64))
     done = 0
-    waiting: list[_Waiting] = []
-
     kind = CheckedBlock if launch.check or launch.races else BlockRun
 
-    def finished() -> None:
+    def proceed(run: BlockRun, unfinished: list[_Waiting]) -> None:
         nonlocal done
+        outcome = run.run()
+        if outcome != "done":
+            unfinished.append(_Waiting(run, launch.changed, outcome == "paused"))
+            return
         done += 1
         if on_block is not None:
             on_block(done, total)
 
+    waiting: list[_Waiting] = []
     for index in block_indices(launch.grid):
-        run = kind(kernel, launch, geometry_of(kernel, launch, index))
-        outcome = run.run()
-        if outcome == "done":
-            finished()
-        else:
-            waiting.append(_Waiting(run, launch.changed, outcome == "paused"))
+        proceed(kind(kernel, launch, geometry_of(kernel, launch, index)), waiting)
     while waiting:
         progress = False
         left: list[_Waiting] = []
@@ -150,11 +148,7 @@ def run_grid(
                 left.append(item)
                 continue
             progress = True
-            outcome = item.run.run()
-            if outcome == "done":
-                finished()
-            else:
-                left.append(_Waiting(item.run, launch.changed, outcome == "paused"))
+            proceed(item.run, left)
         waiting = left  # in the other direction next time: chains of blocks may run either way
         if not progress:
             raise _deadlock(kernel, waiting)
@@ -170,13 +164,12 @@ def block_indices(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
 
 def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:
     """Where a block stands."""
-    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
     return Geometry(
         grid=launch.grid,
         block=launch.block,
         index=index,
         dynamic_shared=launch.dynamic_shared,
-        total_shared=base + launch.dynamic_shared,
+        total_shared=kernel.shared_base + launch.dynamic_shared,
     )
 
 

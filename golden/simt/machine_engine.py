@@ -16,6 +16,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines
 from golden.machine import Counters, Machine, Storage
 from golden.resolve import resolve_profile
+from golden.simt.arrays import Addresses, Strides, Warps, Words
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.simt.matrix_engine import FragmentMemory
@@ -87,11 +88,11 @@ class MachineEngine:
     def load(
         self,
         instruction: LoadInstruction,
-        warps: NDArray[np.int64],
-        addresses: NDArray[np.uint64],
-        strides: NDArray[np.int64],
+        warps: Warps,
+        addresses: Addresses,
+        strides: Strides,
         memory: FragmentMemory,
-    ) -> NDArray[np.uint32]:
+    ) -> Words:
         """The fragments that the warps load, shape (warps, registers, 32)."""
         layout = fragment(instruction.use, instruction.type, instruction.shape)
         results = np.empty((len(warps), layout.registers, LANES), dtype=np.uint32)
@@ -111,10 +112,10 @@ class MachineEngine:
     def store(
         self,
         instruction: StoreInstruction,
-        warps: NDArray[np.int64],
-        addresses: NDArray[np.uint64],
-        strides: NDArray[np.int64],
-        registers: NDArray[np.uint32],
+        warps: Warps,
+        addresses: Addresses,
+        strides: Strides,
+        registers: Words,
         memory: FragmentMemory,
     ) -> None:
         """Store the fragments of the warps."""
@@ -130,13 +131,7 @@ class MachineEngine:
             data = storage.read(base, step * len(lines)).reshape(len(lines), step)[:, : lines.shape[1]]
             memory.scatter(warps[place : place + 1], lines[None], data[None], 1)
 
-    def multiply(
-        self,
-        instruction: MmaInstruction,
-        a: NDArray[np.uint32],
-        b: NDArray[np.uint32],
-        c: NDArray[np.uint32],
-    ) -> NDArray[np.uint32]:
+    def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
         count = fragment("d", instruction.d_type, instruction.shape).registers
         results = np.empty((len(a), count, LANES), dtype=np.uint32)
@@ -151,9 +146,7 @@ class MachineEngine:
             results[place] = self._registers.read(first, count)
         return results
 
-    def load_matrices(
-        self, warps: NDArray[np.int64], rows: NDArray[np.uint64], transposed: bool, memory: FragmentMemory
-    ) -> NDArray[np.uint32]:
+    def load_matrices(self, warps: Warps, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
         if self._machine.shared is None:
             return self._host.load_matrices(warps, rows, transposed, memory)
@@ -171,12 +164,7 @@ class MachineEngine:
         return results
 
     def store_matrices(
-        self,
-        warps: NDArray[np.int64],
-        rows: NDArray[np.uint64],
-        transposed: bool,
-        registers: NDArray[np.uint32],
-        memory: FragmentMemory,
+        self, warps: Warps, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
         if self._machine.shared is None:
@@ -191,7 +179,7 @@ class MachineEngine:
             halves = rows[place : place + 1, ..., None] + _ROW_HALVES
             memory.scatter(warps[place : place + 1], halves, data.view("<u2").reshape(halves.shape), 2)
 
-    def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives."""
         if self._machine.shared is None:
             return self._host.transpose(registers)

@@ -42,12 +42,8 @@ class _Carrier:
         self.registers = layout.registers
         self.load = LoadInstruction(use="c", layout="row", shape=_SHAPE, type=element, space="global")
         self.store = StoreInstruction(layout="row", shape=_SHAPE, type=element, space="global")
-        positions = (
-            layout.position(lane, each * register)
-            for register in range(layout.registers)
-            for lane in range(LANES)
-        )
-        self._places = np.array([(_SHAPE.n * row + column) // each for row, column in positions])
+        rows, columns = np.array(layout.positions)[:, ::each].T  # each of shape (registers, lanes)
+        self._places: NDArray[np.int64] = ((_SHAPE.n * rows + columns) // each).reshape(-1)
 
     def in_memory(self, words: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """The bytes from which a load fills the registers; `words` has shape (registers, 32)."""

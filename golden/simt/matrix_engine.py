@@ -2,10 +2,10 @@
 
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters
+from golden.simt.arrays import Addresses, Strides, Warps, Words
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["FragmentMemory", "MatrixEngine"]
@@ -14,7 +14,7 @@ __all__ = ["FragmentMemory", "MatrixEngine"]
 class FragmentMemory(Protocol):
     """The memory of a kernel, as a matrix instruction sees it: generic addresses, of any warp."""
 
-    def gather(self, warps: NDArray[np.int64], addresses: NDArray[np.uint64], size: int) -> NDArray[Any]:
+    def gather(self, warps: Warps, addresses: Addresses, size: int) -> NDArray[Any]:
         """The elements of `size` bytes at addresses, shape (warps, ...); `warps` number them for messages.
 
         Raises
@@ -23,9 +23,7 @@ class FragmentMemory(Protocol):
             Where there is no memory.
         """
 
-    def scatter(
-        self, warps: NDArray[np.int64], addresses: NDArray[np.uint64], values: NDArray[Any], size: int
-    ) -> None:
+    def scatter(self, warps: Warps, addresses: Addresses, values: NDArray[Any], size: int) -> None:
         """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
 
 
@@ -50,40 +48,28 @@ class MatrixEngine(Protocol):
     def load(
         self,
         instruction: LoadInstruction,
-        warps: NDArray[np.int64],
-        addresses: NDArray[np.uint64],
-        strides: NDArray[np.int64],
+        warps: Warps,
+        addresses: Addresses,
+        strides: Strides,
         memory: FragmentMemory,
-    ) -> NDArray[np.uint32]:
+    ) -> Words:
         """The fragments that the warps load."""
 
     def store(
         self,
         instruction: StoreInstruction,
-        warps: NDArray[np.int64],
-        addresses: NDArray[np.uint64],
-        strides: NDArray[np.int64],
-        registers: NDArray[np.uint32],
+        warps: Warps,
+        addresses: Addresses,
+        strides: Strides,
+        registers: Words,
         memory: FragmentMemory,
     ) -> None:
         """Store the fragments of the warps."""
 
-    def multiply(
-        self,
-        instruction: MmaInstruction,
-        a: NDArray[np.uint32],
-        b: NDArray[np.uint32],
-        c: NDArray[np.uint32],
-    ) -> NDArray[np.uint32]:
+    def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps."""
 
-    def load_matrices(
-        self,
-        warps: NDArray[np.int64],
-        rows: NDArray[np.uint64],
-        transposed: bool,
-        memory: FragmentMemory,
-    ) -> NDArray[np.uint32]:
+    def load_matrices(self, warps: Warps, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
         """What ``ldmatrix`` loads.
 
         Parameters
@@ -100,16 +86,11 @@ class MatrixEngine(Protocol):
         """
 
     def store_matrices(
-        self,
-        warps: NDArray[np.int64],
-        rows: NDArray[np.uint64],
-        transposed: bool,
-        registers: NDArray[np.uint32],
-        memory: FragmentMemory,
+        self, warps: Warps, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
         """Store matrices as ``stmatrix`` does; `registers` has shape (warps, matrices, 32)."""
 
-    def transpose(self, registers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives; both of shape (warps, 32)."""
 
     def finish(self) -> None:

@@ -1,7 +1,6 @@
 """The matrix instructions of a block: from its registers to the engine and back."""
 
-from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Difference
+from golden.simt.arrays import Addresses, Threads, Values, Warps, Words
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
@@ -17,8 +17,6 @@ from golden.tables.layouts import LANES, fragment
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["MatrixOperations"]
-
-Threads = NDArray[np.int64]
 
 _ROW_ALIGNMENT: Final = 16
 """Bytes; rows of smaller fragments are aligned to the fragment."""
@@ -31,15 +29,13 @@ class _Memory:
         self._block = block
         self._index = index
 
-    def gather(self, warps: NDArray[np.int64], addresses: NDArray[np.uint64], size: int) -> NDArray[Any]:
+    def gather(self, warps: Warps, addresses: Addresses, size: int) -> NDArray[Any]:
         """The elements of `size` bytes at addresses, shape (warps, ...)."""
         threads = np.repeat(warps * LANES, addresses[0].size)
         values = self._block.load_generic(threads, addresses.reshape(-1), size, 1, self._index)
         return np.asarray(values).reshape(addresses.shape)
 
-    def scatter(
-        self, warps: NDArray[np.int64], addresses: NDArray[np.uint64], values: NDArray[Any], size: int
-    ) -> None:
+    def scatter(self, warps: Warps, addresses: Addresses, values: NDArray[Any], size: int) -> None:
         """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
         threads = np.repeat(warps * LANES, addresses[0].size)
         self._block.store_generic(
@@ -56,10 +52,10 @@ class MatrixOperations(MemoryAccess):
         self,
         instruction: LoadInstruction,
         threads: Threads,
-        addresses: NDArray[np.uint64],
+        addresses: Addresses,
         strides: NDArray[np.uint32] | None,
         index: int,
-    ) -> Sequence[NDArray[Any]]:
+    ) -> Values:
         """``wmma.load``: one array for each register."""
         places, steps = self._checked_access(instruction, threads, addresses, strides, index)
         with self._faults(threads, index):
@@ -70,9 +66,9 @@ class MatrixOperations(MemoryAccess):
         self,
         instruction: StoreInstruction,
         threads: Threads,
-        addresses: NDArray[np.uint64],
+        addresses: Addresses,
         strides: NDArray[np.uint32] | None,
-        registers: Sequence[NDArray[Any]],
+        registers: Values,
         index: int,
     ) -> None:
         """``wmma.store``."""
@@ -82,23 +78,17 @@ class MatrixOperations(MemoryAccess):
             self.engine.store(instruction, threads[::LANES] >> 5, places, steps, words, _Memory(self, index))
 
     def multiply(
-        self,
-        instruction: MmaInstruction,
-        threads: Threads,
-        a: Sequence[NDArray[Any]],
-        b: Sequence[NDArray[Any]],
-        c: Sequence[NDArray[Any]],
-        index: int,
-    ) -> Sequence[NDArray[Any]]:
+        self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
+    ) -> Values:
         """``wmma.mma`` and ``mma.sync``."""
-        self.launch_matrix(threads.size // LANES)
+        self.launch.matrix_instructions += threads.size // LANES
         with self._faults(threads, index):
             words = self.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
 
     def load_matrices(
-        self, threads: Threads, addresses: NDArray[np.uint64], count: int, transposed: bool, index: int
-    ) -> Sequence[NDArray[Any]]:
+        self, threads: Threads, addresses: Addresses, count: int, transposed: bool, index: int
+    ) -> Values:
         """``ldmatrix``."""
         rows = self._rows(threads, addresses, count, index)
         words = self.engine.load_matrices(threads[::LANES] >> 5, rows, transposed, _Memory(self, index))
@@ -107,10 +97,10 @@ class MatrixOperations(MemoryAccess):
     def store_matrices(
         self,
         threads: Threads,
-        addresses: NDArray[np.uint64],
+        addresses: Addresses,
         count: int,
         transposed: bool,
-        registers: Sequence[NDArray[Any]],
+        registers: Values,
         index: int,
     ) -> None:
         """``stmatrix``."""
@@ -122,33 +112,20 @@ class MatrixOperations(MemoryAccess):
         """``movmatrix``."""
         return self.engine.transpose(register.reshape(-1, LANES)).reshape(-1)
 
-    @abstractmethod
-    def launch_matrix(self, count: int) -> None:
-        """Count matrix multiplies."""
-
-    @abstractmethod
-    def place(self, index: int) -> str:
-        """File, line and text of an instruction."""
-
-    @abstractmethod
-    def announce_matrix(self, index: int) -> None:
-        """Tell whom it concerns that the engine is about to execute an instruction."""
-
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:
-        """Report a fault of the machine as one of the kernel."""
-        self.announce_matrix(index)
+        """Announce an instruction, and report a fault of the machine as one of the kernel."""
+        if self.launch.on_matrix is not None:
+            self.launch.on_matrix(self.kernel.source_line(index))
         try:
             yield
         except Difference as difference:
-            difference.origin = self.place(index)
+            difference.origin = str(self.kernel.source_line(index))
             raise
         except Fault as fault:
             self.fault(index, threads, f"the machine refused the instruction: {fault}")
 
-    def _rows(
-        self, threads: Threads, addresses: NDArray[np.uint64], count: int, index: int
-    ) -> NDArray[np.uint64]:
+    def _rows(self, threads: Threads, addresses: Addresses, count: int, index: int) -> NDArray[np.uint64]:
         rows = addresses.reshape(-1, LANES)[:, : 8 * count]
         if int(np.bitwise_or.reduce(rows, axis=None)) & 15:
             warp, lane = np.argwhere(rows & np.uint64(15))[0].tolist()
@@ -166,7 +143,7 @@ class MatrixOperations(MemoryAccess):
         self,
         instruction: LoadInstruction | StoreInstruction,
         threads: Threads,
-        addresses: NDArray[np.uint64],
+        addresses: Addresses,
         strides: NDArray[np.uint32] | None,
         index: int,
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -203,7 +180,7 @@ class MatrixOperations(MemoryAccess):
         return places, steps
 
 
-def _packed(registers: Sequence[NDArray[Any]]) -> NDArray[np.uint32]:
+def _packed(registers: Values) -> Words:
     """Registers as they are in a block to shape (warps, 32-bit registers, 32)."""
     stacked = np.stack(registers)
     warps = stacked.shape[1] // LANES

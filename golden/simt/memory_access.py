@@ -4,70 +4,43 @@ Addresses come as arrays of uint64, one for each thread of `threads`. An access 
 bytes must be aligned to its whole size, as the hardware demands.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.simt.address_map import GLOBAL, LOCAL, PARAMETER, SHARED, WINDOW_BYTES
+from golden.simt.address_map import GLOBAL, SHARED, WINDOW_BYTES, WINDOWS
+from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.decoding import LOCAL_PARAMETERS
-from golden.simt.device_memory import Allocation, DeviceMemory
+from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
+from golden.simt.errors import KernelFault
+from golden.simt.special_registers import Geometry
 
-__all__ = ["BASES", "SHIFTS", "TYPES", "MemoryAccess", "Window"]
-
-Addresses = NDArray[np.uint64]
-Threads = NDArray[np.int64]
+__all__ = ["BASES", "SHIFTS", "MemoryAccess"]
 
 SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
-TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-class Window:
-    """Bytes that a block has for itself: shared, local or parameter memory.
-
-    Parameters
-    ----------
-    nbytes : int
-    name : str
-        For messages.
-    """
-
-    def __init__(self, nbytes: int, name: str) -> None:
-        self.nbytes = nbytes
-        self.name = name
-        self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // 16) * 16 + 16, dtype=np.uint8)
-        self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
-
-
-class MemoryAccess(ABC):
+class MemoryAccess:
     """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses.
 
     Attributes
     ----------
+    kernel : golden.simt.compiled.CompiledKernel
     launch : golden.simt.grid.LaunchState
         Its `changed` counts the stores, and the atomics that changed something.
     """
 
+    kernel: Any
+    geometry: Geometry
     device: DeviceMemory
-    shared: Window
-    local: Window
+    shared: Allocation
+    local: Allocation
     local_bytes: int
-    parameters: Window
+    parameters: Allocation
     launch: Any
     total: int
     _recent: Allocation | None
-
-    @abstractmethod
-    def fault(
-        self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
-    ) -> NoReturn:
-        """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
-
-    @abstractmethod
-    def describe_shared(self, offset: int) -> str:
-        """Where a byte of shared memory lies, for a message."""
 
     # Loads
 
@@ -83,19 +56,19 @@ class MemoryAccess(ABC):
 
     def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from shared memory."""
-        offsets = self._offsets(self.shared, threads, addresses, size * count, index, SHARED)
+        offsets = self._offsets("shared", threads, addresses, size * count, index)
         return self._gather(self.shared.views[size], offsets, size, count)
 
     def load_local(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from the threads' own memory."""
-        offsets = self._local_offsets(threads, addresses, size * count, index)
+        offsets = self._offsets("local", threads, addresses, size * count, index)
         return self._gather(self.local.views[size], offsets, size, count)
 
     def load_param(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from parameters: those of the entry, or those of calls, which are in local memory."""
         if int(addresses.max(initial=0)) >= LOCAL_PARAMETERS:
             return self.load_local(threads, addresses - np.uint64(LOCAL_PARAMETERS), size, count, index)
-        offsets = self._offsets(self.parameters, threads, addresses, size * count, index, PARAMETER)
+        offsets = self._offsets("param", threads, addresses, size * count, index)
         return self._gather(self.parameters.views[size], offsets, size, count)
 
     def load_generic(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
@@ -121,7 +94,7 @@ class MemoryAccess(ABC):
     # Stores
 
     def store_global(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to global memory; where threads store to one place, the last thread's value stays."""
         width = size * len(values)
@@ -135,22 +108,22 @@ class MemoryAccess(ABC):
         self._scatter(found.views[size], offsets, values, size)
 
     def store_shared(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to shared memory."""
         self.launch.changed += 1
-        offsets = self._offsets(self.shared, threads, addresses, size * len(values), index, SHARED)
+        offsets = self._offsets("shared", threads, addresses, size * len(values), index)
         self._scatter(self.shared.views[size], offsets, values, size)
 
     def store_local(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to the threads' own memory."""
-        offsets = self._local_offsets(threads, addresses, size * len(values), index)
+        offsets = self._offsets("local", threads, addresses, size * len(values), index)
         self._scatter(self.local.views[size], offsets, values, size)
 
     def store_param(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to the parameters of a call."""
         if threads.size and int(addresses.min()) < LOCAL_PARAMETERS:
@@ -158,7 +131,7 @@ class MemoryAccess(ABC):
         self.store_local(threads, addresses - np.uint64(LOCAL_PARAMETERS), values, size, index)
 
     def store_generic(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """Store to wherever the addresses lie."""
         if not threads.size or int(addresses.min()) >= GLOBAL:
@@ -198,9 +171,9 @@ class MemoryAccess(ABC):
 
     def _by_buffer(
         self, threads: Threads, addresses: Addresses, width: int, index: int
-    ) -> list[tuple[Allocation, NDArray[np.int64]]]:
-        """The buffers that hold the accesses, each with the positions of those it holds."""
-        groups: list[tuple[Allocation, NDArray[np.int64]]] = []
+    ) -> list[tuple[Allocation, NDArray[np.int64], NDArray[np.int64]]]:
+        """The buffers that hold the accesses, each with the positions and the offsets of those it holds."""
+        groups = []
         left = np.arange(addresses.size)
         while left.size:
             address = int(addresses[left[0]])
@@ -218,7 +191,7 @@ class MemoryAccess(ABC):
             inside = (some >= np.uint64(found.address)) & (
                 some <= np.uint64(max(found.end - width, found.address))
             )
-            groups.append((found, left[inside]))
+            groups.append((found, left[inside], (some[inside] - np.uint64(found.address)).view(np.int64)))
             left = left[~inside]
         return groups
 
@@ -245,39 +218,25 @@ class MemoryAccess(ABC):
         return groups
 
     def _offsets(
-        self, window: Window, threads: Threads, addresses: Addresses, width: int, index: int, base: int
+        self, space: str, threads: Threads, addresses: Addresses, width: int, index: int
     ) -> NDArray[np.int64]:
-        if addresses.size and int(np.maximum.reduce(addresses)) + width > window.nbytes:
-            position = int(np.argmax(addresses + np.uint64(width) > np.uint64(window.nbytes)))
-            address = int(addresses[position])
-            near = f": {self.describe_shared(address)}" if window is self.shared else ""
-            self.fault(
-                index,
-                threads,
-                f"{width} bytes at {address:#x} of {window.name}, which has {window.nbytes} bytes{near}",
-                position,
-                base + address,
-            )
-        offsets = addresses.view(np.int64)
-        self._require_aligned(threads, addresses, offsets, width, index)
-        return offsets
-
-    def _local_offsets(
-        self, threads: Threads, addresses: Addresses, width: int, index: int
-    ) -> NDArray[np.int64]:
-        have = self.local_bytes
+        """Where the accesses lie in a memory of the block, whose bounds and alignment they keep."""
+        window = {"shared": self.shared, "local": self.local, "param": self.parameters}[space]
+        have = self.local_bytes if space == "local" else window.nbytes
         if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
+            near = f": {self.describe_shared(address)}" if space == "shared" else ""
             self.fault(
                 index,
                 threads,
-                f"{width} bytes at {address:#x} of local memory, which has {have} bytes",
+                f"{width} bytes at {address:#x} of {window.name}, which has {have} bytes{near}",
                 position,
-                LOCAL + address,
+                int(BASES[space]) + address,
             )
-        self._require_aligned(threads, addresses, addresses.view(np.int64), width, index)
-        return addresses.view(np.int64) + threads * have
+        offsets = addresses.view(np.int64)
+        self._require_aligned(threads, addresses, offsets, width, index)
+        return offsets + threads * have if space == "local" else offsets
 
     def _require_aligned(
         self, threads: Threads, addresses: Addresses, offsets: NDArray[np.int64], width: int, index: int
@@ -293,15 +252,39 @@ class MemoryAccess(ABC):
                 address,
             )
 
+    # Faults
+
+    def coordinates(self, thread: int) -> tuple[int, int, int]:
+        """The index of a thread in its block."""
+        x, y, _ = self.geometry.block
+        return thread % x, thread // x % y, thread // (x * y)
+
+    def describe_shared(self, offset: int) -> str:
+        """Where a byte of shared memory lies, for a message."""
+        return f"byte {offset} of shared memory, {self.kernel.shared_variable(offset)}"
+
+    def fault(
+        self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
+    ) -> NoReturn:
+        """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
+        raise KernelFault(
+            message,
+            kernel=self.kernel.readable,
+            place=str(self.kernel.source_line(index)),
+            block=self.geometry.index,
+            thread=self.coordinates(int(threads[position])) if threads.size else None,
+            address=address,
+        )
+
+    # Elements
+
     def _gather(self, view: NDArray[Any], offsets: NDArray[np.int64], size: int, count: int) -> Any:
         places = offsets >> SHIFTS[size] if size > 1 else offsets
         if count == 1:
             return view[places]
         return [view[places + i] if i else view[places] for i in range(count)]
 
-    def _scatter(
-        self, view: NDArray[Any], offsets: NDArray[np.int64], values: Sequence[NDArray[Any]], size: int
-    ) -> None:
+    def _scatter(self, view: NDArray[Any], offsets: NDArray[np.int64], values: Values, size: int) -> None:
         places = offsets >> SHIFTS[size] if size > 1 else offsets
         for i, value in enumerate(values):
             view[places + i if i else places] = value
@@ -310,8 +293,7 @@ class MemoryAccess(ABC):
         self, threads: Threads, addresses: Addresses, size: int, count: int, index: int
     ) -> Any:
         results = [np.zeros(threads.size, dtype=TYPES[size]) for _ in range(count)]
-        for buffer, where in self._by_buffer(threads, addresses, size * count, index):
-            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+        for buffer, where, offsets in self._by_buffer(threads, addresses, size * count, index):
             self._require_aligned(threads[where], addresses[where], offsets, size * count, index)
             values = self._gather(buffer.views[size], offsets, size, count)
             for result, value in zip(results, [values] if count == 1 else values, strict=True):
@@ -319,18 +301,13 @@ class MemoryAccess(ABC):
         return results[0] if count == 1 else results
 
     def _store_scattered(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         width = size * len(values)
-        for buffer, where in self._by_buffer(threads, addresses, width, index):
-            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
+        for buffer, where, offsets in self._by_buffer(threads, addresses, width, index):
             self._require_aligned(threads[where], addresses[where], offsets, width, index)
             self._scatter(buffer.views[size], offsets, [value[where] for value in values], size)
 
 
-BASES: Final = {
-    "global": np.uint64(0),
-    "shared": np.uint64(SHARED),
-    "local": np.uint64(LOCAL),
-    "param": np.uint64(PARAMETER),
-}
+BASES: Final = {space: np.uint64(base) for space, base in WINDOWS.items()}
+"""What is added to an address within a state space to make it generic."""

@@ -343,7 +343,7 @@ def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> Non
 def _require_shared(kernel: CompiledKernel, shared: int) -> None:
     if shared < 0:
         raise LaunchError(f"shared memory must be at least 0 bytes, not {shared}")
-    base = kernel.static_shared if kernel.dynamic_shared is None else kernel.dynamic_shared
+    base = kernel.shared_base
     if base + shared > SHARED_BYTES:
         raise LaunchError(
             f"{kernel.readable} needs {base + shared} bytes of shared memory "

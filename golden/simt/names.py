@@ -12,28 +12,29 @@ _LONGEST: Final = 120
 
 
 @lru_cache(maxsize=4096)
-def readable(name: str) -> str:
-    """The name as C++ writes it; `name` itself where it is not mangled, or not understood."""
+def _written(name: str) -> str | None:
+    """The name as C++ writes it, in full; None where it is not mangled, or not understood."""
     if not name.startswith("_Z"):
-        return name
+        return None
     try:
         node = itanium_demangler.parse(name)
-        written = str(node) if node is not None else name
+        return str(node) if node is not None else name
     except Exception:  # noqa: BLE001  the demangler has no exception of its own; the mangled name is right too
+        return None
+
+
+def readable(name: str) -> str:
+    """The name as C++ writes it; `name` itself where it is not mangled, or not understood."""
+    written = _written(name)
+    if written is None:
         return name
     return written if len(written) <= _LONGEST else f"{written[: _LONGEST - 3]}..."
 
 
 def matches(name: str, wanted: str) -> bool:
     """Whether `wanted` may mean `name`: mangled, as C++ writes it, or without its parameters."""
-    if name == wanted:
-        return True
-    if not name.startswith("_Z"):
-        return False
-    try:
-        node = itanium_demangler.parse(name)
-        written = str(node) if node is not None else name
-    except Exception:  # noqa: BLE001  as above
-        return False
+    written = _written(name)
+    if name == wanted or written is None:
+        return name == wanted
     plain = written.partition("(")[0].rpartition(" ")[2]
     return wanted in (written, plain, plain.partition("<")[0])

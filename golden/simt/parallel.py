@@ -11,7 +11,7 @@ import itertools
 import multiprocessing
 import signal
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final
@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters
+from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
 from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
 
 __all__ = ["run_parallel"]
 
-Addresses = NDArray[np.uint64]
-Threads = NDArray[np.int64]
 Index = tuple[int, int, int]
 
 _LEAST_BLOCKS: Final = 2
@@ -65,20 +64,14 @@ class _TracedBlock(BlockRun):
         return result
 
     def store_global(
-        self, threads: Threads, addresses: Addresses, values: Sequence[NDArray[Any]], size: int, index: int
+        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
     ) -> None:
         """As `MemoryAccess.store_global`, noted."""
         super().store_global(threads, addresses, values, size, index)
         self._note(threads, addresses, size * len(values), index, reads=False, writes=True)
 
     def atomic_global(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        operation: Any,
-        sources: Sequence[NDArray[Any]],
-        size: int,
-        index: int,
+        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
     ) -> NDArray[Any]:
         """As `AtomicAccess.atomic_global`, noted."""
         self._note(threads, addresses, size, index, reads=True, writes=True)
@@ -87,14 +80,13 @@ class _TracedBlock(BlockRun):
     def _note(
         self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
     ) -> None:
-        for buffer, where in self._by_buffer(threads, addresses, width, index):
+        for buffer, _, offsets in self._by_buffer(threads, addresses, width, index):
             trace = self.traces.get(buffer.address)
             if trace is None:
                 size = buffer.nbytes
                 trace = self.traces[buffer.address] = _Trace(
                     np.zeros(size, np.bool_), np.zeros(size, np.bool_)
                 )
-            offsets = (addresses[where] - np.uint64(buffer.address)).view(np.int64)
             places = offsets[:, None] + np.arange(width)
             if reads:
                 trace.read[places] |= ~trace.written[places]

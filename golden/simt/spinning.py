@@ -6,9 +6,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.simt.arrays import Threads
+
 __all__ = ["SpinDetector"]
 
-Threads = NDArray[np.int64]
 
 _FIRST_LOOK: Final = 16
 

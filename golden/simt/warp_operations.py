@@ -6,9 +6,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["REDUCTIONS", "lane_masks", "match", "reduce", "shuffle", "vote"]
+from golden.simt.arrays import Threads
 
-Threads = NDArray[np.int64]
+__all__ = ["REDUCTIONS", "active_mask", "elect", "lane_masks", "match", "reduce", "shuffle", "vote"]
+
 
 _LANES: Final = 32
 
@@ -28,6 +29,19 @@ def lane_masks(threads: Threads, warps: int) -> NDArray[np.uint32]:
     """The lanes of some threads, one bit mask for each warp of the block."""
     weights = np.left_shift(np.int64(1), threads & 31).astype(np.float64)  # sums below 2**32 are exact
     return np.bincount(threads >> 5, weights=weights, minlength=warps).astype(np.uint32)
+
+
+def active_mask(threads: Threads, warps: int) -> NDArray[np.uint32]:
+    """``activemask``."""
+    return np.asarray(lane_masks(threads, warps)[threads >> 5])
+
+
+def elect(threads: Threads, warps: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """``elect``: the lowest lane of each warp that takes part, and whether a thread is it."""
+    masks = lane_masks(threads, warps)
+    lowest = np.bitwise_and(masks, ~masks + np.uint32(1))
+    lane = np.round(np.log2(np.maximum(lowest, 1))).astype(np.uint32)[threads >> 5]
+    return lane, lane == (threads & 31)
 
 
 def shuffle(

@@ -124,32 +124,29 @@ class Writer:
 
     def bind(self, value: Any) -> str:
         """A name for an object that the code uses."""
-        key = ("object", id(value))
-        if key not in self._constants:
-            name = f"k{len(self._constants)}"
-            self._constants[key] = name
-            self.namespace[name] = value
-        return self._constants[key]
+        return self._constant(("object", id(value)), value)
 
     def constant(self, value: int, bits: int) -> str:
-        """A numpy scalar."""
-        key = (value, bits)
-        if key not in self._constants:
-            name = f"k{len(self._constants)}"
-            self._constants[key] = name
-            self.namespace[name] = DTYPES[bits](value)
-        return self._constants[key]
+        """A numpy scalar: the low bits of a number."""
+        low = value & ((1 << bits) - 1)
+        return self._constant((low, bits), DTYPES[bits](low))
+
+    def uniform(self, value: int, bits: int) -> str:
+        """The low bits of a number in every thread."""
+        return f"full({self.count}, {self.constant(value, bits)})"
 
     def broadcast(self, operand: object, bits: int) -> str:
         """As `read`, with a constant as an array of one element."""
         if not isinstance(operand, Immediate):
             return self.read(operand, bits)
-        key = (constant_bits(operand, bits), bits, "array")
-        if key not in self._constants:
-            name = f"k{len(self._constants)}"
-            self._constants[key] = name
-            self.namespace[name] = np.full(1, key[0], dtype=DTYPES[bits])
-        return self._constants[key]
+        value = constant_bits(operand, bits)
+        return self._constant((value, bits, "array"), np.full(1, value, dtype=DTYPES[bits]))
+
+    def _constant(self, key: tuple[Any, ...], value: Any) -> str:
+        """The name of an object; the same one for the same key."""
+        name = self._constants.setdefault(key, f"k{len(self._constants)}")
+        self.namespace.setdefault(name, value)
+        return name
 
     def emit(self, step: Step) -> None:
         """Add the code of an instruction, under its guard."""
@@ -192,8 +189,9 @@ class Writer:
 
     def array(self, operand: object, bits: int) -> str:
         """As `read`, with one element for each thread even of a constant."""
-        text = self.read(operand, bits)
-        return f"full({self.count}, {text})" if isinstance(operand, Immediate) else text
+        if isinstance(operand, Immediate):
+            return self.uniform(constant_bits(operand, bits), bits)
+        return self.read(operand, bits)
 
     def write(self, operand: object, value: str, bits: int, *, signed: bool = False) -> None:
         """Assign a value of this width to a destination operand; a narrower one is extended."""

@@ -184,7 +184,7 @@ class Elementwise:
     """The same arithmetic on every element of a fragment: work of the host, between a core's commands.
 
     No core executes it: it has no encoding and is in no counter. The host reads the registers, computes, and
-    writes them back; `golden.elementwise.execute_elementwise` does so on any machine.
+    writes them back; `golden.host_work.execute_host_work` does so on any machine.
 
     Parameters
     ----------

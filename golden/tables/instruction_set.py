@@ -109,6 +109,10 @@ class Family:
             (*self.multiplicands, *([self.converted_to] if self.converted_to else []))
         )
 
+    def types(self, use: Use) -> tuple[str, ...]:
+        """The types that a fragment in a role may have."""
+        return self.multiplicands if use in "ab" else self.accumulators
+
 
 def multiplicand_formats(types: Iterable[str]) -> frozenset[str]:
     """The names under which a machine has multiplicands of these types."""

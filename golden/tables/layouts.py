@@ -6,7 +6,7 @@ of A (one column of B): that is what makes the hardware simple.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Shape, Use
@@ -100,6 +100,12 @@ class FragmentLayout:
             y = thread * run + i + 4 * run * yb
         x = group + _BLOCK * xb
         return (x, y) if self.x_is_row else (y, x)
+
+    @cached_property
+    def positions(self) -> tuple[tuple[tuple[int, int], ...], ...]:
+        """`position` of every element, by lane."""
+        elements = range(self.elements)
+        return tuple(tuple(self.position(lane, i) for i in elements) for lane in range(LANES))
 
 
 @cache

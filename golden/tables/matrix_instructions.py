@@ -55,12 +55,8 @@ def _require(value: str, allowed: Iterable[str], context: str) -> None:
 def _families(use: Use, context: str, element: str, shape: Shape) -> tuple[Family, ...]:
     """The wmma families in which a fragment of `element` and `shape` may play the role `use`."""
     wmma = [family for family in FAMILIES if family.mnemonic == "wmma"]
-
-    def types(family: Family) -> tuple[str, ...]:
-        return family.multiplicands if use in "ab" else family.accumulators
-
-    _require(element, (name for family in wmma for name in types(family)), context)
-    holders = [family for family in wmma if element in types(family)]
+    _require(element, (name for family in wmma for name in family.types(use)), context)
+    holders = [family for family in wmma if element in family.types(use)]
     _require(str(shape), (str(s) for family in holders for s in family.shapes), f"{context} of .{element}")
     return tuple(family for family in holders if shape in family.shapes)
 
@@ -175,6 +171,11 @@ class MmaInstruction:
             _require(self.rounding, family.roundings, context)
         if self.operation is not None or family.operations:
             _require(self.operation or "popc", family.operations, context)
+
+    @property
+    def types(self) -> dict[Use, str]:
+        """Element type of each operand, in the order in which PTX names them: d, a, b, c."""
+        return {"d": self.d_type, "a": self.a_type, "b": self.b_type, "c": self.c_type}
 
     @property
     def family(self) -> Family:

@@ -124,7 +124,7 @@ def legal_fragments(config: CoreConfig) -> Iterator[tuple[Use, str, Shape, Layou
             continue
         for use in USES:
             fixed = {"a": ("row",), "b": ("col",)} if family.fixed_layout else {}
-            for name in family.multiplicands if use in "ab" else family.accumulators:
+            for name in family.types(use):
                 for shape in family.shapes:
                     for layout in fixed.get(use, LAYOUTS):
                         row = cast("tuple[Use, str, Shape, Layout]", (use, name, shape, layout))

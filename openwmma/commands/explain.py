@@ -9,7 +9,7 @@ from openwmma.core_profile import DEFAULT_PROFILE
 from openwmma.explaining import explain_text
 from openwmma.explanation_svg import explanation_svg
 from openwmma.explanation_text import explanation_text, html_page, print_wide
-from openwmma.options import require_folder
+from openwmma.usage import require_folder
 from sim.files import write_files
 
 __all__ = ["explain"]
@@ -52,11 +52,11 @@ def explain(
     """
     for option, path in (("--html", html), ("--svg", svg)):
         if path is not None:
-            require_folder(option, path)
+            require_folder(f"{option} {path}", path)
     found = explain_text(instruction, a, b, c, profile)
-    content = explanation_text(found.title, found.notes, found.steps, found.comparison)
+    content = explanation_text(found)
     files = {html: html_page(content)} if html is not None else {}
     if svg is not None:
-        files[svg] = explanation_svg(found.title, found.notes, found.steps, found.comparison)
+        files[svg] = explanation_svg(found)
     write_files(files)
     print_wide(content)

@@ -10,9 +10,10 @@ from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction, resolve_profile
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
-from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves, require_folder
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.usage import require_folder
 
 __all__ = ["mma"]
 
@@ -63,7 +64,7 @@ def mma(
     )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
-    require_folder("--output", output)
+    require_folder(f"--output {output}", output)
     with progress("instructions") as advance, target.prepared() as source:
         resolve_profile(source.config.dot_product.profile, parsed)
         result = multiply_tiles(

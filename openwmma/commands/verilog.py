@@ -7,9 +7,9 @@ import typer
 from rich.console import Console
 
 from openwmma.core_profile import DEFAULT_PROFILE, with_profile
-from openwmma.options import Preset, Profile, preset_config, require_folder
+from openwmma.options import Preset, Profile, preset_config
 from openwmma.target import DEFAULT_PRESET
-from openwmma.usage import UsageError
+from openwmma.usage import UsageError, require_folder
 from openwmma.verilog_files import write_verilog
 
 __all__ = ["verilog"]
@@ -38,7 +38,7 @@ def verilog(
     memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.
     """
     config = with_profile(preset_config(preset), preset, profile)
-    require_folder("--output", output)
+    require_folder(f"--output {output}", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
     written = write_verilog(config, output)

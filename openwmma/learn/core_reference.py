@@ -3,6 +3,8 @@
 `golden.machine` does the same on arrays; `tests/site/test_site_core.py` compares them.
 """
 
+from functools import cache
+
 from golden.explanation.explain import explain
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.formats import FORMATS
@@ -122,17 +124,8 @@ class Reference:
             self.registers[register + word][lane] |= matrix[position] << place
 
 
-_known: dict[tuple[Use, str, Shape], dict[tuple[int, int], Position]] = {}
-
-
+@cache
 def _positions(use: Use, type: str, shape: Shape) -> dict[tuple[int, int], Position]:
     """Row and column of each (lane, element) of a fragment."""
-    key = (use, type, shape)
-    if key not in _known:
-        form = fragment(use, type, shape)
-        _known[key] = {
-            (lane, element): form.position(lane, element)
-            for lane in range(LANES)
-            for element in range(form.elements)
-        }
-    return _known[key]
+    lanes = enumerate(fragment(use, type, shape).positions)
+    return {(lane, element): place for lane, places in lanes for element, place in enumerate(places)}

@@ -24,7 +24,7 @@ def fragment_tables() -> dict[str, Any]:
     for family in FAMILIES:
         for shape in family.shapes:
             for use in USES:
-                for type in family.multiplicands if use in "ab" else family.accumulators:
+                for type in family.types(use):
                     positions = _positions(use, type, shape)
                     entry = _fragment(family, use, type, shape)
                     entry["positions"] = numbers.setdefault(positions, len(numbers))
@@ -50,7 +50,6 @@ def _fragment(family: Family, use: Use, type: str, shape: Shape) -> dict[str, An
 
 
 def _positions(use: Use, type: str, shape: Shape) -> tuple[int, ...]:
-    layout = fragment(use, type, shape)
     columns = shape.extent(use)[1]
-    places = (layout.position(lane, element) for lane in range(LANES) for element in range(layout.elements))
-    return tuple(row * columns + column for row, column in places)
+    lanes = fragment(use, type, shape).positions
+    return tuple(row * columns + column for places in lanes for row, column in places)

@@ -23,18 +23,22 @@ __all__ = [
 ]
 
 
-class FragmentUse(Enum):
+class _Named(Enum):
+    """Shown by CUDA's name."""
+
+    def __repr__(self) -> str:
+        return str(self.value)
+
+
+class FragmentUse(_Named):
     """The part that a fragment has in a multiply (`Use` of the template)."""
 
     MATRIX_A = "matrix_a"
     MATRIX_B = "matrix_b"
     ACCUMULATOR = "accumulator"
 
-    def __repr__(self) -> str:
-        return self.value
 
-
-class Layout(Enum):
+class Layout(_Named):
     """The order of a multiplicand in memory (`Layout` of the template)."""
 
     ROW_MAJOR = "row_major"
@@ -45,11 +49,8 @@ class Layout(Enum):
         """The name in the instruction tables."""
         return "row" if self is Layout.ROW_MAJOR else "col"
 
-    def __repr__(self) -> str:
-        return self.value
 
-
-class MemoryLayout(Enum):
+class MemoryLayout(_Named):
     """The order of an accumulator in memory (`layout_t`)."""
 
     MEM_ROW_MAJOR = "mem_row_major"
@@ -59,9 +60,6 @@ class MemoryLayout(Enum):
     def table(self) -> TableLayout:
         """The name in the instruction tables."""
         return "row" if self is MemoryLayout.MEM_ROW_MAJOR else "col"
-
-    def __repr__(self) -> str:
-        return self.value
 
 
 class BitOperation(IntEnum):

@@ -248,9 +248,9 @@ class fragment:  # noqa: N801
                 f"{self!r}: a Layout",
                 "an accumulator has none; it is given to load_matrix_sync and store_matrix_sync",
             )
-        holders = [family for family in WMMA_FAMILIES if self.T.table in _types(family, multiplicand)]
+        holders = [family for family in WMMA_FAMILIES if self.T.table in family.types(self.table_use)]
         if not holders:
-            types = dict.fromkeys(name for family in WMMA_FAMILIES for name in _types(family, multiplicand))
+            types = dict.fromkeys(name for family in WMMA_FAMILIES for name in family.types(self.table_use))
             raise Misuse(
                 f"{self!r}: T is {self.T!r}",
                 f"{'multiplicands' if multiplicand else 'accumulators'} are of "
@@ -269,13 +269,12 @@ class fragment:  # noqa: N801
 
     def _check_machine(self) -> None:
         """Refuse what the core lacks."""
-        multiplicand = self.use is not FragmentUse.ACCUMULATOR
 
         def has(families: tuple[Family, ...]) -> bool:
             return any(
                 family.mnemonic == "wmma"
                 and self.shape in family.shapes
-                and self.T.table in _types(family, multiplicand)
+                and self.T.table in family.types(self.table_use)
                 for family in families
             )
 
@@ -285,7 +284,3 @@ class fragment:  # noqa: N801
                 f"{self!r}: the core {self._warp.preset} has no multiply with it",
                 f"presets that have: {presets}",
             )
-
-
-def _types(family: Family, multiplicand: bool) -> tuple[str, ...]:
-    return family.multiplicands if multiplicand else family.accumulators

@@ -265,19 +265,16 @@ def _checked_family(name: str, d: fragment, a: fragment, b: fragment, c: fragmen
     family = next(
         item for item in WMMA_FAMILIES if a.T.table in item.multiplicands and a.shape in item.shapes
     )
+    accumulators = " or ".join(ELEMENT_TYPES[name].cuda for name in family.accumulators)
     for argument, given in (("c", c), ("d", d)):
         if given.T.table not in family.accumulators:
             raise Misuse(
                 f"{name}: {argument} is {given!r} with multiplicands of {a.T!r}",
-                f"their accumulators are of {' or '.join(_cuda_names(family))}",
+                f"their accumulators are of {accumulators}",
             )
     for given in (a, b, c):
         given.require_set(name)
     return family
-
-
-def _cuda_names(family: Family) -> list[str]:
-    return [ELEMENT_TYPES[name].cuda for name in family.accumulators]
 
 
 def _multiply(

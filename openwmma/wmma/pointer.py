@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.lines import gather_lines
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
@@ -200,10 +201,8 @@ def _check_alignment(
 
 
 def _check_bounds(function: str, pointer: Pointer, instruction: LoadInstruction | StoreInstruction) -> None:
-    bits = FORMATS[instruction.type].bits
-    rows, columns = instruction.shape.extent(instruction.use)
-    lines, length = (rows, columns) if instruction.layout == "row" else (columns, rows)
-    end = pointer.offset + ((lines - 1) * pointer.ldm + length) * bits // 8
+    last, count = gather_lines(instruction, pointer.offset, pointer.ldm)[-1]
+    end = last + count
     if end > pointer.bytes.size:
         raise Misuse(
             f"{function}: with ldm {pointer.ldm} the tile ends {end} bytes behind the beginning of its array",

@@ -3,21 +3,21 @@
 import math
 import numbers
 import operator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.round_pack import round_pack
 from golden.ptx.scalar_types import float_bits
-from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.scalar.floats import FLOATS, silent
+from golden.scalar.rounding import rounder
+from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.wmma.element_types import ElementType
 from openwmma.wmma.misuse import Misuse
 
 __all__ = ["float_to_tf32", "pattern_of"]
 
-_SIGNIFICAND_BITS = 53
-"""Of a Python float."""
+_TO_BFLOAT16: Final = silent(rounder(FLOATS["bf16"], "rn"))
 
 
 def pattern_of(function: str, value: object, element: ElementType) -> int:
@@ -46,7 +46,9 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
             number = float(real)
         except OverflowError:
             number = math.inf if real > 0 else -math.inf
-        return _bfloat16(number) if element.table == "bf16" else float_bits(number, format_.bits)
+        if element.table == "bf16":
+            return int(_TO_BFLOAT16(np.array([number]))[0])
+        return float_bits(number, format_.bits)
     try:
         integer = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -56,24 +58,6 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
             f"{function}: got {integer}", f"{element} has values from {format_.minimum} to {format_.maximum}"
         )
     return integer & ((1 << format_.bits) - 1)
-
-
-def _bfloat16(number: float) -> int:
-    format_ = float_format("bf16")
-    if math.isnan(number):
-        return format_.canonical_nan
-    negative = math.copysign(1, number) < 0
-    if math.isinf(number):
-        return format_.infinity | (format_.sign_mask if negative else 0)
-    fraction, exponent = math.frexp(abs(number))
-    packed = round_pack(
-        np.array([negative]),
-        np.array([int(math.ldexp(fraction, _SIGNIFICAND_BITS))], dtype=np.int64),
-        np.array([exponent - _SIGNIFICAND_BITS]),
-        format_,
-        "rn",
-    )
-    return int(packed[0])
 
 
 def float_to_tf32(value: NDArray[np.float32] | np.float32 | float) -> NDArray[np.float32]:

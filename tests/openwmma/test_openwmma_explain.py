@@ -198,7 +198,7 @@ def test_files_have_the_same_and_load_nothing(capsys):
 
 def test_the_picture_has_a_cell_for_each_bit():
     found = explain_text(F32, "3", "5", "0.25", "hopper")
-    drawn = ET.fromstring(explanation_svg(found.title, found.notes, found.steps, found.comparison))
+    drawn = ET.fromstring(explanation_svg(found))
     fills = [element.get("fill") for element in drawn.iter(f"{SVG}rect")]
     ruler = found.steps[0].ruler
     *terms, total = ruler.rows

@@ -7,7 +7,7 @@ import numpy as np
 from random_operands import random_operands
 
 from golden.arguments import dtype_of
-from golden.programs.values import pack
+from golden.lines import pack
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS
 from golden.tables.matrix_instructions import MmaInstruction

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rtl import BASE, CONFIG, fill, golden_machine, load, memory_of_noise, rtl_machine, store
 
-from golden.elementwise import execute_elementwise
+from golden.host_work import execute_host_work
 from golden.invalid_argument import InvalidArgument
 from golden.memory import Memory
 from golden.programs.execution import ProgramFault, execute
@@ -125,7 +125,7 @@ class Forgetful:
 
     def execute(self, work):
         if isinstance(work, Elementwise):
-            execute_elementwise(self, work)
+            execute_host_work(self, work)
         else:
             self._machine.execute(work)
 

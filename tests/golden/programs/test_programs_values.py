@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from golden.programs.values import describe, pack, unpack
+from golden.lines import pack, unpack
+from golden.programs.values import describe
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,8 @@ from golden.programs.values import describe, pack, unpack
         ("f32", 0x00000001, "0x00000001 = 1.401298464324817e-45"),
         ("f64", 0x3FF8000000000000, "0x3ff8000000000000 = 1.5"),
         ("f64", 0x7FEFFFFFFFFFFFFF, "0x7fefffffffffffff = 1.7976931348623157e+308"),
+        ("e4m3", 0x7E, "0x7e = 448.0"),
+        ("e4m3", 0xFF, "0xff = nan"),
         ("s32", 0xFFFFFFFE, "0xfffffffe = -2"),
         ("u8", 0xFE, "0xfe = 254"),
         ("s4", 0x8, "0x8 = -8"),

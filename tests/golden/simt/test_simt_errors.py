@@ -258,6 +258,7 @@ def unsupported(body, *parts, before=""):
         ("add.u32 %r0, %r1;", "takes 2 sources, not 1"),
         ("ld.global.f32 %h0, [%rd0];", "expected a destination of 32 bits"),
         ("ld.global.b32 {%r0, %r1}, [%rd0];", "moves 1 values, not 2"),
+        ("ld.global.L2::cache_hint.b32 %r0, [%rd0];", "takes 2 operands, not 1"),
         ("atom.global.cas.u8 %r0, [%rd0], %r1, %r2;", "is not supported"),
         ("bra NOWHERE;", "NOWHERE is not declared"),
         ("call helper, ();", "helper is not declared"),
