@@ -1,6 +1,7 @@
 """Programs for what random ones come to too seldom: every hazard between two units, side by side."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,12 +17,10 @@ from golden.tables.commands import (
     Mma,
     Move,
     MoveMatrix,
-    Store,
     StoreMatrix,
 )
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, ROLES, UNITS, impossible
@@ -29,9 +28,9 @@ from regression.functional.matrix_pairs import address_pairs, row_pairs, valid_r
 from regression.random_programs.choices import (
     PLACES,
     Access,
+    access_command,
     accesses_of,
     multiplies_of,
-    operand_types,
     place_in,
 )
 from regression.random_programs.generator import hot_access
@@ -123,15 +122,12 @@ class _Draft:
         if unit in ("tile", "f64"):
             choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
             self._multiply = choices[random.integers(len(choices))]
-            self.sizes = {
-                use: fragment(use, name, self._multiply.shape).registers
-                for use, name in operand_types(self._multiply).items()
-            }
+            self.sizes = {use: layout.registers for use, layout in self._multiply.fragments.items()}
         elif unit in ("load", "store"):
             accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
             access = accesses[random.integers(len(accesses))]
             self._access = hot_access(random, config, access, PLACES[random.integers(4)])
-            self.sizes = {"d" if unit == "load" else "a": self._count(access)}
+            self.sizes = {"d" if unit == "load" else "a": access.fragment.registers}
         elif unit == "movmatrix":
             self.sizes = {"d": 1, "a": 1}
         elif unit in ("ldmatrix", "stmatrix"):
@@ -146,9 +142,6 @@ class _Draft:
         self.places = {
             name: int(random.integers(config.registers - size + 1)) for name, size in self.sizes.items()
         }
-
-    def _count(self, access: Access) -> int:
-        return fragment(access.use, access.type, access.shape).registers
 
     def operand(self, role: str) -> Use:
         """An operand that is read or written."""
@@ -179,12 +172,8 @@ class _Draft:
         places = self.places
         if self._unit in ("tile", "f64"):
             return Mma(self._multiply, **places)
-        if self._unit == "load":
-            assert isinstance(self._access, Load)
-            return Load(self._access.instruction, places["d"], self._access.address, self._access.stride)
-        if self._unit == "store":
-            assert isinstance(self._access, Store)
-            return Store(self._access.instruction, places["a"], self._access.address, self._access.stride)
+        if self._unit in ("load", "store"):
+            return replace(self._access, register=places["d" if self._unit == "load" else "a"])
         if self._unit == "movmatrix":
             return MoveMatrix(places["d"], places["a"])
         transposed = bool(self._value & 1)
@@ -231,11 +220,5 @@ def _memory_pair(
         if kind == "load":
             access = LoadInstruction(use="c", layout=store.layout, shape=store.shape, type=store.type)
         register = int(random.integers(config.registers - 8 + 1))
-        placed = place_in(access, place)
-        address = base + offset + further
-        made.append(
-            Store(placed, register, address, stride)
-            if isinstance(placed, StoreInstruction)
-            else Load(placed, register, address, stride)
-        )
+        made.append(access_command(place_in(access, place), register, base + offset + further, stride))
     return made[0], made[1]

@@ -17,7 +17,7 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS
 from regression.functional.fp8_sums import is_fp8
-from regression.random_programs.choices import multiplies_of, operand_types
+from regression.random_programs.choices import multiplies_of
 from regression.random_programs.image import Image
 from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load, block_store
 from sim.simulation import BusTiming
@@ -66,10 +66,9 @@ def _multiply(
 ) -> Iterator[Command]:
     """The loads of the operands, the multiply, and the store of its result."""
     uses: tuple[Use, ...] = ("a", "b", "c")
-    types = operand_types(instruction)
     words = np.zeros((2 * _BLOCK, LANES), dtype=np.uint32)
     for use, first, matrix in zip(uses, (_A, _B, _C), matrices, strict=True):
-        part = distribute(matrix, use, types[use], instruction.shape)
+        part = distribute(matrix, use, instruction.types[use], instruction.shape)
         words[first : first + len(part)] = part
     for register in (_A, _C):
         yield _load(image, register, words[register : register + _BLOCK])

@@ -20,11 +20,10 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.instruction_set import Space
-from golden.tables.layouts import fragment
 from golden.tables.matrix_moves import instruction_of
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import accesses_of, multiplies_of, operand_types
+from regression.random_programs.choices import accesses_of, multiplies_of
 
 __all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "MOVES", "POINTS", "ROLES", "ROW_BYTES", "UNITS"]
 __all__ += ["impossible", "sample_hazards"]
@@ -58,16 +57,16 @@ def _sizes(unit: str, role: str) -> frozenset[int]:
     writes = role == "writes"
     if unit in ("load", "store"):
         return frozenset(
-            fragment(item.use, item.type, item.shape).registers
+            item.fragment.registers
             for item in accesses_of(_CONFIG)
             if (unit, writes) == (("store", False) if item.use == "d" else ("load", True))
         )
     if unit in ("tile", "f64"):
         return frozenset(
-            fragment(use, name, item.shape).registers
+            layout.registers
             for item in multiplies_of(_CONFIG)
             if (item.a_type == "f64") == (unit == "f64")
-            for use, name in operand_types(item).items()
+            for use, layout in item.fragments.items()
             if (use == "d") == writes
         )
     if unit in ("fill", "move"):
@@ -177,18 +176,16 @@ def _registers(command: Command) -> tuple[list[range], range]:
     """What a command reads, and what it writes."""
     match command:
         case Load(instruction, register):
-            count = fragment(instruction.use, instruction.type, instruction.shape).registers
-            return [], range(register, register + count)
+            return [], range(register, register + instruction.fragment.registers)
         case Store(instruction, register):
-            count = fragment("d", instruction.type, instruction.shape).registers
-            return [range(register, register + count)], range(0)
+            return [range(register, register + instruction.fragment.registers)], range(0)
         case Mma(instruction, d, a, b, c):
-            counts = {
-                use: fragment(use, name, instruction.shape).registers
-                for use, name in operand_types(instruction).items()
-            }
-            reads = [range(first, first + counts[use]) for use, first in zip("abc", (a, b, c), strict=True)]  # type: ignore[index]
-            return reads, range(d, d + counts["d"])
+            layouts = instruction.fragments.values()
+            write, *reads = (
+                range(first, first + layout.registers)
+                for first, layout in zip((d, a, b, c), layouts, strict=True)
+            )
+            return reads, write
         case Fill(register, count):
             return [], range(register, register + count)
         case Move(destination, source, count):

@@ -17,9 +17,8 @@ from golden.fragments import collect, distribute
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Mma
 from golden.tables.instruction_set import Shape, Use
-from golden.tables.layouts import LANES, fragment
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.random_programs.choices import operand_types
 from regression.random_programs.program import BLOCK_BYTES, block_load, block_store
 
 __all__ = ["Batch"]
@@ -60,8 +59,7 @@ class Batch:
 
     @cached_property
     def _sizes(self) -> dict[Use, int]:
-        types = operand_types(self.instruction)
-        return {use: fragment(use, types[use], self.instruction.shape).registers for use in types}
+        return {use: layout.registers for use, layout in self.instruction.fragments.items()}
 
     @cached_property
     def _together(self) -> int:
@@ -142,7 +140,7 @@ class Batch:
         a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
             As `golden.mma` takes them.
         """
-        types, shape = operand_types(self.instruction), self.instruction.shape
+        types, shape = self.instruction.types, self.instruction.shape
         words = np.concatenate(
             [
                 distribute(matrix, use, types[use], shape)

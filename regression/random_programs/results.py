@@ -3,7 +3,6 @@
 from golden.lines import gather_lines
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store
-from golden.tables.layouts import fragment
 from regression.random_programs.image import HOT_BYTES
 
 __all__ = ["compared_results"]
@@ -34,10 +33,9 @@ def compared_results(commands: tuple[Command, ...]) -> int:
     for number, command in enumerate(commands):
         match command:
             case Load(instruction, register):
-                count = fragment(instruction.use, instruction.type, instruction.shape).registers
-                write(register, count, None)
+                write(register, instruction.fragment.registers, None)
             case Mma(instruction, d):
-                count = fragment("d", instruction.d_type, instruction.shape).registers
+                count = instruction.fragments["d"].registers
                 write(d, count, number)
                 extent[number] = (d, count)
                 elements[number] = instruction.shape.m * instruction.shape.n
@@ -50,7 +48,7 @@ def compared_results(commands: tuple[Command, ...]) -> int:
             case MoveMatrix(destination):
                 write(destination, 1, None)
             case Store(instruction, register, address, stride):
-                count = fragment("d", instruction.type, instruction.shape).registers
+                count = instruction.fragment.registers
                 writers = {writer.get(index) for index in range(register, register + count)}
                 source = writers.pop()
                 first = gather_lines(instruction, address, stride)[0][0]
