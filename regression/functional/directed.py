@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -35,7 +36,13 @@ from regression.random_programs.choices import (
 )
 from regression.random_programs.generator import hot_access
 from regression.random_programs.image import HOT_BYTES, Image, span
-from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load
+from regression.random_programs.program import (
+    BLOCK_BYTES,
+    BLOCK_REGISTERS,
+    Program,
+    block_load,
+    observed_bytes,
+)
 from regression.random_programs.rows import TABLE_REGISTERS, place_table
 from sim.simulation import BusTiming
 
@@ -57,8 +64,8 @@ def hazard_program(preset: str, seed: int) -> Program:
     config = PRESETS[preset]
     blocks = HOT_BYTES // BLOCK_BYTES
     commands: list[Command] = [
-        block_load(register, BASE + BLOCK_BYTES * (register // 8 % blocks))
-        for register in range(0, config.registers, 8)
+        block_load(register, BASE + BLOCK_BYTES * (register // BLOCK_REGISTERS % blocks))
+        for register in range(0, config.registers, BLOCK_REGISTERS)
     ]
     image = Image(random)
     pairs = [
@@ -73,21 +80,17 @@ def hazard_program(preset: str, seed: int) -> Program:
         preset=preset,
         seed=(seed, 0),
         timing=BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1),
-        memory=image.finished(BLOCK_BYTES * config.registers // 8 + SHARED_WINDOW),
+        memory=image.finished(observed_bytes(config)),
         commands=tuple(commands),
     )
 
 
 def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
-    for kind in KINDS:
-        for older in UNITS:
-            for younger in UNITS:
-                for extent in EXTENTS:
-                    if impossible(kind, older, younger, extent) is not None:
-                        continue
-                    # What ldmatrix reads are addresses, which `address_pairs` has.
-                    if (kind, younger) != ("read after write", "ldmatrix"):
-                        yield _register_pair(random, config, image, kind, older, younger, extent)
+    for kind, older, younger, extent in product(KINDS, UNITS, UNITS, EXTENTS):
+        # What ldmatrix reads are addresses, which `address_pairs` has.
+        is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
+        if impossible(kind, older, younger, extent) is None and not is_of_addresses:
+            yield _register_pair(random, config, image, kind, older, younger, extent)
 
 
 def _register_pair(
@@ -188,13 +191,12 @@ class _Draft:
 
 def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[tuple[Command, Command]]:
     stores = [item for item in accesses_of(config) if isinstance(item, StoreInstruction)]
-    for kind in MEMORY_KINDS:
+    for kind, place in product(MEMORY_KINDS, ("global", "shared")):
         younger, _, older = kind.split()
-        for place in ("global", "shared"):
-            for places in ((place, place), (place, f"generic to {place}"), (f"generic to {place}", place)):
-                for extent in BYTES:
-                    store = stores[random.integers(len(stores))]
-                    yield _memory_pair(random, config, store, (older, younger), places, extent)
+        generic = f"generic to {place}"
+        for places, extent in product(((place, place), (place, generic), (generic, place)), BYTES):
+            store = stores[random.integers(len(stores))]
+            yield _memory_pair(random, config, store, (older, younger), places, extent)
 
 
 def _memory_pair(

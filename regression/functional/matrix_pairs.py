@@ -1,6 +1,7 @@
 """Pairs of commands side by side for the hazards of matrix moves: addresses of rows, and rows in memory."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -55,14 +56,12 @@ def address_pairs(random: Generator, image: Image) -> Iterator[Commands]:
     tuple of Command
         What makes the pair ready, and the pair.
     """
-    for older in UNITS:
-        for younger in ("ldmatrix", "stmatrix"):
-            for extent in EXTENTS:
-                if impossible("read after write", older, "ldmatrix", extent) is None:
-                    count = int(random.choice([1, 2, 4]))
-                    kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
-                    *ready, writer = _writer(random, image, older, extent)
-                    yield *ready, writer, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
+    for older, younger, extent in product(UNITS, ("ldmatrix", "stmatrix"), EXTENTS):
+        if impossible("read after write", older, "ldmatrix", extent) is None:
+            count = int(random.choice([1, 2, 4]))
+            kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
+            writing = _writer(random, image, older, extent)
+            yield *writing, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
 
 
 def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands:
@@ -135,12 +134,9 @@ def row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[C
     tuple of Command
         The load of the addresses, and the pair.
     """
-    for kind in MEMORY_KINDS:
+    for kind, moves, memory, extent in product(MEMORY_KINDS, MOVES, ("global", "shared"), ROW_BYTES):
         younger, _, older = kind.split()
-        for moves in MOVES:
-            for memory in ("global", "shared"):
-                for extent in ROW_BYTES:
-                    yield _row_pair(random, config, image, (older, younger), moves, memory, extent)
+        yield _row_pair(random, config, image, (older, younger), moves, memory, extent)
 
 
 def _row_pair(

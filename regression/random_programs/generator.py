@@ -34,6 +34,7 @@ from regression.random_programs.program import (
     Program,
     block_load,
     block_store,
+    observed_bytes,
 )
 from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming
@@ -90,12 +91,11 @@ def make_program(
     maker = _Maker(PRESETS[preset], seed, number, multiplies, type)
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     commands = tuple(maker.commands(multiplies))
-    room = BLOCK_BYTES * maker.config.registers // 8 + SHARED_WINDOW
     return Program(
         preset=preset,
         seed=(seed, number),
         timing=BusTiming(latency=latency, stall=stall, seed=number + 1),
-        memory=maker.image.finished(room),
+        memory=maker.image.finished(observed_bytes(maker.config)),
         commands=commands,
     )
 
