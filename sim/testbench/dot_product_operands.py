@@ -11,7 +11,7 @@ from golden.arithmetic.integer import bit_dot_product, integer_dot_product
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import multiplicand_formats
 from golden.tables.profiles import HOPPER, Profile
-from hdl.dot_product.operands import Multiplicand, Result
+from hdl.dot_product.operands import Multiplicand, Operation, Result
 
 __all__ = ["FP8_MODES", "KINDS", "MODES", "Batch", "Mode", "random_batch"]
 
@@ -60,21 +60,19 @@ class Mode:
         result = Result.F32
         if self.d_type == "f16":
             result = Result.F16 if self.c_type == "f16" else Result.F16_FROM_F32
-        fields = (
-            (Multiplicand[self.format.upper()].value, 3),
-            (result.value, 2),
-            (self.c_type == "f16", 1),
-            (self.saturate, 1),
-            (self.a_type.startswith("s"), 1),
-            (self.b_type.startswith("s"), 1),
-            (self.operation == "and", 1),
-            (self.a_type == "e5m2", 1),
-            (self.b_type == "e5m2", 1),
-        )
-        code, position = 0, 0
-        for value, width in fields:
-            code |= int(value) << position
-            position += width
+        code: int = Operation.const(
+            {
+                "multiplicand": Multiplicand[self.format.upper()],
+                "result": result,
+                "c_is_f16": self.c_type == "f16",
+                "saturate": self.saturate,
+                "a_signed": self.a_type.startswith("s"),
+                "b_signed": self.b_type.startswith("s"),
+                "bitwise_and": self.operation == "and",
+                "a_e5m2": self.a_type == "e5m2",
+                "b_e5m2": self.b_type == "e5m2",
+            }
+        ).as_bits()
         return code
 
 

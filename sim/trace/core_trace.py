@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from itertools import accumulate
 from typing import Final
 
@@ -72,7 +73,10 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     commands = lifetimes(recording, log.parts)
     events = TraceEvents()
     last = recording.cycles - 1
-    events.lanes(_CONTROL, "queue place", (_queued(command) for command in commands if command.queued))
+    queued = (
+        command_slice(command, command.queued, command.accepted - 1) for command in commands if command.queued
+    )
+    events.lanes(_CONTROL, "queue place", queued)
     events.slices(
         _CONTROL,
         "sequencer",
@@ -91,19 +95,15 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     return events
 
 
-def _queued(command: Lifetime) -> Slice:
-    return command_slice(command, command.queued or 0, command.accepted - 1)
-
-
 def _states(commands: Sequence[Lifetime]) -> Iterator[Slice]:
     for command in commands:
         for item in command.states:
-            yield Slice(
-                name=State(item.value).name.lower().replace("_", " "),
-                first=item.first,
-                last=item.last,
-                args={"command": command.number},
-            )
+            args = {"command": command.number}
+            yield Slice(name=_spoken(State(item.value)), first=item.first, last=item.last, args=args)
+
+
+def _spoken(member: Enum) -> str:
+    return member.name.lower().replace("_", " ")
 
 
 def _wait(wait: Wait) -> Slice:
@@ -188,20 +188,12 @@ def _counters(
     if config.f64_units:
         busy = _values(recording.intervals("f64.issue.busy_units"))
         events.counter(_CONTROL, f"busy f64 units of {config.f64_units}", busy)
-    faults = [item for item in recording.intervals("sequencer.cause") if item.value]
-    events.slices(
-        _CONTROL,
-        "faults",
-        [
-            Slice(
-                name=Cause(item.value).name.lower().replace("_", " "),
-                first=item.first,
-                last=item.last,
-                args={},
-            )
-            for item in faults
-        ],
-    )
+    faults = [
+        Slice(name=_spoken(Cause(item.value)), first=item.first, last=item.last, args={})
+        for item in recording.intervals("sequencer.cause")
+        if item.value
+    ]
+    events.slices(_CONTROL, "faults", faults)
 
 
 def _under_way(spans: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:
