@@ -132,9 +132,8 @@ def product_order(instruction: MmaInstruction) -> BitOrder:
         If a dot product does not take `DOT_WORDS` words, or the layouts are not of this form.
     """
     shape = instruction.shape
-    a = fragment("a", instruction.a_type, shape)
-    b = fragment("b", instruction.b_type, shape)
-    d = fragment("d", instruction.d_type, shape)
+    layouts = instruction.fragments
+    a, b, d = layouts["a"], layouts["b"], layouts["d"]
     run = _REGISTER_WIDTH // FORMATS[instruction.a_type].bits
     if shape.k != DOT_WORDS * run:
         raise ValueError(f"A dot product must take {DOT_WORDS} words, not {shape.k // run} of {instruction}")

@@ -10,11 +10,9 @@ from golden.tables.commands import (
     MATRIX_COUNTS,
     MATRIX_ROW_BYTES,
     Command,
-    Fill,
     Load,
     LoadMatrix,
     Mma,
-    Move,
     MoveMatrix,
     Store,
     StoreMatrix,
@@ -24,6 +22,7 @@ from golden.tables.matrix_moves import instruction_of
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import accesses_of, multiplies_of
+from regression.random_programs.footprints import registers_of
 
 __all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "MOVES", "POINTS", "ROLES", "ROW_BYTES", "UNITS"]
 __all__ += ["impossible", "sample_hazards"]
@@ -135,7 +134,7 @@ def sample_hazards(
     rows : mapping of int to sequence of int
         Generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(_unit(command), *_registers(command)) for command in commands]
+    facts = [(_unit(command), *registers_of(command)) for command in commands]
     touched = [_touched(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for younger in range(len(commands)):
         for older in range(max(0, younger - _NEAR), younger):
@@ -170,32 +169,6 @@ def _unit(command: Command) -> str:
             return instruction_of(command).mnemonic
         case _:
             return type(command).__name__.lower()
-
-
-def _registers(command: Command) -> tuple[list[range], range]:
-    """What a command reads, and what it writes."""
-    match command:
-        case Load(instruction, register):
-            return [], range(register, register + instruction.fragment.registers)
-        case Store(instruction, register):
-            return [range(register, register + instruction.fragment.registers)], range(0)
-        case Mma(instruction, d, a, b, c):
-            layouts = instruction.fragments.values()
-            write, *reads = (
-                range(first, first + layout.registers)
-                for first, layout in zip((d, a, b, c), layouts, strict=True)
-            )
-            return reads, write
-        case Fill(register, count):
-            return [], range(register, register + count)
-        case Move(destination, source, count):
-            return [range(source, source + count)], range(destination, destination + count)
-        case LoadMatrix(register, addresses, count):
-            return [range(addresses, addresses + 1)], range(register, register + count)
-        case StoreMatrix(register, addresses, count):
-            return [range(register, register + count), range(addresses, addresses + 1)], range(0)
-        case MoveMatrix(destination, source):
-            return [range(source, source + 1)], range(destination, destination + 1)
 
 
 def _sample_memory(seen: Seen, older: Load | Store, younger: Load | Store) -> None:

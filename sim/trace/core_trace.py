@@ -13,6 +13,7 @@ from sim.trace.bursts import Burst, bursts
 from sim.trace.command_log import CommandLog
 from sim.trace.command_text import UNIT_NAMES, command_facts, command_slice, command_title
 from sim.trace.lifetimes import Lifetime, lifetimes
+from sim.trace.probes import ACTIVITIES, BUS, SHARED
 from sim.trace.recording import Interval, Recording
 from sim.trace.trace_events import Slice, TraceEvents
 from sim.trace.waits import Wait, waits
@@ -20,43 +21,6 @@ from sim.trace.waits import Wait, waits
 __all__ = ["core_trace"]
 
 _CONTROL: Final = "commands"
-_BUS: Final = "AXI4 memory port"
-_SHARED: Final = "on-chip memory"
-
-_ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "load engine": {
-        "asks for bursts": ("load.bursts.bursts__valid", "load.bursts.bursts__ready"),
-        "takes beats": ("load.unpack.beats__valid", "load.unpack.beats__ready"),
-        "writes registers": ("load.writer.write__enable", "load.writer.write__ready"),
-    },
-    "store engine": {
-        "reads registers": ("store.reader.read__enable", "store.reader.read__ready"),
-        "asks for bursts": ("store.bursts.bursts__valid", "store.bursts.bursts__ready"),
-        "sends beats": ("store.pack.beats__valid", "store.pack.beats__ready"),
-    },
-    "tile multiplier": {
-        "fetches operands": ("tile.fetch.reading",),
-        "writes results": ("tile.collect.write__enable", "tile.collect.write__ready"),
-    },
-    "f64 multiplier": {
-        "fetches operands": ("f64.fetch.reading",),
-        "writes results": ("f64.collect.write__enable", "f64.collect.write__ready"),
-    },
-    "register mover": {
-        "writes registers": ("mover.write__enable", "mover.write__ready"),
-        "writes transposed": ("transposer.write__enable", "transposer.write__ready"),
-    },
-    _BUS: {
-        "read data": ("m_axi_rvalid", "m_axi_rready"),
-        "write data": ("m_axi_wvalid", "m_axi_wready"),
-    },
-    _SHARED: {
-        "read beats": ("memory.shared.read_beats__valid", "memory.shared.read_beats__ready"),
-        "written beats": ("memory.shared.write_beats__valid", "memory.shared.write_beats__ready"),
-        "words of the host": ("memory.shared.words__enable", "memory.shared.words__ready"),
-    },
-}
-"""Rows of each process that show when signals are high."""
 
 
 def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> TraceEvents:
@@ -88,8 +52,8 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     _counters(events, config, recording, commands)
     places = _units(events, recording, commands, last)
     _bus(events, bursts(recording, commands), last)
-    for process in (_BUS, *([_SHARED] if config.shared_bytes else [])):
-        for name, signals in _ACTIVITIES[process].items():
+    for process in (BUS, *([SHARED] if config.shared_bytes else [])):
+        for name, signals in ACTIVITIES[process].items():
             events.slices(process, name, _high(recording, name, signals))
     _flows(events, commands, found, places, last)
     return events
@@ -138,7 +102,7 @@ def _units(
         ]
         for item, row in events.lanes(process, "command", slices):
             places[int(item.args["command"])] = process, row
-        for name, signals in _ACTIVITIES[process].items():
+        for name, signals in ACTIVITIES[process].items():
             events.slices(process, name, _high(recording, name, signals))
     rows = recording.high("sequencer.rows_start")
     if rows:
@@ -170,9 +134,9 @@ def _bus(events: TraceEvents, found: Sequence[Burst], last: int) -> None:
             for burst in found
             if burst.kind == kind
         ]
-        events.lanes(_BUS, f"{kind} bursts", slices)
+        events.lanes(BUS, f"{kind} bursts", slices)
         spans = [(burst.asked, burst.answered) for burst in found if burst.kind == kind]
-        events.counter(_BUS, f"{kind} bursts under way", _under_way(spans))
+        events.counter(BUS, f"{kind} bursts under way", _under_way(spans))
 
 
 def _counters(
