@@ -73,7 +73,7 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
     yield (Cause.WRITE_SLAVE_ERROR, "store", "marked bytes")
     yield from ((Cause.READ_DECODE_ERROR, "load", way) for way in _MEMORY_WAYS)
     yield from ((Cause.WRITE_DECODE_ERROR, "store", way) for way in _MEMORY_WAYS)
-    yield from ((cause, kind, way) for cause, kind, way in MOVE_WAYS)
+    yield from MOVE_WAYS
 
 
 WAYS: Final = tuple(_all_ways())
