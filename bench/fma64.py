@@ -6,17 +6,14 @@ prints a table and writes ``build/bench/fma64.json``.
 """
 
 import argparse
-import json
 from dataclasses import asdict
-from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
+from bench.measurement import BUILD, number_table, write_results
 from boards.flow.ecp5 import ecp5_cost, xilinx_cost
 from hdl.fma64.unit import FusedMultiplyAdd64
 
-OUTPUT = Path("build/bench/fma64.json")
 REQUIRED_MHZ = 80
 REQUIRED_COMB = 6_000
 REQUIRED_MULTIPLIERS = 10
@@ -38,7 +35,7 @@ def main() -> None:
         "--seeds", type=int, default=3, help="place-and-route runs, seeds 1 and up (default 3)"
     )
     seeds = range(1, parser.parse_args().seeds + 1)
-    folder = OUTPUT.parent / OUTPUT.stem
+    folder = BUILD / "fma64"
     cost = ecp5_cost(FusedMultiplyAdd64(), folder, seeds)
     xilinx = xilinx_cost(FusedMultiplyAdd64(), folder)
     meets = (
@@ -48,10 +45,8 @@ def main() -> None:
         and cost.mult18x18d <= REQUIRED_MULTIPLIERS
     )
 
-    table = Table(title="f64 fused multiply-add, ECP5-85F speed 8, post-route")
-    table.add_column("unit")
-    for column in ("LUT4", "CCU2C", "MULT18", "COMB", "FF", "MHz seed 1", "MHz median", "MMAC/s per COMB"):
-        table.add_column(column, justify="right")
+    columns = ("LUT4", "CCU2C", "MULT18", "COMB", "FF", "MHz seed 1", "MHz median", "MMAC/s per COMB")
+    table = number_table("f64 fused multiply-add, ECP5-85F speed 8, post-route", "unit", *columns)
     table.add_row(
         "openwmma",
         *(str(x) for x in (cost.lut4, cost.ccu2c, cost.mult18x18d, cost.trellis_comb, cost.flip_flops)),
@@ -78,7 +73,7 @@ def main() -> None:
         f"latency {FusedMultiplyAdd64.latency} cycles"
     )
     figures_by_device = {"ecp5": cost.as_json(), "xc7": asdict(xilinx), "latency": FusedMultiplyAdd64.latency}
-    OUTPUT.write_text(json.dumps(figures_by_device, indent=2) + "\n")
+    write_results("fma64", figures_by_device)
 
 
 if __name__ == "__main__":

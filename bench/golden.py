@@ -5,28 +5,25 @@
 prints a table and writes ``build/bench/golden.json``.
 """
 
-import json
 import platform
 import resource
-import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
 import golden
+from bench.measurement import fastest, number_table, write_results
 from golden.arguments import dtype_of
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.matrix_instructions import MmaInstruction
 
-OUTPUT = Path("build/bench/golden.json")
 BATCH_TILES = 100_000
 MEMORY_LIMIT_MB = 500
+REPETITIONS = 3
 
 _WMMA = "wmma.mma.sync.aligned.row.col"
 CASES = (
@@ -86,17 +83,13 @@ def random_operands(
     )
 
 
-def measure(text: str, tiles: int, required: int, repetitions: int = 3) -> Rate:
+def measure(text: str, tiles: int, required: int) -> Rate:
     """The best of several runs over one batch."""
     instruction = resolve_instruction(text)
     operands = random_operands(instruction, tiles, np.random.default_rng(1))
     golden.mma(instruction, *(operand[:64] for operand in operands))
-    best = float("inf")
-    for _ in range(repetitions):
-        start = time.process_time()
-        golden.mma(instruction, *operands)
-        best = min(best, time.process_time() - start)
-    return Rate(text, tiles / best, required)
+    seconds, _ = fastest(lambda: golden.mma(instruction, *operands), REPETITIONS)
+    return Rate(text, tiles / seconds, required)
 
 
 def peak_megabytes() -> float:
@@ -118,10 +111,7 @@ def main() -> None:
     rates = [measure(*case) for case in CASES]
     memory = batch_megabytes(CASES[0][0])
 
-    table = Table(title="Golden model, one core")
-    table.add_column("instruction")
-    table.add_column("tiles/s", justify="right")
-    table.add_column("required", justify="right")
+    table = number_table("Golden model, one core", "instruction", "tiles/s", "required")
     for rate in rates:
         style = None if rate.tiles_per_second >= rate.required else "red"
         table.add_row(
@@ -140,7 +130,6 @@ def main() -> None:
     )
     Console().print(table)
 
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     report = {
         "rates": [asdict(rate) for rate in rates],
         "batch_tiles": BATCH_TILES,
@@ -148,7 +137,7 @@ def main() -> None:
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
-    OUTPUT.write_text(json.dumps(report, indent=2) + "\n")
+    write_results("golden", report)
 
 
 if __name__ == "__main__":

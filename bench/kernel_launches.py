@@ -7,10 +7,8 @@ measured on the presets, by default ``small`` and ``standard``. The kernels of C
 ``examples/cutlass/cutlass_gemm.py``; without them they have no rows.
 """
 
-import json
 import runpy
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -22,13 +20,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from bench.measurement import fastest, write_results
 from golden.simt.errors import LaunchError
 from openwmma.cuda_source import CompilerError
 from openwmma.launch_repeat import read_launches
 from openwmma.launching import KernelRun
 from openwmma.modules import Module
 
-OUTPUT: Final = Path("build/bench/kernel_launches.json")
 ROOT: Final = Path(__file__).parents[1]
 CAPTURED: Final = ROOT / "tests" / "data" / "kernels"
 CASES: Final = ("single_warp.gemm_tile", "families.gemm_tf32", "mma_sync.igemm")
@@ -110,15 +108,10 @@ def measured(kernel: str, launch: Launch, presets: list[str]) -> Times:
     Each launch loads the PTX anew and opens its machine within the measured time; C++ is compiled before.
     """
     seconds: dict[str, float | None] = {}
-    for _ in range(REPETITIONS):
-        start = time.process_time()
-        run = launch()
-        seconds["golden"] = min(seconds.get("golden") or np.inf, time.process_time() - start)
+    seconds["golden"], run = fastest(launch, REPETITIONS)
     for preset in presets:
-        start = time.process_time()
         try:
-            launch(on="lockstep", preset=preset)
-            seconds[preset] = time.process_time() - start
+            seconds[preset], _ = fastest(partial(launch, on="lockstep", preset=preset), 1)
         except LaunchError:
             seconds[preset] = None
     return Times(kernel, run.warp_instructions, run.matrix_instructions, seconds)
@@ -138,8 +131,7 @@ def main(presets: list[str]) -> None:
         shown = ("-" if value is None else f"{value:.2f} s" for value in times.seconds.values())
         table.add_row(kernel, f"{times.warp_instructions:,}", f"{times.matrix_instructions:,}", *shown)
     Console().print(table)
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    OUTPUT.write_text(json.dumps(rows, indent=2) + "\n")
+    write_results("kernel_launches", rows)
 
 
 if __name__ == "__main__":

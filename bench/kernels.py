@@ -7,10 +7,9 @@ the RTL and lockstep are measured. ``bench/data/gemm_block.cu`` is the kernel of
 its PTX.
 """
 
-import json
 import resource
 import sys
-import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -19,13 +18,13 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from golden.simt import Module
+from bench.measurement import fastest, write_results
+from golden.simt import LaunchResult, Module
 from golden.simt.machine_engine import MachineEngine
 from golden.simt.matrix_engine import MatrixEngine
 from hdl.config import PRESETS
 from sim.machines import Backend, open_machine
 
-OUTPUT = Path("build/bench/kernels.json")
 ROOT: Final = Path(__file__).parent
 SHARED_GEMM: Final = ROOT.parent / "tests" / "data" / "kernels" / "multi_warp.ptx"
 SCRATCH: Final = 1 << 16
@@ -84,14 +83,11 @@ def block_gemm(machine: str, engine: MatrixEngine | None, repetitions: int = REP
     )
 
 
-def best(kernel: str, machine: str, launch: object, repetitions: int = REPETITIONS) -> Run:
+def best(
+    kernel: str, machine: str, launch: Callable[[], LaunchResult], repetitions: int = REPETITIONS
+) -> Run:
     """The fastest of several launches, in processor time."""
-    assert callable(launch)
-    seconds = float("inf")
-    for _ in range(repetitions):
-        start = time.process_time()
-        result = launch()
-        seconds = min(seconds, time.process_time() - start)
+    seconds, result = fastest(launch, repetitions)
     return Run(kernel, machine, result.warp_instructions, result.matrix_instructions, round(seconds, 3))
 
 
@@ -128,10 +124,7 @@ def main(presets: list[str]) -> None:
         table.add_row(run.kernel, run.machine, *numbers)
     Console().print(table)
     Console().print(f"{THREADS} threads with {REGISTERS} registers: {memory} MiB")
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    OUTPUT.write_text(
-        json.dumps({"runs": [asdict(run) for run in runs], "mebibytes": memory}, indent=2) + "\n"
-    )
+    write_results("kernels", {"runs": [asdict(run) for run in runs], "mebibytes": memory})
 
 
 if __name__ == "__main__":

@@ -5,11 +5,8 @@
 prints a table and writes ``build/bench/scalar.json``.
 """
 
-import json
 import platform
-import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -17,9 +14,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from bench.measurement import fastest, write_results
 from golden.scalar import operation
 
-OUTPUT = Path("build/bench/scalar.json")
 LANES: Final = (32, 256, 1024)
 CALLS = 200
 REPETITIONS = 5
@@ -72,13 +69,13 @@ def measure(name: str, lanes: int) -> Rate:
     # Packed halves take any bits.
     floats = name.rsplit(".", 1)[1] in ("f16", "f32", "f64")
     operands = [operand(bits, floats, lanes, random) for bits in found.operands]
-    best = float("inf")
-    for _ in range(REPETITIONS):
-        start = time.process_time()
+
+    def work() -> None:
         for _ in range(CALLS):
             found.evaluate(*operands)
-        best = min(best, (time.process_time() - start) / CALLS)
-    return Rate(name, lanes, round(best * 1e6, 2), round(lanes / best / 1e6, 1))
+
+    seconds = fastest(work, REPETITIONS)[0] / CALLS
+    return Rate(name, lanes, round(seconds * 1e6, 2), round(lanes / seconds / 1e6, 1))
 
 
 def main() -> None:
@@ -88,13 +85,12 @@ def main() -> None:
     for row in rates:
         table.add_row(row[0].instruction, *(f"{rate.million_lanes_per_second:.1f}" for rate in row))
     Console().print(table)
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
     results = {
         "python": platform.python_version(),
         "numpy": np.__version__,
         "rates": [asdict(rate) for row in rates for rate in row],
     }
-    OUTPUT.write_text(json.dumps(results, indent=2) + "\n")
+    write_results("scalar", results)
 
 
 if __name__ == "__main__":

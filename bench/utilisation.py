@@ -6,18 +6,16 @@ prints a table and writes ``build/bench/utilisation.json``; without names, all o
 memory of 128 bits with 20 cycles of latency. Every run is compared with the golden machine.
 """
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.table import Table
 
+from bench.measurement import number_table, write_results
 from golden.arguments import dtype_of
 from golden.machine import Counters
 from golden.memory import Memory
@@ -36,7 +34,6 @@ from sim.simulation import BusTiming
 
 __all__ = ["FIGURES", "Figure", "gemm", "loads", "multiplies", "operands", "print_figures"]
 
-OUTPUT = Path("build/bench/utilisation.json")
 CONFIG: Final = PRESETS["standard"]
 TIMING: Final = BusTiming(latency=20)
 MULTIPLY: Final = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -226,10 +223,7 @@ def print_figures(title: str, figures: Sequence[Figure]) -> None:
     The last column is the share of the cycles in which the next command waited for registers, memory or its
     unit, or the core for the host.
     """
-    table = Table(title=title)
-    table.add_column("figure")
-    for column in ("measured", "required", "cycles", "stalls r/m/u/h"):
-        table.add_column(column, justify="right")
+    table = number_table(title, "figure", "measured", "required", "cycles", "stalls r/m/u/h")
     for figure in figures:
         stalls = (
             figure.counters[f"stall_{cause}"] / figure.cycles
@@ -267,8 +261,7 @@ def main(names: Sequence[str] = ()) -> None:
         raise ValueError(f"Figures must be among {', '.join(FIGURES)}, not {', '.join(unknown)}")
     figures = [figure for name in names or FIGURES for figure in FIGURES[name]()]
     print_figures("How busy the core is: preset standard, memory of 128 bits, 20 cycles", figures)
-    OUTPUT.parent.mkdir(parents=True, exist_ok=True)
-    OUTPUT.write_text(json.dumps([asdict(figure) for figure in figures], indent=2) + "\n")
+    write_results("utilisation", [asdict(figure) for figure in figures])
 
 
 if __name__ == "__main__":

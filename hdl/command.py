@@ -171,8 +171,8 @@ def fragment_key(use: Use, name: str, shape: Shape, layout: Layout) -> int:
 
 def multiply_key(instruction: MmaInstruction) -> int:
     """`MmaCommand.multiply`, and `is_wgmma` above it, in multiplies of a shape and types."""
-    types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
-    codes = (shape_code(instruction.shape), *map(type_code, types), _is_wgmma(instruction))
+    types = (type_code(instruction.types[use]) for use in USES)
+    codes = (shape_code(instruction.shape), *types, _is_wgmma(instruction))
     return sum(code << 4 * place for place, code in enumerate(codes))
 
 
@@ -230,10 +230,7 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
             return MmaCommand, {
                 "opcode": Opcode.MMA.value,
                 "tile_shape": shape_code(instruction.shape),
-                "a_type": type_code(instruction.a_type),
-                "b_type": type_code(instruction.b_type),
-                "c_type": type_code(instruction.c_type),
-                "d_type": type_code(instruction.d_type),
+                **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
                 "saturate": int(instruction.saturate),
                 "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
                 "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,13 @@ from hdl.control.host.register_map import IDENTITY, PROFILE_CODES, REGISTER_MAP,
 from hdl.control.host.register_types import WORD_BITS
 
 __all__ = ["Capabilities", "CapabilityError"]
+
+
+_SIZES: Final = (
+    *("registers", "dot_product_units", "f64_units", "queue_depth", "address_bits", "data_bits"),
+    *("outstanding_reads", "shared_bytes"),
+)
+"""Parameters of `hdl.config.CoreConfig` that a core shows as they are."""
 
 
 class CapabilityError(RuntimeError):
@@ -65,16 +73,9 @@ class Capabilities:
             version=VERSION,
             formats=config.formats,
             profile=profile_name(config.dot_product.profile),
-            registers=config.registers,
-            dot_product_units=config.dot_product_units,
-            f64_units=config.f64_units,
             word_quads=config.word_quads,
-            queue_depth=config.queue_depth,
-            address_bits=config.address_bits,
-            data_bits=config.data_bits,
-            outstanding_reads=config.outstanding_reads,
-            shared_bytes=config.shared_bytes,
             shared_base=config.shared_base if config.shared_bytes else 0,
+            **{name: getattr(config, name) for name in _SIZES},
         )
 
     @classmethod
@@ -134,14 +135,7 @@ class Capabilities:
         try:
             return CoreConfig(
                 dot_product=DotProductConfig(formats=self.formats - {"f64"}, profile=PROFILES[self.profile]),
-                dot_product_units=self.dot_product_units,
-                f64_units=self.f64_units,
-                registers=self.registers,
-                queue_depth=self.queue_depth,
-                address_bits=self.address_bits,
-                data_bits=self.data_bits,
-                outstanding_reads=self.outstanding_reads,
-                shared_bytes=self.shared_bytes,
+                **{name: getattr(self, name) for name in _SIZES},
                 **({"shared_base": self.shared_base} if self.shared_bytes else {}),
             )
         except ValueError as error:

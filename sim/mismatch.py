@@ -10,7 +10,7 @@ from golden.programs.values import describe, describe_command
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
-from golden.tables.layouts import FragmentLayout, fragment
+from golden.tables.layouts import FragmentLayout
 
 __all__ = ["Mismatch", "memory_difference", "register_difference"]
 
@@ -54,10 +54,9 @@ class _Destination:
 def _destination(command: Command | None) -> _Destination | None:
     match command:
         case Load(instruction, register):
-            layout = fragment(instruction.use, instruction.type, instruction.shape)
-            return _Destination(instruction.use, register, layout)
+            return _Destination(instruction.use, register, instruction.fragment)
         case Mma(instruction, d):
-            return _Destination("d", d, fragment("d", instruction.d_type, instruction.shape))
+            return _Destination("d", d, instruction.fragments["d"])
         case _:
             return None
 
@@ -148,8 +147,8 @@ def memory_difference(
         return None
     count = f"{places.size} bytes of {name} differ; the first is "
     if isinstance(command, Store):
-        layout = fragment("d", command.instruction.type, command.instruction.shape)
-        size = FORMATS[layout.type].bits // 8
+        type_ = command.instruction.type
+        size = FORMATS[type_].bits // 8
         for offset in places.tolist():
             found = _stored_position(command, base + offset)
             if found is not None:
@@ -158,7 +157,7 @@ def memory_difference(
                 words = [
                     int.from_bytes(data[start : start + size].tobytes(), "little") for data in (golden, rtl)
                 ]
-                values = [describe(layout.type, word) for word in words]
+                values = [describe(type_, word) for word in words]
                 return (
                     f"{count}row {row}, column {column} of d (address {base + start:#x}): "
                     f"golden {values[0]}, rtl {values[1]}"

@@ -183,10 +183,6 @@ def _configuration_header(constants: Mapping[str, int], inspected: Probe | None)
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
-def _sources() -> list[Path]:
-    return sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
-
-
 def _key(texts: _Texts, observed: bool) -> str:
     tool = compiler()
     if not tool.version:
@@ -207,7 +203,8 @@ def _key(texts: _Texts, observed: bool) -> str:
         tool.version,
         platform.machine(),
     ]
-    parts.extend(path.read_text() for path in _sources())
+    sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
+    parts.extend(path.read_text() for path in sources)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 

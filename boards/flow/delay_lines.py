@@ -5,13 +5,12 @@ written at the place of a counter gives what was written when the counter was th
 """
 
 import copy
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from boards.flow.netlist import name_key
+from boards.flow.netlist import name_key, rewritten
 
 __all__ = ["SHORTEST", "fold_delay_lines"]
 
@@ -31,7 +30,7 @@ _MEMORIES: Final = 32
 """As many share a counter."""
 
 
-def fold_delay_lines(netlist: Path, top: str, shortest: int = SHORTEST) -> int:
+def fold_delay_lines(netlist: Path, top: str) -> int:
     """Put delay lines of registers without enable and reset into memories, all but their last registers.
 
     What can be seen is the same in every cycle from configuration on. Neighbours by name, which are the bits
@@ -43,18 +42,14 @@ def fold_delay_lines(netlist: Path, top: str, shortest: int = SHORTEST) -> int:
         Flattened, of yosys for an ECP5; it is rewritten.
     top : str
         Name of the module.
-    shortest : int
-        Registers of a delay line that is worth a memory, 2 or more.
 
     Returns
     -------
     int
         How many registers are gone; counters have come for some.
     """
-    design = json.loads(netlist.read_text())
-    folded = _Lines(design["modules"][top]).fold(shortest)
-    netlist.write_text(json.dumps(design))
-    return folded
+    with rewritten(netlist, top) as module:
+        return _Lines(module).fold()
 
 
 class _Lines:
@@ -67,13 +62,13 @@ class _Lines:
         nets = (bit for net in self._names.values() for bit in net["bits"] if isinstance(bit, int))
         self._free = 1 + max(nets)
 
-    def fold(self, shortest: int) -> int:
+    def fold(self) -> int:
         """Fold all that are long enough; return how many registers are gone."""
         lines: defaultdict[tuple[int, int], list[Sequence[str]]] = defaultdict(list)
         for line in self._lines():
             for first in range(0, len(line), _WORDS + 1):
                 part = line[first : first + _WORDS + 1]
-                if len(part) >= shortest:
+                if len(part) >= SHORTEST:
                     lines[self._net(part[0], "CLK"), len(part) - 1].append(part)
         for (_, cycles), alike in sorted(lines.items()):
             alike.sort(key=lambda line: name_key(line[-1]))

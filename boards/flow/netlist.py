@@ -1,16 +1,17 @@
-"""What a synthesised netlist takes, by unit of the design."""
+"""What a synthesised netlist takes, by unit of the design, and how one is rewritten."""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boards.flow.devices import RESOURCES, Device
 
-__all__ = ["Utilisation", "name_key", "scopes_of", "unit_of", "utilisation"]
+__all__ = ["Utilisation", "name_key", "rewritten", "scopes_of", "unit_of", "utilisation"]
 
 _SCOPE = "$scopeinfo"
 
@@ -86,6 +87,14 @@ def utilisation(netlist: Path, top: str, device: Device) -> Utilisation:
         units={path: tuple(unit) for path, unit in sorted(units.items())},
         cells=dict(sorted(cells.items())),
     )
+
+
+@contextmanager
+def rewritten(netlist: Path, top: str) -> Iterator[dict[str, Any]]:
+    """The module `top` of a netlist in JSON, which is written back with what the block changes."""
+    design = json.loads(netlist.read_text())
+    yield design["modules"][top]
+    netlist.write_text(json.dumps(design))
 
 
 def scopes_of(cells: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:

@@ -5,10 +5,11 @@ wall, where the wires pass too that go from one side to the other, and these do 
 of the FPGA stay empty. Look-up tables that nobody uses, with places of their own, draw the design out.
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
+
+from boards.flow.netlist import rewritten
 
 __all__ = ["keep_room"]
 
@@ -41,10 +42,9 @@ def keep_room(netlist: Path, top: str) -> int:
     int
         How many there are. nextpnr counts each as one TRELLIS_COMB.
     """
-    design = json.loads(netlist.read_text())
     places = list(_places())
-    design["modules"][top]["cells"] |= {f"room.{place}": _unused(place) for place in places}
-    netlist.write_text(json.dumps(design))
+    with rewritten(netlist, top) as module:
+        module["cells"] |= {f"room.{place}": _unused(place) for place in places}
     return len(places)
 
 

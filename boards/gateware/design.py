@@ -1,11 +1,13 @@
 """A board's whole FPGA, with the pins of the board as its ports."""
 
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Module, Signal
 from amaranth.lib.cdc import ResetSynchronizer
 
-from boards.boards import Board
+from boards.boards import Board, Family
 from boards.gateware.clocks.ecp5 import Ecp5Clock
 from boards.gateware.clocks.ice40 import Ice40Clock
 from boards.gateware.clocks.multiplier import ClockMultiplier
@@ -15,7 +17,9 @@ from hdl.verilog.modules import to_rtlil
 
 __all__ = ["BoardDesign", "generate_board"]
 
-_CLOCKS: Final = {"ecp5": Ecp5Clock, "ice40": Ice40Clock, "series7": Series7Clock}
+_CLOCKS: Final[Mapping[Family, Callable[[int, int], ClockMultiplier]]] = MappingProxyType(
+    {"ecp5": Ecp5Clock, "ice40": Ice40Clock, "series7": Series7Clock}
+)
 
 
 class BoardDesign(Elaboratable):
@@ -53,7 +57,7 @@ class BoardDesign(Elaboratable):
         m = Module()
         board, ports = self._board, self.ports
         m.domains += ClockDomain("sync")
-        m.submodules.clock = clock = self._clock()
+        m.submodules.clock = clock = _CLOCKS[board.family](board.oscillator_hz, board.config.clock_hz)
         m.submodules.reset = ResetSynchronizer(
             ~clock.locked | (ports["button"] == board.button_pressed), domain="sync"
         )
@@ -67,10 +71,6 @@ class BoardDesign(Elaboratable):
             *(ports[name].eq(1) for name in board.tied_high),
         ]
         return m
-
-    def _clock(self) -> ClockMultiplier:
-        board: Any = self._board
-        return _CLOCKS[board.family](board.oscillator_hz, board.config.clock_hz)
 
 
 def generate_board(board: Board) -> str:

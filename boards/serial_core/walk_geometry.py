@@ -17,7 +17,7 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout, fragment
 from golden.tables.matrix_instructions import MmaInstruction
-from hdl.control.decoder import MULTIPLICANDS, is_signed
+from hdl.control.decoder import is_signed, multiplicand
 from hdl.dot_product.operands import Multiplicand
 from hdl.memory.fragment_geometry import Pattern, fragment_geometry, legal_fragments
 from hdl.multiply.multiplies import legal_multiplies
@@ -132,9 +132,8 @@ def product_order(instruction: MmaInstruction) -> BitOrder:
         If a dot product does not take `DOT_WORDS` words, or the layouts are not of this form.
     """
     shape = instruction.shape
-    a = fragment("a", instruction.a_type, shape)
-    b = fragment("b", instruction.b_type, shape)
-    d = fragment("d", instruction.d_type, shape)
+    layouts = instruction.fragments
+    a, b, d = layouts["a"], layouts["b"], layouts["d"]
     run = _REGISTER_WIDTH // FORMATS[instruction.a_type].bits
     if shape.k != DOT_WORDS * run:
         raise ValueError(f"A dot product must take {DOT_WORDS} words, not {shape.k // run} of {instruction}")
@@ -229,13 +228,13 @@ def walk_geometry(use: Use, name: str, shape: Shape, layout: Layout) -> dict[str
 
 def product_geometry(instruction: MmaInstruction) -> dict[str, Any]:
     """The fields of `ProductGeometry` for one multiply."""
-    shape = instruction.shape
+    layouts = instruction.fragments
     return {
         "order": PRODUCT_ORDERS.number(product_order(instruction)),
-        "multiplicand": MULTIPLICANDS[instruction.a_type],
+        "multiplicand": multiplicand(instruction.a_type),
         "a_signed": int(is_signed(instruction.a_type)),
         "b_signed": int(is_signed(instruction.b_type)),
-        "a_registers": fragment("a", instruction.a_type, shape).registers,
-        "b_registers": fragment("b", instruction.b_type, shape).registers,
-        "c_registers": fragment("c", instruction.c_type, shape).registers,
+        "a_registers": layouts["a"].registers,
+        "b_registers": layouts["b"].registers,
+        "c_registers": layouts["c"].registers,
     }

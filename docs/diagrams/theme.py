@@ -1,7 +1,7 @@
 """The look of all diagrams: one style sheet with light and dark colours, and elements that use it."""
 
 from html import escape
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import svg
 
@@ -52,10 +52,7 @@ STYLE: Final = (
     ".paper{fill:var(--paper);stroke:none}"
     ".rule{stroke:var(--rule)}"
     ".edge{stroke:var(--edge);fill:none}"
-    + "".join(
-        f".{name}{{fill:var(--{name});stroke:var(--edge)}}"
-        for name in ("blue", "green", "amber", "red", "violet", "grey")
-    )
+    + "".join(f".{name}{{fill:var(--{name});stroke:var(--edge)}}" for name in get_args(Colour))
 )
 """The style sheet of every diagram."""
 
@@ -98,15 +95,15 @@ def bar(
     )
 
 
-def line(x1: float, y1: float, x2: float, y2: float, *, strong: bool = False) -> svg.Line:
-    """A thin line of the grid, or a strong one."""
+def line(x1: float, y1: float, x2: float, y2: float) -> svg.Line:
+    """A thin line of the grid."""
     return svg.Line(
         x1=round(x1, 1),
         y1=round(y1, 1),
         x2=round(x2, 1),
         y2=round(y2, 1),
         stroke_width=1,
-        class_=["edge" if strong else "rule"],
+        class_=["rule"],
     )
 
 

@@ -1,7 +1,7 @@
 """A matrix multiply over the cycles, from a trace: the sequencer, its waits, each unit and the bus."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -113,10 +113,10 @@ def read_stored() -> dict[str, Any]:
     return document
 
 
-def write_stored(make: Callable[[], dict[str, Any]] = example_trace) -> None:
+def write_stored() -> None:
     """Simulate the example, and keep its trace."""
     STORED.parent.mkdir(exist_ok=True)
-    STORED.write_text(json.dumps(make(), indent=1) + "\n")
+    STORED.write_text(json.dumps(example_trace(), indent=1) + "\n")
 
 
 def timeline_svg(document: Document, title: str) -> str:

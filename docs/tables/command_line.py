@@ -36,10 +36,6 @@ def _section(name: str, command: Any) -> str:
     context = typer.Context(command, info_name=name)
     usage = command.get_usage(context).removeprefix("Usage: ")
     records = [parameter.get_help_record(context) for parameter in command.params]
-    rows = [(f"`{record[0]}`", _plain(record[1])) for record in records if record is not None]
+    rows = [(f"`{record[0]}`", record[1].replace("<", "&lt;")) for record in records if record]
     options = table(("option", "meaning"), rows) if rows else ""
     return f"## `{name}`\n\n```text\n{usage}\n```\n\n{command.help}\n\n{options}"
-
-
-def _plain(text: str) -> str:
-    return text.replace("<", "&lt;")

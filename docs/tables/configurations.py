@@ -17,7 +17,7 @@ def preset_table() -> str:
     """The fields of every preset."""
     rows = [
         (f"`{name}`", *(_value(config, name) for config in PRESETS.values()))
-        for name in ("formats", *_field_names(), "word_quads")
+        for name in ("formats", *(field.name for field in fields(CoreConfig)), "word_quads")
         if name != "dot_product"
     ]
     return table(("field", *(f"`{name}`" for name in PRESETS)), rows)
@@ -77,10 +77,6 @@ def fault_causes() -> str:
         ("code", "cause", "meaning"),
         [(cause.value, f"`{cause.name}`", meanings[cause.name]) for cause in Cause],
     )
-
-
-def _field_names() -> list[str]:
-    return [field.name for field in fields(CoreConfig)]
 
 
 def _value(config: CoreConfig, name: str) -> object:

@@ -22,10 +22,11 @@ _HEADS = ("A and B", "C and D", "shapes", "layouts", "qualifiers", "executed by"
 
 def multiply_table() -> str:
     """A table of the multiplies of `wmma`, and one of those of `mma`."""
-    return "\n".join(
-        f"### `{opcode}`\n\n{table(_HEADS, map(_row, _of(FAMILIES, mnemonic)))}"
-        for mnemonic, opcode in (("wmma", "wmma.mma"), ("mma", "mma.sync"))
-    )
+    sections = []
+    for mnemonic, opcode in (("wmma", "wmma.mma"), ("mma", "mma.sync")):
+        rows = [_row(family) for family in FAMILIES if family.mnemonic == mnemonic]
+        sections.append(f"### `{opcode}`\n\n{table(_HEADS, rows)}")
+    return "\n".join(sections)
 
 
 def wgmma_table() -> str:
@@ -74,10 +75,6 @@ def _registers(shape: Shape, families: list[Family], use: Use) -> str:
     for name in types:
         counts.setdefault(fragment(use, name, shape).registers, []).append(name)
     return "; ".join(f"{' '.join(names)}: {count}" for count, names in counts.items())
-
-
-def _of(families: tuple[Family, ...], mnemonic: str) -> list[Family]:
-    return [family for family in families if family.mnemonic == mnemonic]
 
 
 def _types(family: Family) -> str:

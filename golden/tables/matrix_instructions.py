@@ -21,6 +21,7 @@ from golden.tables.instruction_set import (
     Space,
     Use,
 )
+from golden.tables.layouts import FragmentLayout, fragment
 
 __all__ = ["IllegalInstruction", "Instruction", "LoadInstruction", "MmaInstruction", "StoreInstruction"]
 
@@ -86,6 +87,11 @@ class LoadInstruction:
         _require(self.layout, only if fixed else LAYOUTS, f"{context} of .{self.type}")
         _require(self.space, SPACES, context)
 
+    @property
+    def fragment(self) -> FragmentLayout:
+        """The layout of the fragment that is loaded."""
+        return fragment(self.use, self.type, self.shape)
+
     def __str__(self) -> str:
         space = "" if self.space == "generic" else f".{self.space}"
         return f"wmma.load.{self.use}.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
@@ -115,6 +121,11 @@ class StoreInstruction:
     def use(self) -> Use:
         """The role of the stored fragment, always ``"d"``."""
         return "d"
+
+    @property
+    def fragment(self) -> FragmentLayout:
+        """The layout of the fragment that is stored."""
+        return fragment("d", self.type, self.shape)
 
     def __str__(self) -> str:
         space = "" if self.space == "generic" else f".{self.space}"
@@ -187,6 +198,16 @@ class MmaInstruction:
         shapes = [str(shape) for family in families for shape in family.shapes]
         _require(str(self.shape), shapes, f"{context} of .{self.a_type}")
         return next(family for family in families if self.shape in family.shapes)
+
+    @property
+    def types(self) -> dict[Use, str]:
+        """The element type of each operand, D first."""
+        return {"d": self.d_type, "a": self.a_type, "b": self.b_type, "c": self.c_type}
+
+    @property
+    def fragments(self) -> dict[Use, FragmentLayout]:
+        """The layout of each operand's fragment, D first."""
+        return {use: fragment(use, name, self.shape) for use, name in self.types.items()}
 
     def __str__(self) -> str:
         operation = f".{self.operation}.popc" if self.operation else ""

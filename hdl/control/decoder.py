@@ -10,8 +10,7 @@ from amaranth.lib.wiring import In, Out
 from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, MATRIX_SPACES
 from golden.tables.faults import Cause
 from golden.tables.formats import FORMATS, IntegerFormat
-from golden.tables.instruction_set import SPACES
-from golden.tables.layouts import fragment
+from golden.tables.instruction_set import SPACES, USES, multiplicand_formats
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.command import (
     COMMAND_BITS,
@@ -44,7 +43,7 @@ from hdl.multiply.tile.chains import passes
 from hdl.multiply.tile.request import TileRequest, TileShape
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["MULTIPLICANDS", "Decoded", "Decoder", "is_signed"]
+__all__ = ["Decoded", "Decoder", "is_signed", "multiplicand"]
 
 
 class Decoded(data.Struct):
@@ -112,9 +111,7 @@ class Decoder(wiring.Component):
         legal = Signal()
         in_range = Signal()
         memory = MemoryCommand(self.command)
-        m.d.comb += [
-            in_range.eq(1),
-        ]
+        m.d.comb += in_range.eq(1)
         with m.Switch(memory.opcode):
             with m.Case(Opcode.LOAD, Opcode.STORE):
                 self._memory(m, legal, in_range)
@@ -174,18 +171,15 @@ class Decoder(wiring.Component):
     def _mma(self, m: Module, legal: Signal, in_range: Signal) -> None:
         command = MmaCommand(self.command)
         tile = self.decoded.tile
-        a_count = Signal(_COUNT_BITS)
-        b_count = Signal(_COUNT_BITS)
-        c_count = Signal(_COUNT_BITS)
-        d_count = Signal(_COUNT_BITS)
+        counts = {use: Signal(_COUNT_BITS, name=f"{use}_count") for use in USES}
         x_is_b = Signal()
         footprint = self.decoded.footprint
         m.d.comb += [
             self.decoded.unit.eq(Unit.TILE),
-            *_covers(footprint.reads[0], command.a, a_count),
-            *_covers(footprint.reads[1], command.b, b_count),
-            *_covers(footprint.reads[2], command.c, c_count),
-            *_covers(footprint.write, command.d, d_count),
+            *_covers(footprint.reads[0], command.a, counts["a"]),
+            *_covers(footprint.reads[1], command.b, counts["b"]),
+            *_covers(footprint.reads[2], command.c, counts["c"]),
+            *_covers(footprint.write, command.d, counts["d"]),
             tile.x_is_b.eq(x_is_b),
             tile.x.eq(Mux(x_is_b, command.b, command.a)),
             tile.y.eq(Mux(x_is_b, command.a, command.b)),
@@ -194,10 +188,10 @@ class Decoder(wiring.Component):
             tile.operation.saturate.eq(command.saturate),
             tile.operation.bitwise_and.eq(command.bitwise_and),
             in_range.eq(
-                self._fits(command.a, a_count)
-                & self._fits(command.b, b_count)
-                & self._fits(command.c, c_count)
-                & self._fits(command.d, d_count)
+                self._fits(command.a, counts["a"])
+                & self._fits(command.b, counts["b"])
+                & self._fits(command.c, counts["c"])
+                & self._fits(command.d, counts["d"])
             ),
         ]
         self._double(m, command)
@@ -205,11 +199,8 @@ class Decoder(wiring.Component):
         has_wgmma = any(item.mnemonic == "wgmma" for item in instructions)
         with m.Switch(Cat(command.multiply, command.is_wgmma & has_wgmma)):
             for instruction in instructions:
-                shape = instruction.shape
-                a = fragment("a", instruction.a_type, shape)
-                b = fragment("b", instruction.b_type, shape)
-                c = fragment("c", instruction.c_type, shape)
-                d = fragment("d", instruction.d_type, shape)
+                layouts = instruction.fragments
+                a, b = layouts["a"], layouts["b"]
                 x, y = (a, b) if a.wide else (b, a)
                 with m.Case(multiply_key(instruction)):
                     m.d.comb += [
@@ -217,10 +208,7 @@ class Decoder(wiring.Component):
                             ((len(instruction.family.roundings) > 0) | (command.rounding == 0))
                             & ~(command.saturate & (instruction.family.saturate == "never"))
                         ),
-                        a_count.eq(a.registers),
-                        b_count.eq(b.registers),
-                        c_count.eq(c.registers),
-                        d_count.eq(d.registers),
+                        *(counts[use].eq(layouts[use].registers) for use in USES),
                     ]
                     if instruction.a_type == "f64":
                         m.d.comb += [
@@ -238,7 +226,7 @@ class Decoder(wiring.Component):
                         tile.x_order.eq(block_order(x)),
                         tile.y_order.eq(block_order(y)),
                         tile.operation.multiplicand.eq(
-                            MULTIPLICANDS[instruction.family.converted_to or instruction.a_type]
+                            multiplicand(instruction.family.converted_to or instruction.a_type)
                         ),
                         tile.operation.a_e5m2.eq(instruction.a_type == "e5m2"),
                         tile.operation.b_e5m2.eq(instruction.b_type == "e5m2"),
@@ -348,20 +336,6 @@ _TILE_SHAPES = {
 }
 """By the blocks of eight rows of X and Y."""
 
-MULTIPLICANDS = {
-    "f16": Multiplicand.F16,
-    "bf16": Multiplicand.BF16,
-    "tf32": Multiplicand.TF32,
-    "s8": Multiplicand.I8,
-    "u8": Multiplicand.I8,
-    "s4": Multiplicand.I4,
-    "u4": Multiplicand.I4,
-    "b1": Multiplicand.B1,
-    "e4m3": Multiplicand.FP8,
-    "e5m2": Multiplicand.FP8,
-}
-"""By the element type of A, or the one that it becomes."""
-
 
 def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
     """Make `operand` the range of `count` registers from `first` on; `count` is not zero."""
@@ -371,6 +345,12 @@ def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
 def _different(config: CoreConfig) -> list[MmaInstruction]:
     """The multiplies with different keys: a few shapes and types are those of both `wmma` and `mma`."""
     return list({multiply_key(item): item for item in legal_multiplies(config)}.values())
+
+
+def multiplicand(name: str) -> Multiplicand:
+    """What multiplicands of an element type are to a dot-product unit."""
+    (format_,) = multiplicand_formats((name,))
+    return Multiplicand[format_.upper()]
 
 
 def is_signed(name: str) -> bool:

@@ -18,7 +18,6 @@ from hdl.registers.mover import MoveRequest
 __all__ = ["Sequencer", "State"]
 
 _OPERANDS = 4
-_TAGS = 1 << TAG_BITS
 
 
 class State(enum.Enum, shape=4):

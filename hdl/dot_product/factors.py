@@ -22,8 +22,6 @@ class Factors(Stage):
     Latency 1 cycle, one operation per cycle. Expected critical path: a nibble's borrow, three look-up
     tables, in front of the OR of `Multiply`.
 
-    Testbench: ``cocotb_tests/dot_product/test_multiply.py``, together with `Multiply`.
-
     Parameters
     ----------
     config : DotProductConfig
@@ -43,7 +41,7 @@ class Factors(Stage):
 
     Testbench
     ---------
-    cocotb_tests/dot_product/test_multiply.py.
+    cocotb_tests/dot_product/test_multiply.py; together with `Multiply`.
     """
 
     latency = 1

@@ -17,8 +17,6 @@ class PlaceProduct(Stage):
 
     Throughput: an operation per cycle. Latency: 2 cycles. Expected critical path: the OR of 51 bits.
 
-    Testbench: ``cocotb_tests/fma64/test_fma64_add.py``, together with `Add`.
-
     Members
     -------
     input.product : 106
@@ -31,7 +29,7 @@ class PlaceProduct(Stage):
 
     Testbench
     ---------
-    cocotb_tests/fma64/test_fma64_add.py.
+    cocotb_tests/fma64/test_fma64_add.py; together with `Add`.
     """
 
     latency = 2

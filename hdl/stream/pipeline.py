@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
-__all__ = ["Pipeline", "Stage", "delay", "register", "stage_signature"]
+__all__ = ["Pipeline", "Stage", "delay", "register", "stage_name", "stage_signature"]
 
 _WORD = 64
 """Bits of an array that are delayed in one register: what simulates fastest."""
@@ -160,7 +160,9 @@ class Pipeline(Stage):
                 starts.append((stage, start))
                 for name in stage.produces:
                     if name in since:
-                        raise ValueError(f"Field {name} must be produced once, but {_name(stage)} does again")
+                        raise ValueError(
+                            f"Field {name} must be produced once, but {stage_name(stage)} does again"
+                        )
                     since[name] = start + stage.latency
         latency = _latest(since, tuple(produces))
         if self.latency != latency:
@@ -173,7 +175,7 @@ class Pipeline(Stage):
         m = Module()
         lines = {name: _Line(m, name, getattr(self.input, name), 0) for name in self.consumes}
         for stage, start in self.schedule:
-            m.submodules[_name(stage)] = stage
+            m.submodules[stage_name(stage)] = stage
             for name in stage.consumes:
                 lines[name].drive(getattr(stage.input, name), start)
             for name in stage.produces:
@@ -234,7 +236,7 @@ def _latest(since: Mapping[str, int], *names: Sequence[str]) -> int:
     return max(since[name] for name in chain(*names))
 
 
-def _name(stage: Stage) -> str:
-    """A class's name in lower case, with underscores."""
+def stage_name(stage: Stage) -> str:
+    """The name of a stage's submodule: its class's name in lower case, with underscores."""
     name = type(stage).__name__
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

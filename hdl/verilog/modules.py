@@ -135,7 +135,8 @@ def merge_modules(text: str) -> str:
     """
     text = _numbered_by_module(text)
     while replaced := _duplicates(text):
-        text = _without(text, replaced)
+        text = _MODULE.sub(lambda match: "" if match[1] in replaced else match[0], text)
+        text = _INSTANCE.sub(lambda match: match[1] + replaced.get(match[2], match[2]) + match[3], text)
     return text
 
 
@@ -177,8 +178,3 @@ def _duplicates(text: str) -> dict[str, str]:
         if first != match[1]:
             replaced[match[1]] = first
     return replaced
-
-
-def _without(text: str, replaced: Mapping[str, str]) -> str:
-    text = _MODULE.sub(lambda match: "" if match[1] in replaced else match[0], text)
-    return _INSTANCE.sub(lambda match: match[1] + replaced.get(match[2], match[2]) + match[3], text)

@@ -50,7 +50,7 @@ class Top(Elaboratable):
         self._clock = self._input("aclk", 1)
         self._reset_n = self._input("aresetn", 1)
 
-    def memory(self, axi: Any, config: CoreConfig, prefix: str = "m_axi_") -> None:
+    def memory(self, axi: Any, config: CoreConfig) -> None:
         """Give the AXI4 master port `axi` its names."""
         for name, channel in (("ar", axi.ar), ("aw", axi.aw)):
             fields = {
@@ -59,23 +59,23 @@ class Top(Elaboratable):
                 "size": (beat_bytes(config).bit_length() - 1, 3),
                 "burst": (_BURST_INCR, 2),
             }
-            self._drive(prefix + name, channel, fields)
+            self._drive(f"m_axi_{name}", channel, fields)
         read, write = axi.r.payload, axi.w.payload
         width = config.data_bits
         fields = {"data": (read.data, width), "resp": (read.resp, 2), "last": (read.last, 1)}
-        self._receive(f"{prefix}r", axi.r, fields)
+        self._receive("m_axi_r", axi.r, fields)
         fields = {"data": (write.data, width), "strb": (write.strb, width // 8), "last": (write.last, 1)}
-        self._drive(f"{prefix}w", axi.w, fields)
-        self._receive(f"{prefix}b", axi.b, {"resp": (axi.b.payload, 2)})
+        self._drive("m_axi_w", axi.w, fields)
+        self._receive("m_axi_b", axi.b, {"resp": (axi.b.payload, 2)})
 
-    def host(self, axi: Any, prefix: str = "s_axil_") -> None:
+    def host(self, axi: Any) -> None:
         """Give the AXI4-Lite slave port `axi` its names."""
         write, read = axi.w.payload, axi.r.payload
-        self._receive(f"{prefix}aw", axi.aw, {"addr": (axi.aw.payload, HOST_ADDRESS_BITS)})
-        self._receive(f"{prefix}w", axi.w, {"data": (write.data, 32), "strb": (write.strb, 4)})
-        self._drive(f"{prefix}b", axi.b, {"resp": (axi.b.payload, 2)})
-        self._receive(f"{prefix}ar", axi.ar, {"addr": (axi.ar.payload, HOST_ADDRESS_BITS)})
-        self._drive(f"{prefix}r", axi.r, {"data": (read.data, 32), "resp": (read.resp, 2)})
+        self._receive("s_axil_aw", axi.aw, {"addr": (axi.aw.payload, HOST_ADDRESS_BITS)})
+        self._receive("s_axil_w", axi.w, {"data": (write.data, 32), "strb": (write.strb, 4)})
+        self._drive("s_axil_b", axi.b, {"resp": (axi.b.payload, 2)})
+        self._receive("s_axil_ar", axi.ar, {"addr": (axi.ar.payload, HOST_ADDRESS_BITS)})
+        self._drive("s_axil_r", axi.r, {"data": (read.data, 32), "resp": (read.resp, 2)})
 
     def output(self, name: str, value: Any) -> None:
         """Make a port of something that the component drives."""

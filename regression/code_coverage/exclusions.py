@@ -64,16 +64,14 @@ class Exclusion:
 
     def matches(self, point: Point, statement: str) -> bool:
         """Whether a point is one of those; `statement` is its source line."""
+        bit = point.bit if self.every is None else point.bit % self.every
         return (
             point.kind == self.kind
             and _matches(point.place.file, self.file)
             and _matches(point.name, self.name)
             and _matches(statement, self.statement)
-            and (self.bits is None or self.bits[0] <= self._bit(point) <= self.bits[1])
+            and (self.bits is None or self.bits[0] <= bit <= self.bits[1])
         )
-
-    def _bit(self, point: Point) -> int:
-        return point.bit if self.every is None else point.bit % self.every
 
 
 def read_exclusions(path: Path) -> list[Exclusion]:

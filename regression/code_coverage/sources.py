@@ -51,7 +51,8 @@ def _located_assignments() -> Iterator[None]:
 
     def emit_located(self: Any, index: int, cell: Any) -> None:
         emit(self, index, cell)
-        process = next(item for item in reversed(list(self.builder.contents.values())) if _is_process(item))
+        contents = reversed(list(self.builder.contents.values()))
+        process = next(item for item in contents if isinstance(item, rtlil.Process))
         places = iter(cell.assignments)
         # The first assignment of a process gives the value that holds without any other.
         _locate(process.contents[1:], places)
@@ -59,10 +60,6 @@ def _located_assignments() -> Iterator[None]:
 
     with mock.patch.object(rtlil.ModuleEmitter, "emit_assignment_list", emit_located):
         yield
-
-
-def _is_process(item: object) -> bool:
-    return isinstance(item, rtlil.Process)
 
 
 def _locate(contents: list[Any], assignments: Iterator[Any]) -> list[str]:

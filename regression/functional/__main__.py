@@ -4,7 +4,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -57,12 +57,13 @@ def run(
     for old in out.glob("*.json"):
         old.unlink()
     try:
-        for name, collect in (
-            ("hazards", _hazards),
-            ("fp8", _fp8),
-            ("early host", _early_host),
-            ("faults", _faults),
-        ):
+        steps: dict[str, Callable[[str, int], Seen]] = {
+            "hazards": lambda *given: _directed("hazard program", hazard_program(*given)),
+            "fp8": lambda *given: _directed("fp8 program", fp8_program(*given)),
+            "early host": _early_host,
+            "faults": _faults,
+        }
+        for name, collect in steps.items():
             _told(f"{name} ...")
             save_seen(out / f"{name}.json", collect(preset, seed), f"{name}, seed {seed}")
         seen, _ = load_seen(sorted(out.glob("*.json")))
@@ -85,16 +86,6 @@ def report(
     if missing:
         raise typer.BadParameter(f"expected files, not {', '.join(missing)}")
     sys.exit(_report(files, out))
-
-
-def _hazards(preset: str, seed: int) -> Seen:
-    """Every hazard, one after the other."""
-    return _directed("hazard program", hazard_program(preset, seed))
-
-
-def _fp8(preset: str, seed: int) -> Seen:
-    """Sums of fp8 with few products."""
-    return _directed("fp8 program", fp8_program(preset, seed))
 
 
 def _directed(name: str, program: Program) -> Seen:

@@ -11,7 +11,7 @@ from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
-from regression.functional.model import Seen, bin_name, coverpoint
+from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 
 __all__ = ["DISTANCES", "EDGES", "POINTS", "first_block", "sample_alignment"]
 
@@ -94,8 +94,8 @@ def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[
         is_zero: NDArray[np.bool_] = exponents <= ZERO_EXPONENT // 2
         codes = np.searchsorted(EDGES, reference - exponents, side="right") - 1
         codes = np.where(is_zero, len(EDGES), codes)[shown]
-        for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
-            seen["alignment distance", bin_name(instruction.a_type, term, DISTANCES[code])] += int(count)
+        bins = [bin_name(instruction.a_type, term, distance) for distance in DISTANCES]
+        count_codes(seen, "alignment distance", bins, codes)
 
 
 def first_block(instruction: MmaInstruction) -> int:
@@ -118,5 +118,5 @@ def _sample_double(seen: Seen, a: Any, b: Any, c: Any) -> None:
     opposite = a.negative[:, :1] ^ b.negative[:1] ^ c.negative
     codes = np.searchsorted(_F64_EDGES, c.exponent - product, side="right")
     for signs, where in (("alike", usable & ~opposite), ("opposite", usable & opposite)):
-        for code, count in zip(*np.unique(codes[where], return_counts=True), strict=True):
-            seen["f64 distance", bin_name(_F64_DISTANCES[code], signs)] += int(count)
+        bins = [bin_name(distance, signs) for distance in _F64_DISTANCES]
+        count_codes(seen, "f64 distance", bins, codes[where])

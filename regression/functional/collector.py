@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from golden.fragments import collect
 from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
 from golden.tables.instruction_set import Use
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional import (
     alignment,
@@ -25,7 +24,6 @@ from regression.functional import (
 )
 from regression.functional.fp8_sums import fp8_sums, is_fp8, pair_of
 from regression.functional.model import Coverpoint, Seen
-from regression.random_programs.choices import operand_types
 from regression.random_programs.program import Program
 from regression.random_programs.rows import row_addresses
 from regression.random_programs.running import Core
@@ -89,19 +87,19 @@ def observe_hazards(program: Program) -> Seen:
 
 def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after: NDArray[np.uint32]) -> None:
     instruction = command.instruction
-    types = operand_types(instruction)
+    types, layouts = instruction.types, instruction.fragments
     places: dict[Use, int] = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
     matrices = {}
     for use, first in places.items():
         registers = after if use == "d" else before
-        count = fragment(use, types[use], instruction.shape).registers
-        matrices[use] = collect(registers[first : first + count], use, types[use], instruction.shape)
+        words = registers[first : first + layouts[use].registers]
+        matrices[use] = collect(words, use, types[use], instruction.shape)
     values.sample_values(seen, instruction, matrices)
     if is_fp8(instruction):
         sample_fp8(seen, instruction, matrices)
         return
     rounding.sample_rounding(seen, instruction, matrices)
-    if _is_float(instruction):
+    if instruction.c_type != "s32":
         alignment.sample_alignment(seen, instruction, matrices)
 
 
@@ -116,7 +114,3 @@ def sample_fp8(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, N
     if len(sums) > 1:
         fp8_alignment.sample_fp8_addition(seen, result, matrices["c"], total)
         fp8_rounding.sample_fp8_addition(seen, pair, result, matrices["c"], total)
-
-
-def _is_float(instruction: MmaInstruction) -> bool:
-    return instruction.c_type != "s32"

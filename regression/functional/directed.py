@@ -1,6 +1,8 @@
 """Programs for what random ones come to too seldom: every hazard between two units, side by side."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -16,12 +18,10 @@ from golden.tables.commands import (
     Mma,
     Move,
     MoveMatrix,
-    Store,
     StoreMatrix,
 )
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, ROLES, UNITS, impossible
@@ -29,14 +29,20 @@ from regression.functional.matrix_pairs import address_pairs, row_pairs, valid_r
 from regression.random_programs.choices import (
     PLACES,
     Access,
+    access_command,
     accesses_of,
     multiplies_of,
-    operand_types,
     place_in,
 )
 from regression.random_programs.generator import hot_access
 from regression.random_programs.image import HOT_BYTES, Image, span
-from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load
+from regression.random_programs.program import (
+    BLOCK_BYTES,
+    BLOCK_REGISTERS,
+    Program,
+    block_load,
+    observed_bytes,
+)
 from regression.random_programs.rows import TABLE_REGISTERS, place_table
 from sim.simulation import BusTiming
 
@@ -58,8 +64,8 @@ def hazard_program(preset: str, seed: int) -> Program:
     config = PRESETS[preset]
     blocks = HOT_BYTES // BLOCK_BYTES
     commands: list[Command] = [
-        block_load(register, BASE + BLOCK_BYTES * (register // 8 % blocks))
-        for register in range(0, config.registers, 8)
+        block_load(register, BASE + BLOCK_BYTES * (register // BLOCK_REGISTERS % blocks))
+        for register in range(0, config.registers, BLOCK_REGISTERS)
     ]
     image = Image(random)
     pairs = [
@@ -74,21 +80,17 @@ def hazard_program(preset: str, seed: int) -> Program:
         preset=preset,
         seed=(seed, 0),
         timing=BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1),
-        memory=image.finished(BLOCK_BYTES * config.registers // 8 + SHARED_WINDOW),
+        memory=image.finished(observed_bytes(config)),
         commands=tuple(commands),
     )
 
 
 def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
-    for kind in KINDS:
-        for older in UNITS:
-            for younger in UNITS:
-                for extent in EXTENTS:
-                    if impossible(kind, older, younger, extent) is not None:
-                        continue
-                    # What ldmatrix reads are addresses, which `address_pairs` has.
-                    if (kind, younger) != ("read after write", "ldmatrix"):
-                        yield _register_pair(random, config, image, kind, older, younger, extent)
+    for kind, older, younger, extent in product(KINDS, UNITS, UNITS, EXTENTS):
+        # What ldmatrix reads are addresses, which `address_pairs` has.
+        is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
+        if impossible(kind, older, younger, extent) is None and not is_of_addresses:
+            yield _register_pair(random, config, image, kind, older, younger, extent)
 
 
 def _register_pair(
@@ -123,15 +125,12 @@ class _Draft:
         if unit in ("tile", "f64"):
             choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
             self._multiply = choices[random.integers(len(choices))]
-            self.sizes = {
-                use: fragment(use, name, self._multiply.shape).registers
-                for use, name in operand_types(self._multiply).items()
-            }
+            self.sizes = {use: layout.registers for use, layout in self._multiply.fragments.items()}
         elif unit in ("load", "store"):
             accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
             access = accesses[random.integers(len(accesses))]
             self._access = hot_access(random, config, access, PLACES[random.integers(4)])
-            self.sizes = {"d" if unit == "load" else "a": self._count(access)}
+            self.sizes = {"d" if unit == "load" else "a": access.fragment.registers}
         elif unit == "movmatrix":
             self.sizes = {"d": 1, "a": 1}
         elif unit in ("ldmatrix", "stmatrix"):
@@ -146,9 +145,6 @@ class _Draft:
         self.places = {
             name: int(random.integers(config.registers - size + 1)) for name, size in self.sizes.items()
         }
-
-    def _count(self, access: Access) -> int:
-        return fragment(access.use, access.type, access.shape).registers
 
     def operand(self, role: str) -> Use:
         """An operand that is read or written."""
@@ -179,12 +175,8 @@ class _Draft:
         places = self.places
         if self._unit in ("tile", "f64"):
             return Mma(self._multiply, **places)
-        if self._unit == "load":
-            assert isinstance(self._access, Load)
-            return Load(self._access.instruction, places["d"], self._access.address, self._access.stride)
-        if self._unit == "store":
-            assert isinstance(self._access, Store)
-            return Store(self._access.instruction, places["a"], self._access.address, self._access.stride)
+        if self._unit in ("load", "store"):
+            return replace(self._access, register=places["d" if self._unit == "load" else "a"])
         if self._unit == "movmatrix":
             return MoveMatrix(places["d"], places["a"])
         transposed = bool(self._value & 1)
@@ -199,13 +191,12 @@ class _Draft:
 
 def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[tuple[Command, Command]]:
     stores = [item for item in accesses_of(config) if isinstance(item, StoreInstruction)]
-    for kind in MEMORY_KINDS:
+    for kind, place in product(MEMORY_KINDS, ("global", "shared")):
         younger, _, older = kind.split()
-        for place in ("global", "shared"):
-            for places in ((place, place), (place, f"generic to {place}"), (f"generic to {place}", place)):
-                for extent in BYTES:
-                    store = stores[random.integers(len(stores))]
-                    yield _memory_pair(random, config, store, (older, younger), places, extent)
+        generic = f"generic to {place}"
+        for places, extent in product(((place, place), (place, generic), (generic, place)), BYTES):
+            store = stores[random.integers(len(stores))]
+            yield _memory_pair(random, config, store, (older, younger), places, extent)
 
 
 def _memory_pair(
@@ -231,11 +222,5 @@ def _memory_pair(
         if kind == "load":
             access = LoadInstruction(use="c", layout=store.layout, shape=store.shape, type=store.type)
         register = int(random.integers(config.registers - 8 + 1))
-        placed = place_in(access, place)
-        address = base + offset + further
-        made.append(
-            Store(placed, register, address, stride)
-            if isinstance(placed, StoreInstruction)
-            else Load(placed, register, address, stride)
-        )
+        made.append(access_command(place_in(access, place), register, base + offset + further, stride))
     return made[0], made[1]

@@ -12,7 +12,7 @@ from golden.tables.formats import float_format
 from golden.tables.profiles import HOPPER
 from regression.functional.alignment import DISTANCES, EDGES
 from regression.functional.fp8_sums import F16, PAIRS, RESULTS, STAGES, Fp8Sum
-from regression.functional.model import Seen, bin_name, coverpoint
+from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 
 __all__ = ["POINTS", "least_product", "sample_fp8_addition", "sample_fp8_alignment"]
 
@@ -128,8 +128,8 @@ def sample_fp8_alignment(seen: Seen, pair: str, result: str, item: Fp8Sum) -> No
             codes = np.searchsorted(EDGES, distance, side="right") - 1
             codes = np.where(terms == 0, len(EDGES), codes)
             name = f"{item.stage.split()[1]} {term}"
-            for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
-                seen["fp8 sum distance", bin_name(pair, name, DISTANCES[code])] += int(count)
+            bins = [bin_name(pair, name, distance) for distance in DISTANCES]
+            count_codes(seen, "fp8 sum distance", bins, codes)
     _sample_floor(seen, pair, result, item, finite)
 
 
@@ -139,10 +139,9 @@ def _sample_tile_terms(
     in_units = np.ldexp(np.abs(terms), -unit.astype(np.int32))
     left = np.trunc(in_units)
     fates = np.where(left == in_units, 0, np.where(left > 0, 1, 2))
-    codes = 3 * np.where(terms == 0, len(_TILE_DISTANCES) - 1, np.minimum(distance, _FAR)) + fates
-    for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
-        place, fate = divmod(int(code), 3)
-        seen["fp8 tile distance", bin_name(prefix, _TILE_DISTANCES[place], _FATES[fate])] += int(count)
+    places = np.where(terms == 0, len(_TILE_DISTANCES) - 1, np.minimum(distance, _FAR))
+    bins = [bin_name(prefix, *parts) for parts in product(_TILE_DISTANCES, _FATES)]
+    count_codes(seen, "fp8 tile distance", bins, len(_FATES) * places + fates)
 
 
 def _sample_floor(seen: Seen, pair: str, result: str, item: Fp8Sum, finite: NDArray[np.bool_]) -> None:
@@ -166,5 +165,5 @@ def sample_fp8_addition(seen: Seen, result: str, c: NDArray[Any], total: NDArray
     codes = np.searchsorted((-length, -1, 0, 1, 2, length + 1), gap, side="right")
     opposite = addend.negative ^ other.negative
     for signs, where in (("alike", usable & ~opposite), ("opposite", usable & opposite)):
-        for code, count in zip(*np.unique(codes[where], return_counts=True), strict=True):
-            seen["fp8 addition distance", bin_name(result, _GAPS[code], signs)] += int(count)
+        bins = [bin_name(result, gap, signs) for gap in _GAPS]
+        count_codes(seen, "fp8 addition distance", bins, codes[where])

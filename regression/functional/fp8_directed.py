@@ -17,9 +17,16 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS
 from regression.functional.fp8_sums import is_fp8
-from regression.random_programs.choices import multiplies_of, operand_types
+from regression.random_programs.choices import multiplies_of
 from regression.random_programs.image import Image
-from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, block_load, block_store
+from regression.random_programs.program import (
+    BLOCK_BYTES,
+    BLOCK_REGISTERS,
+    Program,
+    block_load,
+    block_store,
+    observed_bytes,
+)
 from sim.simulation import BusTiming
 
 __all__ = ["KINDS", "draw_pairs", "fp8_program"]
@@ -28,9 +35,6 @@ KINDS: Final = ("any", "small", "infinite")
 """Distributions of the operands: any exponents, those near the least product, and infinities."""
 
 _REPEATS: Final = 16
-_BLOCK: Final = 8
-"""Registers that one load brings."""
-
 _A, _B, _C, _D = 0, 4, 8, 16
 """First registers: A and B come with one load."""
 
@@ -56,7 +60,7 @@ def fp8_program(preset: str, seed: int) -> Program:
         preset=preset,
         seed=(seed, 0),
         timing=BusTiming(latency=20, stall=0, seed=1),
-        memory=image.finished(BLOCK_BYTES * config.registers // _BLOCK + SHARED_WINDOW),
+        memory=image.finished(observed_bytes(config)),
         commands=tuple(commands),
     )
 
@@ -66,13 +70,12 @@ def _multiply(
 ) -> Iterator[Command]:
     """The loads of the operands, the multiply, and the store of its result."""
     uses: tuple[Use, ...] = ("a", "b", "c")
-    types = operand_types(instruction)
-    words = np.zeros((2 * _BLOCK, LANES), dtype=np.uint32)
+    words = np.zeros((2 * BLOCK_REGISTERS, LANES), dtype=np.uint32)
     for use, first, matrix in zip(uses, (_A, _B, _C), matrices, strict=True):
-        part = distribute(matrix, use, types[use], instruction.shape)
+        part = distribute(matrix, use, instruction.types[use], instruction.shape)
         words[first : first + len(part)] = part
     for register in (_A, _C):
-        yield _load(image, register, words[register : register + _BLOCK])
+        yield _load(image, register, words[register : register + BLOCK_REGISTERS])
     yield Mma(instruction, d=_D, a=_A, b=_B, c=_C)
     yield block_store(_D, image.place(BLOCK_BYTES, BLOCK_BYTES))
 

@@ -11,7 +11,7 @@ from golden.tables.formats import float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.fp8_sums import PAIRS, RESULTS, pair_of
-from regression.functional.model import Seen, bin_name, coverpoint
+from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 
 __all__ = ["POINTS", "sample_fp8_specials"]
 
@@ -60,6 +60,4 @@ def sample_fp8_specials(
     conditions = [nan, c.nan, np.isnan(products).any(axis=1), up & down, against, up | down, c.infinite]
     codes = np.select(conditions, list(range(len(_CAUSES))), len(_CAUSES))
     prefix = (instruction.mnemonic, pair_of(instruction), instruction.d_type)
-    for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
-        if code < len(_CAUSES):
-            seen["fp8 special value", bin_name(*prefix, _CAUSES[code])] += int(count)
+    count_codes(seen, "fp8 special value", [bin_name(*prefix, cause) for cause in _CAUSES], codes)

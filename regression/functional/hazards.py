@@ -10,21 +10,19 @@ from golden.tables.commands import (
     MATRIX_COUNTS,
     MATRIX_ROW_BYTES,
     Command,
-    Fill,
     Load,
     LoadMatrix,
     Mma,
-    Move,
     MoveMatrix,
     Store,
     StoreMatrix,
 )
 from golden.tables.instruction_set import Space
-from golden.tables.layouts import fragment
 from golden.tables.matrix_moves import instruction_of
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import accesses_of, multiplies_of, operand_types
+from regression.random_programs.choices import accesses_of, multiplies_of
+from regression.random_programs.footprints import registers_of
 
 __all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "MOVES", "POINTS", "ROLES", "ROW_BYTES", "UNITS"]
 __all__ += ["impossible", "sample_hazards"]
@@ -58,16 +56,16 @@ def _sizes(unit: str, role: str) -> frozenset[int]:
     writes = role == "writes"
     if unit in ("load", "store"):
         return frozenset(
-            fragment(item.use, item.type, item.shape).registers
+            item.fragment.registers
             for item in accesses_of(_CONFIG)
             if (unit, writes) == (("store", False) if item.use == "d" else ("load", True))
         )
     if unit in ("tile", "f64"):
         return frozenset(
-            fragment(use, name, item.shape).registers
+            layout.registers
             for item in multiplies_of(_CONFIG)
             if (item.a_type == "f64") == (unit == "f64")
-            for use, name in operand_types(item).items()
+            for use, layout in item.fragments.items()
             if (use == "d") == writes
         )
     if unit in ("fill", "move"):
@@ -136,7 +134,7 @@ def sample_hazards(
     rows : mapping of int to sequence of int
         Generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(_unit(command), *_registers(command)) for command in commands]
+    facts = [(_unit(command), *registers_of(command)) for command in commands]
     touched = [_touched(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for younger in range(len(commands)):
         for older in range(max(0, younger - _NEAR), younger):
@@ -171,34 +169,6 @@ def _unit(command: Command) -> str:
             return instruction_of(command).mnemonic
         case _:
             return type(command).__name__.lower()
-
-
-def _registers(command: Command) -> tuple[list[range], range]:
-    """What a command reads, and what it writes."""
-    match command:
-        case Load(instruction, register):
-            count = fragment(instruction.use, instruction.type, instruction.shape).registers
-            return [], range(register, register + count)
-        case Store(instruction, register):
-            count = fragment("d", instruction.type, instruction.shape).registers
-            return [range(register, register + count)], range(0)
-        case Mma(instruction, d, a, b, c):
-            counts = {
-                use: fragment(use, name, instruction.shape).registers
-                for use, name in operand_types(instruction).items()
-            }
-            reads = [range(first, first + counts[use]) for use, first in zip("abc", (a, b, c), strict=True)]  # type: ignore[index]
-            return reads, range(d, d + counts["d"])
-        case Fill(register, count):
-            return [], range(register, register + count)
-        case Move(destination, source, count):
-            return [range(source, source + count)], range(destination, destination + count)
-        case LoadMatrix(register, addresses, count):
-            return [range(addresses, addresses + 1)], range(register, register + count)
-        case StoreMatrix(register, addresses, count):
-            return [range(register, register + count), range(addresses, addresses + 1)], range(0)
-        case MoveMatrix(destination, source):
-            return [range(source, source + 1)], range(destination, destination + 1)
 
 
 def _sample_memory(seen: Seen, older: Load | Store, younger: Load | Store) -> None:

@@ -17,10 +17,9 @@ from golden.tables.commands import (
     Store,
     StoreMatrix,
 )
-from golden.tables.layouts import fragment
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import PLACES, Access, accesses_of, multiplies_of
+from regression.random_programs.choices import PLACES, Access, accesses_of, least_stride, multiplies_of
 from regression.random_programs.rows import ROW_PLACES
 
 __all__ = ["POINTS", "sample_access", "sample_command", "sample_rows"]
@@ -44,9 +43,8 @@ _ACCESSES: Final = {_short(access): access for access in accesses_of(_CONFIG)}
 
 
 def _no_default(access: str, stride: str) -> str | None:
-    layout = fragment(_ACCESSES[access].use, _ACCESSES[access].type, _ACCESSES[access].shape)
-    default = _ACCESSES[access].shape.default_stride(layout.use, _ACCESSES[access].layout)
-    aligned = default * layout.element_bits % (8 * layout.size) == 0
+    item = _ACCESSES[access]
+    aligned = least_stride(item) == item.shape.default_stride(item.use, item.layout)
     return None if aligned or stride != "none" else "its default stride is not aligned, and so a fault"
 
 
@@ -54,8 +52,7 @@ _OFFSETS: Final = tuple(str(offset) for offset in (0, 4, 8, 12))
 
 
 def _beat_offset(access: str, offset: str) -> str | None:
-    item = _ACCESSES[access]
-    size = fragment(item.use, item.type, item.shape).size
+    size = _ACCESSES[access].fragment.size
     return None if int(offset) % size == 0 else f"its address is a multiple of {size}"
 
 
@@ -148,10 +145,9 @@ def sample_access(seen: Seen, command: Load | Store) -> None:
     if place == "generic":
         place += " to shared" if command.address in window else " to global"
     seen["access place", bin_name(name, place)] += 1
-    layout = fragment(instruction.use, instruction.type, instruction.shape)
-    unit = max(1, layout.size * 8 // layout.element_bits)
-    smallest = -(-instruction.shape.default_stride(instruction.use, instruction.layout) // unit) * unit
-    stride = "none" if command.stride is None else "smallest" if command.stride == smallest else "wide"
+    stride = "wide"
+    if command.stride in (None, least_stride(instruction)):
+        stride = "none" if command.stride is None else "smallest"
     seen["access stride", bin_name(name, stride)] += 1
     seen["access offset", bin_name(name, str(command.address % _BEAT))] += 1
     lines = gather_lines(instruction, command.address, command.stride)

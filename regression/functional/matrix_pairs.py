@@ -1,6 +1,7 @@
 """Pairs of commands side by side for the hazards of matrix moves: addresses of rows, and rows in memory."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -8,10 +9,11 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.programs.buffers import BASE
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import Shape, Space
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import CoreConfig
 from regression.functional.hazards import EXTENTS, MEMORY_KINDS, MOVES, ROW_BYTES, UNITS, impossible
 from regression.random_programs.image import Image
@@ -55,14 +57,12 @@ def address_pairs(random: Generator, image: Image) -> Iterator[Commands]:
     tuple of Command
         What makes the pair ready, and the pair.
     """
-    for older in UNITS:
-        for younger in ("ldmatrix", "stmatrix"):
-            for extent in EXTENTS:
-                if impossible("read after write", older, "ldmatrix", extent) is None:
-                    count = int(random.choice([1, 2, 4]))
-                    kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
-                    *ready, writer = _writer(random, image, older, extent)
-                    yield *ready, writer, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
+    for older, younger, extent in product(UNITS, ("ldmatrix", "stmatrix"), EXTENTS):
+        if impossible("read after write", older, "ldmatrix", extent) is None:
+            count = int(random.choice([1, 2, 4]))
+            kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
+            writing = _writer(random, image, older, extent)
+            yield *writing, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
 
 
 def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands:
@@ -104,17 +104,8 @@ def _single_load(image: Image, row: NDArray[np.uint32]) -> Load:
 def _sum_of_zeros(image: Image, random: Generator, unit: str) -> Commands:
     """A multiply of zeros, whose C is its D: addresses are integers, or tiny numbers of f64."""
     is_f64 = unit == "f64"
-    name, result = ("f64", "f64") if is_f64 else ("s8", "s32")
-    instruction = MmaInstruction(
-        mnemonic="mma",
-        shape=Shape(8, 8, 4) if is_f64 else Shape(8, 8, 16),
-        a_layout="row",
-        b_layout="col",
-        a_type=name,
-        b_type=name,
-        c_type=result,
-        d_type=result,
-    )
+    form = "m8n8k4.row.col.f64.f64.f64.f64" if is_f64 else "m8n8k16.row.col.s32.s8.s8.s32"
+    instruction = resolve_instruction(f"mma.sync.aligned.{form}")
     loads = [place_table(image, _BLOCK + first, valid_rows(random)) for first in ((0, 2) if is_f64 else (0,))]
     multiply = Mma(instruction, d=_ADDRESSES, a=_SOURCE, b=_SOURCE + 2, c=_BLOCK)
     return *loads, Fill(_SOURCE, 4, 0), multiply
@@ -135,12 +126,9 @@ def row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[C
     tuple of Command
         The load of the addresses, and the pair.
     """
-    for kind in MEMORY_KINDS:
+    for kind, moves, memory, extent in product(MEMORY_KINDS, MOVES, ("global", "shared"), ROW_BYTES):
         younger, _, older = kind.split()
-        for moves in MOVES:
-            for memory in ("global", "shared"):
-                for extent in ROW_BYTES:
-                    yield _row_pair(random, config, image, (older, younger), moves, memory, extent)
+        yield _row_pair(random, config, image, (older, younger), moves, memory, extent)
 
 
 def _row_pair(

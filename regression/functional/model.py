@@ -10,8 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
-__all__ = ["Coverpoint", "Seen", "coverpoint", "load_seen", "save_seen"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Coverpoint", "Seen", "bin_name", "count_codes", "coverpoint", "load_seen", "save_seen"]
 
 Seen = Counter[tuple[str, str]]
 """How often each bin of each coverpoint was seen, by their names."""
@@ -80,6 +84,23 @@ def coverpoint(
 def bin_name(*parts: str) -> str:
     """The name of a bin from its parts."""
     return " / ".join(parts)
+
+
+def count_codes(seen: Seen, point: str, bins: Sequence[str], codes: NDArray[Any]) -> None:
+    """Note how often each code occurs.
+
+    Parameters
+    ----------
+    seen : Counter
+    point : str
+        Name of the coverpoint.
+    bins : sequence of str
+        The bin of each code; codes beyond them do not count.
+    codes : ndarray of integers
+    """
+    for item, count in zip(bins, np.bincount(codes.reshape(-1), minlength=len(bins)), strict=False):
+        if count:
+            seen[point, item] += int(count)
 
 
 def save_seen(path: Path, seen: Seen, run: str) -> None:

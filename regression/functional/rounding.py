@@ -15,7 +15,7 @@ from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.functional.alignment import first_block
-from regression.functional.model import Seen, bin_name, coverpoint
+from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 
 __all__ = ["OUTCOMES", "POINTS", "outcome_of", "sample_numbers", "sample_rounding"]
 
@@ -191,22 +191,10 @@ def sample_numbers(
     greatest = 2 * (1 << format.fraction_bits) - 1
     overflow = (leading > format.bias) | ((leading == format.bias) & (kept + up > greatest))
     zero = (kept == 0) & ~up
-    for index in range(2):
-        sign = "+-"[index]
-        mine = (values < 0) == bool(index)
-        for code, count in zip(
-            *np.unique(_codes(tie, up, dropped == 0, subnormal, overflow, zero)[mine], return_counts=True),
-            strict=True,
-        ):
-            seen[point, bin_name(rounder, sign, OUTCOMES[code])] += int(count)
-
-
-def _codes(tie: Any, up: Any, exact: Any, subnormal: Any, overflow: Any, zero: Any) -> NDArray[Any]:
-    """Indices into the outcomes."""
-    direction = np.where(up, 1, 0) + np.where(tie, 2, 0)
-    code = np.where(exact, np.where(subnormal, 1, 0), 2 + direction + np.where(subnormal, 4, 0))
-    code = np.where(zero, np.where(tie, 11, 10), code)
-    return np.where(overflow, 12, code)
+    codes = np.where(dropped == 0, 1 * subnormal, 2 + up + 2 * tie + 4 * subnormal)
+    codes = np.where(overflow, 12, np.where(zero, 10 + tie, codes))
+    for sign, mine in (("+", values > 0), ("-", values < 0)):
+        count_codes(seen, point, [bin_name(rounder, sign, outcome) for outcome in OUTCOMES], codes[mine])
 
 
 def _sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:

@@ -1,6 +1,6 @@
 """Coverpoints of operands and results: the classes of their values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,7 @@ from golden.arithmetic.decode import decode
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import CORE_FAMILIES, Use
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.functional.model import Seen, bin_name, coverpoint
+from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 from regression.random_programs.choices import multiplies_of
 
 __all__ = ["POINTS", "datapath", "sample_values"]
@@ -26,12 +26,10 @@ _INTEGER_CLASSES: Final = ("zero", "least", "greatest", "negative", "positive")
 _CLASSES: Final = (*_FLOAT_CLASSES, *_INTEGER_CLASSES)
 
 
-def classes(bits: NDArray[Any], type: str) -> Iterator[tuple[str, int]]:
-    """The classes of all elements of a matrix, each with how many are of it."""
+def _codes(bits: NDArray[Any], type: str) -> NDArray[Any]:
+    """The classes of all elements of a matrix, as indices."""
     format = FORMATS[type]
-    codes = _float_codes(bits, format) if isinstance(format, FloatFormat) else _integer_codes(bits, format)
-    for code, count in zip(*np.unique(codes, return_counts=True), strict=True):
-        yield _CLASSES[code], int(count)
+    return _float_codes(bits, format) if isinstance(format, FloatFormat) else _integer_codes(bits, format)
 
 
 def _float_codes(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
@@ -148,9 +146,9 @@ POINTS: Final = (
 
 def sample_values(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
     """Note the values of a multiply: `matrices` by ``a``, ``b``, ``c`` and ``d``."""
-    types: dict[Use, str] = {"a": instruction.a_type, "b": instruction.b_type, "c": instruction.c_type}
-    for use, type in types.items():
-        for name, count in classes(matrices[use], type):
-            seen["operand value", bin_name(use, type, name)] += count
-    for name, count in classes(matrices["d"], instruction.d_type):
-        seen["result value", bin_name(datapath(instruction), name)] += count
+    for use, type in instruction.types.items():
+        parts = (datapath(instruction),) if use == "d" else (use, type)
+        bins = [bin_name(*parts, name) for name in _CLASSES]
+        count_codes(
+            seen, "result value" if use == "d" else "operand value", bins, _codes(matrices[use], type)
+        )

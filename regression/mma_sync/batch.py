@@ -17,15 +17,11 @@ from golden.fragments import collect, distribute
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Mma
 from golden.tables.instruction_set import Shape, Use
-from golden.tables.layouts import LANES, fragment
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.random_programs.choices import operand_types
-from regression.random_programs.program import BLOCK_BYTES, block_load, block_store
+from regression.random_programs.program import BLOCK_BYTES, BLOCK_REGISTERS, block_load, block_store
 
 __all__ = ["Batch"]
-
-_BLOCK: Final = 8
-"""Registers that one load brings."""
 
 _SQUARE: Final = Shape(16, 16, 16)
 _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
@@ -60,21 +56,20 @@ class Batch:
 
     @cached_property
     def _sizes(self) -> dict[Use, int]:
-        types = operand_types(self.instruction)
-        return {use: fragment(use, types[use], self.instruction.shape).registers for use in types}
+        return {use: layout.registers for use, layout in self.instruction.fragments.items()}
 
     @cached_property
     def _together(self) -> int:
         """Tiles in a set: as many as have eight registers of results, or fewer where they do not fit."""
-        count = _BLOCK // self._sizes["d"]
-        while count > 1 and self._blocks_for(count) + _BLOCK > self.registers:
+        count = BLOCK_REGISTERS // self._sizes["d"]
+        while count > 1 and self._blocks_for(count) + BLOCK_REGISTERS > self.registers:
             count //= 2
         return count
 
     def _blocks_for(self, tiles: int) -> int:
         """Registers for the operands of so many tiles, in whole blocks."""
         used = tiles * sum(self._sizes[use] for use in _SOURCES)
-        return -(-used // _BLOCK) * _BLOCK
+        return -(-used // BLOCK_REGISTERS) * BLOCK_REGISTERS
 
     @cached_property
     def _operands(self) -> int:
@@ -83,7 +78,7 @@ class Batch:
 
     @property
     def _slot(self) -> int:
-        return self._operands + _BLOCK
+        return self._operands + BLOCK_REGISTERS
 
     @property
     def _slots(self) -> int:
@@ -116,7 +111,7 @@ class Batch:
         return number % self._slots * self._slot
 
     def _loads(self, number: int) -> Iterator[Command]:
-        for block in range(0, self._operands, _BLOCK):
+        for block in range(0, self._operands, BLOCK_REGISTERS):
             place = (number * self._operands + block) * 4 * LANES
             yield block_load(self._first(number) + block, BASE + place)
 
@@ -142,7 +137,7 @@ class Batch:
         a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
             As `golden.mma` takes them.
         """
-        types, shape = operand_types(self.instruction), self.instruction.shape
+        types, shape = self.instruction.types, self.instruction.shape
         words = np.concatenate(
             [
                 distribute(matrix, use, types[use], shape)
@@ -153,7 +148,7 @@ class Batch:
         image = np.zeros((self.sets, self._operands, LANES), dtype=np.uint32)
         packed = words.reshape(self.sets, -1, LANES)
         image[:, : packed.shape[1]] = packed
-        blocks = collect(image.reshape(-1, _BLOCK, LANES), "c", "f32", _SQUARE)
+        blocks = collect(image.reshape(-1, BLOCK_REGISTERS, LANES), "c", "f32", _SQUARE)
         return np.ascontiguousarray(blocks, dtype="<u4").reshape(-1).view(np.uint8)
 
     def results(self, data: NDArray[np.uint8]) -> NDArray[np.uint32]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from regression.mutation.equivalence import is_equivalent
 from regression.mutation.mutants import Mutant
-from regression.mutation.netlist import Mutated, mutate
-from regression.mutation.records import Proof, Record, RecordFile, unit_key
+from regression.mutation.netlist import mutate
+from regression.mutation.records import Record, RecordFile, unit_key
 from regression.mutation.simulation import Outcome, run_mutants
 from regression.mutation.units import Unit, simulation_of
 
@@ -60,19 +60,12 @@ def try_unit(
     if missing:
         tell("tests", len(known), total)
         run_mutants(mutated, simulation, missing, keep)
-    for record in _unproven(records, unit, key):
-        tell("proofs", total, total)
-        records.proven(record, _proof(mutated, record))
+    for number, record in records.of(unit.name, key).items():
+        if record.survived and not record.proof:
+            tell("proofs", total, total)
+            is_equal = is_equivalent(mutated.mutants[number - 1], mutated.folder)
+            records.proven(record, "equal" if is_equal else "none")
     return sorted(records.of(unit.name, key).values(), key=lambda record: record.number)
-
-
-def _unproven(records: RecordFile, unit: Unit, key: str) -> list[Record]:
-    known = records.of(unit.name, key).values()
-    return [record for record in known if record.survived and not record.proof]
-
-
-def _proof(mutated: Mutated, record: Record) -> Proof:
-    return "equal" if is_equivalent(mutated.mutants[record.number - 1], mutated.folder) else "none"
 
 
 def _record(unit: Unit, key: str, mutant: Mutant, outcome: Outcome) -> Record:

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from importlib.metadata import version
@@ -90,10 +89,7 @@ class RecordFile:
 
     def of(self, unit: str, key: str) -> dict[int, Record]:
         """The records of a unit that are not out of date, by number."""
-        return {record.number: record for record in self._of(unit, key)}
-
-    def _of(self, unit: str, key: str) -> Iterator[Record]:
-        return (item for (name, known, _), item in self._records.items() if (name, known) == (unit, key))
+        return {number: record for (*known, number), record in self._records.items() if known == [unit, key]}
 
     def _keep(self, record: Record) -> None:
         self._records[record.unit, record.key, record.number] = record

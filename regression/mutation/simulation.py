@@ -20,6 +20,9 @@ from sim.testbench.runner import BenchFailure, build, tool_environment
 __all__ = ["Outcome", "run_mutants"]
 
 _FORK_POINT: Final = "regression.mutation.fork_point"
+_SEED: Final = 1
+"""Of the tests' randomness."""
+
 _POLL_SECONDS: Final = 0.3
 
 _WALL_FACTOR: Final = 50.0
@@ -57,8 +60,6 @@ def run_mutants(
     simulation: Simulation,
     numbers: Sequence[int],
     report: Callable[[Outcome], None],
-    *,
-    seed: int = 1,
 ) -> None:
     """Run the tests on the unit without a fault, and then on each mutant until one of them fails.
 
@@ -71,8 +72,6 @@ def run_mutants(
         The mutants, from 1.
     report : callable
         Is told the outcome of each as soon as it is known.
-    seed : int
-        Of the tests' randomness.
 
     Raises
     ------
@@ -80,7 +79,7 @@ def run_mutants(
         If the unit fails without a fault, or the simulation broke off between two mutants.
     """
     place = build(mutated.design) / "mutants"
-    run = _Run(mutated.design.name, place, simulation, seed)
+    run = _Run(mutated.design.name, place, simulation)
     limits = run.time_tests()
     waiting = set(numbers)
 
@@ -96,11 +95,10 @@ def run_mutants(
 class _Run:
     """The simulator, started for some mutants."""
 
-    def __init__(self, name: str, folder: Path, simulation: Simulation, seed: int) -> None:
+    def __init__(self, name: str, folder: Path, simulation: Simulation) -> None:
         self._name = name
         self._folder = folder
         self._simulation = simulation
-        self._seed = seed
         self.log = folder / "simulation.log"
 
     def time_tests(self) -> dict[str, float]:
@@ -162,7 +160,7 @@ class _Run:
                 hdl_toplevel_lang="verilog",
                 build_dir=self._folder.parent,
                 test_dir=self._folder,
-                seed=self._seed,
+                seed=_SEED,
                 extra_env=variables,
                 results_xml=str(self._folder / "none.xml"),
                 log_file=self.log,

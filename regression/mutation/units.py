@@ -126,6 +126,17 @@ def _unit(
     )
 
 
+def _stage(
+    name: str, bench: str = "", sources: str = "", *, mutants: int = _STAGE_MUTANTS, **arguments: Any
+) -> Unit:
+    """A stage of the dot-product unit, whose testbench and source have its name unless they are named."""
+    own = name.replace(" ", "_")
+    files = " ".join(f"dot_product/{source}.py" for source in (sources or own).split())
+    return _unit(
+        f"dot product: {name}", f"dot_product.test_{bench or own}", files, mutants=mutants, **arguments
+    )
+
+
 UNITS: Final = (
     _unit("credit queue", "stream.test_elastic", "stream/elastic.py", depth=8, latency=6),
     _unit("decoder", "control.test_decoder", "control/decoder.py", config="f16"),
@@ -195,105 +206,37 @@ UNITS: Final = (
     _unit("row conversion", "multiply.test_row_conversion", "multiply/tile/conversion.py"),
     _unit("rounded addition", "multiply.test_rounded_addition", "multiply/tile/addition.py"),
     _unit("f64 multiplier", "multiply.test_f64_multiplier", "multiply/f64/", units=2, words=2),
-    _unit("dot product: decode", "dot_product.test_decode", "dot_product/decode.py", mutants=_STAGE_MUTANTS),
-    _unit(
-        "dot product: decode C",
-        "dot_product.test_decode",
-        "dot_product/decode_c.py",
-        test="test_decode_c",
-        mutants=_STAGE_MUTANTS,
+    _stage("decode"),
+    _stage("decode C", "decode", "decode_c", test="test_decode_c"),
+    _stage("product special", "decode", "special", test="test_product_special", mutants=10),
+    _stage("special values", "decode", "special", test="test_special_values", mutants=10),
+    _stage(
+        "product maximum", "maximum_exponent", "maximum_exponent", test="test_product_maximum", mutants=20
     ),
-    _unit(
-        "dot product: product special",
-        "dot_product.test_decode",
-        "dot_product/special.py",
-        test="test_product_special",
-        mutants=10,
-    ),
-    _unit(
-        "dot product: special values",
-        "dot_product.test_decode",
-        "dot_product/special.py",
-        test="test_special_values",
-        mutants=10,
-    ),
-    _unit(
-        "dot product: product maximum",
-        "dot_product.test_maximum_exponent",
-        "dot_product/maximum_exponent.py",
-        test="test_product_maximum",
-        mutants=20,
-    ),
-    _unit(
-        "dot product: maximum exponent",
-        "dot_product.test_maximum_exponent",
-        "dot_product/maximum_exponent.py",
-        mutants=5,
-    ),
-    _unit(
-        "dot product: maximum exponent of fp8",
-        "dot_product.test_maximum_exponent",
-        "dot_product/maximum_exponent.py",
+    _stage("maximum exponent", mutants=5),
+    _stage(
+        "maximum exponent of fp8",
+        "maximum_exponent",
+        "maximum_exponent",
         test="test_fp8_maximum",
         mutants=10,
         where="alone",
     ),
-    _unit("dot product: distance", "dot_product.test_distance", "dot_product/distance.py", mutants=20),
-    _unit(
-        "dot product: decode fp8",
-        "dot_product.test_fp8_decode",
-        "dot_product/fp8_decode.py dot_product/special.py",
-        mutants=_STAGE_MUTANTS,
-        where="beside",
+    _stage("distance", mutants=20),
+    _stage("decode fp8", "fp8_decode", "fp8_decode special", where="beside"),
+    _stage("distance of fp8", "fp8_distance", "fp8_distance", mutants=20, where="beside"),
+    _stage("align fp8", "fp8_align", "fp8_align align multiply", where="beside"),
+    _stage("multiply", sources="factors multiply"),
+    _stage("align"),
+    _stage("popcount", mutants=20),
+    _stage("reduce"),
+    _stage("normalize", profile="hopper"),
+    _stage("round", profile="hopper"),
+    _stage("flow", "unit", "unit integers result_buffer words"),
+    *(
+        _unit(f"fma64: {name}", f"fma64.test_fma64_{name}", f"fma64/{name}.py", mutants=_STAGE_MUTANTS)
+        for name in ("decode", "multiply", "add", "normalize", "round")
     ),
-    _unit(
-        "dot product: distance of fp8",
-        "dot_product.test_fp8_distance",
-        "dot_product/fp8_distance.py",
-        mutants=20,
-        where="beside",
-    ),
-    _unit(
-        "dot product: align fp8",
-        "dot_product.test_fp8_align",
-        "dot_product/fp8_align.py dot_product/align.py dot_product/multiply.py",
-        mutants=_STAGE_MUTANTS,
-        where="beside",
-    ),
-    _unit(
-        "dot product: multiply",
-        "dot_product.test_multiply",
-        "dot_product/factors.py dot_product/multiply.py",
-        mutants=_STAGE_MUTANTS,
-    ),
-    _unit("dot product: align", "dot_product.test_align", "dot_product/align.py", mutants=_STAGE_MUTANTS),
-    _unit("dot product: popcount", "dot_product.test_popcount", "dot_product/popcount.py", mutants=20),
-    _unit("dot product: reduce", "dot_product.test_reduce", "dot_product/reduce.py", mutants=_STAGE_MUTANTS),
-    _unit(
-        "dot product: normalize",
-        "dot_product.test_normalize",
-        "dot_product/normalize.py",
-        mutants=_STAGE_MUTANTS,
-        profile="hopper",
-    ),
-    _unit(
-        "dot product: round",
-        "dot_product.test_round",
-        "dot_product/round.py",
-        mutants=_STAGE_MUTANTS,
-        profile="hopper",
-    ),
-    _unit(
-        "dot product: flow",
-        "dot_product.test_unit",
-        "dot_product/unit.py dot_product/integers.py dot_product/result_buffer.py dot_product/words.py",
-        mutants=_STAGE_MUTANTS,
-    ),
-    _unit("fma64: decode", "fma64.test_fma64_decode", "fma64/decode.py", mutants=_STAGE_MUTANTS),
-    _unit("fma64: multiply", "fma64.test_fma64_multiply", "fma64/multiply.py", mutants=_STAGE_MUTANTS),
-    _unit("fma64: add", "fma64.test_fma64_add", "fma64/add.py", mutants=_STAGE_MUTANTS),
-    _unit("fma64: normalize", "fma64.test_fma64_normalize", "fma64/normalize.py", mutants=_STAGE_MUTANTS),
-    _unit("fma64: round", "fma64.test_fma64_round", "fma64/round.py", mutants=_STAGE_MUTANTS),
     _unit(
         "fma64: flow",
         "fma64.test_fma64_unit",

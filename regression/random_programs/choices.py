@@ -7,7 +7,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
-from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, ROUNDINGS, Family, Space, Use
+from golden.tables.commands import Load, Store
+from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, ROUNDINGS, Family, Space
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
@@ -16,11 +17,13 @@ __all__ = [
     "PLACES",
     "Access",
     "Deck",
+    "access_command",
     "accesses_of",
+    "least_stride",
     "modifiers",
     "multiplies_of",
-    "operand_types",
     "place_in",
+    "stride_unit",
 ]
 
 Access = LoadInstruction | StoreInstruction
@@ -113,11 +116,21 @@ def place_in(instruction: Access, place: str) -> Access:
     return replace(instruction, space=spaces.get(place, "generic"))
 
 
-def operand_types(instruction: MmaInstruction) -> dict[Use, str]:
-    """The element type of each operand of a multiply, D first."""
-    return {
-        "d": instruction.d_type,
-        "a": instruction.a_type,
-        "b": instruction.b_type,
-        "c": instruction.c_type,
-    }
+def access_command(instruction: Access, register: int, address: int, stride: int | None) -> Load | Store:
+    """The command of a load or a store."""
+    if isinstance(instruction, StoreInstruction):
+        return Store(instruction, register, address, stride)
+    return Load(instruction, register, address, stride)
+
+
+def stride_unit(instruction: Access) -> int:
+    """Elements in as many bytes as a lane has of the fragment; legal strides are multiples of it."""
+    layout = instruction.fragment
+    return max(1, layout.size * 8 // layout.element_bits)
+
+
+def least_stride(instruction: Access) -> int:
+    """The smallest legal stride: the default one where that is aligned."""
+    default = instruction.shape.default_stride(instruction.use, instruction.layout)
+    unit = stride_unit(instruction)
+    return -(-default // unit) * unit

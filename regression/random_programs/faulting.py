@@ -93,7 +93,7 @@ class FaultSession:
         for command in before:
             self._golden.execute(command)
         self._rtl.simulation.set_slave_error(*(illegal.marked or (0, 0)))
-        self._set_serial(serial=mode == "serial")
+        self._rtl.simulation.write(REGISTERS["MODE"], np.array([mode == "serial"], dtype=np.uint32))
         words = [*(encode(command) for command in before), illegal.words, *(encode(item) for item in after)]
         if self._rtl.execute_words(words):
             return "the core executed it"
@@ -160,9 +160,6 @@ class FaultSession:
             return address < self._config.shared_bytes
         return self._golden.memory.contains(address, 1)
 
-    def _set_serial(self, *, serial: bool) -> None:
-        self._rtl.simulation.write(REGISTERS["MODE"], np.array([int(serial)], dtype=np.uint32))
-
     def _state_difference(self) -> str | None:
         if self._rtl.counters.instructions != self._executed:
             return f"the core counts {self._rtl.counters.instructions} commands, not {self._executed}"
@@ -204,9 +201,7 @@ def _bursts_before(illegal: Illegal, exists: Callable[[Illegal, int], bool]) -> 
     for address, count in runs:
         split = min(count, -address % _PAGE or count)
         bursts += [(address, split), (address + split, count - split)]
-    taken = [all(exists(illegal, place) for place in range(*_span(*burst))) for burst in bursts if burst[1]]
+    taken = [
+        all(exists(illegal, place) for place in range(first, first + size)) for first, size in bursts if size
+    ]
     return taken.index(False)
-
-
-def _span(address: int, count: int) -> tuple[int, int]:
-    return address, address + count

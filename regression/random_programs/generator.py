@@ -14,16 +14,16 @@ from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import LAYOUTS, Layout, Shape, Space, Use
-from golden.tables.layouts import LANES, fragment
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     PLACES,
     Access,
     Deck,
+    access_command,
     accesses_of,
     multiplies_of,
-    operand_types,
     place_in,
 )
 from regression.random_programs.image import HOT_BYTES, Image, draw_across, draw_stride, span
@@ -34,6 +34,7 @@ from regression.random_programs.program import (
     Program,
     block_load,
     block_store,
+    observed_bytes,
 )
 from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming
@@ -90,12 +91,11 @@ def make_program(
     maker = _Maker(PRESETS[preset], seed, number, multiplies, type)
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     commands = tuple(maker.commands(multiplies))
-    room = BLOCK_BYTES * maker.config.registers // 8 + SHARED_WINDOW
     return Program(
         preset=preset,
         seed=(seed, number),
         timing=BusTiming(latency=latency, stall=stall, seed=number + 1),
-        memory=maker.image.finished(room),
+        memory=maker.image.finished(observed_bytes(maker.config)),
         commands=commands,
     )
 
@@ -148,10 +148,7 @@ class _Maker:
         is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
         kind = (self._float_kinds if is_float else self._integer_kinds).deal()
         matrices = dict(zip(_SOURCES, draw_operands(self.random, instruction, kind), strict=True))
-        sizes = {
-            use: fragment(use, name, instruction.shape).registers
-            for use, name in operand_types(instruction).items()
-        }
+        sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
         if instruction.mnemonic != "wmma":
             sizes = {use: self._raw_size(size) for use, size in sizes.items()}
         registers = self._registers(sizes, half, halves)
@@ -187,7 +184,7 @@ class _Maker:
             yield load, register, matrix_to_lines(matrix, load)
             return
         words = np.zeros((size, LANES), dtype=np.uint32)
-        fragment_words = distribute(matrix, use, operand_types(instruction)[use], instruction.shape)
+        fragment_words = distribute(matrix, use, instruction.types[use], instruction.shape)
         words[: len(fragment_words)] = fragment_words
         step = min(size, max(_RAW))
         carrier, name, shape = _RAW[step]
@@ -199,8 +196,7 @@ class _Maker:
     def _load(self, instruction: MmaInstruction, use: Use) -> LoadInstruction:
         layouts: dict[str, Layout] = {"a": instruction.a_layout, "b": instruction.b_layout}
         layout = layouts.get(use) or LAYOUTS[self.random.integers(2)]
-        name = operand_types(instruction)[use]
-        return LoadInstruction(use=use, layout=layout, shape=instruction.shape, type=name)
+        return LoadInstruction(use=use, layout=layout, shape=instruction.shape, type=instruction.types[use])
 
     def _stores(
         self, instruction: MmaInstruction, register: int, size: int
@@ -262,8 +258,7 @@ class _Maker:
         return Store(cast(StoreInstruction, placed), register, address, stride)
 
     def _global_place(self, access: Access, size: int) -> int:
-        alignment = fragment(access.use, access.type, access.shape).size
-        return self.image.place(size, alignment, across=draw_across(self.random, access, size))
+        return self.image.place(size, access.fragment.size, across=draw_across(self.random, access, size))
 
     def _interference(self) -> Iterator[Command]:
         """Any access in the hot memory, a fill, or a move, on any registers."""
@@ -310,7 +305,7 @@ class _Maker:
 
 def hot_access(random: Generator, config: CoreConfig, access: Access, place: str) -> Load | Store:
     """A load or store at a random place of the hot bytes, with a random stride and random registers."""
-    layout = fragment(access.use, access.type, access.shape)
+    layout = access.fragment
     window = SHARED_WINDOW if "shared" in place else HOT_BYTES
     stride = draw_stride(random, access)
     if span(access, stride) <= _SPOT and random.random() < 0.5:
@@ -321,7 +316,4 @@ def hot_access(random: Generator, config: CoreConfig, access: Access, place: str
     register = int(random.integers(config.registers - layout.registers + 1))
     if random.random() < 0.5:
         register = register // layout.registers * layout.registers
-    placed = place_in(access, place)
-    if isinstance(placed, StoreInstruction):
-        return Store(placed, register, address, stride)
-    return Load(placed, register, address, stride)
+    return access_command(place_in(access, place), register, address, stride)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.random import Generator
@@ -14,11 +14,18 @@ from golden.memory import Memory
 from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import Use
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import StoreInstruction
 from hdl.command import encode
 from hdl.config import CoreConfig
-from regression.random_programs.choices import Deck, accesses_of, multiplies_of, operand_types, place_in
+from regression.random_programs.choices import (
+    Deck,
+    access_command,
+    accesses_of,
+    least_stride,
+    multiplies_of,
+    place_in,
+    stride_unit,
+)
 from regression.random_programs.illegal_moves import MOVE_WAYS, broken_move, legal_move
 from regression.random_programs.image import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
@@ -66,7 +73,7 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
     yield (Cause.WRITE_SLAVE_ERROR, "store", "marked bytes")
     yield from ((Cause.READ_DECODE_ERROR, "load", way) for way in _MEMORY_WAYS)
     yield from ((Cause.WRITE_DECODE_ERROR, "store", way) for way in _MEMORY_WAYS)
-    yield from ((cause, kind, way) for cause, kind, way in MOVE_WAYS)
+    yield from MOVE_WAYS
 
 
 WAYS: Final = tuple(_all_ways())
@@ -186,10 +193,9 @@ class _Maker:
             return Move(first, 0, size) if way.startswith("destination") else Move(0, first, size)
         command = self._multiply()
         places: dict[Use, int] = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
-        types = operand_types(command.instruction)
-        for use in places:
+        for use, layout in command.instruction.fragments.items():
             if use == way.split()[1]:
-                places[use] = count + 1 - fragment(use, types[use], command.instruction.shape).registers
+                places[use] = count + 1 - layout.registers
         return Mma(command.instruction, **places)
 
     def _multiply(self) -> Mma:
@@ -201,17 +207,7 @@ class _Maker:
         quiet = self._memory.base + self._memory.size - 2 * 4096
         base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
         address = base + 1024 * int(self._random.integers(1, 4))
-        unit = self._unit(instruction)
-        default = instruction.shape.default_stride(instruction.use, instruction.layout)
-        stride = -(-default // unit) * unit
-        if isinstance(instruction, StoreInstruction):
-            return Store(instruction, 0, address, stride)
-        return Load(instruction, 0, address, stride)
-
-    def _unit(self, instruction: Any) -> int:
-        """Elements in as many bytes as a fragment has registers' worth; strides are multiples of it."""
-        layout = fragment(instruction.use, instruction.type, instruction.shape)
-        return max(1, layout.size * 8 // layout.element_bits)
+        return access_command(instruction, 0, address, least_stride(instruction))
 
     def _broken_access(self, cause: Cause, kind: str, way: str) -> Load | Store | None:
         if ("shared" in way) and not self._config.shared_bytes:
@@ -229,9 +225,9 @@ class _Maker:
 
     def _break(self, cause: Cause, way: str, access: Load | Store) -> Load | Store | None:
         instruction = access.instruction
-        layout = fragment(instruction.use, instruction.type, instruction.shape)
+        layout = instruction.fragment
         default = instruction.shape.default_stride(instruction.use, instruction.layout)
-        unit, random = self._unit(instruction), self._random
+        unit, random = stride_unit(instruction), self._random
         stride = access.stride or default
         if cause is Cause.REGISTER_RANGE:
             return replace(access, register=self._config.registers - layout.registers + 1)
@@ -257,11 +253,10 @@ class _Maker:
         """Break one rule more, in a way that leaves those broken that are."""
         if access is None:
             return None
-        instruction, unit = access.instruction, self._unit(access.instruction)
+        instruction, unit = access.instruction, stride_unit(access.instruction)
         default = instruction.shape.default_stride(instruction.use, instruction.layout)
         if cause is Cause.REGISTER_RANGE:
-            count = fragment(instruction.use, instruction.type, instruction.shape).registers
-            return replace(access, register=self._config.registers - count + 1)
+            return replace(access, register=self._config.registers - instruction.fragment.registers + 1)
         if cause is Cause.MISALIGNED_ADDRESS:
             return replace(access, address=access.address + 1)
         if cause is Cause.SHORT_STRIDE:
@@ -274,7 +269,7 @@ class _Maker:
         end = 1 << self._config.address_bits
         extent = span(access.instruction, access.stride)
         if way == "wide stride":
-            unit = self._unit(access.instruction)
+            unit = stride_unit(access.instruction)
             wide = ((1 << 32) - 1) // unit * unit
             beyond = access.address + span(access.instruction, wide) > end
             return replace(access, stride=wide) if beyond else None
@@ -298,7 +293,7 @@ class _Maker:
         base, end = self._memory.base, self._memory.base + self._memory.size
         shared = self._config.shared_bytes
         extent = span(access.instruction, access.stride)
-        size = fragment(access.instruction.use, access.instruction.type, access.instruction.shape).size
+        size = access.instruction.fragment.size
         within = extent // 2 // size * size
         if way == "marked bytes":
             return access

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from golden.lines import gather_lines
 from golden.programs.buffers import BASE
-from golden.tables.layouts import fragment
-from regression.random_programs.choices import Access
+from regression.random_programs.choices import Access, least_stride, stride_unit
 
 __all__ = ["HOT_BYTES", "Image", "draw_across", "draw_stride", "span"]
 
@@ -90,19 +89,16 @@ def span(instruction: Access, stride: int | None) -> int:
 
 def draw_stride(random: Generator, instruction: Access) -> int | None:
     """A legal stride: none where the default is aligned, the smallest that is, or a wider one."""
-    layout = fragment(instruction.use, instruction.type, instruction.shape)
-    default = instruction.shape.default_stride(instruction.use, instruction.layout)
-    unit = max(1, layout.size * 8 // layout.element_bits)
-    least = -(-default // unit) * unit
+    least = least_stride(instruction)
     kind = random.integers(4)
-    if kind < 2 and least == default:
+    if kind < 2 and least == instruction.shape.default_stride(instruction.use, instruction.layout):
         return None
-    return least if kind < 3 else least + unit * int(random.integers(1, 9))
+    return least if kind < 3 else least + stride_unit(instruction) * int(random.integers(1, 9))
 
 
 def draw_across(random: Generator, instruction: Access, size: int) -> int:
     """How many bytes of an access lie before the end of a page; mostly 0, for anywhere."""
-    unit = fragment(instruction.use, instruction.type, instruction.shape).size
+    unit = instruction.fragment.size
     if size < 2 * unit or random.random() < 0.75:
         return 0
     return unit * int(random.integers(1, size // unit))

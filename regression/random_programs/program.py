@@ -16,7 +16,16 @@ from hdl.config import PRESETS, CoreConfig
 from sim.machines import golden_machine
 from sim.simulation import BusTiming
 
-__all__ = ["BLOCK_BYTES", "SHARED_WINDOW", "Program", "block_load", "block_store", "observations"]
+__all__ = [
+    "BLOCK_BYTES",
+    "BLOCK_REGISTERS",
+    "SHARED_WINDOW",
+    "Program",
+    "block_load",
+    "block_store",
+    "observations",
+    "observed_bytes",
+]
 
 SHARED_WINDOW: Final = 4 * 4096
 """Bytes of on-chip memory that programs use, from its first on."""
@@ -24,7 +33,9 @@ SHARED_WINDOW: Final = 4 * 4096
 BLOCK_BYTES: Final = 1024
 """What one load of f32 brings into eight registers: any bytes, for nothing changes them."""
 
-_BLOCK_REGISTERS: Final = 8
+BLOCK_REGISTERS: Final = 8
+"""How many registers that is."""
+
 _SQUARE: Final = Shape(16, 16, 16)
 
 
@@ -88,6 +99,11 @@ def block_store(register: int, address: int, space: str = "global") -> Store:
     return Store(instruction, register, address)
 
 
+def observed_bytes(config: CoreConfig) -> int:
+    """Bytes of global memory that `observations` needs."""
+    return BLOCK_BYTES * config.registers // BLOCK_REGISTERS + SHARED_WINDOW
+
+
 def observations(config: CoreConfig, address: int) -> list[Command]:
     """Commands that bring all registers and the used on-chip memory into global memory, to be compared.
 
@@ -97,14 +113,14 @@ def observations(config: CoreConfig, address: int) -> list[Command]:
     ----------
     config : CoreConfig
     address : int
-        From where on that many bytes may be overwritten: 128 for each register, and `SHARED_WINDOW`.
+        From where on `observed_bytes` may be overwritten.
     """
     commands: list[Command] = []
-    for register in range(0, config.registers, _BLOCK_REGISTERS):
+    for register in range(0, config.registers, BLOCK_REGISTERS):
         commands.append(block_store(register, address))
         address += BLOCK_BYTES
     for place in range(0, min(SHARED_WINDOW, config.shared_bytes), BLOCK_BYTES):
-        register = place // BLOCK_BYTES * _BLOCK_REGISTERS % config.registers
+        register = place // BLOCK_BYTES * BLOCK_REGISTERS % config.registers
         commands += [block_load(register, place, "shared"), block_store(register, address)]
         address += BLOCK_BYTES
     return commands

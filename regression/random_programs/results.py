@@ -2,8 +2,8 @@
 
 from golden.lines import gather_lines
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store
-from golden.tables.layouts import fragment
+from golden.tables.commands import Command, Mma, Store
+from regression.random_programs.footprints import registers_of
 from regression.random_programs.image import HOT_BYTES
 
 __all__ = ["compared_results"]
@@ -23,38 +23,22 @@ def compared_results(commands: tuple[Command, ...]) -> int:
     -------
     int
     """
-    writer: dict[int, int | None] = {}
-    extent: dict[int, tuple[int, int]] = {}
+    writer: dict[int, int] = {}
+    results: dict[int, range] = {}
     elements: dict[int, int] = {}
     stored: set[int] = set()
-
-    def write(first: int, count: int, by: int | None) -> None:
-        writer.update(dict.fromkeys(range(first, first + count), by))
-
     for number, command in enumerate(commands):
-        match command:
-            case Load(instruction, register):
-                count = fragment(instruction.use, instruction.type, instruction.shape).registers
-                write(register, count, None)
-            case Mma(instruction, d):
-                count = fragment("d", instruction.d_type, instruction.shape).registers
-                write(d, count, number)
-                extent[number] = (d, count)
-                elements[number] = instruction.shape.m * instruction.shape.n
-            case Fill(register, count):
-                write(register, count, None)
-            case Move(destination, _, count):
-                write(destination, count, None)
-            case LoadMatrix(register, _, count):
-                write(register, count, None)
-            case MoveMatrix(destination):
-                write(destination, 1, None)
-            case Store(instruction, register, address, stride):
-                count = fragment("d", instruction.type, instruction.shape).registers
-                writers = {writer.get(index) for index in range(register, register + count)}
-                source = writers.pop()
-                first = gather_lines(instruction, address, stride)[0][0]
-                kept = instruction.space != "shared" and first >= BASE + HOT_BYTES
-                if kept and not writers and source is not None and extent[source] == (register, count):
-                    stored.add(source)
+        reads, written = registers_of(command)
+        if isinstance(command, Mma):
+            results[number] = written
+            elements[number] = command.instruction.shape.m * command.instruction.shape.n
+        elif isinstance(command, Store):
+            (taken,) = reads
+            first = gather_lines(command.instruction, command.address, command.stride)[0][0]
+            sources = {writer.get(register, -1) for register in taken}
+            source = sources.pop()
+            kept = command.instruction.space != "shared" and first >= BASE + HOT_BYTES
+            if kept and not sources and results.get(source) == taken:
+                stored.add(source)
+        writer.update(dict.fromkeys(written, number))
     return sum(elements[number] for number in stored)

@@ -1,6 +1,7 @@
 """Row addresses of matrix moves: how they are drawn, and the table in memory that brings them."""
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -40,11 +41,7 @@ _SPOT: Final = 2048
 
 def all_moves() -> Iterator[tuple[type[LoadMatrix | StoreMatrix], int, bool, str]]:
     """Every form of `ldmatrix` and `stmatrix`: command, matrices, ``.trans``, one of `ROW_PLACES`."""
-    for kind in (LoadMatrix, StoreMatrix):
-        for count in MATRIX_COUNTS:
-            for transposed in (False, True):
-                for place in ROW_PLACES:
-                    yield kind, count, transposed, place
+    return product((LoadMatrix, StoreMatrix), MATRIX_COUNTS, (False, True), ROW_PLACES)
 
 
 def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.uint32]:

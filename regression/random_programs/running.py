@@ -8,7 +8,7 @@ from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command
 from golden.tables.faults import Fault
-from regression.random_programs.program import BLOCK_BYTES, SHARED_WINDOW, Program, observations
+from regression.random_programs.program import Program, observations, observed_bytes
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch, memory_difference
 from sim.rtl_machine import RtlMachine
@@ -88,7 +88,9 @@ def _lockstep(program: Program, core: Core) -> str | None:
 
 
 def _overlapped(program: Program, core: Core) -> str | None:
-    commands = (*program.commands, *observations(program.config, _observed_from(program)))
+    # A program leaves the end of memory free for them.
+    observed_from = BASE + program.memory.size - observed_bytes(program.config)
+    commands = (*program.commands, *observations(program.config, observed_from))
     golden = program.golden()
     refused = _fault(golden, commands)
     try:
@@ -103,12 +105,6 @@ def _overlapped(program: Program, core: Core) -> str | None:
         return f"the core counts {executed} commands, not {len(commands)}"
     found = memory_difference(None, BASE, golden.memory.data, core.memory.data)
     return None if found is None else f"after {len(commands)} commands: {found}"
-
-
-def _observed_from(program: Program) -> int:
-    """Where the observations go: the end of memory, which a program leaves free for them."""
-    room = BLOCK_BYTES * program.config.registers // 8 + SHARED_WINDOW
-    return BASE + program.memory.size - room
 
 
 def _fault(machine: Machine, commands: Sequence[Command]) -> Fault | None:

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from golden.ptx.raw import RAW_REGISTERS
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
-from golden.tables.instruction_set import Shape, Use
-from golden.tables.layouts import fragment
+from golden.tables.instruction_set import Use
+from golden.tables.layouts import FragmentLayout
 from golden.tables.matrix_moves import instruction_of
-from regression.random_programs.choices import operand_types
 from regression.random_programs.program import Program
 
 __all__ = ["ENTRY", "ptx_text"]
@@ -42,18 +41,16 @@ def _statements(command: Command) -> Iterator[str]:
     match command:
         case Load(instruction, register, address, stride):
             given = "" if stride is None else f", {stride}"
-            registers = _vector(instruction.use, instruction.type, instruction.shape, register)
+            registers = _vector(instruction.fragment, register)
             yield f"{instruction} {registers}, [{address:#x}]{given}"
         case Store(instruction, register, address, stride):
             given = "" if stride is None else f", {stride}"
-            registers = _vector("d", instruction.type, instruction.shape, register)
+            registers = _vector(instruction.fragment, register)
             yield f"{instruction} [{address:#x}], {registers}{given}"
         case Mma(instruction, d, a, b, c):
             places: dict[Use, int] = {"d": d, "a": a, "b": b, "c": c}
-            types = operand_types(instruction)
-            yield f"{instruction} " + ", ".join(
-                _vector(use, types[use], instruction.shape, place) for use, place in places.items()
-            )
+            layouts = instruction.fragments
+            yield f"{instruction} " + ", ".join(_vector(layouts[use], places[use]) for use in places)
         case LoadMatrix(register, addresses, count):
             yield f"{instruction_of(command)} {_registers(register, count)}, [%r{addresses}]"
         case StoreMatrix(register, addresses, count):
@@ -68,8 +65,8 @@ def _statements(command: Command) -> Iterator[str]:
                 yield f"mov.b32 %r{destination + offset}, %r{source + offset}"
 
 
-def _vector(use: Use, name: str, shape: Shape, first: int) -> str:
-    return _registers(first, fragment(use, name, shape).registers)
+def _vector(layout: FragmentLayout, first: int) -> str:
+    return _registers(first, layout.registers)
 
 
 def _registers(first: int, count: int) -> str:

@@ -1,6 +1,7 @@
 """Command words that are in no table: every way to break one field of a legal command."""
 
 from collections.abc import Iterator, Mapping
+from itertools import product
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -9,7 +10,8 @@ from numpy.random import Generator
 
 from golden.tables.commands import MATRIX_COUNTS, MATRIX_SPACES
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import CORE_FAMILIES, SHAPES, SPACES, USES
+from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, SHAPES, SPACES, USES
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.command import (
     COMMAND_WORDS,
     MatrixCommand,
@@ -26,7 +28,6 @@ from regression.random_programs.choices import multiplies_of
 
 __all__ = ["WORD_WAYS", "illegal_words"]
 
-_TYPE_NAMES = tuple(FORMATS)
 _MEMORY, _MULTIPLY = data.Layout.cast(MemoryCommand), data.Layout.cast(MmaCommand)
 _MATRIX = data.Layout.cast(MatrixCommand)
 _WITHOUT_MEMORY = "core without on-chip memory"
@@ -152,14 +153,10 @@ def _memory_fields(config: CoreConfig, kind: str, way: str) -> Iterator[dict[str
             if use not in uses:
                 yield _memory_values(use, name, shape, layout)
         return
-    for use in uses:
-        for name in _TYPE_NAMES:
-            for shape in SHAPES:
-                for layout in ("row", "col"):
-                    row: Any = (use, name, shape, layout)
-                    missing = way == "family that the core has not"
-                    if row not in legal and (row in everywhere) == missing:
-                        yield _memory_values(*row)
+    missing = way == "family that the core has not"
+    for row in product(uses, FORMATS, SHAPES, LAYOUTS):
+        if row not in legal and (row in everywhere) == missing:
+            yield _memory_values(*row)
 
 
 def _memory_values(use: Any, name: str, shape: Any, layout: str) -> dict[str, int]:
@@ -186,18 +183,16 @@ def _multiply_fields(config: CoreConfig, way: str) -> Iterator[dict[str, int]]:
     else:
         for family in CORE_FAMILIES:
             names = (*family.multiplicands, "f32", "s32", "f16")
-            for shape in family.shapes:
-                for key in ((shape, a, b, c, d) for a in names for b in names for c in names for d in names):
-                    if key not in everywhere:
-                        yield _multiply_values(key)
+            for key in product(family.shapes, names, names, names, names):
+                if key not in everywhere:
+                    yield _multiply_values(key)
 
 
-def _key(instruction: Any) -> tuple[Any, ...]:
-    types = (instruction.a_type, instruction.b_type, instruction.c_type, instruction.d_type)
-    return (instruction.shape, *types)
+def _key(instruction: MmaInstruction) -> tuple[Any, ...]:
+    return (instruction.shape, *(instruction.types[use] for use in USES))
 
 
 def _multiply_values(key: tuple[Any, ...]) -> dict[str, int]:
-    shape, a, b, c, d = key
-    types = {"a_type": a, "b_type": b, "c_type": c, "d_type": d}
-    return {"tile_shape": shape_code(shape), **{name: type_code(value) for name, value in types.items()}}
+    shape, *types = key
+    codes = {f"{use}_type": type_code(name) for use, name in zip(USES, types, strict=True)}
+    return {"tile_shape": shape_code(shape), **codes}

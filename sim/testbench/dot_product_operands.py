@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from golden.arithmetic.fdpa import dot_product
 from golden.arithmetic.integer import bit_dot_product, integer_dot_product
 from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import multiplicand_formats
 from golden.tables.profiles import HOPPER, Profile
-from hdl.dot_product.operands import Multiplicand, Result
+from hdl.dot_product.operands import Multiplicand, Operation, Result
 
 __all__ = ["FP8_MODES", "KINDS", "MODES", "Batch", "Mode", "random_batch"]
 
@@ -41,8 +42,8 @@ class Mode:
     @property
     def format(self) -> str:
         """The name in `DotProductConfig.formats`."""
-        names = {"s8": "i8", "u8": "i8", "s4": "i4", "u4": "i4", "e4m3": "fp8", "e5m2": "fp8"}
-        return names.get(self.a_type, self.a_type)
+        (name,) = multiplicand_formats((self.a_type,))
+        return name
 
     def products(self, profile: Profile) -> int:
         """How many products one operation has."""
@@ -59,21 +60,19 @@ class Mode:
         result = Result.F32
         if self.d_type == "f16":
             result = Result.F16 if self.c_type == "f16" else Result.F16_FROM_F32
-        fields = (
-            (Multiplicand[self.format.upper()].value, 3),
-            (result.value, 2),
-            (self.c_type == "f16", 1),
-            (self.saturate, 1),
-            (self.a_type.startswith("s"), 1),
-            (self.b_type.startswith("s"), 1),
-            (self.operation == "and", 1),
-            (self.a_type == "e5m2", 1),
-            (self.b_type == "e5m2", 1),
-        )
-        code, position = 0, 0
-        for value, width in fields:
-            code |= int(value) << position
-            position += width
+        code: int = Operation.const(
+            {
+                "multiplicand": Multiplicand[self.format.upper()],
+                "result": result,
+                "c_is_f16": self.c_type == "f16",
+                "saturate": self.saturate,
+                "a_signed": self.a_type.startswith("s"),
+                "b_signed": self.b_type.startswith("s"),
+                "bitwise_and": self.operation == "and",
+                "a_e5m2": self.a_type == "e5m2",
+                "b_e5m2": self.b_type == "e5m2",
+            }
+        ).as_bits()
         return code
 
 
@@ -245,8 +244,7 @@ def _random_floats(
     if kind == "near":
         return draw((bias - 3, bias + 2), (bias - 3, bias + 2), (c_bias - 4, c_bias + 4))
     if kind == "spread":
-        a, b, c = draw((bias - 13, bias + 13), (bias - 13, bias + 13), (c_bias - 24, c_bias + 24))
-        return a, b, c
+        return draw((bias - 13, bias + 13), (bias - 13, bias + 13), (c_bias - 24, c_bias + 24))
     if kind == "tiny":
         least = 2 if format.exponent_bits < 8 else bias - 84
         center = 1 if format.exponent_bits < 8 else bias - 64
@@ -258,8 +256,7 @@ def _random_floats(
     if kind == "huge":
         top = (1 << format.exponent_bits) - 2
         half = (top + bias) // 2
-        a, b, c = draw((half - 2, half + 2), (half - 2, half + 2), (c_whole[1] - 6, c_whole[1]))
-        return a, b, c
+        return draw((half - 2, half + 2), (half - 2, half + 2), (c_whole[1] - 6, c_whole[1]))
     if kind in ("edge", "special"):
         edges = _finite_edges if kind == "edge" else _edges
         c_choices = edges(c_format)
@@ -337,18 +334,14 @@ def _random_integers(
     return operands[0], operands[1], c.astype(np.int32)
 
 
-def random_batch(
-    mode: Mode, count: int, *, seed: int, kind: str | None = None, profile: Profile = HOPPER
-) -> Batch:
-    """Random operations of one mode.
+def random_batch(mode: Mode, count: int, *, seed: int, profile: Profile = HOPPER) -> Batch:
+    """Random operations of one mode, of floating point some of each of `KINDS`.
 
     Parameters
     ----------
     mode : Mode
     count : int
     seed : int
-    kind : str or None
-        Of `KINDS`; None for some of each. Integers know no kinds.
     profile : Profile
     """
     rng = np.random.default_rng((seed, mode.code()))
@@ -356,9 +349,8 @@ def random_batch(
     if not isinstance(FORMATS[mode.a_type], FloatFormat):
         a, b, c = _random_integers(rng, mode, count, products)
         return Batch(mode=mode, a=a, b=b, c=c)
-    kinds = KINDS if kind is None else (kind,)
     parts = [
-        _random_floats(rng, mode, name, (count + i) // len(kinds), products) for i, name in enumerate(kinds)
+        _random_floats(rng, mode, kind, (count + i) // len(KINDS), products) for i, kind in enumerate(KINDS)
     ]
     a, b, c = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     kind_of = {8: np.uint8, 16: np.uint16, 32: np.uint32}

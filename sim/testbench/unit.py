@@ -71,7 +71,7 @@ def unit_design(name: str, component: wiring.Component, config: CoreConfig | Non
     return Design(name=name, top=TOP, write=write)
 
 
-def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: str = "m_axi_") -> str:
+def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]]) -> str:
     """Wrap a module as ``bench``, with the id ports that AXI bus models insist on: one bit, always zero.
 
     Parameters
@@ -81,8 +81,6 @@ def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: st
     module : str
     ports : list of dict
         Name, width and direction, as in `hdl.verilog.core_verilog.describe`.
-    prefix : str
-        Of the AXI4 port.
 
     Returns
     -------
@@ -95,10 +93,10 @@ def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]], prefix: st
     assignments = []
     for channel in _ID_OWNERS:
         if channel.startswith("a"):
-            declarations.append(f"output wire [0:0] {prefix}{channel}id")
-            assignments.append(f"assign {prefix}{channel}id = 1'b0;")
+            declarations.append(f"output wire [0:0] m_axi_{channel}id")
+            assignments.append(f"assign m_axi_{channel}id = 1'b0;")
         else:
-            declarations.append(f"input wire [0:0] {prefix}{channel}id")
+            declarations.append(f"input wire [0:0] m_axi_{channel}id")
     lines = [
         f"module {TOP} (",
         ",\n".join(f"  {line}" for line in declarations),

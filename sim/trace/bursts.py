@@ -1,8 +1,9 @@
 """The bursts of the AXI4 memory port, from a recording."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from hdl.control.scoreboard import Unit
@@ -51,59 +52,38 @@ def bursts(recording: Recording, commands: Sequence[Lifetime]) -> list[Burst]:
 
     Data and responses come in the order of the bursts, as on a bus without ids.
     """
-    reads = recording.pulses("m_axi_rvalid", "m_axi_rready")
-    writes = recording.pulses("m_axi_wvalid", "m_axi_wready")
-    responses = recording.pulses("m_axi_bvalid", "m_axi_bready")
-    found = []
-    position = 0
-    for asked, address, beats in _addresses(recording, "ar"):
-        data = reads[position : position + beats]
-        position += beats
-        end = data[-1] if len(data) == beats else None
-        found.append(
-            Burst(
-                kind="read",
-                address=address,
-                beats=beats,
-                asked=asked,
-                first_beat=data[0] if data else None,
-                last_beat=end,
-                answered=end,
-                response=_response(recording, "m_axi_rresp", end),
-                command=_command(commands, Unit.LOAD, address, asked),
-            )
-        )
-    position = 0
-    for number, (asked, address, beats) in enumerate(_addresses(recording, "aw")):
-        data = writes[position : position + beats]
-        position += beats
-        answered = responses[number] if number < len(responses) else None
-        found.append(
-            Burst(
-                kind="write",
-                address=address,
-                beats=beats,
-                asked=asked,
-                first_beat=data[0] if data else None,
-                last_beat=data[-1] if len(data) == beats else None,
-                answered=answered,
-                response=_response(recording, "m_axi_bresp", answered),
-                command=_command(commands, Unit.STORE, address, asked),
-            )
-        )
+    found = [*_bursts(recording, commands, "read"), *_bursts(recording, commands, "write")]
     return sorted(found, key=lambda burst: burst.asked)
 
 
-def _addresses(recording: Recording, channel: str) -> list[tuple[int, int, int]]:
-    """Cycle, address and beats of each burst of a channel."""
-    return [
-        (
-            cycle,
-            recording.value(f"m_axi_{channel}addr", cycle),
-            recording.value(f"m_axi_{channel}len", cycle) + 1,
+def _bursts(
+    recording: Recording, commands: Sequence[Lifetime], kind: Literal["read", "write"]
+) -> Iterator[Burst]:
+    is_read = kind == "read"
+    asking, carrying, answering = ("ar", "r", "r") if is_read else ("aw", "w", "b")
+    data = iter(_handshakes(recording, carrying))
+    answers = iter(_handshakes(recording, answering))
+    for asked in _handshakes(recording, asking):
+        address = recording.value(f"m_axi_{asking}addr", asked)
+        beats = recording.value(f"m_axi_{asking}len", asked) + 1
+        cycles = list(islice(data, beats))
+        last = cycles[-1] if len(cycles) == beats else None
+        answered = last if is_read else next(answers, None)
+        yield Burst(
+            kind=kind,
+            address=address,
+            beats=beats,
+            asked=asked,
+            first_beat=cycles[0] if cycles else None,
+            last_beat=last,
+            answered=answered,
+            response=_response(recording, f"m_axi_{answering}resp", answered),
+            command=_command(commands, Unit.LOAD if is_read else Unit.STORE, address, asked),
         )
-        for cycle in recording.pulses(f"m_axi_{channel}valid", f"m_axi_{channel}ready")
-    ]
+
+
+def _handshakes(recording: Recording, channel: str) -> list[int]:
+    return recording.pulses(f"m_axi_{channel}valid", f"m_axi_{channel}ready")
 
 
 def _response(recording: Recording, name: str, cycle: int | None) -> str | None:

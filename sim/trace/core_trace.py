@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from enum import Enum
 from itertools import accumulate
 from typing import Final
 
@@ -12,6 +13,7 @@ from sim.trace.bursts import Burst, bursts
 from sim.trace.command_log import CommandLog
 from sim.trace.command_text import UNIT_NAMES, command_facts, command_slice, command_title
 from sim.trace.lifetimes import Lifetime, lifetimes
+from sim.trace.probes import ACTIVITIES, BUS, SHARED
 from sim.trace.recording import Interval, Recording
 from sim.trace.trace_events import Slice, TraceEvents
 from sim.trace.waits import Wait, waits
@@ -19,43 +21,6 @@ from sim.trace.waits import Wait, waits
 __all__ = ["core_trace"]
 
 _CONTROL: Final = "commands"
-_BUS: Final = "AXI4 memory port"
-_SHARED: Final = "on-chip memory"
-
-_ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "load engine": {
-        "asks for bursts": ("load.bursts.bursts__valid", "load.bursts.bursts__ready"),
-        "takes beats": ("load.unpack.beats__valid", "load.unpack.beats__ready"),
-        "writes registers": ("load.writer.write__enable", "load.writer.write__ready"),
-    },
-    "store engine": {
-        "reads registers": ("store.reader.read__enable", "store.reader.read__ready"),
-        "asks for bursts": ("store.bursts.bursts__valid", "store.bursts.bursts__ready"),
-        "sends beats": ("store.pack.beats__valid", "store.pack.beats__ready"),
-    },
-    "tile multiplier": {
-        "fetches operands": ("tile.fetch.reading",),
-        "writes results": ("tile.collect.write__enable", "tile.collect.write__ready"),
-    },
-    "f64 multiplier": {
-        "fetches operands": ("f64.fetch.reading",),
-        "writes results": ("f64.collect.write__enable", "f64.collect.write__ready"),
-    },
-    "register mover": {
-        "writes registers": ("mover.write__enable", "mover.write__ready"),
-        "writes transposed": ("transposer.write__enable", "transposer.write__ready"),
-    },
-    _BUS: {
-        "read data": ("m_axi_rvalid", "m_axi_rready"),
-        "write data": ("m_axi_wvalid", "m_axi_wready"),
-    },
-    _SHARED: {
-        "read beats": ("memory.shared.read_beats__valid", "memory.shared.read_beats__ready"),
-        "written beats": ("memory.shared.write_beats__valid", "memory.shared.write_beats__ready"),
-        "words of the host": ("memory.shared.words__enable", "memory.shared.words__ready"),
-    },
-}
-"""Rows of each process that show when signals are high."""
 
 
 def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> TraceEvents:
@@ -72,7 +37,10 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     commands = lifetimes(recording, log.parts)
     events = TraceEvents()
     last = recording.cycles - 1
-    events.lanes(_CONTROL, "queue place", (_queued(command) for command in commands if command.queued))
+    queued = (
+        command_slice(command, command.queued, command.accepted - 1) for command in commands if command.queued
+    )
+    events.lanes(_CONTROL, "queue place", queued)
     events.slices(
         _CONTROL,
         "sequencer",
@@ -84,26 +52,22 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     _counters(events, config, recording, commands)
     places = _units(events, recording, commands, last)
     _bus(events, bursts(recording, commands), last)
-    for process in (_BUS, *([_SHARED] if config.shared_bytes else [])):
-        for name, signals in _ACTIVITIES[process].items():
+    for process in (BUS, *([SHARED] if config.shared_bytes else [])):
+        for name, signals in ACTIVITIES[process].items():
             events.slices(process, name, _high(recording, name, signals))
     _flows(events, commands, found, places, last)
     return events
 
 
-def _queued(command: Lifetime) -> Slice:
-    return command_slice(command, command.queued or 0, command.accepted - 1)
-
-
 def _states(commands: Sequence[Lifetime]) -> Iterator[Slice]:
     for command in commands:
         for item in command.states:
-            yield Slice(
-                name=State(item.value).name.lower().replace("_", " "),
-                first=item.first,
-                last=item.last,
-                args={"command": command.number},
-            )
+            args = {"command": command.number}
+            yield Slice(name=_spoken(State(item.value)), first=item.first, last=item.last, args=args)
+
+
+def _spoken(member: Enum) -> str:
+    return member.name.lower().replace("_", " ")
 
 
 def _wait(wait: Wait) -> Slice:
@@ -138,7 +102,7 @@ def _units(
         ]
         for item, row in events.lanes(process, "command", slices):
             places[int(item.args["command"])] = process, row
-        for name, signals in _ACTIVITIES[process].items():
+        for name, signals in ACTIVITIES[process].items():
             events.slices(process, name, _high(recording, name, signals))
     rows = recording.high("sequencer.rows_start")
     if rows:
@@ -170,9 +134,9 @@ def _bus(events: TraceEvents, found: Sequence[Burst], last: int) -> None:
             for burst in found
             if burst.kind == kind
         ]
-        events.lanes(_BUS, f"{kind} bursts", slices)
+        events.lanes(BUS, f"{kind} bursts", slices)
         spans = [(burst.asked, burst.answered) for burst in found if burst.kind == kind]
-        events.counter(_BUS, f"{kind} bursts under way", _under_way(spans))
+        events.counter(BUS, f"{kind} bursts under way", _under_way(spans))
 
 
 def _counters(
@@ -188,20 +152,12 @@ def _counters(
     if config.f64_units:
         busy = _values(recording.intervals("f64.issue.busy_units"))
         events.counter(_CONTROL, f"busy f64 units of {config.f64_units}", busy)
-    faults = [item for item in recording.intervals("sequencer.cause") if item.value]
-    events.slices(
-        _CONTROL,
-        "faults",
-        [
-            Slice(
-                name=Cause(item.value).name.lower().replace("_", " "),
-                first=item.first,
-                last=item.last,
-                args={},
-            )
-            for item in faults
-        ],
-    )
+    faults = [
+        Slice(name=_spoken(Cause(item.value)), first=item.first, last=item.last, args={})
+        for item in recording.intervals("sequencer.cause")
+        if item.value
+    ]
+    events.slices(_CONTROL, "faults", faults)
 
 
 def _under_way(spans: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:

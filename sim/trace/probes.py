@@ -9,13 +9,62 @@ from amaranth.lib import data
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Footprint, Range, span_layout
 
-__all__ = ["FOOTPRINT_RANGES", "REGISTER_FILE", "Probe", "harness_header", "probes_of", "verilator_settings"]
+__all__ = [
+    "ACTIVITIES",
+    "BUS",
+    "FOOTPRINT_RANGES",
+    "REGISTER_FILE",
+    "SHARED",
+    "Probe",
+    "harness_header",
+    "probes_of",
+    "verilator_settings",
+]
 
 _WIDEST: Final = 64
 """Bits of a probe: what the harness keeps of one."""
 
 FOOTPRINT_RANGES: Final = ("reads_0", "reads_1", "reads_2", "write")
 """The register ranges of a command, as they follow one another in `hdl.control.scoreboard.Footprint`."""
+
+
+BUS: Final = "AXI4 memory port"
+SHARED: Final = "on-chip memory"
+
+ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "load engine": {
+        "asks for bursts": ("load.bursts.bursts__valid", "load.bursts.bursts__ready"),
+        "takes beats": ("load.unpack.beats__valid", "load.unpack.beats__ready"),
+        "writes registers": ("load.writer.write__enable", "load.writer.write__ready"),
+    },
+    "store engine": {
+        "reads registers": ("store.reader.read__enable", "store.reader.read__ready"),
+        "asks for bursts": ("store.bursts.bursts__valid", "store.bursts.bursts__ready"),
+        "sends beats": ("store.pack.beats__valid", "store.pack.beats__ready"),
+    },
+    "tile multiplier": {
+        "fetches operands": ("tile.fetch.reading",),
+        "writes results": ("tile.collect.write__enable", "tile.collect.write__ready"),
+    },
+    "f64 multiplier": {
+        "fetches operands": ("f64.fetch.reading",),
+        "writes results": ("f64.collect.write__enable", "f64.collect.write__ready"),
+    },
+    "register mover": {
+        "writes registers": ("mover.write__enable", "mover.write__ready"),
+        "writes transposed": ("transposer.write__enable", "transposer.write__ready"),
+    },
+    BUS: {
+        "read data": ("m_axi_rvalid", "m_axi_rready"),
+        "write data": ("m_axi_wvalid", "m_axi_wready"),
+    },
+    SHARED: {
+        "read beats": ("memory.shared.read_beats__valid", "memory.shared.read_beats__ready"),
+        "written beats": ("memory.shared.write_beats__valid", "memory.shared.write_beats__ready"),
+        "words of the host": ("memory.shared.words__enable", "memory.shared.words__ready"),
+    },
+}
+"""Rows of each process of a trace that show when signals are high, by the names of their probes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,35 +114,24 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
         *_whole("sequencer.scoreboard", "allocate", "fetched", "done"),
         *_footprint(),
         *_span(config),
-        *_whole("load.bursts", "bursts__valid", "bursts__ready"),
-        *_whole("load.unpack", "beats__valid", "beats__ready"),
-        *_whole("load.writer", "write__enable", "write__ready"),
-        *_whole("store.reader", "read__enable", "read__ready"),
-        *_whole("store.bursts", "bursts__valid", "bursts__ready"),
-        *_whole("store.pack", "beats__valid", "beats__ready"),
-        *_whole("tile.fetch", "reading"),
         *_whole("tile.issue", "busy_units"),
-        *_whole("tile.collect", "write__enable", "write__ready"),
-        *_whole("mover", "write__enable", "write__ready"),
     ]
+    absent: tuple[str, ...] = ()
     if config.f64_units:
-        found += [
-            *_whole("f64.fetch", "reading"),
-            *_whole("f64.issue", "busy_units"),
-            *_whole("f64.collect", "write__enable", "write__ready"),
-        ]
+        found += _whole("f64.issue", "busy_units")
+    else:
+        absent += ("f64.",)
     if config.shared_bytes:
-        found += [
-            *_whole("sequencer", "rows_start", "rows_done"),
-            *_whole("transposer", "write__enable", "write__ready"),
-            *_whole("memory.shared", "read_beats__valid", "read_beats__ready"),
-            *_whole("memory.shared", "write_beats__valid", "write_beats__ready"),
-            *_whole("memory.shared", "words__enable", "words__ready"),
-        ]
+        found += _whole("sequencer", "rows_start", "rows_done")
+    else:
+        absent += ("transposer.", "memory.shared.")
+    for name in (name for rows in ACTIVITIES.values() for names in rows.values() for name in names):
+        if not name.startswith(absent):
+            path, _, signal = name.rpartition(".")
+            found += _whole(path, signal)
     for channel in ("ar", "aw"):
         found += _whole("", *(f"m_axi_{channel}{name}" for name in ("valid", "ready", "addr", "len")))
-    found += _whole("", "m_axi_rvalid", "m_axi_rready", "m_axi_rlast", "m_axi_rresp")
-    found += _whole("", "m_axi_wvalid", "m_axi_wready", "m_axi_wlast")
+    found += _whole("", "m_axi_rlast", "m_axi_rresp", "m_axi_wlast")
     found += _whole("", "m_axi_bvalid", "m_axi_bready", "m_axi_bresp")
     return tuple(found)
 

@@ -1,6 +1,5 @@
 """Tops whose ports also show what goes on inside: stages of the dot-product unit, the sequencer of a core."""
 
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from amaranth.lib import wiring
 from hdl.config import CoreConfig, DotProductConfig
 from hdl.core import Core
 from hdl.dot_product.unit import DotProductUnit
-from hdl.stream.pipeline import Stage
+from hdl.stream.pipeline import stage_name
 from hdl.verilog.core_verilog import TOP as CORE_TOP
 from hdl.verilog.top import Top
 
@@ -71,7 +70,7 @@ def observed_unit(config: DotProductConfig) -> tuple[Top, list[Observation]]:
     top.input("result_ready", unit.result.ready)
     observations = []
     for stage, start in inside.submodules.arithmetic.schedule:
-        name, cycle = _stage_name(stage), start + stage.latency
+        name, cycle = stage_name(stage), start + stage.latency
         observations += [
             _observe(top, name, field, getattr(stage.output, field), start=start, cycle=cycle)
             for field in stage.produces
@@ -118,11 +117,6 @@ def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
             for name in ("enable", "address", "lanes", "data")
         ),
     ]
-
-
-def _stage_name(stage: Stage) -> str:
-    """Of a stage's submodule: its class's name in lower case, with underscores."""
-    return re.sub("(?<!^)([A-Z])", r"_\1", type(stage).__name__).lower()
 
 
 def _elaborated(component: wiring.Component) -> Any:

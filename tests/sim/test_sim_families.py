@@ -17,7 +17,6 @@ from golden.tables.layouts import LANES, fragment
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.warp_tiles import warp_tile
 from hdl.config import PRESETS
-from regression.random_programs.choices import operand_types
 from regression.random_programs.operands import FLOAT_KINDS, draw_operands
 from sim.machines import Backend, open_machine
 
@@ -187,7 +186,7 @@ BATCH = 5000
 def random_results_equal_golden(text, count, seed):
     """Tiles of every kind of operands, several at a time in the registers of the simulated core."""
     instruction = warp_tile(resolve_instruction(text))
-    types = operand_types(instruction)
+    types = instruction.types
     uses = {use: types[use] for use in "abcd"}
     sizes = {use: fragment(use, name, instruction.shape).registers for use, name in uses.items()}
     size = sum(sizes.values())

@@ -5,7 +5,7 @@ from typing import Final
 
 from amaranth.hdl import Const, Instance, Module
 
-from boards.gateware.clocks.multiplier import ClockMultiplier
+from boards.gateware.clocks.multiplier import ClockMultiplier, unreachable
 
 __all__ = ["Ecp5Clock", "Ecp5Dividers", "ecp5_dividers"]
 
@@ -57,37 +57,18 @@ def ecp5_dividers(input_hz: int, output_hz: int) -> Ecp5Dividers:
         if not rest and feedback in _FEEDBACKS and outputs:
             nearest = min(outputs, key=lambda output: abs(output_hz * output - _MIDDLE_HZ))
             return Ecp5Dividers(reference=reference, feedback=feedback, output=nearest)
-    raise ValueError(
-        f"Clock must be reachable from {input_hz} Hz by an EHXPLLL, whose oscillator runs at 400 to 800 MHz; "
-        f"{output_hz} Hz is not"
-    )
+    raise unreachable(input_hz, output_hz, "EHXPLLL, whose oscillator runs at 400 to 800 MHz")
 
 
 class Ecp5Clock(ClockMultiplier):
-    """An EHXPLLL that multiplies the clock at a pin.
+    """An EHXPLLL that multiplies the clock at a pin."""
 
-    Parameters
-    ----------
-    input_hz, output_hz : int
-
-    Testbench
-    ---------
-    tests/boards/test_fpga_constraints.py, through `BoardDesign`; the cell is the vendor's and is not
-    simulated.
-    """
-
-    def __init__(self, input_hz: int, output_hz: int) -> None:
-        self._dividers = ecp5_dividers(input_hz, output_hz)
-        self._mhz = f"{input_hz / 1e6:g}", f"{output_hz / 1e6:g}"
-        super().__init__()
-
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
-        dividers = self._dividers
+    def place(self, m: Module) -> None:
+        """Place the EHXPLLL."""
+        dividers = ecp5_dividers(self.input_hz, self.output_hz)
         attributes = {
-            "FREQUENCY_PIN_CLKI": self._mhz[0],
-            "FREQUENCY_PIN_CLKOP": self._mhz[1],
+            "FREQUENCY_PIN_CLKI": f"{self.input_hz / 1e6:g}",
+            "FREQUENCY_PIN_CLKOP": f"{self.output_hz / 1e6:g}",
             # Loop filter and charge pump as the vendor's tool sets them.
             "ICP_CURRENT": "12",
             "LPF_RESISTOR": "8",
@@ -118,4 +99,3 @@ class Ecp5Clock(ClockMultiplier):
             o_CLKOP=self.clock,
             o_LOCK=self.locked,
         )
-        return m

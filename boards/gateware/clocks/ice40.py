@@ -5,7 +5,7 @@ from typing import Final
 
 from amaranth.hdl import Const, Instance, Module
 
-from boards.gateware.clocks.multiplier import ClockMultiplier
+from boards.gateware.clocks.multiplier import ClockMultiplier, unreachable
 
 __all__ = ["Ice40Clock", "Ice40Dividers", "ice40_dividers"]
 
@@ -64,35 +64,19 @@ def ice40_dividers(input_hz: int, output_hz: int) -> Ice40Dividers:
                     output_shift=shift,
                     filter_range=1 + sum(comparison >= end for end in _FILTERS[:-1]),
                 )
-    raise ValueError(
-        f"Clock must be reachable from {input_hz} Hz by an SB_PLL40_PAD, whose oscillator runs at 533 to "
-        f"1066 MHz and its output at 16 to 275 MHz; {output_hz} Hz is not"
-    )
+    limits = "SB_PLL40_PAD, whose oscillator runs at 533 to 1066 MHz and its output at 16 to 275 MHz"
+    raise unreachable(input_hz, output_hz, limits)
 
 
 class Ice40Clock(ClockMultiplier):
     """An SB_PLL40_PAD, which multiplies the clock at the pin next to it.
 
     Its `pin` goes nowhere else: it takes the place of the pin's input buffer.
-
-    Parameters
-    ----------
-    input_hz, output_hz : int
-
-    Testbench
-    ---------
-    tests/boards/test_fpga_constraints.py, through `BoardDesign`; the cell is the vendor's and is not
-    simulated.
     """
 
-    def __init__(self, input_hz: int, output_hz: int) -> None:
-        self._dividers = ice40_dividers(input_hz, output_hz)
-        super().__init__()
-
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
-        dividers = self._dividers
+    def place(self, m: Module) -> None:
+        """Place the SB_PLL40_PAD."""
+        dividers = ice40_dividers(self.input_hz, self.output_hz)
         m.submodules.pll = Instance(
             "SB_PLL40_PAD",
             p_FEEDBACK_PATH="SIMPLE",
@@ -106,4 +90,3 @@ class Ice40Clock(ClockMultiplier):
             o_PLLOUTGLOBAL=self.clock,
             o_LOCK=self.locked,
         )
-        return m

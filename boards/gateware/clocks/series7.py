@@ -5,7 +5,7 @@ from typing import Final
 
 from amaranth.hdl import Const, Instance, Module, Signal
 
-from boards.gateware.clocks.multiplier import ClockMultiplier
+from boards.gateware.clocks.multiplier import ClockMultiplier, unreachable
 
 __all__ = ["Series7Clock", "Series7Dividers", "series7_dividers"]
 
@@ -58,40 +58,21 @@ def series7_dividers(input_hz: int, output_hz: int) -> Series7Dividers:
                 and 2 * _EIGHTHS <= output <= 128 * _EIGHTHS
             ):
                 return Series7Dividers(reference=reference, feedback_eighths=feedback, output_eighths=output)
-    raise ValueError(
-        f"Clock must be reachable from {input_hz} Hz by an MMCME2_BASE, whose oscillator runs at 600 to "
-        f"1200 MHz; {output_hz} Hz is not"
-    )
+    raise unreachable(input_hz, output_hz, "MMCME2_BASE, whose oscillator runs at 600 to 1200 MHz")
 
 
 class Series7Clock(ClockMultiplier):
-    """An MMCME2_BASE that multiplies the clock at a pin, and the buffers of the clock network.
+    """An MMCME2_BASE that multiplies the clock at a pin, and the buffers of the clock network."""
 
-    Parameters
-    ----------
-    input_hz, output_hz : int
-
-    Testbench
-    ---------
-    tests/boards/test_fpga_constraints.py, through `BoardDesign`; the cell is the vendor's and is not
-    simulated.
-    """
-
-    def __init__(self, input_hz: int, output_hz: int) -> None:
-        self._dividers = series7_dividers(input_hz, output_hz)
-        self._period = 1e9 / input_hz
-        super().__init__()
-
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
-        dividers = self._dividers
+    def place(self, m: Module) -> None:
+        """Place the MMCME2_BASE, and a buffer behind each of its outputs."""
+        dividers = series7_dividers(self.input_hz, self.output_hz)
         raw = Signal()
         feedback = Signal()
         returned = Signal()
         m.submodules.mmcm = Instance(
             "MMCME2_BASE",
-            p_CLKIN1_PERIOD=self._period,
+            p_CLKIN1_PERIOD=1e9 / self.input_hz,
             p_DIVCLK_DIVIDE=dividers.reference,
             p_CLKFBOUT_MULT_F=dividers.feedback_eighths / _EIGHTHS,
             p_CLKOUT0_DIVIDE_F=dividers.output_eighths / _EIGHTHS,
@@ -106,4 +87,3 @@ class Series7Clock(ClockMultiplier):
         # The feedback passes a buffer like the clock's, so that the delay of the network cancels.
         m.submodules.feedback_buffer = Instance("BUFG", i_I=feedback, o_O=returned)
         m.submodules.clock_buffer = Instance("BUFG", i_I=raw, o_O=self.clock)
-        return m
