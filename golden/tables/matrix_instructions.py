@@ -200,11 +200,6 @@ class MmaInstruction:
         return next(family for family in families if self.shape in family.shapes)
 
     @property
-    def types(self) -> dict[Use, str]:
-        """The element type of each operand, D first."""
-        return {"d": self.d_type, "a": self.a_type, "b": self.b_type, "c": self.c_type}
-
-    @property
     def fragments(self) -> dict[Use, FragmentLayout]:
         """The layout of each operand's fragment, D first."""
         return {use: fragment(use, name, self.shape) for use, name in self.types.items()}
