@@ -15,6 +15,7 @@ from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
 from golden.lines import gather_lines
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
+from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import ROUNDINGS, SPACES, Shape
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
@@ -200,13 +201,13 @@ def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Comman
         shape = F64 if name == "f64" else rng.choice(SHAPES)
         space = rng.choice(["global", "generic"])
         load = LoadInstruction(use=use, layout=layout, shape=shape, type=name, space=space)
-        short = name == "f16" and shape.default_stride(use, layout) == 8  # a fault
-        return Load(load, register, address, 32 if short else rng.choice([None, 32]))
+        return Load(load, register, address, random_stride(rng, load, address))
     if kind == 1:
         shape, name = rng.choice(
             [*((shape, name) for shape in SHAPES for name in ("f16", "f32")), (F64, "f64")]
         )
-        return Store(StoreInstruction(layout=layout, shape=shape, type=name), register, address)
+        store = StoreInstruction(layout=layout, shape=shape, type=name)
+        return Store(store, register, address, random_stride(rng, store, address))
     if kind in (2, 3):
         shape, name, accumulator = rng.choice([(rng.choice(SHAPES), "f16", "f32"), (F64, "f64", "f64")])
         multiply = MmaInstruction(
@@ -226,6 +227,19 @@ def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Comman
     if kind == 4:
         return Fill(register, rng.randrange(most), rng.getrandbits(32))
     return Move(register, source, rng.randrange(most))
+
+
+def random_stride(
+    rng: random.Random, instruction: LoadInstruction | StoreInstruction, address: int
+) -> int | None:
+    """None where that is legal, 32, or any other stride with which all lines have addresses."""
+    unit = instruction.fragment.size * 8 // FORMATS[instruction.type].bits
+    strides = [32, -(-32 // unit) * unit + unit * rng.getrandbits(rng.randrange(26))]
+    if instruction.shape.default_stride(instruction.use, instruction.layout) % unit == 0:
+        strides.append(None)
+    stride = rng.choice(strides)
+    start, count = gather_lines(instruction, address, stride)[-1]
+    return stride if start + count <= 1 << CONFIG.address_bits else 32
 
 
 def check_request(command: Command, unit: Unit, request: Any) -> None:
@@ -485,10 +499,10 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
 
 @cocotb.test
 async def stalls_have_one_reason(dut: Any) -> None:
-    """A store of registers and bytes that a load under way writes: each cycle counts for one of them.
+    """A load or store that waits for registers and bytes of another one: each cycle counts for one of them.
 
-    The registers first; the bytes while the store waits for nothing else, until the load ends. Before there
-    is a store, the load alone is under way.
+    The registers first; the bytes while it waits for nothing else, until the older one ends. Before there
+    is a second, the older one alone is under way.
     """
     for name in ("fetched", "done", "load_cause", "clear", "serial"):
         getattr(dut, name).value = 0
@@ -498,16 +512,22 @@ async def stalls_have_one_reason(dut: Any) -> None:
     source = StreamSource(dut, "commands")
     same_registers = Store(A_STORE.instruction, A_LOAD.register, A_LOAD.address)
     other_registers = Store(A_STORE.instruction, A_LOAD.register + 64, A_LOAD.address)
-    for store, reason in ((same_registers, "stall_registers"), (other_registers, "stall_memory")):
-        for command, expected in ((A_LOAD, "stall_empty"), (store, reason)):
+    same_bytes = Load(A_LOAD.instruction, A_STORE.register, A_STORE.address)
+    for older, newer, reason in (
+        (A_LOAD, same_registers, "stall_registers"),
+        (A_LOAD, other_registers, "stall_memory"),
+        (A_STORE, same_bytes, "stall_registers"),
+    ):
+        valid = getattr(dut, f"{unit_of(newer).name.lower()}_valid")
+        for command, expected in ((older, "stall_empty"), (newer, reason)):
             await source.send(bits_of(command))
             for _ in range(30):
                 await RisingEdge(dut.aclk)
             for _ in range(10):
                 await RisingEdge(dut.aclk)
                 assert [name for name in STALLS if getattr(dut, name).value] == [expected]
-                assert not dut.store_valid.value
-        for unit in (Unit.LOAD, Unit.STORE):
+                assert not valid.value
+        for unit in (unit_of(older), unit_of(newer)):
             for name in ("fetched", "done"):
                 getattr(dut, name).value = 1 << unit.value
                 await RisingEdge(dut.aclk)
