@@ -289,6 +289,16 @@ def bits_of(command: Command) -> int:
     return sum(word << 32 * index for index, word in enumerate(encode(command)))
 
 
+async def start_with_ready_units(dut: Any) -> StreamSource:
+    """Start; the units take every request, and what they say of it is the test's to drive."""
+    for name in ("fetched", "done", "load_cause", "store_cause", "clear", "serial"):
+        getattr(dut, name).value = 0
+    for unit in Unit:
+        getattr(dut, f"{unit.name.lower()}_ready").value = 1
+    await start(dut)
+    return StreamSource(dut, "commands")
+
+
 async def until_idle(dut: Any, source: StreamSource) -> None:
     await with_timeout(source.sent(), 10, "ms")
     for _ in range(2000):
@@ -443,12 +453,7 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
     """
     load, store, move = (1 << unit.value for unit in (Unit.LOAD, Unit.STORE, Unit.MOVE))
     bits = {1: load, 2: store, 3: load | store}
-    for name in ("fetched", "done", "clear", "serial"):
-        getattr(dut, name).value = 0
-    for unit in Unit:
-        getattr(dut, f"{unit.name.lower()}_ready").value = 1
-    await start(dut)
-    source = StreamSource(dut, "commands")
+    source = await start_with_ready_units(dut)
 
     async def issue(*commands: Command) -> None:
         await source.send(*map(bits_of, commands))
@@ -504,12 +509,7 @@ async def stalls_have_one_reason(dut: Any) -> None:
     The registers first; the bytes while it waits for nothing else, until the older one ends. Before there
     is a second, the older one alone is under way.
     """
-    for name in ("fetched", "done", "load_cause", "clear", "serial"):
-        getattr(dut, name).value = 0
-    for unit in Unit:
-        getattr(dut, f"{unit.name.lower()}_ready").value = 1
-    await start(dut)
-    source = StreamSource(dut, "commands")
+    source = await start_with_ready_units(dut)
     same_registers = Store(A_STORE.instruction, A_LOAD.register, A_LOAD.address)
     other_registers = Store(A_STORE.instruction, A_LOAD.register + 64, A_LOAD.address)
     same_bytes = Load(A_LOAD.instruction, A_STORE.register, A_STORE.address)
@@ -544,12 +544,7 @@ async def ends_of_operands(dut: Any) -> None:
     The fill writes, so it waits for what the older command reads and writes, until that ends.
     """
     rng = random.Random(cocotb.RANDOM_SEED)
-    for name in ("fetched", "done", "load_cause", "store_cause", "clear", "serial"):
-        getattr(dut, name).value = 0
-    for unit in Unit:
-        getattr(dut, f"{unit.name.lower()}_ready").value = 1
-    await start(dut)
-    source = StreamSource(dut, "commands")
+    source = await start_with_ready_units(dut)
     executed = 0
     for _ in range(250):
         older = random_command(rng, rng.randrange(1, CONFIG.registers - 65))
@@ -592,12 +587,7 @@ def unit_of(command: Command) -> Unit:
 @cocotb.test
 async def single_bits_out_of_range(dut: Any) -> None:
     """An address with one bit beyond those of the bus, and a count with one bit beyond the registers."""
-    for name in ("fetched", "done", "clear", "serial"):
-        getattr(dut, name).value = 0
-    for unit in Unit:
-        getattr(dut, f"{unit.name.lower()}_ready").value = 1
-    await start(dut)
-    source = StreamSource(dut, "commands")
+    source = await start_with_ready_units(dut)
     refused = [(Load(A_LOAD.instruction, 0, 1 << bit), Cause.ADDRESS_RANGE) for bit in range(32, 64)]
     refused += [(Fill(0, 1 << bit, 1), Cause.REGISTER_RANGE) for bit in range(9, 16)]
     for command, cause in refused:
@@ -614,12 +604,7 @@ async def single_bits_out_of_range(dut: Any) -> None:
 @cocotb.test
 async def all_slots_taken(dut: Any) -> None:
     """As many commands under way as there may be: the oldest fails, and others end in the same cycle."""
-    for name in ("fetched", "done", "clear", "serial"):
-        getattr(dut, name).value = 0
-    for unit in Unit:
-        getattr(dut, f"{unit.name.lower()}_ready").value = 1
-    await start(dut)
-    source = StreamSource(dut, "commands")
+    source = await start_with_ready_units(dut)
     multiply, f64 = (
         MmaInstruction(
             shape=shape, a_layout="row", b_layout="col", a_type=a, b_type=a, c_type=c, d_type=c, rounding=how
