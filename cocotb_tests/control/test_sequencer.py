@@ -2,313 +2,40 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import cocotb
-from amaranth.lib import data
-from cocotb.triggers import RisingEdge, with_timeout
+from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.requests import check_geometry, check_tile
-from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
-from golden.lines import gather_lines
+from cocotb_tests.control.sequencer_bench import (
+    CONFIG,
+    COUNT_FROM,
+    F64,
+    SQUARE,
+    STALLS,
+    Stubs,
+    bits_of,
+    count_of,
+    progress_of,
+    random_command,
+    random_commands,
+    registers,
+    start_with_ready_units,
+    unit_of,
+    until_idle,
+)
+from cocotb_tests.streams import StreamSource, pauses, start
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
-from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import ROUNDINGS, SPACES, Shape
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from hdl.command import COMMAND_BITS, encode
-from hdl.config import CoreConfig
+from hdl.command import COMMAND_BITS
 from hdl.control.scoreboard import SLOTS, Unit
 from hdl.control.sequencer import Sequencer
-from hdl.memory.beats import access_layout
-from hdl.multiply.f64.request import F64Request
-from hdl.multiply.tile.request import TileRequest
-from hdl.registers.mover import MoveRequest
 from sim.testbench.unit import unit_design
 
-CONFIG = CoreConfig(f64_units=1, registers=256)
-SQUARE = Shape(16, 16, 16)
-SHAPES = (SQUARE, Shape(32, 8, 16), Shape(8, 32, 16))
-F64 = Shape(8, 8, 4)
-REQUESTS = {
-    Unit.LOAD: access_layout(CONFIG),
-    Unit.STORE: access_layout(CONFIG),
-    Unit.TILE: data.Layout.cast(TileRequest),
-    Unit.F64: data.Layout.cast(F64Request),
-    Unit.MOVE: data.Layout.cast(MoveRequest),
-}
 
-
-STALLS = ("stall_registers", "stall_memory", "stall_unit", "stall_empty")
-
-
-@dataclass(eq=False)
-class Started:
-    """A command under way, and its number."""
-
-    unit: Unit
-    request: Any
-    command: Command
-    number: int
-    fetched: bool = False
-
-
-@dataclass
-class Model:
-    """What the sequencer was given, and which rules what it starts must keep."""
-
-    given: list[Command] = field(default_factory=list)
-    started: int = 0
-    under_way: list[Started] = field(default_factory=list)
-    overlapped: int = 0
-    serial: bool = False
-
-    def start(self, unit: Unit, request: Any) -> Started:
-        """Check a request against the next command and all that are under way."""
-        command = self.given[self.started]
-        check_request(command, unit, request)
-        new = Started(unit, request, command, self.started)
-        assert not (self.serial and self.under_way), "two commands at once"
-        assert sum(other.unit is unit for other in self.under_way) < SLOTS[unit]
-        for other in self.under_way:
-            assert not must_wait(new, other), f"{command} was started during {other.command}"
-        self.overlapped += bool(self.under_way)
-        self.under_way.append(new)
-        self.started += 1
-        return new
-
-
-COUNT_FROM = (1 << 63) - 100
-"""`executed` starts with this, so that a carry passes through all its bits."""
-
-
-class Stubs:
-    """The units: each takes requests, reads its registers after a while, and ends after another, in order.
-
-    Parameters
-    ----------
-    dut : handle
-    rng : Random
-    """
-
-    def __init__(self, dut: Any, rng: random.Random) -> None:
-        self.model = Model()
-        self.causes: dict[int, int] = {}
-        self._dut = dut
-        self._rng = rng
-        self._sinks = {unit: StreamSink(dut, unit.name.lower(), pauses(rng, 0.3)) for unit in Unit}
-        for name in ("fetched", "done", "load_cause", "store_cause", "store_progress", "clear", "serial"):
-            getattr(dut, name).value = 0
-        cocotb.start_soon(self._serve())
-
-    async def _serve(self) -> None:
-        dut, model, rng = self._dut, self.model, self._rng
-        edge = RisingEdge(dut.aclk)
-        while True:
-            await edge
-            stalls = [name for name in STALLS if getattr(dut, name).value]
-            assert len(stalls) <= 1, f"a cycle counts once, not as {stalls}"
-            assert not (dut.stall_empty.value and dut.commands_valid.value), "a command is there"
-            for unit, sink in self._sinks.items():
-                for bits in sink.received:
-                    model.start(unit, REQUESTS[unit].from_bits(bits))
-                sink.received.clear()
-            fetched = done = 0
-            for unit in Unit:
-                mine = [started for started in model.under_way if started.unit is unit]
-                unread = next((started for started in mine if not started.fetched), None)
-                if unread and rng.random() < 0.2:
-                    unread.fetched = True
-                    fetched |= 1 << unit.value
-                elif mine and mine[0].fetched and rng.random() < 0.15:
-                    done |= 1 << unit.value
-                    model.under_way.remove(mine[0])
-                    cause = self.causes.get(mine[0].number, 0)
-                    if unit is Unit.LOAD:
-                        dut.load_cause.value = cause
-                    if unit is Unit.STORE:
-                        dut.store_cause.value = cause
-                        dut.store_progress.value = (
-                            progress_of(mine[0].number) if cause else rng.getrandbits(16)
-                        )
-            dut.fetched.value = fetched
-            dut.done.value = done
-
-
-def progress_of(number: int) -> int:
-    """The bursts that memory took of the store of this number, if it fails: all bits of it change."""
-    return (number + 1) * 0x6B5D & 0xFFFF
-
-
-def registers(command: Command) -> tuple[list[set[int]], set[int]]:
-    """The registers that a command reads, and those it writes."""
-
-    def of(use: str, name: str, shape: Shape, first: int) -> set[int]:
-        return set(range(first, first + fragment(use, name, shape).registers))
-
-    match command:
-        case Load(instruction, register):
-            return [], of(instruction.use, instruction.type, instruction.shape, register)
-        case Store(instruction, register):
-            return [of("d", instruction.type, instruction.shape, register)], set()
-        case Mma(instruction, d, a, b, c):
-            types = instruction.a_type, instruction.b_type, instruction.c_type
-            reads = [
-                of(use, name, instruction.shape, first)
-                for use, name, first in zip("abc", types, (a, b, c), strict=True)
-            ]
-            return reads, of("d", instruction.d_type, instruction.shape, d)
-        case Fill(register, count):
-            return [], set(range(register, register + count))
-        case Move(destination, source, count):
-            return [set(range(source, source + count))], set(range(destination, destination + count))
-
-
-def touched(command: Load | Store) -> tuple[int, int]:
-    lines = gather_lines(command.instruction, command.address, command.stride)
-    return lines[0][0], lines[-1][0] + lines[-1][1]
-
-
-def must_wait(new: Started, older: Started) -> bool:
-    """Whether the older command still needs what the new one needs."""
-    reads, writes = registers(new.command)
-    older_reads, older_writes = registers(older.command)
-    if any(read & older_writes for read in reads):
-        return True
-    if new.unit is not older.unit and (
-        writes & older_writes or (not older.fetched and any(writes & read for read in older_reads))
-    ):
-        return True
-    if {new.unit, older.unit} == {Unit.LOAD, Unit.STORE}:
-        first, end = touched(new.command)
-        older_first, older_end = touched(older.command)
-        return first < older_end and older_first < end
-    return False
-
-
-def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Command:
-    """Commands of all units, near to one another: registers from `base` on, bytes from `window` on."""
-    register = base + rng.randrange(0, 50)
-    address = window + 1024 * rng.randrange(12) + 32 * rng.randrange(3)
-    layout = rng.choice(["row", "col"])
-    kind = rng.randrange(6)
-    if kind == 0:
-        use = rng.choice("abc")
-        name = rng.choice(["f16", "f64"] if use != "c" else ["f16", "f32", "f64"])
-        shape = F64 if name == "f64" else rng.choice(SHAPES)
-        space = rng.choice(["global", "generic"])
-        load = LoadInstruction(use=use, layout=layout, shape=shape, type=name, space=space)
-        return Load(load, register, address, random_stride(rng, load, address))
-    if kind == 1:
-        shape, name = rng.choice(
-            [*((shape, name) for shape in SHAPES for name in ("f16", "f32")), (F64, "f64")]
-        )
-        store = StoreInstruction(layout=layout, shape=shape, type=name)
-        return Store(store, register, address, random_stride(rng, store, address))
-    if kind in (2, 3):
-        shape, name, accumulator = rng.choice([(rng.choice(SHAPES), "f16", "f32"), (F64, "f64", "f64")])
-        multiply = MmaInstruction(
-            shape=shape,
-            a_layout="row",
-            b_layout="col",
-            a_type=name,
-            b_type=name,
-            c_type=accumulator,
-            d_type=accumulator,
-            rounding=rng.choice(ROUNDINGS) if name == "f64" else None,
-            saturate=name == "f16" and rng.random() < 0.5,
-        )
-        return Mma(multiply, register, *(base + rng.randrange(56) for _ in "abc"))
-    source = base + rng.randrange(50)
-    most = 257 - max(register, source) if rng.random() < 0.1 else 14
-    if kind == 4:
-        return Fill(register, rng.randrange(most), rng.getrandbits(32))
-    return Move(register, source, rng.randrange(most))
-
-
-def random_stride(
-    rng: random.Random, instruction: LoadInstruction | StoreInstruction, address: int
-) -> int | None:
-    """None where that is legal, 32, or any other stride with which all lines have addresses."""
-    unit = instruction.fragment.size * 8 // FORMATS[instruction.type].bits
-    strides = [32, -(-32 // unit) * unit + unit * rng.getrandbits(rng.randrange(26))]
-    if instruction.shape.default_stride(instruction.use, instruction.layout) % unit == 0:
-        strides.append(None)
-    stride = rng.choice(strides)
-    start, count = gather_lines(instruction, address, stride)[-1]
-    return stride if start + count <= 1 << CONFIG.address_bits else 32
-
-
-def check_request(command: Command, unit: Unit, request: Any) -> None:
-    """The request went to the right unit with the command's operands."""
-    match command:
-        case Load() | Store():
-            lines = gather_lines(command.instruction, command.address, command.stride)
-            assert unit is (Unit.STORE if isinstance(command, Store) else Unit.LOAD)
-            assert (request.register, request.address) == (command.register, command.address)
-            assert request.stride == lines[1][0] - lines[0][0]
-            assert request.contiguous == (lines[1][0] == lines[0][0] + lines[0][1])
-            assert request.space == SPACES.index(command.instruction.space)
-            check_geometry(command.instruction, request.geometry)
-        case Mma(instruction, d, a, b, c) if instruction.a_type == "f64":
-            assert unit is Unit.F64
-            assert (request.a, request.b, request.c, request.d) == (a, b, c, d)
-            assert ROUNDINGS[request.tile.rounding] == (instruction.rounding or "rn")
-        case Mma(instruction, d, a, b, c):
-            assert unit is Unit.TILE
-            check_tile(instruction, request)
-            x, y = (b, a) if request.x_is_b else (a, b)
-            assert (request.x, request.y, request.c, request.d) == (x, y, c, d)
-        case Fill(register, count, value):
-            assert unit is Unit.MOVE
-            assert (request.is_move, request.destination, request.count) == (0, register, count)
-            assert request.value == value
-        case Move(destination, source, count):
-            assert unit is Unit.MOVE
-            assert (request.is_move, request.destination, request.source) == (1, destination, source)
-            assert request.count == count
-
-
-def random_commands(rng: random.Random, count: int) -> list[Command]:
-    """Commands near to one another, now and then elsewhere, so that all bits of their operands are used."""
-    places = [
-        (rng.randrange(0, CONFIG.registers - 63), rng.getrandbits(18) << 14) for _ in range(count // 40 + 1)
-    ]
-    return [random_command(rng, *places[number // 40]) for number in range(count)]
-
-
-def count_of(dut: Any) -> int:
-    """Commands executed since the first reset."""
-    return int(dut.executed.value) - COUNT_FROM
-
-
-def bits_of(command: Command) -> int:
-    return sum(word << 32 * index for index, word in enumerate(encode(command)))
-
-
-async def start_with_ready_units(dut: Any) -> StreamSource:
-    """Start; the units take every request, and what they say of it is the test's to drive."""
-    for name in ("fetched", "done", "load_cause", "store_cause", "clear", "serial"):
-        getattr(dut, name).value = 0
-    for unit in Unit:
-        getattr(dut, f"{unit.name.lower()}_ready").value = 1
-    await start(dut)
-    return StreamSource(dut, "commands")
-
-
-async def until_idle(dut: Any, source: StreamSource) -> None:
-    await with_timeout(source.sent(), 10, "ms")
-    for _ in range(2000):
-        await RisingEdge(dut.aclk)
-        if not dut.busy.value:
-            return
-    raise AssertionError("the sequencer never came to rest")
-
-
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(serial=[0, 1])
 async def in_order_side_by_side(dut: Any, serial: int) -> None:
     """Commands start in order, none before it may, and many while others are under way unless serial."""
@@ -370,7 +97,7 @@ def failing_runs(
         yield commands, causes, refusal
 
 
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(serial=[0, 1])
 async def faults_stop_it(dut: Any, serial: int) -> None:
     """The oldest failure is reported with its index, when all that was started has ended; then it waits.
@@ -444,7 +171,7 @@ ENDINGS = {
 """Cycles in which a load and a store end: the causes of both, and who ends (1 the load, 2 the store)."""
 
 
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(store_first=[False, True], ending=list(ENDINGS))
 async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
     """A load and a store under way: the older failure is reported, whichever of them ends first.
@@ -502,7 +229,7 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
         assert count_of(dut) == executed
 
 
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def stalls_have_one_reason(dut: Any) -> None:
     """A load or store that waits for registers and bytes of another one: each cycle counts for one of them.
 
@@ -537,7 +264,7 @@ async def stalls_have_one_reason(dut: Any) -> None:
         await until_idle(dut, source)
 
 
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def ends_of_operands(dut: Any) -> None:
     """A fill of one register waits for a command that has it as the first or last of an operand, no other.
 
@@ -572,19 +299,7 @@ async def ends_of_operands(dut: Any) -> None:
         assert count_of(dut) == executed
 
 
-def unit_of(command: Command) -> Unit:
-    match command:
-        case Load():
-            return Unit.LOAD
-        case Store():
-            return Unit.STORE
-        case Mma(instruction):
-            return Unit.F64 if instruction.a_type == "f64" else Unit.TILE
-        case _:
-            return Unit.MOVE
-
-
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def single_bits_out_of_range(dut: Any) -> None:
     """An address with one bit beyond those of the bus, and a count with one bit beyond the registers."""
     source = await start_with_ready_units(dut)
@@ -601,7 +316,7 @@ async def single_bits_out_of_range(dut: Any) -> None:
         await RisingEdge(dut.aclk)
 
 
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def all_slots_taken(dut: Any) -> None:
     """As many commands under way as there may be: the oldest fails, and others end in the same cycle."""
     source = await start_with_ready_units(dut)
@@ -641,7 +356,7 @@ async def all_slots_taken(dut: Any) -> None:
         dut.clear.value = 0
 
 
-@cocotb.test
+@cocotb.test(timeout_time=1, timeout_unit="ms")
 async def clear_without_a_fault(dut: Any) -> None:
     """Clear at any time but in a fault changes nothing."""
     rng = random.Random(cocotb.RANDOM_SEED)
