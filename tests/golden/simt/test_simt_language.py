@@ -1,11 +1,14 @@
 """What the text of a kernel may contain: scopes, functions, variables, labels, vectors, predicates."""
 
+import gc
+
 import numpy as np
 import pytest
 from short_kernels import HEADER, kernel, run
 
 from golden.ptx.source import PtxError
 from golden.simt import Module, device, empty
+from golden.simt.device_memory import DeviceMemory
 
 THREADS = np.arange(32, dtype=np.uint32)
 
@@ -116,6 +119,14 @@ def test_variables_of_a_body_belong_to_their_kernel():
     assert module.variables == ()
     with pytest.raises(KeyError, match=r"no variable one in \.global or \.const; variables: none"):
         module["one"]
+    memory = DeviceMemory()
+    module = Module(HEADER + kernels, memory=memory)
+    for name in "kl":
+        module.kernel(name)
+    assert memory.describe(0).endswith("bytes before one (4 bytes)")
+    del module
+    gc.collect()
+    assert memory.describe(0) == "there are no buffers"
 
 
 def test_variables_live_from_launch_to_launch_and_belong_to_their_module():
