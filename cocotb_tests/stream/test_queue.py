@@ -30,6 +30,7 @@ async def nothing_lost_and_nothing_twice(dut: Any) -> None:
     await start(dut)
     waiting: deque[int] = deque()
     moved = full = empty = 0
+    refused = False
     for cycle in range(6_000):
         await FallingEdge(dut.aclk)
         eager_in, eager_out = ((1.0, 1.0), (1.0, 0.2), (0.2, 1.0), (0.5, 0.5))[cycle // 100 % 4]
@@ -40,7 +41,9 @@ async def nothing_lost_and_nothing_twice(dut: Any) -> None:
         assert bool(dut.input_ready.value) == (len(waiting) < depth), f"cycle {cycle}"
         full += len(waiting) == depth
         empty += not waiting
+        assert dut.output_valid.value or not refused, f"cycle {cycle}: what was refused is offered no more"
         leaves = bool(dut.output_valid.value) and ready
+        refused = bool(dut.output_valid.value) and not ready
         if dut.output_valid.value:
             assert int(dut.output_payload.value) == waiting[0], f"cycle {cycle}"
         if valid and dut.input_ready.value:
