@@ -7,6 +7,7 @@ from typing import Final
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Function, Instruction, SpecialRegister, Symbol, Variable, parts
 from golden.simt.code import BlockCode, compile_block
+from golden.simt.contraction import contract_blocks
 from golden.simt.decoding import LOCAL_PARAMETERS, Context
 from golden.simt.errors import LaunchError
 from golden.simt.flow import build_blocks
@@ -34,6 +35,8 @@ class CompiledKernel:
         Its body without calls.
     variables : mapping of str to (Variable, int or None)
         The variables of the module, those in global memory and constants with their addresses.
+    contract : bool
+        Whether multiplications and additions are joined as the assembler does.
 
     Attributes
     ----------
@@ -44,6 +47,8 @@ class CompiledKernel:
     parameter_bytes, local_bytes : int
     shared_base : int
         Bytes of static shared memory, behind which dynamic shared memory begins.
+    contractions : tuple of Contraction
+        The additions that are joined with multiplications.
     blocks : list of Block
     codes : tuple of list
         The compiled blocks for some and for all threads; None where not compiled yet.
@@ -68,6 +73,8 @@ class CompiledKernel:
         entry: Function,
         flat: FlatBody,
         variables: Mapping[str, tuple[Variable, int | None]],
+        *,
+        contract: bool = True,
     ) -> None:
         self.name = entry.name
         self.readable = readable(entry.name)
@@ -103,6 +110,7 @@ class CompiledKernel:
                 symbols[variable.key] = (variable, self._place_local(variable))
         context = Context(source, version, symbols)
         self.blocks = build_blocks(context, flat)
+        self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
         self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)

@@ -11,7 +11,7 @@ from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.inlining import FlatBody
 from golden.simt.writer import Step
 
-__all__ = ["EXIT", "Block", "Terminator", "build_blocks"]
+__all__ = ["EXIT", "Block", "Terminator", "build_blocks", "decode"]
 
 EXIT: Final = -1
 """The number of the block behind the end of the kernel."""
@@ -95,6 +95,23 @@ def build_blocks(context: Context, flat: FlatBody) -> list[Block]:
     return _Builder(context, flat).build()
 
 
+def decode(context: Context, instruction: Instruction, index: int) -> Step:
+    """Decode an instruction that ends no block; the guard of one that lanes execute together is left out.
+
+    Parameters
+    ----------
+    context : Context
+    instruction : Instruction
+    index : int
+        Its number in the kernel.
+    """
+    step = _DECODERS.get(instruction.opcode[0], decode_scalar.decode_scalar)(context, instruction, index)
+    if instruction.guard is None or step.mask is not None:
+        return step
+    slot = context.slot(instruction.guard.register)
+    return replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))
+
+
 class _Builder:
     def __init__(self, context: Context, flat: FlatBody) -> None:
         self._context = context
@@ -144,15 +161,11 @@ class _Builder:
         if terminator is not None:
             self._end(terminator, index)
             return
-        opcode = instruction.opcode[0]
-        step = _DECODERS.get(opcode, decode_scalar.decode_scalar)(self._context, instruction, index)
+        step = decode(self._context, instruction, index)
         if step.mask is not None:
             self._together(step, instruction)
-            return
-        if instruction.guard is not None:
-            slot = self._context.slot(instruction.guard.register)
-            step = replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))
-        self._append(step)
+        else:
+            self._append(step)
 
     def _append(self, step: Step) -> None:
         self._blocks[-1].steps.append(step)

@@ -46,12 +46,15 @@ class FlatBody:
     labels : dict of str to int
     variables : dict of str to Variable
     targets : dict of str to tuple of Symbol
+    calls : list of int
+        Before which instructions a call begins or ends, in ascending order.
     """
 
     instructions: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     targets: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
+    calls: list[int] = field(default_factory=list)
 
 
 def flatten(
@@ -143,6 +146,7 @@ class _Inliner:
         self._copies += 1
         prefix = f"{self._copies}:"
         after = f"{prefix}return"
+        self._flat.calls.append(len(self._flat.instructions))
         if call.guard is not None:
             guard = Guard(call.guard.register, not call.guard.negated)
             self._flat.instructions.append(
@@ -156,6 +160,7 @@ class _Inliner:
         else:
             self._copy(call, name, prefix, after, stack, results, arguments)
         self._flat.labels[after] = len(self._flat.instructions)
+        self._flat.calls.append(len(self._flat.instructions))
 
     def _copy(
         self,

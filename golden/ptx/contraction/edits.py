@@ -1,0 +1,71 @@
+"""Changes of a body: what stands before a statement, in its place and behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.source import Location
+from golden.ptx.syntax import Instruction, Operand, Register
+
+__all__ = ["Edit", "Edits"]
+
+
+@dataclass
+class Edit:
+    """Instructions around one statement.
+
+    Parameters
+    ----------
+    before, after : list of Instruction
+    instead : Instruction or None
+        What takes the place of the statement; None where it stays.
+    """
+
+    before: list[Instruction] = field(default_factory=list)
+    instead: Instruction | None = None
+    after: list[Instruction] = field(default_factory=list)
+
+
+class Edits:
+    """The changes of one pass, and its new registers.
+
+    Parameters
+    ----------
+    instructions : sequence of Instruction
+    stem : str
+        Begins the names of the new registers, which no PTX text can have.
+
+    Attributes
+    ----------
+    of : dict of int to Edit
+        By number of the statement.
+    """
+
+    def __init__(self, instructions: Sequence[Instruction], stem: str) -> None:
+        self.of: dict[int, Edit] = {}
+        self._instructions = instructions
+        self._stem = stem
+        self._count = 0
+
+    def register(self, type_: str, location: Location) -> Register:
+        """A new register."""
+        self._count += 1
+        name = f"{self._stem}:{self._count}"
+        return Register(name, name, TYPES[type_], location)
+
+    def at(self, place: int) -> Edit:
+        """The changes around a statement."""
+        return self.of.setdefault(place, Edit())
+
+    def before(self, place: int, name: str, type_: str, *operands: Operand) -> Register:
+        """Add an instruction before a statement; its result is a new register."""
+        location = self._instructions[place].location
+        target = self.register(type_, location)
+        self.at(place).before.append(Instruction(tuple(name.split(".")), (target, *operands), None, location))
+        return target
+
+    def replace(self, place: int, name: str, *operands: Operand) -> None:
+        """Put another instruction in the place of a statement, with its destination and guard."""
+        old = self._instructions[place]
+        new = Instruction(tuple(name.split(".")), (old.operands[0], *operands), old.guard, old.location)
+        self.at(place).instead = new

@@ -1,0 +1,320 @@
+"""Which instruction reads the result of which, what is dead, and which code is straight."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from golden.ptx.contraction.forms import ends_when_guarded, is_expanded, is_move, literal
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register
+
+__all__ = ["Code", "Flow", "Statement", "Value"]
+
+Value = tuple[int, ...]
+"""The definitions that reach a use, as numbers of statements in ascending order."""
+
+
+@dataclass(slots=True)
+class Statement:
+    """An instruction, and what it does with registers.
+
+    Parameters
+    ----------
+    instruction : Instruction
+    reads, writes : tuple of int
+        Numbers of registers, the guard among those read.
+    guarded : bool
+        Whether it may leave what it writes unchanged.
+    pure : bool
+        Whether it is dead where nobody needs what it writes.
+    fixed : bool
+        Whether it loads a kernel parameter or a constant from an address that is known.
+    segment : int
+        Differs from the statement before where a call begins or ends between them.
+    needs : mapping of int to tuple of int, or None
+        The registers that each register written depends on, where these are not all of `reads`.
+    """
+
+    instruction: Instruction
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    guarded: bool = False
+    pure: bool = True
+    fixed: bool = False
+    segment: int = 0
+    needs: Mapping[int, tuple[int, ...]] | None = None
+
+
+@dataclass
+class Code:
+    """A body, cut wherever control may come in or leave.
+
+    Parameters
+    ----------
+    blocks : sequence of sequence of Statement
+        In the order written.
+    successors : sequence of tuple of int
+    goes_on : sequence of bool
+        Whether a block leads to its successor in any case.
+    slots : mapping of str to int
+        Numbers of registers, by their keys.
+    """
+
+    blocks: Sequence[Sequence[Statement]]
+    successors: Sequence[tuple[int, ...]]
+    goes_on: Sequence[bool]
+    slots: Mapping[str, int]
+
+
+@dataclass
+class Flow:
+    """Uses and definitions of the registers of a body.
+
+    Statements are numbered in the order written, those that are never reached included.
+
+    Parameters
+    ----------
+    code : Code
+
+    Attributes
+    ----------
+    statements : list of Statement
+    values : dict of (int, int) to Value
+        What reaches each use, by statement and register.
+    users : dict of (int, int) to list of int
+        The live statements that read a definition, by statement and register.
+    live : set of int
+        The statements that are not dead.
+    needed : set of (int, int)
+        The definitions, as statement and register, that are not dead.
+    places : dict of int to (int, int)
+        The straight block of each statement, and where it is in it.
+    """
+
+    code: Code
+    statements: list[Statement] = field(init=False)
+    values: dict[tuple[int, int], Value] = field(init=False, default_factory=dict)
+    users: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
+    live: set[int] = field(init=False, default_factory=set)
+    needed: set[tuple[int, int]] = field(init=False, default_factory=set)
+    places: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
+    _written: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.statements = [statement for block in self.code.blocks for statement in block]
+        starts = [0]
+        for block in self.code.blocks:
+            starts.append(starts[-1] + len(block))
+        self._starts = starts
+        reached = self._reached()
+        self._resolve(reached)
+        self._mark(reached)
+        self._place(reached)
+
+    def slot(self, register: Register) -> int:
+        """The number of a register."""
+        return self.code.slots[register.key]
+
+    def definition(self, user: int, operand: Operand) -> int | None:
+        """The one statement whose result a statement reads in an operand, if it is executed in any case."""
+        if not isinstance(operand, Register):
+            return None
+        found = self.values.get((user, self.slot(operand)), ())
+        if len(found) != 1 or self.statements[found[0]].guarded:
+            return None
+        return found[0]
+
+    def source(self, user: int, operand: Operand) -> tuple[int, Operand]:
+        """An operand behind all copies, and the statement in which it stands as an operand."""
+        seen: set[int] = set()
+        while True:
+            found = self.definition(user, operand)
+            if found is None or found in seen or not is_move(self.statements[found].instruction):
+                return user, operand
+            seen.add(found)
+            user, operand = found, self.statements[found].instruction.operands[1]
+
+    def constant(self, user: int, operand: Operand, type_: str) -> int | None:
+        """The bits of an operand that is a literal, or a register with one."""
+        user, operand = self.source(user, operand)
+        found = self.definition(user, operand)
+        if found is not None:
+            moved = self.statements[found].instruction
+            if moved.opcode[0] == "mov" and isinstance(moved.operands[1], Immediate):
+                operand = moved.operands[1]
+        return literal(operand, type_)
+
+    def is_fixed(self, user: int, operand: Operand, type_: str) -> bool:
+        """Whether an operand is a literal, a parameter of the kernel or a constant in memory."""
+        if self.constant(user, operand, type_) is not None:
+            return True
+        found = self.definition(*self.source(user, operand))
+        return found is not None and self.statements[found].fixed
+
+    def same(self, first: tuple[int, Operand], second: tuple[int, Operand]) -> bool:
+        """Whether two operands, each of a statement, are one value."""
+        (user, operand), (other, another) = self.source(*first), self.source(*second)
+        if isinstance(operand, Register) and isinstance(another, Register):
+            values = (self.values.get((user, self.slot(operand))), self.values.get((other, self.slot(another))))
+            return operand.key == another.key and values[0] == values[1]
+        return isinstance(operand, Immediate) and isinstance(another, Immediate) and (
+            operand.value, operand.kind
+        ) == (another.value, another.kind)  # fmt: skip
+
+    def is_kept(self, register: Register, first: int, last: int, *, behind: bool = False) -> bool:
+        """Whether a register that `first` reads has the same value in `last`, a later statement, or behind it.
+
+        False where that is not obvious.
+        """
+        block, start = self.places[first]
+        other, end = self.places[last]
+        places = self._written.get((block, self.slot(register)), ())
+        return block == other and not any(start <= place < end + behind for place in places)
+
+    def _reached(self) -> list[int]:
+        """The blocks that control may reach, in order."""
+        found, waiting = {0}, [0]
+        while waiting:
+            for target in self.code.successors[waiting.pop()]:
+                if target not in found:
+                    found.add(target)
+                    waiting.append(target)
+        return sorted(found)
+
+    def _resolve(self, reached: list[int]) -> None:
+        """Find the definitions that reach each use; sets of definitions are integers with a bit for each."""
+        number: dict[tuple[int, int], int] = {}
+        of_register: dict[int, int] = {}
+        for block in reached:
+            for place in range(self._starts[block], self._starts[block + 1]):
+                for register in self.statements[place].writes:
+                    number[place, register] = len(number)
+                    of_register[register] = of_register.get(register, 0) | 1 << number[place, register]
+        order = [place for place, _ in number]
+        ends = {block: self._ends(block, number, of_register) for block in reached}
+        before, after = dict.fromkeys(reached, 0), {block: ends[block][0] for block in reached}
+        preceding: dict[int, list[int]] = {block: [] for block in reached}
+        for block in reached:
+            for target in self.code.successors[block]:
+                preceding[target].append(block)
+        waiting = list(reversed(reached))
+        while waiting:
+            block = waiting.pop()
+            incoming = 0
+            for source in preceding[block]:
+                incoming |= after[source]
+            before[block] = incoming
+            made, kept = ends[block]
+            outgoing = made | incoming & kept
+            if outgoing != after[block]:
+                after[block] = outgoing
+                waiting.extend(self.code.successors[block])
+        for block in reached:
+            self._read(block, before[block], number, of_register, order)
+
+    def _ends(
+        self, block: int, number: Mapping[tuple[int, int], int], of_register: Mapping[int, int]
+    ) -> tuple[int, int]:
+        """The definitions of a block that leave it, and a mask of those from before that do."""
+        made, lost = 0, 0
+        for place in range(self._starts[block], self._starts[block + 1]):
+            statement = self.statements[place]
+            for register in statement.writes:
+                if not statement.guarded:
+                    made &= ~of_register[register]
+                    lost |= of_register[register]
+                made |= 1 << number[place, register]
+        return made, ~lost
+
+    def _read(
+        self,
+        block: int,
+        incoming: int,
+        number: Mapping[tuple[int, int], int],
+        of_register: Mapping[int, int],
+        order: Sequence[int],
+    ) -> None:
+        current: dict[int, Value] = {}
+
+        def value(register: int) -> Value:
+            if register not in current:
+                current[register] = _members(incoming & of_register.get(register, 0), order)
+            return current[register]
+
+        for place in range(self._starts[block], self._starts[block + 1]):
+            statement = self.statements[place]
+            for register in statement.reads:
+                self.values[place, register] = value(register)
+            for register in statement.writes:
+                current[register] = (*value(register), place) if statement.guarded else (place,)
+
+    def _mark(self, reached: list[int]) -> None:
+        """Find what is not dead, from stores, branches and the like back to what they depend on."""
+        waiting: list[tuple[int, tuple[int, ...]]] = []
+        for block in reached:
+            for place in range(self._starts[block], self._starts[block + 1]):
+                if not self.statements[place].pure:
+                    self.live.add(place)
+                    waiting.append((place, self.statements[place].reads))
+        seen: set[tuple[int, int]] = set()
+        while waiting:
+            user, registers = waiting.pop()
+            for register in registers:
+                if (user, register) in seen:
+                    continue
+                seen.add((user, register))
+                for place in self.values[user, register]:
+                    self.users.setdefault((place, register), []).append(user)
+                    if (place, register) in self.needed:
+                        continue
+                    self.needed.add((place, register))
+                    self.live.add(place)
+                    statement = self.statements[place]
+                    needs = statement.reads if statement.needs is None else statement.needs[register]
+                    waiting.append((place, needs))
+
+    def _place(self, reached: list[int]) -> None:
+        """Number the straight blocks."""
+        ways_in: dict[int, int] = {0: 1}
+        for block in reached:
+            for target in self.code.successors[block]:
+                ways_in[target] = ways_in.get(target, 0) + 1
+        following = {
+            block: self.code.successors[block][0]
+            for block in reached
+            if self.code.goes_on[block]
+            and len(self.code.successors[block]) == 1
+            and ways_in[self.code.successors[block][0]] == 1
+        }
+        straight = 0
+        for head in sorted(set(reached) - set(following.values())):
+            straight += 1
+            block: int | None = head
+            segment, count = None, 0
+            while block is not None:
+                for place in range(self._starts[block], self._starts[block + 1]):
+                    statement = self.statements[place]
+                    ends = self._ends_block(place)
+                    if ends or statement.segment != segment:
+                        straight += 1
+                    segment = statement.segment
+                    self.places[place] = straight, count
+                    for register in statement.writes:
+                        self._written.setdefault((straight, register), []).append(count)
+                    count += 1
+                    straight += ends
+                block = following.get(block)
+
+    def _ends_block(self, place: int) -> bool:
+        statement = self.statements[place]
+        if is_expanded(statement.instruction):
+            return True
+        return statement.guarded and place in self.live and ends_when_guarded(statement.instruction)
+
+
+def _members(bits: int, order: Sequence[int]) -> Value:
+    """The statements of a set of definitions."""
+    found = []
+    while bits:
+        low = bits & -bits
+        found.append(order[low.bit_length() - 1])
+        bits ^= low
+    return tuple(found)

@@ -1,0 +1,149 @@
+"""Instructions as the assembler sees them when it looks for products and sums."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from golden.ptx.scalar_types import float_bits, float_value
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register
+
+__all__ = ["SIGNS", "WIDTHS", "Form", "division", "ends_when_guarded", "form", "immediate", "is_expanded"]
+__all__ += ["is_move", "literal", "register_type", "scaled_mma", "straightens"]
+
+WIDTHS: Final = {"f32": 32, "f64": 64, "f16": 16, "f16x2": 32, "bf16": 16, "bf16x2": 32}
+"""Bits of a register of each type that has products."""
+
+SIGNS: Final = {
+    "f32": 1 << 31,
+    "f64": 1 << 63,
+    "f16": 1 << 15,
+    "bf16": 1 << 15,
+    "f16x2": 0x80008000,
+    "bf16x2": 0x80008000,
+}
+"""The sign bits of each type."""
+
+_ONES: Final = {
+    "f32": 0x3F800000,
+    "f64": 0x3FF0000000000000,
+    "f16": 0x3C00,
+    "bf16": 0x3F80,
+    "f16x2": 0x3C003C00,
+    "bf16x2": 0x3F803F80,
+}
+_ROUNDINGS: Final = frozenset({"rn", "rz", "rm", "rp"})
+_FP8: Final = frozenset({"e4m3", "e5m2"})
+_GUARDED_ENDS: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "bar", "barrier", "cp"})
+
+
+@dataclass(frozen=True)
+class Form:
+    """An operation on one of the types of `WIDTHS`.
+
+    Parameters
+    ----------
+    name : str
+        ``mul``, ``add``, ``sub``, ``neg``, ``min``, ``max``, ``div`` or ``rcp``.
+    type : str
+    flush, saturate : bool
+        ``.ftz`` and ``.sat``.
+    """
+
+    name: str
+    type: str
+    flush: bool
+    saturate: bool
+
+    def matches(self, other: "Form") -> bool:
+        """Whether the type is the same, and ``.ftz`` in both or none."""
+        return self.type == other.type and self.flush == other.flush
+
+
+def form(instruction: Instruction, *names: str) -> Form | None:
+    """The form of an instruction with one of these names and no qualifier but ``.ftz`` and ``.sat``."""
+    name, *words = instruction.opcode
+    if name not in names or not words or words[-1] not in WIDTHS:
+        return None
+    if not set(words[:-1]) <= {"ftz", "sat"}:
+        return None
+    return Form(name, words[-1], "ftz" in words, "sat" in words)
+
+
+def division(instruction: Instruction) -> tuple[str, bool] | None:
+    """The kind of an approximate division or reciprocal of f32, and whether it has ``.ftz``."""
+    name, *words = instruction.opcode
+    if name not in ("div", "rcp") or words[-1:] != ["f32"]:
+        return None
+    kind = next((word for word in ("approx", "full") if word in words), None)
+    return None if kind is None else (kind if name == "div" else "rcp", "ftz" in words)
+
+
+def scaled_mma(instruction: Instruction) -> Form | None:
+    """The additions of the accumulator after a multiplication of fp8; None for other instructions.
+
+    On sm_90 it is two multiplications of f16 and then one addition of each register of C, without ``.ftz``.
+    """
+    words = instruction.opcode
+    if words[:2] != ("mma", "sync") or not _FP8.intersection(words) or any(w.startswith("sp") for w in words):
+        return None
+    return Form("add", {"f32": "f32", "f16": "f16x2"}[words[-1]], flush=False, saturate=False)
+
+
+def literal(operand: Operand, type_: str) -> int | None:
+    """The bits of a constant as an operand of a type; None for other operands."""
+    if not isinstance(operand, Immediate):
+        return None
+    bits = WIDTHS[type_]
+    if operand.kind == "f64" and type_ == "f32":
+        return float_bits(float_value(operand.value, 64), 32)
+    return operand.value & ((1 << bits) - 1)
+
+
+def immediate(bits: int, type_: str, like: Operand) -> Immediate:
+    """A constant with these bits, as an operand of a type."""
+    kind = type_ if type_ in ("f32", "f64") else "integer"
+    return Immediate(bits, kind, like.location)  # type: ignore[arg-type]
+
+
+def register_type(type_: str) -> str:
+    """The type of a register for values of a type."""
+    return type_ if type_ in ("f32", "f64") else f"b{WIDTHS[type_]}"
+
+
+def straightens(bits: int | None, type_: str) -> int:
+    """What a factor makes of a multiplication: 1 a copy, -1 a negation, 0 a product."""
+    if bits is None:
+        return 0
+    return {_ONES[type_]: 1, _ONES[type_] | SIGNS[type_]: -1}.get(bits, 0)
+
+
+def is_move(instruction: Instruction) -> bool:
+    """Whether an instruction copies one register to another of its width."""
+    if instruction.opcode[0] != "mov" or len(instruction.operands) != 2:
+        return False
+    target, source = instruction.operands
+    both = isinstance(target, Register) and isinstance(source, Register)
+    return both and target.type.bits == source.type.bits  # type: ignore[union-attr]
+
+
+def is_expanded(instruction: Instruction) -> bool:
+    """Whether an instruction becomes several with a branch or a call among them."""
+    name, *words = instruction.opcode
+    if name in ("div", "rem"):
+        type_ = words[-1] if words else ""
+        if type_ in ("f32", "f64"):
+            return bool(_ROUNDINGS.intersection(words))
+        return type_ != "u32"
+    if name in ("sqrt", "rcp"):
+        return bool(_ROUNDINGS.intersection(words))
+    if name == "rsqrt":
+        return words == ["approx", "f64"]
+    if name == "fence":
+        return bool({"acq_rel", "sc"}.intersection(words))
+    if name == "mma":
+        return "s4" in words or "u4" in words or ("m8n8k4" in words and "f16" in words)
+    return name == "membar"
+
+
+def ends_when_guarded(instruction: Instruction) -> bool:
+    """Whether an instruction under a guard becomes a branch around it."""
+    return instruction.opcode[0] in _GUARDED_ENDS

@@ -1,0 +1,123 @@
+"""From joins to fused multiply-adds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from golden.ptx.contraction.division import factors
+from golden.ptx.contraction.edits import Edits
+from golden.ptx.contraction.flow import Flow
+from golden.ptx.contraction.forms import (
+    SIGNS,
+    Form,
+    division,
+    form,
+    immediate,
+    literal,
+    register_type,
+    scaled_mma,
+)
+from golden.ptx.contraction.rule import Join, Product
+from golden.ptx.syntax import Instruction, Operand, Register, Vector
+
+__all__ = ["Negate", "fuse", "negate"]
+
+Negate = Callable[[Edits, int, Operand, str], Register]
+"""Adds the negation of an operand of a type before a statement; gives its register."""
+
+
+def negate(edits: Edits, place: int, operand: Operand, type_: str) -> Register:
+    """Negate by ``neg``."""
+    return edits.before(place, f"neg.{type_}", register_type(type_), operand)
+
+
+def fuse(flow: Flow, joins: Sequence[Join], negate: Negate) -> Edits:
+    """The changes that turn each sum of `joins` into ``fma.rn``.
+
+    A factor whose register is written again before the sum is copied where the product stands. An addition of
+    a matrix multiplication leaves it: its accumulator becomes 0, and a fused multiply-add follows.
+    """
+    return _Fusion(flow, negate).run(joins)
+
+
+class _Fusion:
+    def __init__(self, flow: Flow, negate: Negate) -> None:
+        self._negate = negate
+        self._flow = flow
+        self._edits = Edits([statement.instruction for statement in flow.statements], "%fused")
+        self._divided: dict[int, tuple[Operand, Operand]] = {}
+        self._copies: dict[tuple[int, str], Register] = {}
+
+    def run(self, joins: Sequence[Join]) -> Edits:
+        for item in joins:
+            instruction = self._flow.statements[item.place].instruction
+            found = form(instruction, "add", "sub")
+            first, second = self._factors(item.product, item.place)
+            if found is None:
+                self._accumulate(item, first, second)
+                continue
+            addend = instruction.operands[2 - item.operand]
+            if found.name == "sub" and item.operand == 0:
+                addend = self._negated(item.place, addend, found.type)
+            if item.negated != (found.name == "sub" and item.operand == 1):
+                first = self._negated(item.place, first, found.type)
+            self._edits.replace(item.place, _fma(found), first, second, addend)
+        return self._edits
+
+    def _accumulate(self, item: Join, first: Operand, second: Operand) -> None:
+        """Take an accumulator out of a matrix multiplication."""
+        edit = self._edits.at(item.place)
+        old = edit.instead or self._flow.statements[item.place].instruction
+        *others, addends = old.operands
+        target = others[0]
+        product = item.product.form
+        result = target.elements[item.number] if isinstance(target, Vector) else target
+        zero = immediate(0, product.type, result)
+        if isinstance(addends, Vector):
+            elements = (*addends.elements[: item.number], zero, *addends.elements[item.number + 1 :])
+            changed: Operand = replace(addends, elements=elements)
+        else:
+            changed = zero
+        edit.instead = replace(old, operands=(*others, changed))
+        if item.negated:
+            first = self._negated(item.place, first, product.type)
+        name = tuple(_fma(product).split("."))
+        edit.after.append(Instruction(name, (result, first, second, result), None, old.location))
+
+    def _factors(self, product: Product, place: int) -> tuple[Operand, Operand]:
+        """The factors of a product, as a later statement must read them."""
+        instruction = self._flow.statements[product.place].instruction
+        divided = division(instruction)
+        operands = instruction.operands[1:]
+        if divided is not None:
+            if product.place not in self._divided:
+                kind, flush = divided
+                self._divided[product.place] = factors(
+                    self._edits, product.place, kind, operands, flush=flush
+                )
+            operands = self._divided[product.place]
+        first, second = (self._kept(product, operand, place) for operand in operands)
+        return first, second
+
+    def _kept(self, product: Product, operand: Operand, place: int) -> Operand:
+        if not isinstance(operand, Register) or operand.key not in self._flow.code.slots:
+            return operand
+        behind = scaled_mma(self._flow.statements[place].instruction) is not None
+        if self._flow.is_kept(operand, product.place, place, behind=behind):
+            return operand
+        key = (product.place, operand.key)
+        if key not in self._copies:
+            move = f"mov.b{operand.type.bits}"
+            self._copies[key] = self._edits.before(product.place, move, operand.type.name, operand)
+        return self._copies[key]
+
+    def _negated(self, place: int, operand: Operand, type_: str) -> Operand:
+        bits = literal(operand, type_)
+        if bits is not None:
+            return immediate(bits ^ SIGNS[type_], type_, operand)
+        return self._negate(self._edits, place, operand, type_)
+
+
+def _fma(found: Form) -> str:
+    flush = ".ftz" if found.flush else ""
+    saturate = ".sat" if found.saturate else ""
+    return f"fma.rn{flush}{saturate}.{found.type}"

@@ -1,0 +1,248 @@
+"""Which product joins which sum."""
+
+from dataclasses import dataclass, field
+
+from golden.ptx.contraction.flow import Flow
+from golden.ptx.contraction.forms import (
+    Form,
+    division,
+    form,
+    is_move,
+    scaled_mma,
+    straightens,
+)
+from golden.ptx.syntax import Instruction, Operand, Register, Vector
+
+__all__ = ["Join", "Product", "join", "may_join"]
+
+
+@dataclass
+class Product:
+    """A multiplication that may join additions.
+
+    Parameters
+    ----------
+    place : int
+        Its statement.
+    form : Form
+    anywhere : bool
+        Whether its uses may be outside of its straight block: one factor is known before the kernel starts.
+    uses : set of (int, int)
+        The sums that read it, each a statement and the number of the addition in it.
+    joinable : bool
+        Whether all its uses are sums that it may join.
+    """
+
+    place: int
+    form: Form
+    anywhere: bool
+    uses: set[tuple[int, int]] = field(default_factory=set)
+    joinable: bool = True
+
+
+@dataclass(frozen=True)
+class Join:
+    """A product in a sum.
+
+    Parameters
+    ----------
+    place, number : int
+        Statement of the sum; which of its additions, other than 0 for `forms.scaled_mma` alone.
+    product : Product
+    operand : int
+        Which operand of the addition it is, 0 or 1.
+    negated : bool
+        Whether the operand is the negated product.
+    """
+
+    place: int
+    number: int
+    product: Product
+    operand: int
+    negated: bool
+
+
+def may_join(instructions: list[Instruction]) -> bool:
+    """Whether there are products and sums at all, and rounding may be saved."""
+    return any(form(item, "mul") or division(item) for item in instructions) and any(
+        form(item, "add", "sub") or scaled_mma(item) for item in instructions
+    )
+
+
+def join(flow: Flow) -> list[Join]:
+    """All joins of a body, in the order of the sums.
+
+    First every sum, in order, takes a product that has no other use. Then every other sum, in order, takes
+    the product with the fewest uses. Among equals it takes the first operand. The product that it leaves is
+    then needed in itself, and joins no further sum.
+    """
+    sums: dict[tuple[int, int], dict[int, Join]] = {}
+    for place in sorted(flow.live):
+        product = _product(flow, place)
+        if product is not None:
+            _follow(flow, product, sums)
+    for (place, _), operands in sums.items():
+        _keep_doubled(flow, place, list(operands.values()))
+    found: dict[tuple[int, int], Join] = {}
+    for most in (1, None):
+        for key in sorted(sums):
+            candidates = [sums[key][i] for i in sorted(sums[key])]
+            able = [
+                item
+                for item in candidates
+                if item.product.joinable and (most is None or len(item.product.uses) == most)
+            ]
+            if key in found or not able:
+                continue
+            found[key] = min(able, key=lambda item: len(item.product.uses))
+            for item in candidates:
+                if item is not found[key]:
+                    item.product.joinable = False
+    return [found[key] for key in sorted(found)]
+
+
+def _product(flow: Flow, place: int) -> Product | None:
+    """The product that a statement computes."""
+    statement = flow.statements[place]
+    instruction = statement.instruction
+    if statement.guarded:
+        return None
+    found = form(instruction, "mul")
+    if found is not None and not found.saturate:
+        factors = instruction.operands[1:]
+        known = [flow.constant(place, factor, found.type) for factor in factors]
+        if None not in known or any(straightens(bits, found.type) for bits in known):
+            return None
+        fixed = any(flow.is_fixed(place, factor, found.type) for factor in factors)
+        return Product(place, found, fixed)
+    divided = division(instruction)
+    if divided is None or divided == ("rcp", True):
+        return None
+    kind, flush = divided
+    numerator = flow.constant(place, instruction.operands[1], "f32") if kind != "rcp" else None
+    if (kind, flush) == ("approx", True) and straightens(numerator, "f32"):
+        return None
+    fixed = (kind, flush) == ("approx", True) and flow.is_fixed(place, instruction.operands[1], "f32")
+    return Product(place, Form("mul", "f32", flush, saturate=False), fixed)
+
+
+def _follow(flow: Flow, product: Product, sums: dict[tuple[int, int], dict[int, Join]]) -> None:
+    """Find the uses of a product, also behind copies and negations, and note it in the sums among them."""
+    waiting = [(product.place, False)]
+    while waiting:
+        place, negated = waiting.pop()
+        target = flow.statements[place].instruction.operands[0]
+        assert isinstance(target, Register)
+        slot = flow.slot(target)
+        for user in flow.users.get((place, slot), ()):
+            sign = _passes(flow, user, target, product.form)
+            if flow.values[user, slot] != (place,):
+                product.joinable = False
+            elif sign:
+                waiting.append((user, negated != (sign < 0)))
+            else:
+                _use(flow, product, user, target, negated, sums)
+
+
+def _use(
+    flow: Flow,
+    product: Product,
+    user: int,
+    register: Register,
+    negated: bool,
+    sums: dict[tuple[int, int], dict[int, Join]],
+) -> None:
+    additions = _additions(flow, user, register, product.form)
+    product.joinable &= additions is not None
+    if not product.anywhere:
+        block, place = flow.places[product.place]
+        other, later = flow.places[user]
+        product.joinable &= block == other and place < later
+    for number, operand in additions or ():
+        key = (user, number)
+        product.joinable &= key not in product.uses
+        product.uses.add(key)
+        sums.setdefault(key, {})[operand] = Join(user, number, product, operand, negated)
+
+
+def _additions(
+    flow: Flow, user: int, register: Register, product: Form
+) -> list[tuple[int, int]] | None:
+    """The additions of a statement that have a register as an operand, as number and operand.
+
+    None where it is read for anything else too, or the addition does not match the product.
+    """
+    statement = flow.statements[user]
+    guard = statement.instruction.guard
+    if guard is not None and guard.register.key == register.key:
+        return None
+    found = form(statement.instruction, "add", "sub")
+    if found is not None:
+        read = statement.instruction.operands[1:]
+        places = [(0, i) for i, operand in enumerate(read) if _is(operand, register)]
+        return places if found.matches(product) else None
+    found = scaled_mma(statement.instruction)
+    if found is None or not found.matches(product):
+        return None
+    target, *factors, addends = statement.instruction.operands
+    if any(_is(part, register) for factor in factors for part in _parts(factor)):
+        return None
+    results = _parts(target)
+    return [
+        (number, 1)
+        for number, operand in enumerate(_parts(addends))
+        if _is(operand, register) and _is_needed(flow, user, results[number])
+    ]
+
+
+def _passes(flow: Flow, user: int, register: Register, product: Form) -> int:
+    """1 where a statement only copies a register, -1 where it only changes its sign, otherwise 0."""
+    statement = flow.statements[user]
+    if statement.guarded:
+        return 0
+    instruction = statement.instruction
+    if is_move(instruction):
+        return 1
+    negation = form(instruction, "neg")
+    if negation is not None and not negation.saturate:
+        same = negation.type == product.type != "bf16x2" and (product.flush or not negation.flush)
+        return -1 if same else 0
+    found = form(instruction, "mul")
+    if found is None or found.saturate or found.type != product.type or (found.flush and not product.flush):
+        return 0
+    first, second = instruction.operands[1:]
+    other = second if _is(first, register) else first
+    return straightens(flow.constant(user, other, found.type), found.type)
+
+
+def _keep_doubled(flow: Flow, place: int, operands: list[Join]) -> None:
+    """Two products of the same factors are one product; added, it is an operand twice, and not joined."""
+    if len(operands) < 2:
+        return
+    first, second = (item.product for item in operands)
+    instructions = [flow.statements[item.place].instruction for item in (first, second)]
+    name = flow.statements[place].instruction.opcode[0]
+    if (
+        name != "add"
+        or first.form.type.endswith("x2")
+        or operands[0].negated
+        or operands[1].negated
+        or instructions[0].opcode != instructions[1].opcode
+    ):
+        return
+    a, b = ((first.place, operand) for operand in instructions[0].operands[1:])
+    c, d = ((second.place, operand) for operand in instructions[1].operands[1:])
+    if flow.same(a, c) and flow.same(b, d) or flow.same(a, d) and flow.same(b, c):
+        first.joinable = second.joinable = False
+
+
+def _is_needed(flow: Flow, place: int, result: Operand) -> bool:
+    return isinstance(result, Register) and (place, flow.slot(result)) in flow.needed
+
+
+def _parts(operand: Operand) -> tuple[Operand, ...]:
+    return operand.elements if isinstance(operand, Vector) else (operand,)
+
+
+def _is(operand: Operand, register: Register) -> bool:
+    return isinstance(operand, Register) and operand.key == register.key

@@ -1,0 +1,141 @@
+"""What an assembler makes of single instructions before it joins any, where results differ."""
+
+from golden.ptx.contraction.division import constant_divisor, constant_reciprocal
+from golden.ptx.contraction.edits import Edits
+from golden.ptx.contraction.flow import Flow
+from golden.ptx.contraction.forms import WIDTHS, division, form, immediate, straightens
+from golden.ptx.syntax import Instruction, Operand, Register
+
+__all__ = ["may_simplify", "simplify"]
+
+_ONE, _ZERO, _MAGNITUDE = 0x3F800000, 0, 0x7FFFFFFF
+_COPIED = frozenset({"f32", "f64", "f16"})
+
+
+def may_simplify(instruction: Instruction) -> bool:
+    """Whether an instruction is of a kind that is looked at."""
+    return instruction.opcode == ("cvt", "f32", "f32") or division(instruction) is not None or any(
+        form(instruction, name) for name in ("mul", "min", "max")
+    )  # fmt: skip
+
+
+def simplify(flow: Flow) -> Edits:
+    """The changes of a body.
+
+    - ``div.approx``, ``div.full`` and ``rcp.approx`` by a constant take its correctly rounded reciprocal.
+    - ``mul x, 1``, ``max x, x``, ``min x, x`` and ``cvt.f32.f32`` without ``.ftz`` are copies: a NaN keeps
+      its bits. ``mul x, -1`` is ``neg``.
+    - ``rcp.approx.ftz`` of ``rcp.approx.ftz x`` is x.
+    - ``min`` with 1 and ``max`` with 0 on f32, in either order, saturate: NaN gives +0. The flushing is that
+      of the second one.
+    """
+    edits = Edits([statement.instruction for statement in flow.statements], "%simple")
+    for place in sorted(flow.live):
+        instruction = flow.statements[place].instruction
+        if may_simplify(instruction):
+            if not _divide(flow, edits, place):
+                _copy(flow, edits, place)
+                _saturate(flow, edits, place)
+    return edits
+
+
+def _divide(flow: Flow, edits: Edits, place: int) -> bool:
+    divided = division(flow.statements[place].instruction)
+    if divided is None:
+        return False
+    kind, flush = divided
+    *numerator, divisor = flow.statements[place].instruction.operands[1:]
+    bits = flow.constant(place, divisor, "f32")
+    if bits is None:
+        if divided == ("rcp", True):
+            _undo_reciprocal(flow, edits, place)
+        return True
+    if kind == "rcp":
+        result = constant_reciprocal(bits, flush=flush)
+        if result is not None:
+            edits.replace(place, "mov.f32", immediate(result, "f32", divisor))
+        return True
+    found = constant_divisor(bits, kind, flush=flush)
+    if found is None:
+        return True
+    scale, reciprocal = found
+    suffix = ".ftz.f32" if flush else ".f32"
+    (value,) = numerator
+    if scale is not None:
+        value = edits.before(place, f"mul.rn{suffix}", "f32", value, immediate(scale, "f32", divisor))
+    if straightens(reciprocal, "f32") == 1 and not flush:
+        edits.replace(place, "mov.f32", value)
+    else:
+        edits.replace(place, f"mul{suffix}", value, immediate(reciprocal, "f32", divisor))
+    return True
+
+
+def _undo_reciprocal(flow: Flow, edits: Edits, place: int) -> None:
+    inner = _operation(flow, place, flow.statements[place].instruction.operands[1])
+    if inner is None or division(flow.statements[inner].instruction) != ("rcp", True):
+        return
+    if flow.constant(inner, flow.statements[inner].instruction.operands[1], "f32") is None:
+        edits.replace(place, "mov.f32", _kept(flow, edits, inner, 1, place))
+
+
+def _copy(flow: Flow, edits: Edits, place: int) -> None:
+    instruction = flow.statements[place].instruction
+    if instruction.opcode == ("cvt", "f32", "f32"):
+        edits.replace(place, "mov.f32", instruction.operands[1])
+        return
+    found = form(instruction, "mul", "min", "max")
+    if found is None or found.flush or found.saturate or found.type not in _COPIED:
+        return
+    first, second = instruction.operands[1:]
+    move = f"mov.b{WIDTHS[found.type]}"
+    if found.name != "mul":
+        alike = isinstance(first, Register) and isinstance(second, Register) and first.key == second.key
+        if found.type == "f32" and alike:
+            edits.replace(place, move, first)
+        return
+    for value, factor in ((first, second), (second, first)):
+        sign = straightens(flow.constant(place, factor, found.type), found.type)
+        if sign and isinstance(value, Register):
+            edits.replace(place, move if sign > 0 else f"neg.{found.type}", value)
+            return
+
+
+def _saturate(flow: Flow, edits: Edits, place: int) -> None:
+    outer = form(flow.statements[place].instruction, "min", "max")
+    if outer is None or outer.type != "f32":
+        return
+    for operand, bound in _bounds(flow, place, outer.name):
+        inner = _operation(flow, place, operand) if bound else None
+        name = "min" if outer.name == "max" else "max"
+        if inner is None or form(flow.statements[inner].instruction, name) is None:
+            continue
+        for i, (value, inner_bound) in enumerate(_bounds(flow, inner, name)):
+            if inner_bound and isinstance(value, Register):
+                kept = _kept(flow, edits, inner, i + 1, place)
+                suffix = ".ftz.f32" if outer.flush else ".f32"
+                raised = edits.before(place, f"max{suffix}", "f32", kept, immediate(_ZERO, "f32", value))
+                edits.replace(place, f"min{suffix}", raised, immediate(_ONE, "f32", value))
+                return
+
+
+def _bounds(flow: Flow, place: int, name: str) -> list[tuple[Operand, bool]]:
+    """Each source of ``min`` or ``max``, and whether the other one is 1 or 0."""
+    first, second = flow.statements[place].instruction.operands[1:]
+    found = []
+    for value, other in ((first, second), (second, first)):
+        bits = flow.constant(place, other, "f32")
+        found.append((value, bits == _ONE if name == "min" else bits in (_ZERO, _ZERO | 1 << 31)))
+    return found
+
+
+def _operation(flow: Flow, user: int, operand: Operand) -> int | None:
+    """The statement whose result an operand is, copies left out."""
+    return flow.definition(*flow.source(user, operand))
+
+
+def _kept(flow: Flow, edits: Edits, place: int, operand: int, later: int) -> Operand:
+    """A source of a statement as `later` must read it: as it is, or copied where its register is lost."""
+    value = flow.statements[place].instruction.operands[operand]
+    if not isinstance(value, Register) or flow.is_kept(value, place, later):
+        return value
+    return edits.before(place, f"mov.b{value.type.bits}", value.type.name, value)

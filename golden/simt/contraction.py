@@ -1,0 +1,128 @@
+"""The decoded blocks of a kernel as `golden.ptx.contraction` sees and changes them."""
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+from golden.ptx.contraction.edits import Edit
+from golden.ptx.contraction.flow import Code, Statement
+from golden.ptx.contraction.forms import scaled_mma
+from golden.ptx.contraction.passes import Contraction, contract
+from golden.ptx.contraction.rewriting import negate
+from golden.ptx.syntax import Address, Instruction, Operand, Register, Vector
+from golden.simt.decoding import Context
+from golden.simt.flow import Block, decode
+from golden.simt.liveness import successors
+from golden.simt.writer import Step
+from golden.tables.matrix_instructions import MmaInstruction
+
+__all__ = ["contract_blocks"]
+
+
+def contract_blocks(
+    context: Context, blocks: Sequence[Block], calls: Sequence[int]
+) -> tuple[Contraction, ...]:
+    """Change the blocks of a kernel as NVIDIA's assembler does; they are changed in place.
+
+    Parameters
+    ----------
+    context : Context
+    blocks : sequence of Block
+    calls : sequence of int
+        Before which instructions a call begins or ends, in ascending order.
+
+    Returns
+    -------
+    tuple of Contraction
+        Which additions were joined with which multiplications.
+    """
+    return contract(
+        _Blocks(context, blocks, calls), lambda instruction: context.source.line(instruction.location)
+    )
+
+
+class _Blocks:
+    """Implements `golden.ptx.contraction.passes.Body`."""
+
+    def __init__(self, context: Context, blocks: Sequence[Block], calls: Sequence[int]) -> None:
+        self.negate = negate
+        self._context = context
+        self._blocks = blocks
+        self._calls = calls
+
+    def code(self) -> Code:
+        """What the kernel consists of: each terminator is the last statement of its block."""
+        blocks = []
+        for block in self._blocks:
+            statements = [self._statement(step) for step in block.steps]
+            end = block.terminator
+            if end is not None:
+                segment = bisect_right(self._calls, end.index)
+                statements.append(
+                    Statement(end.instruction, end.reads, end.writes, pure=False, segment=segment)
+                )
+            blocks.append(statements)
+        goes_on = [
+            end is None
+            or end.kind in ("barrier", "warp barrier")
+            or (end.kind == "branch" and end.guard is None)
+            for end in (block.terminator for block in self._blocks)
+        ]
+        following = [successors(self._blocks, number) for number in range(len(self._blocks))]
+        return Code(blocks, following, goes_on, self._context.slots)
+
+    def apply(self, edits: Mapping[int, Edit]) -> None:
+        """Decode what is new."""
+        number = 0
+        for block in self._blocks:
+            steps: list[Step] = []
+            for step in block.steps:
+                edit = edits.get(number)
+                if edit is None:
+                    steps.append(step)
+                else:
+                    steps += [decode(self._context, item, step.index) for item in edit.before]
+                    steps.append(step if edit.instead is None else self._again(edit.instead, step))
+                    steps += [decode(self._context, item, step.index) for item in edit.after]
+                number += 1
+            block.steps = steps
+            number += block.terminator is not None
+
+    def _again(self, instruction: Instruction, old: Step) -> Step:
+        # The guard of an instruction of a whole warp has become a branch around it.
+        guard = instruction.guard if old.mask is None else None
+        return decode(self._context, Instruction(
+            instruction.opcode, instruction.operands, guard, instruction.location
+        ), old.index)  # fmt: skip
+
+    def _statement(self, step: Step) -> Statement:
+        return Statement(
+            step.instruction,
+            step.reads,
+            step.writes,
+            guarded=step.guard is not None,
+            pure=step.pure or isinstance(step.matrix, MmaInstruction),
+            fixed=self._is_fixed(step.instruction),
+            segment=bisect_right(self._calls, step.index),
+            needs=self._needs(step.instruction),
+        )
+
+    def _is_fixed(self, instruction: Instruction) -> bool:
+        name, operands = instruction.opcode[0], instruction.operands
+        place = operands[1] if name == "ld" and len(operands) > 1 else None
+        return isinstance(place, Address) and self._context.space_of(place) in ("entry", "const")
+
+    def _needs(self, instruction: Instruction) -> Mapping[int, tuple[int, ...]] | None:
+        """On what each result of a multiplication of fp8 depends: not on the other elements of C."""
+        if scaled_mma(instruction) is None:
+            return None
+        target, a, b, addends, *_ = instruction.operands
+        factors = self._context.registers((a, b))
+        return {
+            self._context.slot(result): (*factors, *self._context.registers((addend,)))
+            for result, addend in zip(_elements(target), _elements(addends), strict=True)
+            if isinstance(result, Register)
+        }
+
+
+def _elements(operand: Operand) -> tuple[Operand, ...]:
+    return operand.elements if isinstance(operand, Vector) else (operand,)
