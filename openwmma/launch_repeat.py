@@ -15,7 +15,7 @@ from golden.simt.buffers import DeviceBuffer, device
 from golden.simt.errors import LaunchError
 from openwmma.launch_files import POINTER_BYTES
 from openwmma.launching import KernelRun
-from openwmma.modules import Module
+from openwmma.modules import Kernel, Module
 
 __all__ = ["ArrayDifference", "RecordedLaunch", "read_launches"]
 
@@ -98,6 +98,11 @@ class RecordedLaunch:
             raise LaunchError(f"{self.name}: there is no file {path}")
         return Module(path)
 
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that is launched."""
+        return self.module.kernel(str(self._case["entry"]))
+
     @cached_property
     def buffers(self) -> Mapping[str, DeviceBuffer]:
         """The arrays, in device memory."""
@@ -120,7 +125,7 @@ class RecordedLaunch:
             For a description that is malformed, and as `Kernel.launch` does.
         """
         case = self._case
-        kernel = self.module.kernel(str(case["entry"]))
+        kernel = self.kernel
         try:
             arguments = [self._argument(item) for item in case["arguments"]]
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

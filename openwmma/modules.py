@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import golden.simt.module as simt
+from golden.ptx.contraction.passes import Contraction
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
 from openwmma.cuda_source import compile_file, is_cuda
@@ -126,6 +127,11 @@ class Kernel:
         """The names of the parameters."""
         return tuple(parameter.name for parameter, _ in self._kernel.compiled.parameters)
 
+    @property
+    def contractions(self) -> tuple[Contraction, ...]:
+        """The additions that are joined with multiplications: docs/explanation/contraction.md."""
+        return self._kernel.contractions
+
     def launch(
         self,
         grid: Extent = 1,
@@ -145,6 +151,7 @@ class Kernel:
         check: bool = False,
         races: bool = False,
         limit: int = simt.LIMIT,
+        contract: bool = True,
         save: str | Path | None = None,
         on_block: Callable[[int, int], None] | None = None,
     ) -> KernelRun:
@@ -185,6 +192,9 @@ class Kernel:
             shared memory too.
         limit : int
             Most warp instructions; more is an error.
+        contract : bool
+            Whether multiplications and additions are joined as the assembler does; see
+            docs/explanation/contraction.md.
         save : path or None
             Write the launch to ``save.json``, ``save.npz`` and ``save.ptx``; see
             docs/reference/launch-files.md.
@@ -228,8 +238,9 @@ class Kernel:
                 Path(save), self._module.ptx, self._kernel, grid, block, arguments, shared,
                 self._module.changed_variables,
             )  # fmt: skip
-        with open_stage(target, self._kernel.compiled) as stage:
-            require_shared(self._kernel.compiled, shared, stage)
+        compiled = self._kernel.compiled if contract else self._kernel.uncontracted
+        with open_stage(target, compiled) as stage:
+            require_shared(compiled, shared, stage)
             before = stage.engine.counters
             result = self._kernel.launch(
                 grid,
@@ -240,6 +251,7 @@ class Kernel:
                 check=check,
                 races=races,
                 limit=limit,
+                contract=contract,
                 jobs=jobs,
                 on_block=on_block,
                 on_matrix=stage.on_matrix,

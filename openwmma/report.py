@@ -1,6 +1,6 @@
 """What the terminal shows of an execution: its progress and a table of its counters."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -15,11 +15,13 @@ from rich.progress import (
 from rich.table import Table
 
 from golden.programs.execution import Execution
+from golden.ptx.contraction.passes import Contraction
 from hdl.config import CoreConfig
 from openwmma.launching import KernelRun
 from openwmma.target import Target
 
-__all__ = ["block_progress", "execution_rows", "print_launch", "print_result", "progress"]
+__all__ = ["block_progress", "execution_rows", "print_contractions", "print_launch", "print_result"]
+__all__ += ["progress"]
 
 
 def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
@@ -75,6 +77,13 @@ def print_launch(title: str, target: Target, run: KernelRun) -> None:
     console.print(table)
     for note in run.notes:
         print(f"note: {note}")
+
+
+def print_contractions(title: str, contractions: Sequence[Contraction]) -> None:
+    """Print which additions are joined with which multiplications."""
+    print(f"{title}: {len(contractions)} joined")
+    for item in contractions:
+        print(f"  {item}")
 
 
 def _add_files(table: Table, target: Target) -> None:

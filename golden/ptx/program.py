@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from golden.ptx.allocation import allocate
 from golden.ptx.body import parse_body
+from golden.ptx.contraction.passes import Contraction
+from golden.ptx.contraction.program import contract_body
 from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
 from golden.ptx.matrix import (
     MNEMONICS,
@@ -37,6 +39,8 @@ class Entry:
     module : Module
     definition : Function
     body : Body
+    contractions : tuple of Contraction
+        What `golden.ptx.contraction` has changed in it.
 
     Attributes
     ----------
@@ -56,8 +60,15 @@ class Entry:
         For a statement that is illegal or not supported.
     """
 
-    def __init__(self, module: Module, definition: Function, body: Body) -> None:
+    def __init__(
+        self,
+        module: Module,
+        definition: Function,
+        body: Body,
+        contractions: tuple[Contraction, ...] = (),
+    ) -> None:
         self.name = definition.name
+        self.contractions = contractions
         self.parameters = definition.parameters
         self._source = module.source
         self._definition = definition
@@ -259,8 +270,14 @@ class Program:
         self._bodies = _bodies(module)
         self.entries = tuple(self._bodies)
 
-    def entry(self, name: str | None = None) -> Entry:
+    def entry(self, name: str | None = None, *, contract: bool = True) -> Entry:
         """Make one kernel ready to run; its name may be left out where there is only one.
+
+        Parameters
+        ----------
+        name : str or None
+        contract : bool
+            Whether multiplications and additions are joined as the assembler does, but in a raw entry.
 
         Raises
         ------
@@ -273,7 +290,13 @@ class Program:
             raise self._error(f"name one of the module's entries: {written}")
         for entry, body in self._bodies.items():
             if name in (None, entry):
-                return Entry(self.module, self.module.functions[entry], body)
+                definition = self.module.functions[entry]
+                found = Entry(self.module, definition, body)
+                if contract and RAW_REGISTERS not in definition.pragmas:
+                    changed, contractions = contract_body(self.module.source, body)
+                    if changed is not body:
+                        found = Entry(self.module, definition, changed, contractions)
+                return found
         raise self._error(f"no entry {name}; entries: {written}")
 
     def _error(self, message: str) -> PtxError:

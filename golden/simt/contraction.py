@@ -4,11 +4,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from golden.ptx.contraction.edits import Edit
-from golden.ptx.contraction.flow import Code, Statement
-from golden.ptx.contraction.forms import scaled_mma
+from golden.ptx.contraction.flow import Code, Statement, addends
 from golden.ptx.contraction.passes import Contraction, contract
-from golden.ptx.contraction.rewriting import negate
-from golden.ptx.syntax import Address, Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Address, Instruction
 from golden.simt.decoding import Context
 from golden.simt.flow import Block, decode
 from golden.simt.liveness import successors
@@ -44,7 +42,6 @@ class _Blocks:
     """Implements `golden.ptx.contraction.passes.Body`."""
 
     def __init__(self, context: Context, blocks: Sequence[Block], calls: Sequence[int]) -> None:
-        self.negate = negate
         self._context = context
         self._blocks = blocks
         self._calls = calls
@@ -103,26 +100,10 @@ class _Blocks:
             pure=step.pure or isinstance(step.matrix, MmaInstruction),
             fixed=self._is_fixed(step.instruction),
             segment=bisect_right(self._calls, step.index),
-            needs=self._needs(step.instruction),
+            needs=addends(step.instruction, self._context.registers),
         )
 
     def _is_fixed(self, instruction: Instruction) -> bool:
         name, operands = instruction.opcode[0], instruction.operands
         place = operands[1] if name == "ld" and len(operands) > 1 else None
         return isinstance(place, Address) and self._context.space_of(place) in ("entry", "const")
-
-    def _needs(self, instruction: Instruction) -> Mapping[int, tuple[int, ...]] | None:
-        """On what each result of a multiplication of fp8 depends: not on the other elements of C."""
-        if scaled_mma(instruction) is None:
-            return None
-        target, a, b, addends, *_ = instruction.operands
-        factors = self._context.registers((a, b))
-        return {
-            self._context.slot(result): (*factors, *self._context.registers((addend,)))
-            for result, addend in zip(_elements(target), _elements(addends), strict=True)
-            if isinstance(result, Register)
-        }
-
-
-def _elements(operand: Operand) -> tuple[Operand, ...]:
-    return operand.elements if isinstance(operand, Vector) else (operand,)

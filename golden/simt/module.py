@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, Final
 
 import numpy as np
 
 from golden.ptx.body import parse_body
+from golden.ptx.contraction.passes import Contraction
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import PtxError, Source, SourceLine
@@ -157,7 +159,7 @@ class Module:
             self._bodies[function.name] = parse_body(self._syntax, function)
         return self._bodies[function.name]
 
-    def _compile(self, entry: Function) -> CompiledKernel:
+    def _compile(self, entry: Function) -> Callable[..., CompiledKernel]:
         if not entry.tokens:
             raise self._source.error(entry.location, f"{readable(entry.name)} is declared, but has no body")
         try:
@@ -175,7 +177,7 @@ class Module:
                 self._initialise(replace(variable, key=own))
                 if own in self._allocations:
                     variables[key] = (variable, self._allocations[own].address)
-            return CompiledKernel(self._source, self._syntax.version, entry, flat, variables)
+            return partial(CompiledKernel, self._source, self._syntax.version, entry, flat, variables)
         except RecursionError as error:
             raise PtxError(
                 self._source.file, entry.location.line, 1, "calls are nested too deeply"
@@ -189,13 +191,15 @@ class Kernel:
     ----------
     module : Module
         Kept alive with its variables.
-    compiled : CompiledKernel
+    compile_ : callable
+        Decodes the kernel, given `contract`.
     memory : DeviceMemory
     """
 
-    def __init__(self, module: Module, compiled: CompiledKernel, memory: DeviceMemory) -> None:
+    def __init__(self, module: Module, compile_: Callable[..., CompiledKernel], memory: DeviceMemory) -> None:
         self._module = module
-        self._compiled = compiled
+        self._compile = compile_
+        self._compiled = compile_(contract=True)
         self._memory = memory
 
     @property
@@ -213,6 +217,16 @@ class Kernel:
         """The decoded kernel."""
         return self._compiled
 
+    @cached_property
+    def uncontracted(self) -> CompiledKernel:
+        """The decoded kernel with every multiplication and addition rounded by itself."""
+        return self._compile(contract=False)
+
+    @property
+    def contractions(self) -> tuple[Contraction, ...]:
+        """The additions that are joined with multiplications: docs/explanation/contraction.md."""
+        return self._compiled.contractions
+
     def launch(
         self,
         grid: Extent,
@@ -227,6 +241,7 @@ class Kernel:
         jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
         on_matrix: Callable[[SourceLine], None] | None = None,
+        contract: bool = True,
     ) -> LaunchResult:
         """Run the kernel on a grid.
 
@@ -252,6 +267,8 @@ class Kernel:
             Called after each block with the number of those that have ended, and of all.
         on_matrix : callable or None
             Called before each matrix instruction that the engine executes, with its `SourceLine`.
+        contract : bool
+            Whether multiplications and additions are joined as the assembler does.
 
         Raises
         ------
@@ -262,7 +279,7 @@ class Kernel:
         golden.machine.Difference
             From an engine that checks itself.
         """
-        compiled = self._compiled
+        compiled = self._compiled if contract else self.uncontracted
         extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
         _require_threads(compiled, extents[1])
         _require_shared(compiled, shared)

@@ -20,7 +20,7 @@ from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat
 from openwmma.core_settings import parse_settings
 from openwmma.cuda_source import is_cuda
 from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
-from openwmma.report import print_result, progress
+from openwmma.report import print_contractions, print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
 
@@ -79,6 +79,16 @@ def run(
         ),
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = LIMIT,
+    contract: Annotated[
+        bool,
+        typer.Option(
+            "--contract/--no-contract",
+            help="Join multiplications and additions as NVIDIA's assembler does, or round each.",
+        ),
+    ] = True,
+    contractions: Annotated[
+        bool, typer.Option("--contractions", help="List the joined ones with their lines; run nothing.")
+    ] = False,
     compiler_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -118,7 +128,14 @@ def run(
         baud=baud,
         settings=parse_settings(settings or []),
     )
-    options = LaunchOptions(target=target, jobs=jobs, checks=check or [], limit=limit)
+    options = LaunchOptions(
+        target=target,
+        jobs=jobs,
+        checks=check or [],
+        limit=limit,
+        contract=contract,
+        contractions=contractions,
+    )
     if launch is not None:
         if file is not None or arg or out or grid or block or entry or save or shared:
             raise UsageError("--launch: expected no file, arguments or grid beside it, which the file has")
@@ -150,7 +167,10 @@ def run(
     arguments = _unique("--arg", [parse_argument(text) for text in arg or []])
     outputs = [parse_output(text) for text in out or []]
     _unique("--out", [(output.name, path) for output, path in outputs])
-    kernel = parse_module(text, str(file)).entry(entry)
+    kernel = parse_module(text, str(file)).entry(entry, contract=contract)
+    if contractions:
+        print_contractions(kernel.name, kernel.contractions)
+        return 0
     with progress("instructions") as advance, target.prepared() as source:
         result = run_program(
             kernel,

@@ -12,7 +12,7 @@ from openwmma.launch_arguments import parse_extent, prepare_launch
 from openwmma.launch_repeat import read_launches
 from openwmma.launching import KernelRun
 from openwmma.modules import Module, cores
-from openwmma.report import block_progress, print_launch
+from openwmma.report import block_progress, print_contractions, print_launch
 from openwmma.target import Target
 from openwmma.usage import FAILURE, UsageError
 
@@ -38,12 +38,18 @@ class LaunchOptions:
     checks : sequence of Check
     limit : int
         Most warp instructions.
+    contract : bool
+        Whether multiplications and additions are joined as the assembler does.
+    contractions : bool
+        Whether those that are joined are listed, and nothing is launched.
     """
 
     target: Target
     jobs: int
     checks: Sequence[Check]
     limit: int
+    contract: bool
+    contractions: bool
 
     def keywords(self) -> dict[str, Any]:
         """Those of `openwmma.modules.Kernel.launch`."""
@@ -64,6 +70,7 @@ class LaunchOptions:
             "check": Check.MEMORY in self.checks,
             "races": Check.RACES in self.checks,
             "limit": self.limit,
+            "contract": self.contract,
         }
 
 
@@ -94,6 +101,9 @@ def launch_file(
     except UnicodeDecodeError:
         raise UsageError(f"expected PTX or CUDA C++, but {file} is not text") from None
     kernel = module.kernel(entry)
+    if options.contractions:
+        print_contractions(readable(kernel.name), kernel.contractions)
+        return 0
     arguments, outputs = prepare_launch(module, kernel, args, outs)
     with block_progress() as on_block:
         run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
@@ -114,6 +124,9 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
     keywords = options.keywords()
     code = 0
     for launch in read_launches(path, case):
+        if options.contractions:
+            print_contractions(launch.name, launch.kernel.contractions)
+            continue
         with block_progress() as on_block:
             run = launch.launch(on_block=on_block, **keywords)
         print_launch(launch.name, options.target, run)

@@ -45,9 +45,7 @@ def factors(
         size = edits.before(place, "abs.f32", "f32", divisor)
         for test, bound, factor in _ranges(kind, flush=flush):
             inside = edits.before(place, f"setp.{test}.f32", "pred", size, immediate(bound, "f32", divisor))
-            scale = edits.before(
-                place, "selp.f32", "f32", immediate(factor, "f32", divisor), scale, inside
-            )
+            scale = edits.before(place, "selp.f32", "f32", immediate(factor, "f32", divisor), scale, inside)
     multiply = f"mul.rn{'.ftz' if flush else ''}.f32"
     if scale is not None:
         divisor = edits.before(place, multiply, "f32", divisor, scale)

@@ -1,12 +1,12 @@
 """Which instruction reads the result of which, what is dead, and which code is straight."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from golden.ptx.contraction.forms import ends_when_guarded, is_expanded, is_move, literal
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register
+from golden.ptx.contraction.forms import ends_when_guarded, is_expanded, is_move, literal, scaled_mma
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, parts
 
-__all__ = ["Code", "Flow", "Statement", "Value"]
+__all__ = ["Code", "Flow", "Statement", "Value", "addends"]
 
 Value = tuple[int, ...]
 """The definitions that reach a use, as numbers of statements in ascending order."""
@@ -153,7 +153,10 @@ class Flow:
         """Whether two operands, each of a statement, are one value."""
         (user, operand), (other, another) = self.source(*first), self.source(*second)
         if isinstance(operand, Register) and isinstance(another, Register):
-            values = (self.values.get((user, self.slot(operand))), self.values.get((other, self.slot(another))))
+            values = (
+                self.values.get((user, self.slot(operand))),
+                self.values.get((other, self.slot(another))),
+            )
             return operand.key == another.key and values[0] == values[1]
         return isinstance(operand, Immediate) and isinstance(another, Immediate) and (
             operand.value, operand.kind
@@ -287,27 +290,52 @@ class Flow:
         straight = 0
         for head in sorted(set(reached) - set(following.values())):
             straight += 1
-            block: int | None = head
             segment, count = None, 0
-            while block is not None:
-                for place in range(self._starts[block], self._starts[block + 1]):
+            chain: int | None = head
+            while chain is not None:
+                for place in range(self._starts[chain], self._starts[chain + 1]):
                     statement = self.statements[place]
                     ends = self._ends_block(place)
-                    if ends or statement.segment != segment:
-                        straight += 1
+                    straight += ends or statement.segment != segment
                     segment = statement.segment
                     self.places[place] = straight, count
                     for register in statement.writes:
                         self._written.setdefault((straight, register), []).append(count)
                     count += 1
                     straight += ends
-                block = following.get(block)
+                chain = following.get(chain)
 
     def _ends_block(self, place: int) -> bool:
         statement = self.statements[place]
         if is_expanded(statement.instruction):
             return True
         return statement.guarded and place in self.live and ends_when_guarded(statement.instruction)
+
+
+def addends(
+    instruction: Instruction, registers: Callable[[Iterable[Operand]], tuple[int, ...]]
+) -> Mapping[int, tuple[int, ...]] | None:
+    """`Statement.needs` of a multiplication of fp8, whose results depend on one element of C each.
+
+    Parameters
+    ----------
+    instruction : Instruction
+    registers : callable
+        The numbers of the registers in some operands.
+
+    Returns
+    -------
+    mapping or None
+        None for other instructions.
+    """
+    if scaled_mma(instruction) is None:
+        return None
+    target, a, b, added, *_ = instruction.operands
+    return {
+        number: registers((a, b, addend))
+        for result, addend in zip(parts(target), parts(added), strict=True)
+        for number in registers((result,))
+    }
 
 
 def _members(bits: int, order: Sequence[int]) -> Value:

@@ -7,7 +7,7 @@ from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register
 
 __all__ = ["SIGNS", "WIDTHS", "Form", "division", "ends_when_guarded", "form", "immediate", "is_expanded"]
-__all__ += ["is_move", "literal", "register_type", "scaled_mma", "straightens"]
+__all__ += ["is_move", "literal", "one", "register_type", "scaled_mma", "straightens"]
 
 WIDTHS: Final = {"f32": 32, "f64": 64, "f16": 16, "f16x2": 32, "bf16": 16, "bf16x2": 32}
 """Bits of a register of each type that has products."""
@@ -107,6 +107,11 @@ def immediate(bits: int, type_: str, like: Operand) -> Immediate:
 def register_type(type_: str) -> str:
     """The type of a register for values of a type."""
     return type_ if type_ in ("f32", "f64") else f"b{WIDTHS[type_]}"
+
+
+def one(type_: str) -> int:
+    """The bits of 1, in each element."""
+    return _ONES[type_]
 
 
 def straightens(bits: int | None, type_: str) -> int:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from golden.ptx.contraction.edits import Edit
 from golden.ptx.contraction.flow import Code, Flow
-from golden.ptx.contraction.rewriting import Negate, fuse
+from golden.ptx.contraction.rewriting import fuse
 from golden.ptx.contraction.rule import join, may_join
 from golden.ptx.contraction.simplification import may_simplify, simplify
 from golden.ptx.source import SourceLine
@@ -29,14 +29,11 @@ class Contraction:
     sum: SourceLine
 
     def __str__(self) -> str:
-        return f"{self.sum} joins line {self.product.line}: {self.product.text}"
+        return f"{self.product} -> {self.sum}"
 
 
 class Body(Protocol):
     """A body that can be read and changed."""
-
-    negate: Negate
-    """How a register is negated here."""
 
     def code(self) -> Code:
         """What it consists of."""
@@ -65,6 +62,6 @@ def contract(body: Body, line: Callable[[Instruction], SourceLine]) -> tuple[Con
         return ()
     flow = Flow(code)
     joins = join(flow)
-    body.apply(fuse(flow, joins, body.negate).of)
+    body.apply(fuse(flow, joins).of)
     lines = [(line(instructions[item.product.place]), line(instructions[item.place])) for item in joins]
     return tuple(Contraction(product, total) for product, total in lines)

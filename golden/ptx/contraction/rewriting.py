@@ -1,6 +1,6 @@
 """From joins to fused multiply-adds."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from golden.ptx.contraction.division import factors
@@ -19,29 +19,20 @@ from golden.ptx.contraction.forms import (
 from golden.ptx.contraction.rule import Join, Product
 from golden.ptx.syntax import Instruction, Operand, Register, Vector
 
-__all__ = ["Negate", "fuse", "negate"]
-
-Negate = Callable[[Edits, int, Operand, str], Register]
-"""Adds the negation of an operand of a type before a statement; gives its register."""
+__all__ = ["fuse"]
 
 
-def negate(edits: Edits, place: int, operand: Operand, type_: str) -> Register:
-    """Negate by ``neg``."""
-    return edits.before(place, f"neg.{type_}", register_type(type_), operand)
-
-
-def fuse(flow: Flow, joins: Sequence[Join], negate: Negate) -> Edits:
+def fuse(flow: Flow, joins: Sequence[Join]) -> Edits:
     """The changes that turn each sum of `joins` into ``fma.rn``.
 
     A factor whose register is written again before the sum is copied where the product stands. An addition of
     a matrix multiplication leaves it: its accumulator becomes 0, and a fused multiply-add follows.
     """
-    return _Fusion(flow, negate).run(joins)
+    return _Fusion(flow).run(joins)
 
 
 class _Fusion:
-    def __init__(self, flow: Flow, negate: Negate) -> None:
-        self._negate = negate
+    def __init__(self, flow: Flow) -> None:
         self._flow = flow
         self._edits = Edits([statement.instruction for statement in flow.statements], "%fused")
         self._divided: dict[int, tuple[Operand, Operand]] = {}
@@ -114,7 +105,7 @@ class _Fusion:
         bits = literal(operand, type_)
         if bits is not None:
             return immediate(bits ^ SIGNS[type_], type_, operand)
-        return self._negate(self._edits, place, operand, type_)
+        return self._edits.before(place, f"neg.{type_}", register_type(type_), operand)
 
 
 def _fma(found: Form) -> str:

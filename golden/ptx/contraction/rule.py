@@ -11,7 +11,7 @@ from golden.ptx.contraction.forms import (
     scaled_mma,
     straightens,
 )
-from golden.ptx.syntax import Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Instruction, Operand, Register, parts
 
 __all__ = ["Join", "Product", "join", "may_join"]
 
@@ -165,9 +165,7 @@ def _use(
         sums.setdefault(key, {})[operand] = Join(user, number, product, operand, negated)
 
 
-def _additions(
-    flow: Flow, user: int, register: Register, product: Form
-) -> list[tuple[int, int]] | None:
+def _additions(flow: Flow, user: int, register: Register, product: Form) -> list[tuple[int, int]] | None:
     """The additions of a statement that have a register as an operand, as number and operand.
 
     None where it is read for anything else too, or the addition does not match the product.
@@ -185,12 +183,12 @@ def _additions(
     if found is None or not found.matches(product):
         return None
     target, *factors, addends = statement.instruction.operands
-    if any(_is(part, register) for factor in factors for part in _parts(factor)):
+    if any(_is(part, register) for factor in factors for part in parts(factor)):
         return None
-    results = _parts(target)
+    results = parts(target)
     return [
         (number, 1)
-        for number, operand in enumerate(_parts(addends))
+        for number, operand in enumerate(parts(addends))
         if _is(operand, register) and _is_needed(flow, user, results[number])
     ]
 
@@ -221,27 +219,25 @@ def _keep_doubled(flow: Flow, place: int, operands: list[Join]) -> None:
         return
     first, second = (item.product for item in operands)
     instructions = [flow.statements[item.place].instruction for item in (first, second)]
-    name = flow.statements[place].instruction.opcode[0]
     if (
-        name != "add"
+        flow.statements[place].instruction.opcode[0] != "add"
         or first.form.type.endswith("x2")
         or operands[0].negated
         or operands[1].negated
         or instructions[0].opcode != instructions[1].opcode
     ):
         return
-    a, b = ((first.place, operand) for operand in instructions[0].operands[1:])
-    c, d = ((second.place, operand) for operand in instructions[1].operands[1:])
-    if flow.same(a, c) and flow.same(b, d) or flow.same(a, d) and flow.same(b, c):
+    factors = [
+        [(item.place, operand) for operand in instruction.operands[1:]]
+        for item, instruction in zip((first, second), instructions, strict=True)
+    ]
+    orders = [factors[1], factors[1][::-1]] if instructions[0].opcode[0] == "mul" else [factors[1]]
+    if any(all(map(flow.same, factors[0], order)) for order in orders):
         first.joinable = second.joinable = False
 
 
 def _is_needed(flow: Flow, place: int, result: Operand) -> bool:
     return isinstance(result, Register) and (place, flow.slot(result)) in flow.needed
-
-
-def _parts(operand: Operand) -> tuple[Operand, ...]:
-    return operand.elements if isinstance(operand, Vector) else (operand,)
 
 
 def _is(operand: Operand, register: Register) -> bool:

@@ -32,10 +32,9 @@ def simplify(flow: Flow) -> Edits:
     edits = Edits([statement.instruction for statement in flow.statements], "%simple")
     for place in sorted(flow.live):
         instruction = flow.statements[place].instruction
-        if may_simplify(instruction):
-            if not _divide(flow, edits, place):
-                _copy(flow, edits, place)
-                _saturate(flow, edits, place)
+        if may_simplify(instruction) and not _divide(flow, edits, place):
+            _copy(flow, edits, place)
+            _saturate(flow, edits, place)
     return edits
 
 
