@@ -163,9 +163,9 @@ class Flow:
         ) == (another.value, another.kind)  # fmt: skip
 
     def is_kept(self, register: Register, first: int, last: int, *, behind: bool = False) -> bool:
-        """Whether a register that `first` reads has the same value in `last`, a later statement, or behind it.
+        """Whether a register that `first` reads has the same value in `last`, a later statement.
 
-        False where that is not obvious.
+        With `behind`, also after it. False where that is not obvious.
         """
         block, start = self.places[first]
         other, end = self.places[last]

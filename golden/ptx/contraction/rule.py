@@ -127,21 +127,38 @@ def _product(flow: Flow, place: int) -> Product | None:
 
 
 def _follow(flow: Flow, product: Product, sums: dict[tuple[int, int], dict[int, Join]]) -> None:
-    """Find the uses of a product, also behind copies and negations, and note it in the sums among them."""
-    waiting = [(product.place, False)]
+    """Find the uses of a product, also behind copies and negations, and note it in the sums among them.
+
+    ``neg.ftz`` adds -0. As the only use of a product it joins it, and what it is added to joins that in turn,
+    whatever else reads the negation; what it is subtracted from does not.
+    """
+    waiting = [(product.place, False, False)]
     while waiting:
-        place, negated = waiting.pop()
+        place, negated, free = waiting.pop()
         target = flow.statements[place].instruction.operands[0]
         assert isinstance(target, Register)
         slot = flow.slot(target)
-        for user in flow.users.get((place, slot), ()):
+        users = flow.users.get((place, slot), ())
+        for user in users:
             sign = _passes(flow, user, target, product.form)
-            if flow.values[user, slot] != (place,):
+            flushes = sign < 0 and "ftz" in flow.statements[user].instruction.opcode
+            if free and (sign or not _adds(flow, user, target, product)):
+                continue
+            if flow.values[user, slot] != (place,) or (flushes and len(users) > 1):
                 product.joinable = False
             elif sign:
-                waiting.append((user, negated != (sign < 0)))
+                waiting.append((user, negated != (sign < 0), flushes))
             else:
                 _use(flow, product, user, target, negated, sums)
+
+
+def _adds(flow: Flow, user: int, register: Register, product: Product) -> bool:
+    """Whether a statement adds a register to something else in the straight block of a product."""
+    found = _additions(flow, user, register, product.form)
+    _, *operands = flow.statements[user].instruction.operands
+    added = operands if flow.statements[user].instruction.opcode[0] == "add" else operands[:1]
+    near = product.anywhere or flow.places[user][0] == flow.places[product.place][0]
+    return found is not None and len(found) == 1 and near and any(_is(item, register) for item in added)
 
 
 def _use(
@@ -203,8 +220,8 @@ def _passes(flow: Flow, user: int, register: Register, product: Form) -> int:
         return 1
     negation = form(instruction, "neg")
     if negation is not None and not negation.saturate:
-        same = negation.type == product.type != "bf16x2" and (product.flush or not negation.flush)
-        return -1 if same else 0
+        flushed = not negation.flush or (product.flush and product.type == "f32")
+        return -1 if negation.type == product.type != "bf16x2" and flushed else 0
     found = form(instruction, "mul")
     if found is None or found.saturate or found.type != product.type or (found.flush and not product.flush):
         return 0
