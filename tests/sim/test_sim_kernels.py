@@ -18,6 +18,8 @@ from sim.mismatch import Mismatch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden" / "simt"))
 from captured import module, prepare
+from contraction_kernels import captured as contraction
+from contraction_kernels import results
 from short_kernels import MOVES
 from short_kernels import kernel as short_kernel
 
@@ -46,6 +48,16 @@ def test_memory_is_that_of_the_chip(name, lockstep):
     kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], engine=engine)
     lockstep.finish()
     assert prepared.differences() == {}
+    assert lockstep.counters.instructions > before
+
+
+@pytest.mark.parametrize("name", ["fp8_mma_scaled_c", "fp8_mma_rn_c"])
+def test_products_join_the_accumulator_that_a_machine_computes(name, lockstep):
+    body, given, expected = contraction()[name]
+    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    before = lockstep.counters.instructions
+    np.testing.assert_array_equal(results(body, given, engine=engine), expected)
+    lockstep.finish()
     assert lockstep.counters.instructions > before
 
 

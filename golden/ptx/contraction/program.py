@@ -43,6 +43,8 @@ class _Statements:
         """The statements, cut at labels and branches."""
         statements = self.body.instructions
         labels = self.body.labels
+        if not statements:
+            return Code([[]], [()], [False], self._slots)
         targets = [_target(statement, labels) for statement in statements]
         starts = {0, *labels.values()} | {
             index + 1 for index, item in enumerate(statements) if item.opcode[0] in _BRANCHES
@@ -58,7 +60,7 @@ class _Statements:
             goes_on.append(not branches or last.guard is None)
             ways |= {targets[end - 1]} if branches else set()
             successors.append(tuple(sorted(block_of[way] for way in ways if way in block_of)))
-        return Code(blocks or [[]], successors or [()], goes_on or [False], self._slots)
+        return Code(blocks, successors, goes_on, self._slots)
 
     def apply(self, edits: Mapping[int, Edit]) -> None:
         """Put new statements among the others, and move the labels."""
