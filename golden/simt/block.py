@@ -25,6 +25,7 @@ from golden.simt.device_memory import Allocation
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.flow import EXIT, Terminator
 from golden.simt.matrix_operations import MatrixOperations
+from golden.simt.mbarrier_access import MbarrierAccess
 from golden.simt.special_registers import SPECIAL, Geometry
 from golden.simt.spinning import SpinDetector
 from golden.simt.warp_operations import lane_masks
@@ -41,7 +42,7 @@ _TURN: Final = 1 << 18
 _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
-class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
+class BlockRun(AtomicAccess, AsyncCopies, MbarrierAccess, MatrixOperations):
     """A block of a grid.
 
     Parameters
@@ -79,6 +80,8 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         self.parameters = Allocation(0, len(launch.parameters), "the parameters")
         self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
         self._recent = None
+        self.mbarriers = {}
+        self.awaited = set()
 
     # What runs next
 
@@ -265,7 +268,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         for index, threads in self.barriers.places():
             places.setdefault(self.kernel.line_of(index), []).extend(np.unique(threads >> 5).tolist())
         written = [f"line {line} (warps {_ranges(sorted(set(places[line])))})" for line in sorted(places)]
-        return ", ".join(written) or "no line"
+        return ", ".join(written) + self.describe_awaited() or "no line"
 
     # What the code of blocks calls
 

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
 from golden.simt.writer import Step, Writer
-from golden.tables.formats import FORMATS
+from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import (
@@ -187,9 +187,12 @@ def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: 
         elements = operand.elements
     elif count != 1:
         raise context.error(operand.location, f"{name} must be a vector of registers in braces")
+    written = use == "d" or isinstance(parsed, LoadInstruction)
     for element in elements:
-        if isinstance(element, Immediate) and use in "abc" and not isinstance(parsed, LoadInstruction):
-            context.require_source(element, bits)
+        if isinstance(element, Sink) and written and not isinstance(parsed, StoreInstruction):
+            continue
+        if isinstance(element, Immediate) and not written:
+            _require_literal(context, element, name, type_, bits)
             continue
         if not isinstance(element, Register):
             raise context.error(element.location, f"{name} must consist of registers")
@@ -201,6 +204,16 @@ def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: 
         plural = "" if count == 1 else "s"
         raise context.error(operand.location, f"{name} has {count} register{plural}, not {len(elements)}")
     return elements
+
+
+def _require_literal(context: Context, literal: Immediate, name: str, type_: str, bits: int) -> None:
+    """Refuse a constant that is no element of a fragment."""
+    context.require_source(literal, bits)
+    is_float = isinstance(FORMATS[type_], FloatFormat)
+    same = (literal.kind == "integer") != is_float or FORMATS[type_].bits != bits
+    if literal.value and not same:
+        kind = "floats" if is_float else "integers"
+        raise context.error(literal.location, f"{name} consists of {kind}, unlike this constant")
 
 
 DECODERS: Final = {

@@ -6,6 +6,7 @@ from typing import Final
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector
 from golden.simt.atomic_operations import ATOMICS, atomic_operation
+from golden.simt.decode_mbarrier import copies_arrive
 from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.writer import Step, Writer
 
@@ -210,8 +211,10 @@ def _as_vector(
 
 def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     parts = instruction.opcode
-    if "bulk" in parts or "mbarrier" in parts:
+    if "bulk" in parts or len(parts) < 3:
         raise context.unsupported(instruction)
+    if parts[2] == "mbarrier":
+        return copies_arrive(context, instruction, index)
     if parts[2] in ("commit_group", "wait_group", "wait_all"):
         return _copy_group(context, instruction, index, parts[2])
     split_qualifiers(
