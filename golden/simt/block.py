@@ -6,7 +6,8 @@ stay in step. A group leaves this order in four cases:
 
 - It has reached instructions that the lanes of a warp execute together, and lanes are missing: it waits.
 - It has reached a barrier.
-- It spins: it has gone round a loop without a change of its registers or of memory. It waits for a store.
+- It spins: it has gone round a loop without a change of its registers or of memory, and without a look at a
+  clock. It waits for a store.
 - It has run for long while others could: they take turns.
 
 """
@@ -72,6 +73,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MbarrierAccess, MatrixOperations):
         self._incomplete: dict[int, Threads] = {}
         self._spins = SpinDetector(self)
         self.steps = 0
+        self.looks_at_clock = 0
         self.device = launch.device
         self.engine = launch.engine
         self.shared = Allocation(0, geometry.total_shared, "shared memory")
@@ -288,8 +290,9 @@ class BlockRun(AtomicAccess, AsyncCopies, MbarrierAccess, MatrixOperations):
         )
 
     def ticks(self) -> int:
-        """A clock: warp instructions of the launch."""
-        return int(self.launch.warp_instructions)
+        """The clock of the launch."""
+        self.looks_at_clock += 1
+        return int(self.launch.look_at_clock())
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -86,7 +86,7 @@ class CheckedBlock(BlockRun):
     def load_local(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """As `MemoryAccess.load_local`, checked."""
         result = super().load_local(threads, addresses, size, count, index)
-        offsets = addresses.view(np.int64) + threads * self.local_bytes
+        offsets = self._offsets("local", threads, addresses, size, index)
         self._require_written(self.local, threads, addresses, offsets, size * count, index)
         return result
 
@@ -111,7 +111,7 @@ class CheckedBlock(BlockRun):
     ) -> None:
         """As `MemoryAccess.store_local`, and the bytes count as written."""
         super().store_local(threads, addresses, values, size, index)
-        offsets = addresses.view(np.int64) + threads * self.local_bytes
+        offsets = self._offsets("local", threads, addresses, size, index)
         self._note_written(self.local, offsets, size * len(values))
 
     # Atomics

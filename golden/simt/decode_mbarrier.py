@@ -185,7 +185,8 @@ def _barrier_address(context: Context, operand: Operand) -> Address:
     address = context.require_address(operand)
     named = context.space_of(address)
     if named not in (None, "shared"):
-        raise context.error(address.location, f"an mbarrier lies in .shared, not in .{named}")
+        space = "param" if named == "entry" else named
+        raise context.error(address.location, f"an mbarrier lies in .shared, not in .{space}")
     return address
 
 

@@ -133,7 +133,7 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
         context.require_source(element, type_.bits, wider=True)
     address = context.require_address(operands[0])
     space = _space(context, instruction, found, address)
-    if context.space_of(address) in ("entry", "const"):
+    if context.space_of(address) in ("entry", "const") or found.get("space") == "const":
         raise context.error(address.location, "parameters of an entry and constants cannot be stored to")
     size = type_.bits // 8
 
@@ -172,8 +172,10 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     for element in targets:
         context.require_destination(element, bits)
     space = _space(context, instruction, found, address)
-    if space not in ("global", "shared", "generic"):
-        raise context.error(address.location, f"atomics act on .global and .shared, not on .{space}")
+    named = context.space_of(address)
+    if space not in ("global", "shared", "generic") or named == "const":
+        wrong = "const" if named == "const" else space
+        raise context.error(address.location, f"atomics act on .global and .shared, not on .{wrong}")
     flush = type_name == "f32" and space != "shared"
 
     def emit(writer: Writer) -> None:

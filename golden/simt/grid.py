@@ -4,6 +4,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -18,8 +19,11 @@ from golden.simt.special_registers import Geometry
 
 __all__ = ["LaunchResult", "LaunchState", "block_indices", "geometry_of", "run_grid"]
 
-_TOLD: int = 4
+_TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""
+
+_LONGEST_LOOK: Final = 4096
+"""Most ticks that pass at a look at a clock."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +90,21 @@ class LaunchState:
     on_matrix: Callable[[SourceLine], None] | None = None
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
+    _last_change: int = 0
+    _looks: int = 0
+    _waited: int = 0
+
+    def look_at_clock(self) -> int:
+        """The time in ticks: warp instructions, and more for each look since memory last changed.
+
+        So a loop that waits for a time ends soon, whatever the time; `_LONGEST_LOOK` is about the time of a
+        look at memory on a chip, in nanoseconds.
+        """
+        if self.changed != self._last_change:
+            self._last_change, self._looks = self.changed, 0
+        self._looks += 1
+        self._waited += min(self._looks, _LONGEST_LOOK)
+        return self.warp_instructions + self._waited
 
     def result(self, kernel: CompiledKernel, blocks: int) -> "LaunchResult":
         """What the launch did, after its end."""

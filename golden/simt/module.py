@@ -131,6 +131,7 @@ class Module:
         """Give a variable its memory, if it is in device memory."""
         if variable.space in ("global", "const") and variable.size is not None:
             self._allocations[key] = self._memory.allocate(variable.size, variable.name)
+            self._allocations[key].constant = variable.space == "const"
 
     def _initialise(self, variable: Variable) -> None:
         """Give a variable its values, if it is in device memory."""

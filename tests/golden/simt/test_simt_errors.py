@@ -249,7 +249,10 @@ def unsupported(body, *parts, before=""):
 @pytest.mark.parametrize(
     ("body", "part"),
     [
-        ("mbarrier.init.shared.b64 [%rd0], 1;", "mbarrier.init.shared.b64 is not supported"),
+        ("mbarrier.init.shared.b64 [a], 1;", "an mbarrier lies in .shared, not in .param"),
+        ("mbarrier.arrive.b64 [%rd0];", "takes 2 to 3 operands, not 1"),
+        ("mbarrier.arrive.shared::cluster.b64 %rd1, [%r0];", "an arrival in .shared::cluster has no state"),
+        ("mbarrier.check_layout.b64 %p0, [%rd0];", "mbarrier.check_layout.b64 is not supported"),
         ("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group is not supported"),
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned is not supported"),
         ("tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [a, {%r0}];", "tex.1d.v4.f32.s32 is not supported"),
