@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
+from golden.limits import VARIABLE_BYTES
 from golden.ptx.cursor import Cursor
 from golden.ptx.initialisers import initialised
 from golden.ptx.lexer import Token
@@ -14,9 +15,6 @@ __all__ = ["STATE_SPACES", "declare", "parameters"]
 
 STATE_SPACES: Final = (".shared", ".local", ".global", ".const", ".param")
 """What a declaration of variables begins with."""
-
-_LARGEST: Final = 1 << 40
-"""Bytes of a variable; more is an error of whoever wrote the size."""
 
 _DEEPEST: Final = 16
 """Dimensions of a variable."""
@@ -146,8 +144,8 @@ class _Form:
         extents = _extents(cursor)
         inner = math.prod(extent or 0 for extent in extents[1:]) * element
         size = None if extents[:1] == (None,) else (extents[0] or 0) * inner if extents else element
-        if max(inner, size or 0) > _LARGEST:
-            raise cursor.error(name, f"{name.text} has {size or inner} bytes, more than {_LARGEST}")
+        if max(inner, size or 0) > VARIABLE_BYTES:
+            raise cursor.error(name, f"{name.text} has {size or inner} bytes, more than {VARIABLE_BYTES}")
         variable = Variable(
             key=name.text,
             name=name.text,

@@ -226,6 +226,10 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     )
     operands = _without_hint(context, instruction, 3, 4)
     to, source = context.require_address(operands[0]), context.require_address(operands[1])
+    for address, space in ((to, "shared"), (source, "global")):
+        named = context.space_of(address)
+        if named not in (None, space):
+            raise context.error(address.location, f"cp.async copies from .global to .shared, not .{named}")
     size = operands[2]
     allowed = (16,) if "cg" in parts else (4, 8, 16)
     if not isinstance(size, Immediate) or size.value not in allowed:
