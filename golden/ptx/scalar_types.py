@@ -115,6 +115,8 @@ def _bfloat16_bits(value: float) -> int:
     if not math.isfinite(value):
         return 0x7FFF if math.isnan(value) else sign | 0x7F80
     fraction, exponent = math.frexp(abs(value))
+    if not fraction:
+        return sign
     last = max(exponent - 8, -133)  # the exponent of the last place
     significand = round(math.ldexp(fraction, exponent - last))
     return sign | min(significand + ((last + 133) << 7), 0x7F80)

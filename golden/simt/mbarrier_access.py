@@ -9,7 +9,7 @@ Each barrier is one word of 64 bits, laid out as Hopper writes it back at ``mbar
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,7 +190,7 @@ class MbarrierAccess(MemoryAccess):
             self._refuse(offset, threads, position, index, "no mbarrier.init before this operation")
         return state
 
-    def _refuse(self, offset: int, threads: Threads, position: int, index: int, problem: str) -> Any:
+    def _refuse(self, offset: int, threads: Threads, position: int, index: int, problem: str) -> NoReturn:
         self.fault(
             index,
             threads,
