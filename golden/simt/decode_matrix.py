@@ -164,7 +164,12 @@ def _transpose(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _tuple(writer: Writer, registers: tuple[Operand, ...], bits: int) -> str:
-    return "(" + ", ".join(writer.array(item, bits) for item in registers) + ",)"
+    """The registers of a fragment; of a constant in it the assembler takes the low bits, even of a double."""
+    values = [
+        writer.uniform(item.value, bits) if isinstance(item, Immediate) else writer.array(item, bits)
+        for item in registers
+    ]
+    return f"({', '.join(values)},)"
 
 
 def _assign(writer: Writer, registers: tuple[Operand, ...], call: str, bits: int) -> None:

@@ -44,7 +44,7 @@ SINKS = {
     "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16": ("r", 4, 2, "r", 2, "0x3c00bc00"),
     "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32": ("r", 2, 1, "r", 4, "-3"),
     "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64": ("fd", 1, 1, "fd", 2, "0.75"),
-    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32": ("r", 8, 8, "f", 8, "1.5"),
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32": ("r", 8, 8, "f", 8, "0f3FC00000"),
 }
 """Multiplies, each with the kind and number of its registers of A and B, of C and D, and a constant for C."""
 

@@ -133,6 +133,19 @@ def test_results_may_be_dropped(name, dropped):
 
 
 @pytest.mark.parametrize(
+    ("constant", "bits"), [("0.5", 0), ("-1.25", 0), ("0.1", 0x9999999A), ("0d3FF000003F800000", 0x3F800000)]
+)
+def test_the_low_bits_of_a_double_are_the_constant(monkeypatch, constant, bits):
+    """As an H100 shows, whose assembler does not convert a decimal constant among registers."""
+    name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    found = []
+    for text in (constant, f"0f{bits:08x}"):
+        monkeypatch.setitem(SINKS, name, (*SINKS[name][:-1], text))
+        found.append(launch_sinks(name, set()).tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
     "instruction",
     [
         "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {_, %r3, _, _}, [%r2];",
