@@ -24,6 +24,8 @@ _MOST: Final = (1 << 20) - 1
 """Greatest count of arrivals, and of transactions in either direction."""
 
 _BYTES: Final = 8
+_RESULT: Final = 0xFFFF_FFFF_0000_0000
+"""The part of a state that an arrival returns: phase and pending arrivals. A chip's other half varies."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class MbarrierAccess(MemoryAccess):
         completes: bool,
         index: int,
     ) -> NDArray[np.uint64]:
-        """Arrivals, each after its transactions; the word of the barrier before each of them.
+        """Arrivals, each after its transactions; the state of the barrier before each of them.
 
         Parameters
         ----------
@@ -123,7 +125,7 @@ class MbarrierAccess(MemoryAccess):
         words = np.empty(threads.size, dtype=np.uint64)
         for position, offset in enumerate(self._barrier_offsets(threads, addresses, index)):
             state = self._barrier(offset, threads, position, index)
-            words[position] = state.word
+            words[position] = state.word & _RESULT
             amount, total = amounts[position], state.transactions + sign * expected[position]
             if amount > state.pending:
                 self._refuse(
