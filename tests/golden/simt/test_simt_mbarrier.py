@@ -178,6 +178,24 @@ def test_a_wait_ends_if_and_only_if_its_phase_does(wait, count):
         run(body, 64)
 
 
+@pytest.mark.parametrize(
+    "signal",
+    [
+        "mbarrier.arrive.shared.b64 _, [bar];",
+        "cp.async.mbarrier.arrive.noinc.shared.b64 [bar];",
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 8; mbarrier.complete_tx.shared.b64 [bar], 8;",
+    ],
+)
+def test_a_wait_that_comes_first_goes_on_after_the_last_signal(signal):
+    body = f"""{BARRIER}
+    setp.ne.u32 %p0, %r0, 0; @!%p0 mbarrier.init.shared.b64 [bar], 1; bar.sync 0;
+    setp.ge.u32 %p0, %r0, 32; @%p0 bra LATER;
+    WAIT: mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; @!%p1 bra WAIT;
+    st.global.u32 [%rd1], %r0; ret;
+    LATER: setp.ne.u32 %p0, %r0, 63; @%p0 bra END; {signal} END:"""
+    assert run(body, 64).tolist() == [*range(32), *[0] * 32]
+
+
 COPIES = """
     setp.ne.u32 %p0, %r0, 0;
     @!%p0 mbarrier.init.shared.b64 [bar], 64;
