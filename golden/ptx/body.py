@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
+from golden.limits import SCOPE_DEPTH
 from golden.ptx.cursor import Cursor
 from golden.ptx.declarations import STATE_SPACES, declare
 from golden.ptx.lexer import Token
@@ -72,18 +73,21 @@ class _BodyParser:
 
     def parse(self) -> Body:
         cursor = self._cursor
-        opening = cursor.expect("{")
+        first = cursor.expect("{")
         self._open()
         self._scopes[0].registers.update(
             {name: item.type for name, item in self._parameters.items() if item.space == "reg"}
         )
         while self._scopes:
+            opening = cursor.next
             if cursor.accept("{"):
+                if len(self._scopes) == SCOPE_DEPTH:
+                    raise cursor.error(opening, f"braces are nested more than {SCOPE_DEPTH} deep")
                 self._open()
             elif cursor.accept("}"):
                 self._scopes.pop()
             elif cursor.next.kind == "end":
-                raise cursor.error(opening, "body without its end }")
+                raise cursor.error(first, "body without its end }")
             elif cursor.next.kind == "directive":
                 self._directive(None)
             elif not cursor.accept(";"):

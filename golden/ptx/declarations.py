@@ -1,23 +1,23 @@
 """Declarations of variables and parameters: ``.shared .align 32 .f16 A[16][16], B[256];``."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
+from golden.limits import VARIABLE_BYTES
 from golden.ptx.cursor import Cursor
+from golden.ptx.initialisers import initialised
 from golden.ptx.lexer import Token
-from golden.ptx.scalar_types import ScalarType, float_bits, float_value
-from golden.ptx.syntax import Piece, Variable
+from golden.ptx.scalar_types import ScalarType
+from golden.ptx.syntax import Variable
 
 __all__ = ["STATE_SPACES", "declare", "parameters"]
 
 STATE_SPACES: Final = (".shared", ".local", ".global", ".const", ".param")
 """What a declaration of variables begins with."""
 
-_LARGEST: Final = 1 << 40
-"""Bytes of a variable; more is an error of whoever wrote the size."""
-
 _DEEPEST: Final = 16
-"""Dimensions of an initialiser."""
+"""Dimensions of a variable."""
 
 
 def declare(
@@ -44,9 +44,9 @@ def declare(
     declared = []
     while True:
         name = cursor.expect_kind("word", "a variable name")
-        variable = form.variable(cursor, name, space)
+        variable, extents = form.variable(cursor, name, space)
         if cursor.accept("="):
-            variable = _initialised(cursor, variable)
+            variable = initialised(cursor, variable, extents, form.length)
         if variable.size is None and space != ".shared" and not external:
             raise cursor.error(name, f"{name.text} in {space} must have a size")
         key = name.text if block is None else f"{name.text}@{block}"
@@ -80,7 +80,7 @@ def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...
             raise cursor.unexpected("'.param'")
         form = _Form.take(cursor, predicates=True)
         name = cursor.expect_kind("word", "the name of a parameter")
-        variable = form.variable(cursor, name, space)
+        variable, _ = form.variable(cursor, name, space)
         if variable.size is None:
             raise cursor.error(name, f"parameter {name.text} must have a size")
         if any(other.name == name.text and name.text != "_" for other in found):
@@ -138,11 +138,15 @@ class _Form:
             alignment = _alignment(cursor)
         return cls(type_, length, alignment)
 
-    def variable(self, cursor: Cursor, name: Token, space: str) -> Variable:
-        """The variable of a name that has been taken; its dimensions follow."""
+    def variable(self, cursor: Cursor, name: Token, space: str) -> tuple[Variable, tuple[int | None, ...]]:
+        """The variable of a name that has been taken, and its dimensions, which follow."""
         element = self.type.size * self.length
-        size, is_array = _extent(cursor, element)
-        return Variable(
+        extents = _extents(cursor)
+        inner = math.prod(extent or 0 for extent in extents[1:]) * element
+        size = None if extents[:1] == (None,) else (extents[0] or 0) * inner if extents else element
+        if max(inner, size or 0) > VARIABLE_BYTES:
+            raise cursor.error(name, f"{name.text} has {size or inner} bytes, more than {VARIABLE_BYTES}")
+        variable = Variable(
             key=name.text,
             name=name.text,
             space=space[1:],
@@ -150,19 +154,9 @@ class _Form:
             size=size,
             alignment=self.alignment or element,
             location=name.location,
-            is_array=is_array or self.length > 1,
+            is_array=bool(extents) or self.length > 1,
         )
-
-
-def _initialised(cursor: Cursor, variable: Variable) -> Variable:
-    """A variable with the values that follow; they are the size of an open array."""
-    pieces = _Initialiser(cursor, variable.type).parse()
-    size = variable.size
-    end = max((piece.offset + piece.size for piece in pieces), default=0)
-    if size is not None and end > size:
-        message = f"{variable.name} has {size} bytes, but its initialiser has {end}"
-        raise cursor.source.error(variable.location, message)
-    return replace(variable, size=end if size is None else size, initialiser=pieces)
+        return variable, extents
 
 
 def _alignment(cursor: Cursor) -> int:
@@ -173,114 +167,18 @@ def _alignment(cursor: Cursor) -> int:
     return value
 
 
-def _extent(cursor: Cursor, element: int) -> tuple[int | None, bool]:
-    """Bytes of the array whose dimensions follow, None if a dimension is open; and whether any follow."""
-    size: int | None = element
-    is_array = False
-    while cursor.accept("["):
-        is_array = True
+def _extents(cursor: Cursor) -> tuple[int | None, ...]:
+    """The dimensions of an array; the first one may be open, which is None."""
+    extents: list[int | None] = []
+    while cursor.sees("["):
+        token = cursor.advance()
         if cursor.accept("]"):
-            size = None
-            continue
-        token = cursor.next
-        extent = cursor.integer("the size of an array")
-        size = None if size is None else size * extent
-        if size is not None and size > _LARGEST:
-            raise cursor.error(token, f"the variable exceeds {_LARGEST} bytes")
-        cursor.expect("]")
-    return size, is_array
-
-
-class _Initialiser:
-    """Parser of what follows the equals sign of a declaration."""
-
-    def __init__(self, cursor: Cursor, type_: ScalarType) -> None:
-        self._cursor = cursor
-        self._type = type_
-        self._pieces: list[Piece] = []
-        self._offset = 0
-
-    def parse(self) -> tuple[Piece, ...]:
-        if self._cursor.sees("{"):
-            self._list()
+            if extents:
+                raise cursor.error(token, "only the first dimension may be open")
+            extents.append(None)
         else:
-            self._element()
-        return tuple(self._pieces)
-
-    def _list(self, depth: int = 0) -> None:
-        cursor = self._cursor
-        opening = cursor.expect("{")
-        if depth > _DEEPEST:
-            raise cursor.error(opening, f"an initialiser has at most {_DEEPEST} dimensions")
-        while not cursor.accept("}"):
-            if cursor.sees("{"):
-                self._list(depth + 1)
-            else:
-                self._element()
-            if not cursor.sees("}"):
-                cursor.expect(",")
-
-    def _element(self) -> None:
-        cursor, type_ = self._cursor, self._type
-        token = cursor.next
-        if token.kind == "word":
-            self._address(token)
-            return
-        constant = cursor.immediate()
-        if cursor.sees("("):
-            self._masked(token, constant.value)
-            return
-        if constant.kind == "integer":
-            if type_.kind == "float":
-                value = float_bits(float(constant.value), type_.bits)
-            else:
-                value = constant.value & ((1 << type_.bits) - 1)
-        elif type_.kind == "float" or constant.kind == f"f{type_.bits}":
-            bits = 32 if constant.kind == "f32" else 64
-            same = bits == type_.bits
-            value = constant.value if same else float_bits(float_value(constant.value, bits), type_.bits)
-        else:
-            raise cursor.error(token, f"{token} cannot initialise an element of type {type_}")
-        self._add(value, None, token)
-
-    def _masked(self, token: Token, mask: int) -> None:
-        """``0xff(symbol)``: one byte of an address."""
-        cursor = self._cursor
-        shift = (mask & -mask).bit_length() - 1
-        if not mask or mask >> shift != 0xFF or shift % 8:
-            raise cursor.error(token, f"the mask {mask:#x} does not select one byte of an address")
-        cursor.expect("(")
-        name = cursor.expect_kind("word", "a variable name")
-        symbol, offset = self._named(name)
-        cursor.expect(")")
-        self._add(offset, symbol, token, shift=shift)
-
-    def _address(self, token: Token) -> None:
-        cursor = self._cursor
-        cursor.advance()
-        symbol, offset = self._named(token)
-        if self._type.bits < 32:
-            raise cursor.error(token, f"an address does not fit into {self._type}")
-        self._add(offset, symbol, token)
-
-    def _named(self, token: Token) -> tuple[str, int]:
-        """The variable and the offset after its name, or after ``generic``."""
-        cursor = self._cursor
-        if token.text != "generic":
-            return token.text, self._sum()
-        cursor.expect("(")
-        name = cursor.expect_kind("word", "a variable name").text
-        offset = self._sum()
-        cursor.expect(")")
-        return name, offset + self._sum()
-
-    def _sum(self) -> int:
-        cursor = self._cursor
-        if cursor.accept("+") or cursor.sees("-"):
-            return cursor.immediate().value
-        return 0
-
-    def _add(self, value: int, symbol: str | None, token: Token, *, shift: int = 0) -> None:
-        size = self._type.size
-        self._pieces.append(Piece(self._offset, size, value, symbol, shift, token.location))
-        self._offset += size
+            extents.append(cursor.integer("the size of an array"))
+            cursor.expect("]")
+        if len(extents) > _DEEPEST:
+            raise cursor.error(token, f"a variable has at most {_DEEPEST} dimensions")
+    return tuple(extents)

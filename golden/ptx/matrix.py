@@ -9,7 +9,17 @@ from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source
-from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Symbol, Variable, Vector
+from golden.ptx.syntax import (
+    Address,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    Sink,
+    Symbol,
+    Variable,
+    Vector,
+)
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Space, Use
 from golden.tables.layouts import fragment
@@ -219,7 +229,9 @@ def _move(
     is_store = instruction.mnemonic == "stmatrix"
     if instruction.mnemonic == "movmatrix":
         _require_count(statement, source, "two registers", 2, 2)
-        to, of = (_matrices(source, operand, instruction) for operand in statement.operands)
+        target, value = statement.operands
+        to = _matrices(source, target, instruction, written=not raw)
+        of = _matrices(source, value, instruction, written=False)
         return MatrixStatement(
             statement=statement, instruction=instruction, fragments={"d": to, "a": of}, destination="d"
         )
@@ -230,19 +242,32 @@ def _move(
     return MatrixStatement(
         statement=statement,
         instruction=instruction,
-        fragments={"a" if is_store else "d": _matrices(source, vector, instruction)},
+        fragments={
+            "a" if is_store else "d": _matrices(source, vector, instruction, written=not (is_store or raw))
+        },
         destination=None if is_store else "d",
         base=base,
         offset=offset,
     )
 
 
-def _matrices(source: Source, operand: Operand, instruction: MoveInstruction) -> tuple[Register, ...]:
+def _dropped(sink: Sink, bits: int) -> Register:
+    """The register of a result that is dropped: one that nothing else names."""
+    key = f"_ at {sink.location.line}:{sink.location.column}"
+    return Register("_", key, TYPES[f"b{bits}"], sink.location)
+
+
+def _matrices(
+    source: Source, operand: Operand, instruction: MoveInstruction, *, written: bool
+) -> tuple[Register, ...]:
     """The registers of an operand, each with a matrix; a single one may stand without braces."""
     name = f"the matrices of {instruction}"
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     registers = []
     for element in elements:
+        if isinstance(element, Sink) and written:
+            registers.append(_dropped(element, 32))
+            continue
         if not isinstance(element, Register):
             raise source.error(element.location, f"{name} must be registers")
         if element.type.bits != 32:
@@ -272,8 +297,14 @@ def _fragment(
         raise source.error(operand.location, f"{name} must be a vector of registers in braces")
     bits = 32 if raw else max(32, FORMATS[type_].bits)
     count = fragment(use, type_, instruction.shape).registers * 32 // bits
+    written = isinstance(instruction, LoadInstruction) or (
+        isinstance(instruction, MmaInstruction) and use == "d"
+    )
     registers = []
     for element in operand.elements:
+        if isinstance(element, Sink) and written and not raw:
+            registers.append(_dropped(element, bits))
+            continue
         if not isinstance(element, Register):
             raise source.error(element.location, f"{name} must consist of registers")
         if element.type.bits != bits:

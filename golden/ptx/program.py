@@ -20,7 +20,6 @@ from golden.ptx.opcodes import decode_scalar_statement
 from golden.ptx.operands import Context
 from golden.ptx.parser import parse_syntax
 from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
-from golden.ptx.scalar_types import float_bits
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.syntax import Body, Function, Module, Variable
 from golden.ptx.variables import named_variables, place_shared
@@ -231,11 +230,11 @@ class Entry:
             raise self._source.error(parameter.location, f"parameter {name} ({type_}) has no argument")
         value = arguments[name]
         if isinstance(value, float):
-            if type_.kind != "float" or type_.name == "bf16":
+            if type_.kind != "float":
                 raise self._source.error(
                     parameter.location, f"argument {name} must be an integer, as {type_} is, not {value}"
                 )
-            return float_bits(value, type_.bits)
+            return type_.float_bits(value)
         number = operator.index(value)
         least, greatest = type_.range
         if not least <= number <= greatest:

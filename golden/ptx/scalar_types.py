@@ -57,6 +57,10 @@ class ScalarType:
             return pattern - (1 << self.bits)
         return pattern
 
+    def float_bits(self, value: float) -> int:
+        """The bits of `value`, rounded to nearest even, in an element of this type; too large gives Inf."""
+        return _bfloat16_bits(value) if self.name == "bf16" else float_bits(value, self.bits)
+
     def accepts(self, register: "ScalarType") -> bool:
         """Whether an operand of this type may stand in a register of type `register`."""
         if self.bits != register.bits or (self.kind == "predicate") != (register.kind == "predicate"):
@@ -104,3 +108,15 @@ def float_value(pattern: int, bits: int) -> float:
     """The value of an IEEE pattern of 16, 32 or 64 bits."""
     (value,) = struct.unpack(_PACKINGS[bits], pattern.to_bytes(bits // 8, "little"))
     return float(value)
+
+
+def _bfloat16_bits(value: float) -> int:
+    sign = 0x8000 if math.copysign(1.0, value) < 0 else 0
+    if not math.isfinite(value):
+        return 0x7FFF if math.isnan(value) else sign | 0x7F80
+    fraction, exponent = math.frexp(abs(value))
+    if not fraction:
+        return sign
+    last = max(exponent - 8, -133)  # the exponent of the last place
+    significand = round(math.ldexp(fraction, exponent - last))
+    return sign | min(significand + ((last + 133) << 7), 0x7F80)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.host_arrays import shared_array
-from golden.ptx.scalar_types import float_bits
 from golden.ptx.syntax import Variable
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.compiled import CompiledKernel
@@ -172,7 +171,7 @@ def _number(kernel: CompiledKernel, parameter: Variable, value: Any) -> bytes:
     if isinstance(value, bool | np.bool_):
         value = int(value)
     if type_.kind == "float" and isinstance(value, int | float | np.integer | np.floating):
-        return float_bits(float(value), type_.bits).to_bytes(size, "little")
+        return type_.float_bits(float(value)).to_bytes(size, "little")
     if isinstance(value, int | np.integer):
         if not -(1 << (8 * size - 1)) <= int(value) < 1 << 8 * size:
             raise LaunchError(f"{parameter.name} is {type_}, which cannot hold {int(value)}")

@@ -24,10 +24,12 @@ class AtomicAccess(MemoryAccess):
         if found is not None:
             offsets = (addresses - np.uint64(found.address)).view(np.int64)
             self._require_aligned(threads, addresses, offsets, size, index)
+            self._require_writable(found, threads, addresses, index)
             return self._atomic(found.views[size], offsets >> SHIFTS[size], operation, sources)
         result = np.zeros(threads.size, dtype=TYPES[size])
         for buffer, where, offsets in self._by_buffer(threads, addresses, size, index):
             self._require_aligned(threads[where], addresses[where], offsets, size, index)
+            self._require_writable(buffer, threads[where], addresses[where], index)
             result[where] = self._atomic(
                 buffer.views[size], offsets >> SHIFTS[size], operation, [source[where] for source in sources]
             )

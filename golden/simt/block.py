@@ -6,7 +6,8 @@ stay in step. A group leaves this order in four cases:
 
 - It has reached instructions that the lanes of a warp execute together, and lanes are missing: it waits.
 - It has reached a barrier.
-- It spins: it has gone round a loop without a change of its registers or of memory. It waits for a store.
+- It spins: it has gone round a loop without a change of its registers or of memory. It waits for a store; if
+  it looks at a clock, time is skipped when nobody else can go on.
 - It has run for long while others could: they take turns.
 
 """
@@ -23,8 +24,9 @@ from golden.simt.atomic_access import AtomicAccess
 from golden.simt.barriers import Barriers
 from golden.simt.device_memory import Allocation
 from golden.simt.errors import Deadlock, StepLimit
-from golden.simt.flow import EXIT, Terminator
+from golden.simt.flow import EXIT, Block, Terminator
 from golden.simt.matrix_operations import MatrixOperations
+from golden.simt.mbarrier_access import MbarrierAccess
 from golden.simt.special_registers import SPECIAL, Geometry
 from golden.simt.spinning import SpinDetector
 from golden.simt.warp_operations import lane_masks
@@ -41,7 +43,7 @@ _TURN: Final = 1 << 18
 _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
-class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
+class BlockRun(AtomicAccess, AsyncCopies, MbarrierAccess, MatrixOperations):
     """A block of a grid.
 
     Parameters
@@ -71,6 +73,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         self._incomplete: dict[int, Threads] = {}
         self._spins = SpinDetector(self)
         self.steps = 0
+        self.looks_at_clock = 0
         self.device = launch.device
         self.engine = launch.engine
         self.shared = Allocation(0, geometry.total_shared, "shared memory")
@@ -79,6 +82,8 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         self.parameters = Allocation(0, len(launch.parameters), "the parameters")
         self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
         self._recent = None
+        self.mbarriers = {}
+        self.awaited = set()
 
     # What runs next
 
@@ -117,7 +122,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
                     self._branch(number, threads, terminator, outcome)
                 else:
                     self._end_block(number, threads, terminator, outcome)
-                self._count(threads, block.size)
+                self._count(threads, block)
 
     def _fair(self) -> int:
         """The block of code to run once in a while: not the lowest, so that nobody waits for ever."""
@@ -127,16 +132,21 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
             others = [number for number in others if not np.isin(self._groups[number] >> 5, warps).any()]
         return others[self.steps // _SLICE % len(others)] if others else lowest
 
-    def _count(self, threads: Threads, size: int) -> None:
+    def _count(self, threads: Threads, block: Block) -> None:
         warps = self.warps if threads.size == self.total else int(np.count_nonzero(np.diff(threads >> 5))) + 1
         launch = self.launch
-        launch.warp_instructions += warps * size
-        launch.thread_instructions += threads.size * size
-        if launch.warp_instructions > launch.limit:
+        launch.warp_instructions += warps * block.size
+        launch.thread_instructions += threads.size * block.size
+        launch.steps += 1
+        if launch.warp_instructions > launch.limit or launch.steps > launch.most_steps:
+            over = f"{launch.limit} warp instructions"
+            if launch.warp_instructions <= launch.limit:
+                over = f"{launch.most_steps} basic blocks, which go with {launch.limit} warp instructions"
             raise StepLimit(
-                f"more than {launch.limit} warp instructions, the limit of this launch; "
-                f"the warps are at {self.whereabouts()}",
+                f"more than {over}, the limit of this launch; limit= in Python and --limit on the command "
+                f"line raise it; the warps are at {self.whereabouts()}",
                 kernel=self.kernel.readable,
+                place=str(self.kernel.source_line(block.first)),
                 block=self.geometry.index,
             )
 
@@ -265,7 +275,7 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
         for index, threads in self.barriers.places():
             places.setdefault(self.kernel.line_of(index), []).extend(np.unique(threads >> 5).tolist())
         written = [f"line {line} (warps {_ranges(sorted(set(places[line])))})" for line in sorted(places)]
-        return ", ".join(written) or "no line"
+        return ", ".join(written) + self.describe_awaited() or "their end"
 
     # What the code of blocks calls
 
@@ -284,9 +294,15 @@ class BlockRun(AtomicAccess, AsyncCopies, MatrixOperations):
             threads.size, spec.value(self.geometry, threads, self) & ((1 << spec.bits) - 1), DTYPES[spec.bits]
         )
 
+    @property
+    def waits_for_time(self) -> bool:
+        """Whether threads that wait may go on at another time, without a store."""
+        return self._spins.timed
+
     def ticks(self) -> int:
-        """A clock: warp instructions of the launch."""
-        return int(self.launch.warp_instructions)
+        """The clock of the launch."""
+        self.looks_at_clock += 1
+        return int(self.launch.look_at_clock())
 
 
 def _ranges(numbers: list[int]) -> str:

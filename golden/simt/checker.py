@@ -3,7 +3,8 @@
 Reads of bytes that were never written, reads of bytes that ``cp.async`` may still be copying, barriers
 that part of a block never reaches, and data races on shared memory. Two accesses of one byte are a race
 when at least one is a store, the threads are of different warps, and no barrier in which both took part
-lies between; atomics do not race with atomics. Synchronisation through flags in memory is not understood.
+lies between; atomics do not race with atomics. An arrival at an ``mbarrier`` and a wait that finds its phase
+complete are such a barrier. Synchronisation through flags in memory is not understood.
 """
 
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from golden.simt.address_map import SHARED
 from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.block import BlockRun
 from golden.simt.device_memory import Allocation
+from golden.simt.races import Races
 
 __all__ = ["CheckedBlock", "Report"]
 
@@ -64,7 +66,8 @@ class CheckedBlock(BlockRun):
         self._copying = np.zeros(size, dtype=np.int32)
         self._group = np.zeros(size, dtype=np.int64)
         self._committed = np.zeros(self.total, dtype=np.int64)
-        self._races = _Races(self.total, size) if launch.races else None
+        self._tracked: dict[int, list[NDArray[np.int64]]] = {}
+        self._races = Races(self.total, size) if launch.races else None
 
     # Loads
 
@@ -83,7 +86,7 @@ class CheckedBlock(BlockRun):
     def load_local(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """As `MemoryAccess.load_local`, checked."""
         result = super().load_local(threads, addresses, size, count, index)
-        offsets = addresses.view(np.int64) + threads * self.local_bytes
+        offsets = self._offsets("local", threads, addresses, size, index)
         self._require_written(self.local, threads, addresses, offsets, size * count, index)
         return result
 
@@ -108,7 +111,7 @@ class CheckedBlock(BlockRun):
     ) -> None:
         """As `MemoryAccess.store_local`, and the bytes count as written."""
         super().store_local(threads, addresses, values, size, index)
-        offsets = addresses.view(np.int64) + threads * self.local_bytes
+        offsets = self._offsets("local", threads, addresses, size, index)
         self._note_written(self.local, offsets, size * len(values))
 
     # Atomics
@@ -153,6 +156,36 @@ class CheckedBlock(BlockRun):
         self._copying[flying[landed]] = 0
 
     # Barriers
+
+    def arrive_copies(self, threads: Threads, addresses: Addresses, increment: bool, index: int) -> None:
+        """As `MbarrierAccess.arrive_copies`; a wait for the barrier is one for the copies."""
+        phases = [self.mbarriers[offset].phase for offset in addresses.tolist() if offset in self.mbarriers]
+        super().arrive_copies(threads, addresses, increment, index)
+        flying = np.flatnonzero(self._copying)
+        for offset in np.unique(addresses).tolist():
+            theirs = np.isin(self._copying[flying] - 1, threads[addresses == offset])
+            self._tracked.setdefault(offset, []).append(flying[theirs])
+        if self._races is not None:
+            self._races.arrive(threads, addresses, np.array(phases))
+
+    def arrive_mbarrier(self, threads: Threads, addresses: Addresses, *arguments: Any) -> NDArray[np.uint64]:
+        """As `MbarrierAccess.arrive_mbarrier`, noted."""
+        words = super().arrive_mbarrier(threads, addresses, *arguments)
+        if self._races is not None:
+            self._races.arrive(threads, addresses, words >> np.uint64(63))
+        return words
+
+    def wait_mbarrier(
+        self, threads: Threads, addresses: Addresses, phases: NDArray[Any], index: int
+    ) -> NDArray[np.bool_]:
+        """As `MbarrierAccess.wait_mbarrier`; the copies that the barrier tracks have landed."""
+        done = super().wait_mbarrier(threads, addresses, phases, index)
+        for offset in np.unique(addresses[done]).tolist():
+            for places in self._tracked.pop(offset, ()):
+                self._copying[places] = 0
+        if self._races is not None:
+            self._races.wait(threads[done], addresses[done], phases[done])
+        return done
 
     def note_early_exit(self, index: int) -> None:
         """Report a barrier that opened although threads have ended that never reached it."""
@@ -274,48 +307,6 @@ class CheckedBlock(BlockRun):
             address,
             times,
         )
-
-
-class _Races:
-    """The last store and the last load of each byte of shared memory, and who has met whom at barriers."""
-
-    def __init__(self, threads: int, size: int) -> None:
-        self._met = np.zeros((threads, threads), dtype=np.int32)
-        self._now = 0
-        self._accesses = {
-            kind: (
-                np.full(size, -1, dtype=np.int32),
-                np.zeros(size, dtype=np.int32),
-                np.zeros(size, dtype=np.int32),
-                np.zeros(size, dtype=np.bool_),
-            )
-            for kind in ("store", "load")
-        }
-
-    def barrier(self, threads: Threads) -> None:
-        """All these threads have met."""
-        self._now += 1
-        self._met[np.ix_(threads, threads)] = self._now
-
-    def access(
-        self, threads: Threads, places: NDArray[np.int64], index: int, *, writes: bool, atomic: bool
-    ) -> tuple[int, int, int] | None:
-        """Note accesses; position, other thread and other instruction of the first race, if there is one."""
-        found = None
-        me = np.broadcast_to(threads[:, None], places.shape)
-        for kind in ("store", "load") if writes else ("store",):
-            who, when, what, was_atomic = self._accesses[kind]
-            other = who[places]
-            known = (other >= 0) & (other >> 5 != me >> 5)
-            if atomic:
-                known &= ~was_atomic[places]
-            apart = known & (self._met[np.maximum(other, 0), me] <= when[places])
-            if found is None and apart.any():
-                position, byte = np.argwhere(apart)[0].tolist()
-                found = (position, int(other[position, byte]), int(what[places[position, byte]]))
-        who, when, what, was_atomic = self._accesses["store" if writes else "load"]
-        who[places], when[places], what[places], was_atomic[places] = me, self._now, index, atomic
-        return found
 
 
 def _bytes(offsets: NDArray[np.int64], width: int) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from golden.limits import LOCAL_BYTES, PARAMETER_BYTES
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Function, Instruction, SpecialRegister, Symbol, Variable, parts
 from golden.simt.code import BlockCode, compile_block
@@ -85,6 +86,12 @@ class CompiledKernel:
         self.parameter_bytes = max(
             (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
+        if self.parameter_bytes > PARAMETER_BYTES:
+            raise source.error(
+                entry.location,
+                f"{self.readable} has {self.parameter_bytes} bytes of parameters, "
+                f"more than {PARAMETER_BYTES}",
+            )
         symbols: dict[str, tuple[Variable, int]] = {
             parameter.key: (replace(parameter, space="entry"), offset)
             for parameter, offset in self.parameters
@@ -108,6 +115,12 @@ class CompiledKernel:
         for variable in flat.variables.values():
             if variable.space in ("local", "param"):
                 symbols[variable.key] = (variable, self._place_local(variable))
+        if self.local_bytes > LOCAL_BYTES:
+            raise source.error(
+                entry.location,
+                f"{self.readable} needs {self.local_bytes} bytes of local memory in each thread, "
+                f"more than {LOCAL_BYTES}",
+            )
         context = Context(source, version, symbols)
         self.blocks = build_blocks(context, flat)
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
@@ -122,6 +135,11 @@ class CompiledKernel:
             [None] * len(self.blocks),
             [None] * len(self.blocks),
         )
+
+    def block_bytes(self, threads: int, shared: int) -> int:
+        """About the bytes that a block takes while it runs; `shared` are those of its shared memory."""
+        registers = sum(max(8, bits) for bits in self.widths) // 8
+        return (1 << 14) + threads * (registers + self.local_bytes) + shared
 
     def code(self, number: int, everyone: bool) -> BlockCode:
         """The compiled block, for all threads of the block or for some."""

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
 from golden.simt.writer import Step, Writer
-from golden.tables.formats import FORMATS
+from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import (
@@ -41,9 +41,9 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     }
 
     def emit(writer: Writer) -> None:
-        texts = [_tuple(writer, fragments[use]) for use in ("a", "b", "c")]
+        texts = [_tuple(writer, fragments[use], _bits(parsed.types[use])) for use in ("a", "b", "c")]
         call = f"B.multiply({writer.bind(parsed)}, {writer.threads}, {', '.join(texts)}, {index})"
-        _assign(writer, fragments["d"], call)
+        _assign(writer, fragments["d"], call, _bits(parsed.d_type))
 
     reads = (*fragments["a"], *fragments["b"], *fragments["c"])
     kind = {"select": False, "mask": "all", "matrix": parsed}
@@ -87,9 +87,9 @@ def _access(
         bound = writer.bind(parsed)
         if is_load:
             call = f"B.load_fragment({bound}, {writer.threads}, {where}, {step}, {index})"
-            _assign(writer, registers, call)
+            _assign(writer, registers, call, _bits(parsed.type))
         else:
-            values = _tuple(writer, registers)
+            values = _tuple(writer, registers, _bits(parsed.type))
             writer.line(f"B.store_fragment({bound}, {writer.threads}, {where}, {step}, {values}, {index})")
 
     sources = (address, *stride)
@@ -118,9 +118,9 @@ def _move_matrices(context: Context, instruction: Instruction, index: int) -> St
             where = f"({where} + {writer.constant(SHARED, 64)})"
         head = f"{writer.threads}, {where}, {parsed.count}, {parsed.transposed}"
         if is_load:
-            _assign(writer, elements, f"B.load_matrices({head}, {index})")
+            _assign(writer, elements, f"B.load_matrices({head}, {index})", 32)
         else:
-            writer.line(f"B.store_matrices({head}, {_tuple(writer, elements)}, {index})")
+            writer.line(f"B.store_matrices({head}, {_tuple(writer, elements, 32)}, {index})")
 
     return _transfer(context, instruction, index, (address,), elements, emit, is_load=is_load)
 
@@ -163,33 +163,42 @@ def _transpose(context: Context, instruction: Instruction, index: int) -> Step:
     return context.step(instruction, index, (source,), (target,), emit, select=False, mask="all")
 
 
-def _tuple(writer: Writer, registers: tuple[Operand, ...]) -> str:
-    return "(" + ", ".join(writer.array(item, _width(item)) for item in registers) + ",)"
+def _tuple(writer: Writer, registers: tuple[Operand, ...], bits: int) -> str:
+    """The registers of a fragment; of a constant in it the assembler takes the low bits, even of a double."""
+    values = [
+        writer.uniform(item.value, bits) if isinstance(item, Immediate) else writer.array(item, bits)
+        for item in registers
+    ]
+    return f"({', '.join(values)},)"
 
 
-def _assign(writer: Writer, registers: tuple[Operand, ...], call: str) -> None:
+def _assign(writer: Writer, registers: tuple[Operand, ...], call: str, bits: int) -> None:
     names = [writer.name() for _ in registers]
     writer.line(f"({', '.join(names)},) = {call}")
     for register, name in zip(registers, names, strict=True):
-        writer.write(register, name, _width(register))
+        writer.write(register, name, bits)
 
 
-def _width(register: object) -> int:
-    return register.type.bits if isinstance(register, Register) else 32
+def _bits(type_: str) -> int:
+    """The width of the registers of a fragment."""
+    return max(32, FORMATS[type_].bits)
 
 
 def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Operand, ...]:
     name = f"fragment {use} of .{type_} in .{parsed.shape}"
-    bits = max(32, FORMATS[type_].bits)
+    bits = _bits(type_)
     count = fragment(use, type_, parsed.shape).registers * 32 // bits
     elements: tuple[Operand, ...] = (operand,)
     if isinstance(operand, Vector):
         elements = operand.elements
     elif count != 1:
         raise context.error(operand.location, f"{name} must be a vector of registers in braces")
+    written = use == "d" or isinstance(parsed, LoadInstruction)
     for element in elements:
-        if isinstance(element, Immediate) and use in "abc" and not isinstance(parsed, LoadInstruction):
-            context.require_source(element, bits)
+        if isinstance(element, Sink) and written and not isinstance(parsed, StoreInstruction):
+            continue
+        if isinstance(element, Immediate) and not written:
+            _require_literal(context, element, name, type_, bits)
             continue
         if not isinstance(element, Register):
             raise context.error(element.location, f"{name} must consist of registers")
@@ -201,6 +210,16 @@ def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: 
         plural = "" if count == 1 else "s"
         raise context.error(operand.location, f"{name} has {count} register{plural}, not {len(elements)}")
     return elements
+
+
+def _require_literal(context: Context, literal: Immediate, name: str, type_: str, bits: int) -> None:
+    """Refuse a constant that is no element of a fragment."""
+    context.require_source(literal, bits)
+    is_float = isinstance(FORMATS[type_], FloatFormat)
+    same = (literal.kind == "integer") != is_float or FORMATS[type_].bits != bits
+    if literal.value and not same:
+        kind = "floats" if is_float else "integers"
+        raise context.error(literal.location, f"{name} consists of {kind}, unlike this constant")
 
 
 DECODERS: Final = {

@@ -6,6 +6,7 @@ from typing import Final
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Sink, Symbol, Vector
 from golden.simt.atomic_operations import ATOMICS, atomic_operation
+from golden.simt.decode_mbarrier import copies_arrive
 from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.writer import Step, Writer
 
@@ -132,7 +133,7 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
         context.require_source(element, type_.bits, wider=True)
     address = context.require_address(operands[0])
     space = _space(context, instruction, found, address)
-    if context.space_of(address) in ("entry", "const"):
+    if context.space_of(address) in ("entry", "const") or found.get("space") == "const":
         raise context.error(address.location, "parameters of an entry and constants cannot be stored to")
     size = type_.bits // 8
 
@@ -171,8 +172,10 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     for element in targets:
         context.require_destination(element, bits)
     space = _space(context, instruction, found, address)
-    if space not in ("global", "shared", "generic"):
-        raise context.error(address.location, f"atomics act on .global and .shared, not on .{space}")
+    named = context.space_of(address)
+    if space not in ("global", "shared", "generic") or named == "const":
+        wrong = "const" if named == "const" else space
+        raise context.error(address.location, f"atomics act on .global and .shared, not on .{wrong}")
     flush = type_name == "f32" and space != "shared"
 
     def emit(writer: Writer) -> None:
@@ -210,8 +213,10 @@ def _as_vector(
 
 def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     parts = instruction.opcode
-    if "bulk" in parts or "mbarrier" in parts:
+    if "bulk" in parts or len(parts) < 3:
         raise context.unsupported(instruction)
+    if parts[2] == "mbarrier":
+        return copies_arrive(context, instruction, index)
     if parts[2] in ("commit_group", "wait_group", "wait_all"):
         return _copy_group(context, instruction, index, parts[2])
     split_qualifiers(
@@ -221,6 +226,10 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     )
     operands = _without_hint(context, instruction, 3, 4)
     to, source = context.require_address(operands[0]), context.require_address(operands[1])
+    for address, space in ((to, "shared"), (source, "global")):
+        named = context.space_of(address)
+        if named not in (None, space):
+            raise context.error(address.location, f"cp.async copies from .global to .shared, not .{named}")
     size = operands[2]
     allowed = (16,) if "cg" in parts else (4, 8, 16)
     if not isinstance(size, Immediate) or size.value not in allowed:

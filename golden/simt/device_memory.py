@@ -44,6 +44,8 @@ class Allocation:
         The same memory as elements of 1, 2, 4 and 8 bytes.
     written : ndarray of bool or None
         Which bytes have ever been written; None where all of them count as written.
+    constant : bool
+        Whether kernels may only load from it.
     """
 
     def __init__(self, address: int, nbytes: int, name: str) -> None:
@@ -54,6 +56,7 @@ class Allocation:
         self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // _PADDING) * _PADDING + _PADDING, dtype=np.uint8)
         self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
         self.written: NDArray[np.bool_] | None = None
+        self.constant = False
 
     @property
     def bytes(self) -> NDArray[np.uint8]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from golden.ptx.source import Location
 from golden.ptx.syntax import Guard, Immediate, Instruction, Operand, Register, Symbol
-from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
+from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
 from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.inlining import FlatBody
 from golden.simt.writer import Step
@@ -19,6 +19,7 @@ EXIT: Final = -1
 _DECODERS: Final[Mapping[str, Callable[[Context, Instruction, int], Step]]] = {
     **decode_scalar.DECODERS,
     **decode_memory.DECODERS,
+    **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
     **decode_matrix.DECODERS,
 }

@@ -1,12 +1,13 @@
 """Runs the blocks of a grid, one after the other; those that wait for others give way."""
 
-import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
+from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.source import SourceLine
 from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
@@ -18,8 +19,15 @@ from golden.simt.special_registers import Geometry
 
 __all__ = ["LaunchResult", "LaunchState", "block_indices", "geometry_of", "run_grid"]
 
-_TOLD: int = 4
+_TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""
+
+_LONGEST_LOOK: Final = 4096
+"""Most ticks that pass at a look at a clock: about a look at memory on a chip, in nanoseconds."""
+
+_FIRST_SKIP: Final = 1 << 10
+_LAST_SKIP: Final = 1 << 62
+"""Ticks that are skipped where nobody can go on before."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,11 +89,44 @@ class LaunchState:
     warp_instructions: int = 0
     thread_instructions: int = 0
     matrix_instructions: int = 0
+    steps: int = 0
     check: bool = False
     races: bool = False
     on_matrix: Callable[[SourceLine], None] | None = None
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
+    _last_change: int = 0
+    _looks: int = 0
+    _waited: int = 0
+    _skip: int = 0
+    _last_skip: int = -1
+
+    @property
+    def most_steps(self) -> int:
+        """Most basic blocks that are executed."""
+        return max(STEPS, STEPS * self.limit // WARP_INSTRUCTIONS)
+
+    def look_at_clock(self) -> int:
+        """The time in ticks: warp instructions, and more for each look since memory last changed.
+
+        So a loop that waits for a time ends soon, even where its registers change in every round.
+        """
+        if self.changed != self._last_change:
+            self._last_change, self._looks = self.changed, 0
+        self._looks += 1
+        self._waited += min(self._looks, _LONGEST_LOOK)
+        return self.warp_instructions + self._waited
+
+    def skip_time(self) -> bool:
+        """Let time pass and wake all threads that wait; twice as much as before if that had no effect.
+
+        False after so long that no thread waits for a time.
+        """
+        self._skip = 2 * self._skip if self.changed == self._last_skip else _FIRST_SKIP
+        self._waited += self._skip
+        self.changed += 1
+        self._last_skip = self.changed
+        return self._skip < _LAST_SKIP
 
     def result(self, kernel: CompiledKernel, blocks: int) -> "LaunchResult":
         """What the launch did, after its end."""
@@ -137,11 +178,16 @@ def run_grid(
         if on_block is not None:
             on_block(done, total)
 
+    one = kernel.block_bytes(int(np.prod(launch.block)), kernel.shared_base + launch.dynamic_shared)
+    most = max(1, WAITING_BYTES // one)
+    starting = block_indices(launch.grid, 0, total)
+    started = 0
     waiting: list[_Waiting] = []
-    for index in block_indices(launch.grid):
-        proceed(kind(kernel, launch, geometry_of(kernel, launch, index)), waiting)
-    while waiting:
-        progress = False
+    while started < total or waiting:
+        while started < total and len(waiting) < most:
+            started += 1
+            proceed(kind(kernel, launch, geometry_of(kernel, launch, next(starting))), waiting)
+        progress = not waiting
         left: list[_Waiting] = []
         for item in reversed(waiting):
             if not item.paused and item.changed == launch.changed:
@@ -150,16 +196,16 @@ def run_grid(
             progress = True
             proceed(item.run, left)
         waiting = left  # in the other direction next time: chains of blocks may run either way
-        if not progress:
-            raise _deadlock(kernel, waiting)
+        if not progress and not (any(item.run.waits_for_time for item in waiting) and launch.skip_time()):
+            raise _deadlock(kernel, waiting, total - started)
     return launch.result(kernel, total)
 
 
-def block_indices(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
-    """The indices of the blocks of a grid, in the order in which they start."""
-    x, y, z = grid
-    for k, j, i in itertools.product(range(z), range(y), range(x)):
-        yield i, j, k
+def block_indices(grid: tuple[int, int, int], start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The indices of some blocks of a grid, in the order in which they start."""
+    x, y, _ = grid
+    for number in range(start, end):
+        yield number % x, number // x % y, number // (x * y)
 
 
 def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:
@@ -173,11 +219,12 @@ def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, i
     )
 
 
-def _deadlock(kernel: CompiledKernel, waiting: list[_Waiting]) -> Deadlock:
+def _deadlock(kernel: CompiledKernel, waiting: list[_Waiting], behind: int) -> Deadlock:
     waiting = sorted(waiting, key=lambda item: item.run.geometry.index[::-1])
     told = [f"block {item.run.geometry.index} at {item.run.whereabouts()}" for item in waiting[:_TOLD]]
     more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
     who = "a block waits" if len(waiting) == 1 else f"{len(waiting)} blocks wait"
-    return Deadlock(
-        f"{who} for memory that nothing is left to change: {'; '.join(told)}{more}", kernel=kernel.readable
-    )
+    why = "that nothing is left to change"
+    if behind:
+        why = f"before the {behind} blocks behind them can start, as no more fit in {WAITING_BYTES} bytes"
+    return Deadlock(f"{who} for memory {why}: {'; '.join(told)}{more}", kernel=kernel.readable)

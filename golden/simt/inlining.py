@@ -1,13 +1,14 @@
 """Puts the bodies of called functions in the place of their calls.
 
-Recursion is refused. Every copy has registers, labels and variables of its own; a parameter that is passed in
-a variable is that variable.
+Recursion is refused. Every copy has registers, labels and variables of its own. Parameters are passed by
+value; a parameter that the callee only reads is the variable of the caller itself.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from golden.limits import CALL_DEPTH, KERNEL_INSTRUCTIONS
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Location, PtxError, Source
 from golden.ptx.syntax import (
@@ -26,12 +27,12 @@ from golden.ptx.syntax import (
     Symbol,
     Variable,
     Vector,
+    parts,
 )
 from golden.simt.names import readable
 
 __all__ = ["FlatBody", "flatten"]
 
-_MOST_INSTRUCTIONS: Final = 2_000_000
 _IGNORED_FUNCTIONS: Final = frozenset({"vprintf"})
 _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
 
@@ -73,7 +74,8 @@ def flatten(
     Raises
     ------
     PtxError
-        For a call of what is not a function of the module, through a register, or recursive.
+        For a call of what is not a function of the module, through a register, or recursive; for an argument
+        of another size than its parameter, and for more copies than `golden.limits` allows.
     """
     return _Inliner(source, functions, body_of).run(entry)
 
@@ -87,19 +89,43 @@ class _Inliner:
         self._body_of = body_of
         self._flat = FlatBody()
         self._copies = 0
+        self._sizes: dict[str, int] = {}
+        self._exposed: dict[str, frozenset[str]] = {}
+        self._entry_parameters: dict[str, Variable] = {}
 
     def run(self, entry: Function) -> FlatBody:
-        self._insert(entry, "", {}, None, (entry.name,))
+        self._entry_parameters = {parameter.key: parameter for parameter in entry.parameters}
+        size = self._measure(entry, ())
+        if size > KERNEL_INSTRUCTIONS:
+            raise self._error(
+                entry.location,
+                f"{readable(entry.name)} has {size} instructions with all its calls, "
+                f"more than {KERNEL_INSTRUCTIONS}",
+            )
+        self._insert(entry, "", {}, None)
         return self._flat
 
-    def _insert(
-        self,
-        function: Function,
-        prefix: str,
-        symbols: dict[str, str],
-        end: str | None,
-        stack: tuple[str, ...],
-    ) -> None:
+    def _measure(self, function: Function, callers: tuple[str, ...]) -> int:
+        """The instructions of a function with the copies of all that it calls."""
+        if function.name not in self._sizes:
+            callers = (*callers, function.name)
+            instructions = self._body_of(function).instructions
+            total = 1 + len(instructions)
+            for instruction in instructions:
+                callee = self._functions.get(_callee(instruction) or "")
+                if callee is None or callee.kind != "function" or not callee.tokens:
+                    continue
+                if callee.name in callers:
+                    raise self._error(
+                        instruction.location, f"{readable(callee.name)} calls itself, which is not supported"
+                    )
+                if len(callers) > CALL_DEPTH:
+                    raise self._error(instruction.location, f"calls are nested more than {CALL_DEPTH} deep")
+                total += self._measure(callee, callers)
+            self._sizes[function.name] = total
+        return self._sizes[function.name]
+
+    def _insert(self, function: Function, prefix: str, symbols: dict[str, str], end: str | None) -> None:
         body = self._body_of(function)
         flat = self._flat
         for key, variable in body.variables.items():
@@ -117,20 +143,16 @@ class _Inliner:
                 flat.labels[label] = len(flat.instructions)
             changed = _Renaming(prefix, symbols).instruction(instruction) if prefix else instruction
             if instruction.opcode[0] == "call":
-                self._call(changed, stack)
+                self._call(changed)
             elif end is not None and instruction.opcode[0] == "ret":
                 target = Symbol(end, end, instruction.location)
                 flat.instructions.append(replace(changed, opcode=("bra",), operands=(target,)))
             else:
                 flat.instructions.append(changed)
-            if len(flat.instructions) > _MOST_INSTRUCTIONS:
-                raise self._source.error(
-                    function.location, f"the kernel exceeds {_MOST_INSTRUCTIONS} instructions with its calls"
-                )
         for label in places.get(len(body.instructions), ()):
             flat.labels[label] = len(flat.instructions)
 
-    def _call(self, call: Instruction, stack: tuple[str, ...]) -> None:
+    def _call(self, call: Instruction) -> None:
         operands = list(call.operands)
         results: tuple[Any, ...] = ()
         if operands and isinstance(operands[0], Arguments):
@@ -158,7 +180,7 @@ class _Inliner:
         elif name in _IGNORED_FUNCTIONS:
             self._return_zero(results, call.location)
         else:
-            self._copy(call, name, prefix, after, stack, results, arguments)
+            self._copy(call, name, prefix, results, arguments)
         self._flat.labels[after] = len(self._flat.instructions)
         self._flat.calls.append(len(self._flat.instructions))
 
@@ -167,8 +189,6 @@ class _Inliner:
         call: Instruction,
         name: str,
         prefix: str,
-        after: str,
-        stack: tuple[str, ...],
         results: tuple[Any, ...],
         arguments: tuple[Any, ...],
     ) -> None:
@@ -177,8 +197,6 @@ class _Inliner:
             raise self._error(call.location, f"{readable(name)} is not a function of this module")
         if not function.tokens:
             raise self._error(call.location, f"{readable(name)} is declared, but has no body in this module")
-        if name in stack:
-            raise self._error(call.location, f"{readable(name)} calls itself, which is not supported")
         for what, formal, actual in (
             ("results", function.results, results),
             ("arguments", function.parameters, arguments),
@@ -190,13 +208,26 @@ class _Inliner:
         symbols: dict[str, str] = {}
         incoming: list[Instruction] = []
         outgoing: list[Instruction] = []
+        written = {actual.key for actual in results if isinstance(actual, Symbol)}
         for parameter, actual in zip(function.parameters, arguments, strict=True):
-            self._pass(parameter, actual, prefix, symbols, incoming, inward=True)
+            self._require_size(name, parameter, actual, call.location)
+            changes = parameter.name in self._exposed_by(function)
+            if parameter.space == "param" and isinstance(actual, Symbol):
+                if changes or actual.key in written:
+                    symbols[parameter.name] = self._own_copy(parameter, actual, prefix, incoming)
+                else:
+                    symbols[parameter.name] = actual.key
+            else:
+                self._pass(parameter, actual, prefix, symbols, incoming, inward=True)
         for result, actual in zip(function.results, results, strict=True):
-            self._pass(result, actual, prefix, symbols, outgoing, inward=False)
+            self._require_size(name, result, actual, call.location)
+            if result.space == "param" and isinstance(actual, Symbol):
+                symbols[result.name] = actual.key
+            else:
+                self._pass(result, actual, prefix, symbols, outgoing, inward=False)
         self._flat.instructions.extend(incoming)
         inside = f"{prefix}end"
-        self._insert(function, prefix, symbols, inside, (*stack, name))
+        self._insert(function, prefix, symbols, inside)
         self._flat.labels[inside] = len(self._flat.instructions)
         self._flat.instructions.extend(outgoing)
 
@@ -210,11 +241,8 @@ class _Inliner:
         *,
         inward: bool,
     ) -> None:
-        """Bind a parameter or result to what stands in the call."""
+        """Bind a parameter or result, of which one side is no variable."""
         location = getattr(actual, "location", formal.location)
-        if formal.space == "param" and isinstance(actual, Symbol):
-            symbols[formal.name] = actual.key
-            return
         type_ = formal.type
         if formal.space == "reg":
             inner: Operand = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
@@ -232,6 +260,59 @@ class _Inliner:
         elif not isinstance(actual, Sink):
             moves.append(Instruction(("ld", "param", type_.name), (actual, place), None, location))  # type: ignore[arg-type]
 
+    def _exposed_by(self, function: Function) -> frozenset[str]:
+        """The names of what a function does more with than load it or pass it on."""
+        if function.name not in self._exposed:
+            found: set[str] = set()
+            for instruction in self._body_of(function).instructions:
+                operands = instruction.operands
+                if _callee(instruction) is not None or instruction.opcode[0] == "ld":
+                    operands = operands[:1]
+                for operand in operands:
+                    found.update(part.key for part in parts(operand) if isinstance(part, Symbol))
+            self._exposed[function.name] = frozenset(found)
+        return self._exposed[function.name]
+
+    def _require_size(self, name: str, formal: Variable, actual: object, location: Location) -> None:
+        """Refuse an argument or result of another size than its parameter."""
+        if formal.space != "param":
+            return
+        if isinstance(actual, Symbol):
+            variable = self._flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)
+            if variable is None or variable.space != "param":
+                raise self._error(actual.location, f"{actual.name} is not a variable in .param")
+            told, size = actual.name, variable.size
+        elif formal.is_array:
+            raise self._error(
+                location, f"{formal.name} of {readable(name)} is an array: its argument is a variable"
+            )
+        elif isinstance(actual, Register):
+            told, size = actual.name, actual.type.size
+        else:
+            return
+        if size != formal.size:
+            raise self._error(
+                location,
+                f"{told} has {size} bytes, but {formal.name} of {readable(name)} has {formal.size}",
+            )
+
+    def _own_copy(self, formal: Variable, actual: Symbol, prefix: str, moves: list[Instruction]) -> str:
+        """Copy a parameter from the variable of the caller; the key of the copy."""
+        key = f"{prefix}{formal.name}"
+        self._flat.variables[key] = replace(formal, key=key)
+        offset = 0
+        while offset < (formal.size or 0):
+            unit = _unit(formal.alignment, (formal.size or 0) - offset)
+            type_ = TYPES[f"b{8 * unit}"]
+            between = Register("a parameter", f"{key}@{type_.name}", type_, actual.location)
+            source, target = (
+                Address(symbol, offset, actual.location) for symbol in (actual, replace(actual, key=key))
+            )
+            moves.append(Instruction(("ld", "param", type_.name), (between, source), None, actual.location))
+            moves.append(Instruction(("st", "param", type_.name), (target, between), None, actual.location))
+            offset += unit
+        return key
+
     def _return_zero(self, results: tuple[Any, ...], location: Location) -> None:
         for result in results:
             if isinstance(result, Symbol):
@@ -247,6 +328,21 @@ class _Inliner:
 
     def _error(self, location: Location, message: str) -> PtxError:
         return self._source.error(location, message)
+
+
+def _callee(instruction: Instruction) -> str | None:
+    """The name of what a call calls; None for another instruction, and for a call through a register."""
+    if instruction.opcode[0] != "call":
+        return None
+    return next((operand.key for operand in instruction.operands if isinstance(operand, Symbol)), "")
+
+
+def _unit(alignment: int, left: int) -> int:
+    """Bytes to copy at once."""
+    unit = min(alignment, 8)
+    while unit > left:
+        unit //= 2
+    return unit
 
 
 class _Renaming:

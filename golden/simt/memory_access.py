@@ -67,7 +67,7 @@ class MemoryAccess:
     def load_param(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from parameters: those of the entry, or those of calls, which are in local memory."""
         if int(addresses.max(initial=0)) >= LOCAL_PARAMETERS:
-            return self.load_local(threads, addresses - np.uint64(LOCAL_PARAMETERS), size, count, index)
+            return self.load_local(threads, addresses, size, count, index)
         offsets = self._offsets("param", threads, addresses, size * count, index)
         return self._gather(self.parameters.views[size], offsets, size, count)
 
@@ -105,6 +105,7 @@ class MemoryAccess:
             return
         offsets = (addresses - np.uint64(found.address)).view(np.int64)
         self._require_aligned(threads, addresses, offsets, width, index)
+        self._require_writable(found, threads, addresses, index)
         self._scatter(found.views[size], offsets, values, size)
 
     def store_shared(
@@ -128,7 +129,7 @@ class MemoryAccess:
         """Store to the parameters of a call."""
         if threads.size and int(addresses.min()) < LOCAL_PARAMETERS:
             self.fault(index, threads, "parameters of an entry cannot be stored to")
-        self.store_local(threads, addresses - np.uint64(LOCAL_PARAMETERS), values, size, index)
+        self.store_local(threads, addresses, values, size, index)
 
     def store_generic(
         self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
@@ -148,6 +149,10 @@ class MemoryAccess:
             )
 
     # Where addresses lie
+
+    def own_memory(self) -> NDArray[np.uint8]:
+        """Local memory and the parameters of calls: a row of bytes for each thread."""
+        return self.local.bytes.reshape(self.total, self.local_bytes)
 
     def in_window(self, space: str, addresses: Addresses) -> NDArray[np.bool_]:
         """Whether generic addresses lie in a state space."""
@@ -221,6 +226,8 @@ class MemoryAccess:
         self, space: str, threads: Threads, addresses: Addresses, width: int, index: int
     ) -> NDArray[np.int64]:
         """Where the accesses lie in a memory of the block, whose bounds and alignment they keep."""
+        if space == "local":  # parameters of calls have addresses of their own, in the same memory
+            addresses = np.where(addresses < LOCAL_PARAMETERS, addresses, addresses - LOCAL_PARAMETERS)
         window = {"shared": self.shared, "local": self.local, "param": self.parameters}[space]
         have = self.local_bytes if space == "local" else window.nbytes
         if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
@@ -251,6 +258,14 @@ class MemoryAccess:
                 position,
                 address,
             )
+
+    def _require_writable(
+        self, buffer: Allocation, threads: Threads, addresses: Addresses, index: int
+    ) -> None:
+        if buffer.constant and threads.size:
+            address = int(addresses[0])
+            where = self.device.describe(address)
+            self.fault(index, threads, f"constants cannot be written: {where} at {address:#x}", 0, address)
 
     # Faults
 
@@ -306,6 +321,7 @@ class MemoryAccess:
         width = size * len(values)
         for buffer, where, offsets in self._by_buffer(threads, addresses, width, index):
             self._require_aligned(threads[where], addresses[where], offsets, width, index)
+            self._require_writable(buffer, threads[where], addresses[where], index)
             self._scatter(buffer.views[size], offsets, [value[where] for value in values], size)
 
 

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.limits import VARIABLE_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.source import PtxError, Source, SourceLine
+from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Body, Function, Variable
 from golden.simt.address_map import FUNCTIONS
 from golden.simt.arguments import bind
@@ -28,7 +29,7 @@ from golden.simt.parallel import run_parallel
 
 __all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module"]
 
-LIMIT: Final = 10**9
+LIMIT: Final = WARP_INSTRUCTIONS
 """Most warp instructions of a launch, where it names no other limit."""
 
 SHARED_BYTES: Final = 227 * 1024
@@ -66,6 +67,7 @@ class Module:
         self._buffers: dict[str, DeviceBuffer] = {}
         self._function_addresses = {name: FUNCTIONS + 16 * i for i, name in enumerate(self._syntax.functions)}
         self._allocations: dict[str, Allocation] = {}
+        self._bytes = 0
         for key, variable in self._syntax.variables.items():
             self._allocate(key, variable)
         for variable in self._syntax.variables.values():
@@ -132,7 +134,15 @@ class Module:
     def _allocate(self, key: str, variable: Variable) -> None:
         """Give a variable its memory, if it is in device memory."""
         if variable.space in ("global", "const") and variable.size is not None:
+            self._bytes += variable.size
+            if self._bytes > VARIABLE_BYTES:
+                raise self._source.error(
+                    variable.location,
+                    f"the variables up to {variable.name} have {self._bytes} bytes, "
+                    f"more than {VARIABLE_BYTES}",
+                )
             self._allocations[key] = self._memory.allocate(variable.size, variable.name)
+            self._allocations[key].constant = variable.space == "const"
 
     def _initialise(self, variable: Variable) -> None:
         """Give a variable its values, if it is in device memory."""
@@ -162,26 +172,21 @@ class Module:
     def _compile(self, entry: Function) -> Callable[..., CompiledKernel]:
         if not entry.tokens:
             raise self._source.error(entry.location, f"{readable(entry.name)} is declared, but has no body")
-        try:
-            flat = flatten(self._source, entry, self._syntax.functions, self._body)
-            variables: dict[str, tuple[Variable, int | None]] = {
-                key: (variable, self._allocations[key].address if key in self._allocations else None)
-                for key, variable in self._syntax.variables.items()
-            }
-            for name, address in self._function_addresses.items():
-                location = self._syntax.functions[name].location
-                variables[name] = (Variable(name, name, "function", TYPES["b8"], 0, 1, location), address)
-            for key, variable in flat.variables.items():
-                own = f"{entry.name}:{key}"  # kernels may have variables of the same name
-                self._allocate(own, variable)
-                self._initialise(replace(variable, key=own))
-                if own in self._allocations:
-                    variables[key] = (variable, self._allocations[own].address)
-            return partial(CompiledKernel, self._source, self._syntax.version, entry, flat, variables)
-        except RecursionError as error:
-            raise PtxError(
-                self._source.file, entry.location.line, 1, "calls are nested too deeply"
-            ) from error
+        flat = flatten(self._source, entry, self._syntax.functions, self._body)
+        variables: dict[str, tuple[Variable, int | None]] = {
+            key: (variable, self._allocations[key].address if key in self._allocations else None)
+            for key, variable in self._syntax.variables.items()
+        }
+        for name, address in self._function_addresses.items():
+            location = self._syntax.functions[name].location
+            variables[name] = (Variable(name, name, "function", TYPES["b8"], 0, 1, location), address)
+        for key, variable in flat.variables.items():
+            own = f"{entry.name}:{key}"  # kernels may have variables of the same name
+            self._allocate(own, variable)
+            self._initialise(replace(variable, key=own))
+            if own in self._allocations:
+                variables[key] = (variable, self._allocations[own].address)
+        return partial(CompiledKernel, self._source, self._syntax.version, entry, flat, variables)
 
 
 class Kernel:
@@ -260,7 +265,7 @@ class Kernel:
         races : bool
             Whether to look for data races on shared memory too.
         limit : int
-            Most warp instructions; more is an error.
+            Most warp instructions, and in proportion most steps (`golden.limits.STEPS`); more is an error.
         jobs : int
             Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
         on_block : callable or None

@@ -27,7 +27,8 @@ from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_
 
 __all__ = ["run_parallel"]
 
-Index = tuple[int, int, int]
+Range = tuple[int, int]
+"""The first block, by its place in the order of the grid, and the one after the last."""
 
 _LEAST_BLOCKS: Final = 2
 """Blocks that a process is worth."""
@@ -115,12 +116,12 @@ def run_parallel(
     ------
     KernelFault
     """
-    indices = list(block_indices(launch.grid)) if jobs > 1 else []
-    ranges = _ranges(indices, jobs)
+    total = int(np.prod(launch.grid, dtype=np.int64))
+    ranges = _ranges(total, jobs)
     can_fork = "fork" in multiprocessing.get_all_start_methods()
     if len(ranges) < 2 or not can_fork or launch.check or launch.races or kernel.reads_clock:
         return run_grid(kernel, launch, on_block)
-    outcomes = _run_processes(kernel, launch, ranges, len(indices), on_block)
+    outcomes = _run_processes(kernel, launch, ranges, total, on_block)
     if outcomes is None or not _independent(outcomes):
         return run_grid(kernel, launch, on_block)
     if launch.warp_instructions + sum(outcome.counts[0] for outcome in outcomes) > launch.limit:
@@ -137,21 +138,20 @@ def run_parallel(
         launch.matrix_instructions += outcome.counts[2]
         launch.changed += outcome.changed
         launch.engine.add(outcome.counters)
-    return launch.result(kernel, len(indices))
+    return launch.result(kernel, total)
 
 
-def _ranges(indices: list[Index], jobs: int) -> list[list[Index]]:
-    count = min(jobs, len(indices) // _LEAST_BLOCKS)
+def _ranges(total: int, jobs: int) -> list[Range]:
+    count = min(jobs, total // _LEAST_BLOCKS)
     if count < 2:
         return []
-    ends = [len(indices) * place // count for place in range(count + 1)]
-    return [indices[start:end] for start, end in itertools.pairwise(ends)]
+    return list(itertools.pairwise(total * place // count for place in range(count + 1)))
 
 
 def _run_processes(
     kernel: CompiledKernel,
     launch: LaunchState,
-    ranges: list[list[Index]],
+    ranges: list[Range],
     total: int,
     on_block: Callable[[int, int], None] | None,
 ) -> list[_Outcome] | None:
@@ -161,9 +161,9 @@ def _run_processes(
     pipes: dict[Connection, int] = {}
     processes = []
     try:
-        for place, indices in enumerate(ranges):
+        for place, blocks in enumerate(ranges):
             receiver, sender = context.Pipe(duplex=False)
-            process = context.Process(target=_work, args=(kernel, launch, indices, sender), daemon=True)
+            process = context.Process(target=_work, args=(kernel, launch, blocks, sender), daemon=True)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of fork where libraries have threads
                 process.start()
@@ -195,14 +195,14 @@ def _run_processes(
     return [outcomes[place] for place in range(len(ranges))]
 
 
-def _work(kernel: CompiledKernel, launch: LaunchState, indices: list[Index], sender: Connection) -> None:
+def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Connection) -> None:
     """Run a range of blocks in a process of its own and send what it did; None if that is not possible."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that waits for this one
     traces: dict[int, _Trace] = {}
     changed, before = launch.changed, launch.engine.counters
     launch.warp_instructions = launch.thread_instructions = launch.matrix_instructions = 0
     try:
-        for index in indices:
+        for index in block_indices(launch.grid, *blocks):
             block = _TracedBlock(kernel, launch, geometry_of(kernel, launch, index))
             block.traces = traces
             outcome = block.run()

@@ -17,9 +17,10 @@ _FIRST_LOOK: Final = 16
 class SpinDetector:
     """Notices loops that change nothing, and keeps the threads in them until memory changes.
 
-    A round of a loop that leaves all live registers as they were, without a store or an atomic that changed
-    something, is repeated for ever unless another thread stores something. Registers are compared in two
-    successive rounds, after 16 rounds, 32, 64, ..., and at once in a loop that has been found to spin before.
+    A round of a loop that leaves all live registers and the threads' own memory as they were, without a
+    store or an atomic that changed something, is repeated for ever unless another thread stores something, or
+    until a time if it looks at a clock. The state is compared in two successive rounds, after 16 rounds, 32,
+    64, ..., and at once in a loop that has been found to spin before.
 
     Parameters
     ----------
@@ -29,19 +30,22 @@ class SpinDetector:
     ----------
     parked : dict of int to ndarray
         The threads that wait, by the block of code where they go on.
+    timed : bool
+        Whether any of them may wait for a time.
     """
 
     def __init__(self, block: Any) -> None:
         self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
         self.parked: dict[int, Threads] = {}
+        self.timed = False
         self._seen_changes = 0
         self._known: set[int] = set()
-        self._rounds: dict[int, tuple[int, int, list[NDArray[Any]] | None]] = {}
+        self._rounds: dict[int, tuple[int, int, int, list[NDArray[Any]] | None]] = {}
 
     def is_spinning(self, target: int, threads: Threads) -> bool:
         """Note that threads go back to a block of code; whether that will go on for ever."""
-        changes = self._block.launch.changed
-        rounds, at, before = self._rounds.get(target, (0, changes, None))
+        changes, looks = self._block.launch.changed, self._block.looks_at_clock
+        rounds, at, looked, before = self._rounds.get(target, (0, changes, looks, None))
         if at != changes:
             rounds, before = 0, None
         rounds += 1
@@ -49,7 +53,8 @@ class SpinDetector:
         if before is not None or self._looks(target, rounds):
             registers = self._block.registers
             live = self._block.kernel.blocks[target].live_in
-            now = [threads, *(registers[slot][threads] for slot in live)]
+            own = self._block.own_memory()[threads]
+            now = [threads, own, *(registers[slot][threads] for slot in live)]
         same = (
             before is not None
             and now is not None
@@ -57,11 +62,12 @@ class SpinDetector:
         )
         if same:
             self._known.add(target)
-        self._rounds[target] = (0 if same else rounds, changes, None if before is not None else now)
+            self.timed |= looked != looks
+        self._rounds[target] = (0 if same else rounds, changes, looks, None if before is not None else now)
         return same
 
     def _looks(self, target: int, rounds: int) -> bool:
-        """Whether to keep the registers after so many rounds; at once where threads have spun before."""
+        """Whether to keep the state after so many rounds; at once where threads have spun before."""
         return target in self._known or (rounds >= _FIRST_LOOK and rounds & (rounds - 1) == 0)
 
     def park(self, target: int, threads: Threads) -> None:
@@ -80,3 +86,4 @@ class SpinDetector:
         for target, threads in self.parked.items():
             self._block.resume(target, threads)
         self.parked.clear()
+        self.timed = False

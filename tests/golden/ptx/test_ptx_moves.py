@@ -310,3 +310,30 @@ def test_on_the_golden_machine():
         machine.execute(command)
     stored = machine.shared.read(0x1080, 256).view("<u2").reshape(2, 8, 8)
     np.testing.assert_array_equal(stored, [indices.T, indices])
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, _, %f2, _}, {%r0, %r1, %r2, %r3}, "
+        "{%r4, %r5}, {%f4, %f5, %f6, %f7};",
+        f"{LOAD} {{_, %r1, _, %r3}}, [%x];",
+        f"{MOVE} _, %r1;",
+        "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {_, %r1, %r2, _, %r4, _, %r6, _}, [4096];",
+    ],
+)
+def test_a_dropped_result_is_an_unused_register(statement):
+    unused = iter(["%u0", "%u1", "%u2", "%u3"])
+    kind = ".f32" if statement.startswith("mma") else ".b32"
+    named = "".join(
+        next(unused) if part == "_" and before in "{ " else part
+        for before, part in zip(" " + statement, statement, strict=False)
+    )
+    fills = "".join(f"mov.b32 %r{i}, {i + 7}; mov.f32 %f{i}, 0f3F80000{i};" for i in range(8))
+    store = "stmatrix.sync.aligned.m8n8.x1.shared.b16 [%x], {%r1};"
+    texts = (
+        f".reg .f32 %f<8>; .reg {kind} %u<4>; {ROWS} {fills} {text} {store}" for text in (statement, named)
+    )
+    found, expected = (made(text) for text in texts)
+    assert found == expected
+    assert "_," not in named

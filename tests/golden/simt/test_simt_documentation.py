@@ -16,7 +16,6 @@ PAGE = ROOT / "docs" / "reference" / "kernels.md"
 BODIES = {
     "wgmma": "wgmma.fence.sync.aligned;",
     "TMA, bulk copies": "cp.async.bulk.commit_group;",
-    "`mbarrier`": ".reg .b64 %rd<2>; mbarrier.init.shared.b64 [%rd0], 1;",
     "clusters": "barrier.cluster.arrive;",
     "textures, surfaces": ".reg .f32 %f<4>; .reg .b32 %r<2>; "
     "tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [t, {%r0}];",

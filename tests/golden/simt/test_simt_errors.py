@@ -235,6 +235,33 @@ def test_an_endless_kernel():
     )
 
 
+# Constants
+
+CONSTANTS = ".const .align 8 .u32 table[4] = {1, 2, 3, 4}; .global .u32 other[4];"
+
+
+@pytest.mark.parametrize("choice", ["", "setp.eq.u32 %p0, %r0, 3; @!%p0 mov.u64 %rd2, other;"])
+@pytest.mark.parametrize("address", ["mov.u64 %rd2, table;", "cvta.const.u64 %rd2, table;"])
+@pytest.mark.parametrize(
+    "access",
+    [
+        "st.global.u32 [%rd2+4], %r0;",
+        "st.u32 [%rd2+4], %r0;",
+        "atom.global.add.u32 %r1, [%rd2+4], 1;",
+        "atom.cas.b32 %r1, [%rd2+4], 1, 2;",
+        "red.global.max.u32 [%rd2+4], 1;",
+    ],
+)
+def test_constants_are_not_written_through_a_register(access, address, choice):
+    one = kernel(f"mov.u32 %r0, %tid.x; {address} {choice} {access} ret;", before=CONSTANTS)
+    before = one._module["table"].numpy().tolist()
+    thread = f"thread ({3 if choice else 0}, 0, 0)"
+    parts = "constants cannot be written: byte 4 of table (16 bytes) at 0x", thread
+    fault(lambda: one.launch(1, 4, [0]), *parts)
+    assert one._module["table"].numpy().tolist() == before
+    one._module["table"].write([5, 6, 7, 8])  # the host may
+
+
 # Text
 
 
@@ -249,7 +276,15 @@ def unsupported(body, *parts, before=""):
 @pytest.mark.parametrize(
     ("body", "part"),
     [
-        ("mbarrier.init.shared.b64 [%rd0], 1;", "mbarrier.init.shared.b64 is not supported"),
+        ("mbarrier.init.shared.b64 [a], 1;", "an mbarrier lies in .shared, not in .param"),
+        ("mbarrier.arrive.b64 [%rd0];", "takes 2 to 3 operands, not 1"),
+        ("mbarrier.arrive.shared::cluster.b64 %rd1, [%r0];", "an arrival in .shared::cluster has no state"),
+        ("mbarrier.check_layout.b64 %p0, [%rd0];", "mbarrier.check_layout.b64 is not supported"),
+        ("st.global.u32 [table], 1;", "parameters of an entry and constants cannot be stored to"),
+        ("st.const.u32 [%rd0], 1;", "parameters of an entry and constants cannot be stored to"),
+        ("atom.global.add.u32 %r0, [table], 1;", "atomics act on .global and .shared, not on .const"),
+        ("red.add.u32 [table], 1;", "atomics act on .global and .shared, not on .const"),
+        ("cp.async.ca.shared.global [table], [%rd0], 4;", "copies from .global to .shared, not .const"),
         ("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group is not supported"),
         ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned is not supported"),
         ("tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [a, {%r0}];", "tex.1d.v4.f32.s32 is not supported"),
@@ -273,7 +308,7 @@ def unsupported(body, *parts, before=""):
     ],
 )
 def test_unsupported_before_anything_runs(body, part):
-    error = unsupported(f"{body}\nret;", part)
+    error = unsupported(f"{body}\nret;", part, before=CONSTANTS)
     assert error.line == 8
 
 

@@ -4,8 +4,9 @@ import gc
 
 import numpy as np
 import pytest
-from short_kernels import kernel, run
+from short_kernels import SINKS, kernel, launch_sinks, run
 
+from golden.ptx.source import PtxError
 from golden.simt import KernelFault, device, empty
 from golden.simt.block import BlockRun
 
@@ -119,6 +120,66 @@ def test_copies_fill_with_zeros(valid):
 def reports(body, threads=32, array=None, **options):
     out = np.zeros(threads, np.uint32) if array is None else array
     return [str(item) for item in kernel(body).launch(1, threads, [out], check=True, **options).reports]
+
+
+@pytest.mark.parametrize("dropped", [{1}, {0, 1}, {0}])
+@pytest.mark.parametrize("name", SINKS)
+def test_results_may_be_dropped(name, dropped):
+    whole, found = launch_sinks(name, set()), launch_sinks(name, dropped)
+    for row in range(len(whole)):
+        expected = np.zeros(32, np.uint64) if row - 3 in dropped else whole[row]
+        assert found[row].tolist() == expected.tolist()
+    assert whole[3].any()
+
+
+@pytest.mark.parametrize(
+    ("constant", "bits"), [("0.5", 0), ("-1.25", 0), ("0.1", 0x9999999A), ("0d3FF000003F800000", 0x3F800000)]
+)
+def test_the_low_bits_of_a_double_are_the_constant(monkeypatch, constant, bits):
+    """As an H100 shows, whose assembler does not convert a decimal constant among registers."""
+    name = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+    found = []
+    for text in (constant, f"0f{bits:08x}"):
+        monkeypatch.setitem(SINKS, name, (*SINKS[name][:-1], text))
+        found.append(launch_sinks(name, set()).tolist())
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "instruction",
+    [
+        "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {_, %r3, _, _}, [%r2];",
+        "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {_, %r3, _, _, _, _, _, _}, [tile];",
+        "movmatrix.sync.aligned.m8n8.trans.b16 _, %r1; mov.u32 %r3, %r1;",
+    ],
+)
+def test_fragments_may_be_dropped_in_part(instruction):
+    def launch(text):
+        return run(
+            f"""
+    .shared .align 32 .b8 tile[512]; shl.b32 %r2, %r0, 4; mov.u32 %r3, tile; add.u32 %r2, %r2, %r3;
+    mad.lo.u32 %r1, %r0, 40503, 9; st.shared.v4.u32 [%r2], {{%r1, %r0, %r2, %r1}}; bar.sync 0;
+    mov.u32 %r3, 0; {text} st.global.u32 [%rd1], %r3;"""
+        ).tolist()
+
+    others = iter(range(9, 20))
+    whole = "".join(f"%r{next(others)}" if part == "_" else part for part in instruction)
+    assert launch(instruction) == launch(whole)
+    assert any(launch(instruction))
+
+
+@pytest.mark.parametrize(
+    ("name", "constant", "part"),
+    [
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "1", "consists of floats"),
+        ("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", "1.0", "consists of integers"),
+        ("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", "_", "must consist of registers"),
+    ],
+)
+def test_constants_of_another_kind_are_refused(monkeypatch, name, constant, part):
+    monkeypatch.setitem(SINKS, name, (*SINKS[name][:-1], constant))
+    with pytest.raises(PtxError, match=part):
+        launch_sinks(name, set())
 
 
 def test_the_checker_reports_reads_of_bytes_never_written():

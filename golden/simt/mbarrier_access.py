@@ -1,0 +1,230 @@
+"""``mbarrier``: barriers in shared memory that count arrivals of threads and transactions of copies.
+
+A phase is complete when no arrival and no transaction is pending; the next one expects as many arrivals.
+Each barrier is one word of 64 bits, laid out as Hopper writes it back at ``mbarrier.inval``::
+
+     63    62        43 42  41        21 20         1 0
+    phase | -pending   | 0 | -pending    | -expected | 0
+          |  arrivals  |   | transactions|  arrivals |
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.simt.address_map import SHARED
+from golden.simt.arrays import Addresses, Threads
+from golden.simt.memory_access import MemoryAccess
+
+__all__ = ["MbarrierAccess", "pending_count"]
+
+_MOST: Final = (1 << 20) - 1
+"""Greatest count of arrivals, and of transactions in either direction."""
+
+_BYTES: Final = 8
+_RESULT: Final = 0xFFFF_FFFF_0000_0000
+"""The part of a state that an arrival returns: phase and pending arrivals. A chip's other half varies."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """A barrier between two operations; all counts are those that are still to come."""
+
+    expected: int
+    pending: int
+    transactions: int = 0
+    phase: int = 0
+
+    @property
+    def word(self) -> int:
+        return (
+            (-self.expected & _MOST) << 1
+            | (-self.transactions & (2 * _MOST + 1)) << 21
+            | (-self.pending & _MOST) << 43
+            | self.phase << 63
+        )
+
+    def completed(self) -> "_State":
+        """The state after an operation: that of the next phase, if this one is complete."""
+        if self.pending or self.transactions:
+            return self
+        return _State(self.expected, self.expected, phase=self.phase ^ 1)
+
+    def __str__(self) -> str:
+        return f"{self.pending} of {self.expected} arrivals and {self.transactions} transactions are missing"
+
+
+def pending_count(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """``mbarrier.pending_count``: the arrivals that were pending before an arrival, from its result."""
+    field = (words >> np.uint64(43)) & np.uint64(_MOST)
+    return ((np.uint64(_MOST + 1) - field) & np.uint64((1 << 32) - 1)).astype(np.uint32)
+
+
+class MbarrierAccess(MemoryAccess):
+    """The barriers in the shared memory of a block.
+
+    Attributes
+    ----------
+    mbarriers : dict of int to _State
+        By offset in shared memory, from ``mbarrier.init`` to ``mbarrier.inval``.
+    awaited : set of int
+        The barriers of which the last wait found the phase incomplete.
+    """
+
+    mbarriers: dict[int, _State]
+    awaited: set[int]
+
+    def init_mbarrier(
+        self, threads: Threads, addresses: Addresses, counts: NDArray[np.uint32], index: int
+    ) -> None:
+        """``mbarrier.init``."""
+        self._require_counts(threads, counts, index)
+        for offset, count in zip(
+            self._barrier_offsets(threads, addresses, index), counts.tolist(), strict=True
+        ):
+            self._put(offset, _State(count, count))
+
+    def invalidate_mbarrier(self, threads: Threads, addresses: Addresses, index: int) -> None:
+        """``mbarrier.inval``."""
+        offsets = self._barrier_offsets(threads, addresses, index)
+        for position, offset in enumerate(offsets):
+            self._barrier(offset, threads, position, index)
+        for offset in offsets:
+            self.mbarriers.pop(offset, None)
+            self.awaited.discard(offset)
+
+    def arrive_mbarrier(
+        self,
+        threads: Threads,
+        addresses: Addresses,
+        counts: NDArray[np.uint32] | None,
+        transactions: NDArray[np.uint32] | None,
+        mode: str,
+        completes: bool,
+        index: int,
+    ) -> NDArray[np.uint64]:
+        """Arrivals, each after its transactions; the state of the barrier before each of them.
+
+        Parameters
+        ----------
+        counts, transactions : ndarray of uint32 or None
+            Arrivals, and transactions to expect, of each thread; None for one and for none.
+        mode : {"arrive", "arrive_drop", "expect_tx", "complete_tx"}
+            The last two arrive with nothing; ``complete_tx`` completes its transactions.
+        completes : bool
+            Whether a phase may become complete.
+        """
+        arrives = mode.startswith("arrive")
+        if counts is not None:
+            self._require_counts(threads, counts, index)
+        amounts = [int(arrives)] * threads.size if counts is None else counts.tolist()
+        sign = -1 if mode == "complete_tx" else 1
+        expected = [0] * threads.size if transactions is None else transactions.tolist()
+        words = np.empty(threads.size, dtype=np.uint64)
+        for position, offset in enumerate(self._barrier_offsets(threads, addresses, index)):
+            state = self._barrier(offset, threads, position, index)
+            words[position] = state.word & _RESULT
+            amount, total = amounts[position], state.transactions + sign * expected[position]
+            if amount > state.pending:
+                self._refuse(
+                    offset, threads, position, index, f"{amount} arrivals, but {state.pending} are pending"
+                )
+            if abs(total) > _MOST:
+                self._refuse(
+                    offset, threads, position, index, f"{total} transactions, beyond -{_MOST} to {_MOST}"
+                )
+            state = replace(
+                state,
+                pending=state.pending - amount,
+                transactions=total,
+                expected=state.expected - (amount if mode == "arrive_drop" else 0),
+            )
+            following = state.completed()
+            if following is not state and not completes:
+                self._refuse(
+                    offset, threads, position, index, "an arrival with .noComplete completes the phase"
+                )
+            self._put(offset, following)
+        return words
+
+    def arrive_copies(self, threads: Threads, addresses: Addresses, increment: bool, index: int) -> None:
+        """``cp.async.mbarrier.arrive``: the copies of each thread have landed already."""
+        if not increment:
+            self.arrive_mbarrier(threads, addresses, None, None, "arrive", True, index)
+            return
+        for position, offset in enumerate(self._barrier_offsets(threads, addresses, index)):
+            state = self._barrier(offset, threads, position, index)
+            if state.pending == _MOST:
+                self._refuse(offset, threads, position, index, f"more than {_MOST} arrivals")
+
+    def wait_mbarrier(
+        self, threads: Threads, addresses: Addresses, phases: NDArray[Any], index: int
+    ) -> NDArray[np.bool_]:
+        """Whether phases are complete, each given by its parity."""
+        done = np.empty(threads.size, dtype=np.bool_)
+        for position, offset in enumerate(self._barrier_offsets(threads, addresses, index)):
+            done[position] = self._barrier(offset, threads, position, index).phase != int(phases[position])
+            if done[position]:
+                self.awaited.discard(offset)
+            else:
+                self.awaited.add(offset)
+        return done
+
+    def describe_awaited(self) -> str:
+        """What is missing at the barriers at which threads wait, as the end of a message."""
+        return "".join(
+            f"; mbarrier at {self.describe_shared(offset)}: {self.mbarriers[offset]}"
+            for offset in sorted(self.awaited)
+        )
+
+    def _put(self, offset: int, state: _State) -> None:
+        self.launch.changed += 1
+        self.mbarriers[offset] = state
+        self.shared.views[_BYTES][offset // _BYTES] = state.word
+        if self.shared.written is not None:
+            self.shared.written[offset : offset + _BYTES] = True
+
+    def _barrier(self, offset: int, threads: Threads, position: int, index: int) -> _State:
+        state = self.mbarriers.get(offset)
+        if state is None:
+            self._refuse(offset, threads, position, index, "no mbarrier.init before this operation")
+        return state
+
+    def _refuse(self, offset: int, threads: Threads, position: int, index: int, problem: str) -> NoReturn:
+        self.fault(
+            index,
+            threads,
+            f"{problem}, at the mbarrier at {self.describe_shared(offset)}",
+            position,
+            SHARED + offset,
+        )
+
+    def _require_counts(self, threads: Threads, counts: NDArray[np.uint32], index: int) -> None:
+        wrong = np.flatnonzero((counts < 1) | (counts > _MOST))
+        if wrong.size:
+            position = int(wrong[0])
+            self.fault(
+                index, threads, f"a count of arrivals is 1 to {_MOST}, not {int(counts[position])}", position
+            )
+
+    def to_shared(self, threads: Threads, addresses: Addresses, index: int) -> Addresses:
+        """Generic addresses of barriers as addresses in shared memory."""
+        outside = np.flatnonzero(~self.in_window("shared", addresses))
+        if outside.size:
+            position = int(outside[0])
+            address = int(addresses[position])
+            self.fault(
+                index,
+                threads,
+                f"an mbarrier at {address:#x}, which is not in shared memory",
+                position,
+                address,
+            )
+        return addresses - np.uint64(SHARED)
+
+    def _barrier_offsets(self, threads: Threads, addresses: Addresses, index: int) -> list[int]:
+        """Where in shared memory the barriers lie."""
+        offsets: list[int] = self._offsets("shared", threads, addresses, _BYTES, index).tolist()
+        return offsets

@@ -1,0 +1,117 @@
+"""What counts as progress: loops that change only their own memory or look at clocks end; others are told."""
+
+import numpy as np
+import pytest
+from short_kernels import kernel, run
+
+from golden.simt import Deadlock, StepLimit
+from golden.simt.module import LIMIT
+
+STEP = """
+.func step(.param .b64 pointer)
+{ .reg .b64 %w; .reg .b32 %q; ld.param.u64 %w, [pointer]; ld.u32 %q, [%w]; add.u32 %q, %q, 1;
+  st.u32 [%w], %q; ret; }
+.func (.param .b32 next) count(.param .b32 x)
+{ .reg .b32 %q; ld.param.u32 %q, [x]; add.u32 %q, %q, 1; st.param.b32 [next], %q; ret; }
+"""
+LOOPS = {
+    "local variable": """
+    .local .u32 i; st.local.u32 [i], 0;
+    L: ld.local.u32 %r2, [i]; add.u32 %r2, %r2, 1; st.local.u32 [i], %r2;
+    ld.local.u32 %r3, [i]; setp.lt.u32 %p0, %r3, 100; @%p0 bra L;""",
+    "pointer to a local variable": """
+    .local .u32 i; st.local.u32 [i], 0; mov.u64 %rd2, i; cvta.local.u64 %rd2, %rd2;
+    L: { .param .b64 p; st.param.b64 [p], %rd2; call step, (p); }
+    ld.local.u32 %r3, [i]; setp.lt.u32 %p0, %r3, 100; @%p0 bra L;""",
+    "parameter of a call": """
+    .param .b32 p; st.param.b32 [p], 0;
+    L: call (p), count, (p);
+    ld.param.u32 %r3, [p]; setp.lt.u32 %p0, %r3, 100; @%p0 bra L;""",
+}
+
+
+@pytest.mark.parametrize("threads", [1, 33, 64])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_own_memory_is_progress(loop, threads):
+    found = run(f"{LOOPS[loop]} st.global.u32 [%rd1], %r3;", threads, before=STEP)
+    assert found.tolist() == [100] * threads
+
+
+CLOCKS = {
+    "%clock": 32,
+    "%clock64": 64,
+    "%globaltimer": 64,
+    "%globaltimer_lo": 32,
+}
+
+
+@pytest.mark.parametrize(
+    ("ticks", "live"),
+    [(1000, False), (1_000_000, False), (1_000_000_000, False), (1000, True), (1_000_000, True)],
+)
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_wait_for_a_time_ends_soon(clock, ticks, live):
+    """`live`: the register with the time is kept from round to round."""
+    bits = CLOCKS[clock]
+    start, now, past = (f"%r{i}" if bits == 32 else f"%rd{i}" for i in (5, 6, 7))
+    read = f"mov.u{bits} {now}, {clock};"
+    body = f"""
+    mov.u{bits} {start}, {clock}; {read if live else ""}
+    L: {"" if live else read} sub.u{bits} {past}, {now}, {start}; {read if live else ""}
+    setp.lt.u{bits} %p0, {past}, {ticks}; @%p0 bra L;
+    st.global.u32 [%rd1], %r0;"""
+    assert run(body, 64, limit=100_000).tolist() == list(range(64))
+
+
+@pytest.mark.parametrize("end", ["other warp", "other block"])
+def test_time_is_not_skipped_while_others_can_run(end):
+    """A wait with a timeout does not time out before a store that takes longer than a round of the wait."""
+    who = "mov.u32 %r7, %ctaid.x;" if end == "other block" else "shr.u32 %r7, %r0, 5;"
+    body = f"""
+    {who} setp.eq.u32 %p0, %r7, 1; @%p0 bra WORK;
+    mov.u64 %rd2, %globaltimer;
+    L: ld.volatile.global.u32 %r2, [%rd0+512]; setp.ne.u32 %p1, %r2, 0; @%p1 bra SEEN;
+    mov.u64 %rd3, %globaltimer; sub.u64 %rd3, %rd3, %rd2; setp.lt.u64 %p2, %rd3, 1000000; @%p2 bra L;
+    mov.u32 %r2, 99;
+    SEEN: st.global.u32 [%rd1], %r2; bra END;
+    WORK: mov.u32 %r3, 0; N: add.u32 %r3, %r3, 1; setp.lt.u32 %p3, %r3, 5000; @%p3 bra N;
+    mov.u32 %r4, 7; st.volatile.global.u32 [%rd0+512], %r4; END:"""
+    array = np.zeros(256, np.uint32)
+    kernel(body).launch(2 if end == "other block" else 1, 32 if end == "other block" else 64, [array])
+    assert array[:32].tolist() == [7] * 32
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "",
+        "nanosleep.u32 100;",
+        "atom.global.max.u32 %r3, [%rd0], 0;",
+        "atom.global.cas.b32 %r3, [%rd0], 5, 6;",
+        "activemask.b32 %r3;",
+        "vote.sync.ballot.b32 %r3, 1, -1;",
+        "st.local.u32 [own], %r2;",
+        "mov.u64 %rd4, %clock64; st.local.u32 [own], %r2;",
+        "cp.async.wait_all;",
+    ],
+)
+def test_a_wait_for_nobody_is_a_deadlock(state):
+    body = f"""
+    .local .u32 own;
+    L: {state} ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r2, 0; @%p0 bra L;
+    st.global.u32 [%rd1], %r2;"""
+    with pytest.raises(Deadlock, match="a block waits for memory that nothing is left to change"):
+        run(body, 32, limit=100_000)
+
+
+def test_an_endless_launch_tells_where_it_was_and_how_to_go_on(monkeypatch):
+    body = "L: add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1; bra L;"
+    how = r"limit= in Python and --limit on the command line raise it; the warps are at line 14 \(warps 0\)"
+    where = r"at short\.ptx:14: L: add\.u32"
+    with pytest.raises(StepLimit, match=f"more than 1000 warp instructions.*{how}.*{where}"):
+        run(body, 32, limit=1000)
+    monkeypatch.setattr("golden.simt.grid.STEPS", 500)
+    with pytest.raises(StepLimit, match=f"more than 500 basic blocks, which go with {LIMIT} warp.*{how}"):
+        run(body, 32)
+    with pytest.raises(StepLimit, match=f"more than 1000 basic blocks, which go with {2 * LIMIT} warp"):
+        run(body, 32, limit=2 * LIMIT)
