@@ -242,9 +242,7 @@ class _Parser:
         if is_float:
             return self._of_floats(token, float_value(left.number, 64), float_value(right.number, 64))
         if name in ("/", "%") and not right.number:
-            raise self._cursor.error(
-                token, f"division by zero in a constant expression: {left.number} {name} 0"
-            )
+            raise self._zero(token, left.number)
         a, b = left.number, right.number
         if name not in ("<<", ">>"):
             a, b = _integer(a, unsigned=unsigned).number, _integer(b, unsigned=unsigned).number

@@ -1,11 +1,12 @@
 """Instructions on vectors and on registers of 128 bits as instructions on single registers."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import takewhile
 from typing import Final
 
 from golden.ptx.source import Source
-from golden.ptx.syntax import Element, Immediate, Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Element, Immediate, Instruction, Operand, Register, Sink, Vector
 
 __all__ = ["split"]
 
@@ -35,10 +36,7 @@ def split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
     wide = [isinstance(value, Vector) and value.wide for value in values]
     if opcode == ("mov", _WIDE) and len(operands) == 2 and any(wide):
         targets, sources = (_halves(source, operand) for operand in operands)
-        return tuple(
-            replace(instruction, opcode=("mov", "b64"), operands=pair)
-            for pair in zip(targets, sources, strict=True)
-        )
+        return _moves(instruction, "b64", zip(targets, sources, strict=True))
     if opcode[0] not in ("ld", "st") or not all(wide):
         raise source.error(
             instruction.location,
@@ -66,13 +64,19 @@ def _vector_move(source: Source, instruction: Instruction, length: int) -> tuple
         message = f"{instruction.name} takes two vectors of {length} registers"
         raise source.error(instruction.location, message)
     targets, sources = (vector.elements for vector in vectors)
-    opcode = (instruction.opcode[0], instruction.opcode[2])
     written = {target.key for target in targets if isinstance(target, Register)}
     copies = [_copy(item) if isinstance(item, Register) and item.key in written else item for item in sources]
-    moves = [pair for pair in zip(copies, sources, strict=True) if pair[0] is not pair[1]]
+    before = [pair for pair in zip(copies, sources, strict=True) if pair[0] is not pair[1]]
+    return _moves(instruction, instruction.opcode[2], (*before, *zip(targets, copies, strict=True)))
+
+
+def _moves(
+    instruction: Instruction, type_: str, pairs: Iterable[tuple[Operand, Operand]]
+) -> tuple[Instruction, ...]:
     return tuple(
-        replace(instruction, opcode=opcode, operands=pair)
-        for pair in (*moves, *zip(targets, copies, strict=True))
+        replace(instruction, opcode=("mov", type_), operands=pair)
+        for pair in pairs
+        if not isinstance(pair[0], Sink)
     )
 
 

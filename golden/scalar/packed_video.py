@@ -26,28 +26,28 @@ _ARITHMETIC: Final[Mapping[str, Evaluate]] = MappingProxyType({**ARITHMETIC, "va
 class _Packing(NamedTuple):
     """How a word is divided."""
 
-    count: int
+    lanes: int
     letter: str
 
     @property
     def bits(self) -> int:
-        return 32 // self.count
+        return 32 // self.lanes
 
     def chosen(self, part: str, first: int) -> list[int] | None:
         """The fields of a selector, lowest first; without one, those from `first` on in order."""
         if not part:
-            return list(range(first, first + self.count))
-        if not re.fullmatch(rf"{self.letter}[0-{2 * self.count - 1}]{{{self.count}}}", part):
+            return list(range(first, first + self.lanes))
+        if not re.fullmatch(rf"{self.letter}[0-{2 * self.lanes - 1}]{{{self.lanes}}}", part):
             return None
         return [int(digit) for digit in reversed(part[1:])]
 
     def masked(self, part: str) -> list[int] | None:
         """The fields of the destination that a mask names."""
         if not part:
-            return list(range(self.count))
+            return list(range(self.lanes))
         fields = [int(digit) for digit in reversed(part[1:]) if digit.isdecimal()]
         legal = (
-            part[0] == self.letter and fields and fields == sorted(set(fields)) and fields[-1] < self.count
+            part[0] == self.letter and fields and fields == sorted(set(fields)) and fields[-1] < self.lanes
         )
         return fields if legal and len(fields) == len(part) - 1 else None
 
@@ -64,7 +64,7 @@ def _operation(
     fields, a_chosen, b_chosen = (
         packing.masked(into),
         packing.chosen(a_part, 0),
-        packing.chosen(b_part, packing.count),
+        packing.chosen(b_part, packing.lanes),
     )
     if fields is None or a_chosen is None or b_chosen is None or any(parts[3:]):
         return None
@@ -104,7 +104,7 @@ _PACKINGS = (_Packing(2, "h"), _Packing(4, "b"))
 FORMS: Final = (
     *(
         Form(
-            f"{name}{packing.count} {_TYPE} {_TYPE} {_TYPE} .sat|.add?",
+            f"{name}{packing.lanes} {_TYPE} {_TYPE} {_TYPE} .sat|.add?",
             partial(_arithmetic, name, packing),
             selects=True,
         )
@@ -113,7 +113,7 @@ FORMS: Final = (
     ),
     *(
         Form(
-            f"vset{packing.count} {_TYPE} {_TYPE} .eq|.ne|.lt|.le|.gt|.ge .add?",
+            f"vset{packing.lanes} {_TYPE} {_TYPE} .eq|.ne|.lt|.le|.gt|.ge .add?",
             partial(_compare, packing),
             selects=True,
         )

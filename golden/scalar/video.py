@@ -1,8 +1,8 @@
 """Video instructions on one field: bytes, halves or words of the operands, a second operation or a merge.
 
 No chip of today has them. The assembler's substitutes differ from the manual, and the results here are the
-substitutes': a merge into ``.h1`` takes the upper half of a result; saturation to a part turns a negative number
-into the greatest; a second minimum or maximum in ``.u32`` takes a negative number for one above 2**32.
+substitutes': a merge into ``.h1`` takes the upper half of a result; saturation to a part turns a negative
+number into the greatest; a second minimum or maximum in ``.u32`` takes a negative number for one above 2**32.
 The manual is followed where the substitutes keep no rule: ``vshl.sat`` when bits are lost, and results out of
 range before ``.sat`` with a second operation or before ``.max``, with operands of unlike signedness.
 """
