@@ -2,9 +2,9 @@
 
 No chip of today has them. The assembler's substitutes differ from the manual, and the results here are the
 substitutes': a merge into ``.h1`` takes the upper half of a result; saturation to a part turns a negative
-number into the greatest; a second minimum or maximum in ``.u32`` takes a negative number for one above 2**32.
-The manual is followed where the substitutes keep no rule: ``vshl.sat`` when bits are lost, and results out of
-range before ``.sat`` with a second operation or before ``.max``, with operands of unlike signedness.
+number into the greatest; in ``.u32``, saturation loses what exceeds a word if the operands are of unlike
+signedness, and a second minimum or maximum takes a negative number for one above 2**32; a saturated result
+is a signed word for the second operation; shifts saturate 34 bits to 32, whatever the destination is.
 """
 
 from collections.abc import Callable
@@ -70,6 +70,11 @@ def _field(value: Array, part: str, type_: str) -> Array:
     return (top >> number.type(32 - bits)).astype(np.int64)
 
 
+def _signed_word(value: Array) -> Array:
+    """The low 32 bits as a signed number."""
+    return value.astype(np.int32).astype(np.int64)
+
+
 def _operation(
     function: Evaluate,
     parts: tuple[str, ...],
@@ -93,6 +98,7 @@ def _operation(
         if saturate:
             value = saturate(value, bits, target)
         if second:
+            value = _signed_word(value) if saturate else value
             if target == "u32":  # a negative number is one of 33 bits
                 value = np.where(value >> 32 != 0, value & 0xFFFFFFFF | 1 << 32, value)
             value = _SECOND[second](value, _field(c[0], "", target))
@@ -105,25 +111,25 @@ def _operation(
     return (32,), (32,) * (3 if into or second else 2), evaluate
 
 
-def _clamped_field(value: Array, bits: int, type_: str) -> Array:
-    """As `clamped` of a word; of a part what is out of range, above or below, becomes the greatest number."""
-    if bits == 32:
-        return clamped(value, bits, type_)
-    greatest = (1 << bits - (type_[0] == "s")) - 1
-    return np.where((value < 0) | (value > greatest), greatest, value)
-
-
 def _arithmetic(
     name: str, parts: tuple[str, ...], target: str, a: str, b: str, saturate: str, second: str
 ) -> Any:
     exact = ARITHMETIC[name]
-    wraps = name in ("vadd", "vsub") and target == "s32" and not saturate
+    wraps = name in ("vadd", "vsub") and "s32" in (target, a, b) and not saturate
 
     def function(x: Array, y: Array) -> Array:
         value = exact(x, y)
-        return value.astype(np.int32).astype(np.int64) if wraps else value
+        return _signed_word(value) if wraps else value
 
-    return _operation(function, parts, (target, a, b), second, _clamped_field if saturate else None)
+    def clamped_field(value: Array, bits: int, type_: str) -> Array:
+        """Saturation; what exceeds a word is lost if signed and unsigned operands meet in ``.u32``."""
+        if bits == 32:
+            mixed = type_ == "u32" and a != b
+            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else clamped(value, bits, type_)
+        greatest = (1 << bits - (type_[0] == "s")) - 1
+        return np.where((value < 0) | (value > greatest), greatest, value)
+
+    return _operation(function, parts, (target, a, b), second, clamped_field if saturate else None)
 
 
 def _shift(
@@ -133,14 +139,12 @@ def _shift(
 
     def function(value: Array, count: Array) -> Array:
         count = count & 31 if mode == "wrap" else np.minimum(count, 32)
-        if not left:
-            return value >> count
-        shifted = value << count
-        return np.where(shifted >> count != value, 1 << 62, shifted)
+        return value << count if left else value >> count
 
     def to_word(value: Array, bits: int, type_: str) -> Array:
+        """Saturation of the low 34 bits."""
         del bits
-        return clamped(value, 32, type_)
+        return clamped(value << 30 >> 30, 32, type_)
 
     return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
 
@@ -168,7 +172,7 @@ def _multiply_add(
 
     def evaluate(a: Array, b: Array, c: Array) -> Array:
         x, y, z = (
-            _field(value, part, type_).astype(np.int32).astype(np.int64)
+            _signed_word(_field(value, part, type_))
             for value, part, type_ in ((a, first, a_type), (b, second, b_type), (c, "", "s32"))
         )
         total = (-x if negative else x) * y + (-z if subtracts else z) + bool(plus_one)

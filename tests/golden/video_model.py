@@ -28,11 +28,18 @@ def second_operation(words, type_, number, c):
 
 def merged(words, type_, number, parts, c):
     if not parts[0]:
+        number = integer(number, "s32") if "sat" in words else number
         return second_operation(words, type_, number, c) if words[-1] in ("add", "min", "max") else number
     width, index = (8 if parts[0][0] == "b" else 16), int(parts[0][1])
     position = width * index
     mask = (1 << width) - 1 << position
     return (number if parts[0] == "h1" else number << position) & mask | c & ~mask
+
+
+def saturated(number, target, width, mixed):
+    if width == 32:
+        return max(number, 0) % (1 << 32) if target == "u32" and mixed else clamp(number, target)
+    return number if 0 <= number <= clamp(number, target, width) else clamp(1 << 40, target, width)
 
 
 def video(name):
@@ -42,13 +49,11 @@ def video(name):
             field(bits, part, type_)[0] for bits, part, type_ in zip((a, b), parts[1:], types, strict=False)
         )
         number = VIDEO[name](x, y)
-        width = 32 if not parts[0] else 8 if parts[0][0] == "b" else 16
-        if "sat" not in words:
-            number = integer(number, target) if target == "s32" and name in ("vadd", "vsub") else number
-        elif width == 32 or 0 <= number <= clamp(number, target, width):
-            number = clamp(number, target, width)
-        else:
-            number = clamp(1 << 40, target, width)
+        if "sat" in words:
+            width = 32 if not parts[0] else 8 if parts[0][0] == "b" else 16
+            number = saturated(number, target, width, types[0] != types[1])
+        elif name in ("vadd", "vsub") and "s32" in words:
+            number = integer(number, "s32")
         return merged(words, target, number, parts, c)
 
     return evaluate
@@ -60,7 +65,9 @@ def video_shift(right):
         count = counted(words, field(b, parts[2], "u32")[0])
         number = field(a, parts[1], a_type)[0]
         number = number >> count if right else number << count
-        return merged(words, target, clamp(number, target) if "sat" in words else number, parts, c)
+        if "sat" in words:
+            number = clamp(integer(number, "s", 34), target)
+        return merged(words, target, number, parts, c)
 
     return evaluate
 
