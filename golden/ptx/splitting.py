@@ -37,7 +37,8 @@ def split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
     if opcode == ("mov", _WIDE) and len(operands) == 2 and any(wide):
         targets, sources = (_halves(source, operand) for operand in operands)
         return _moves(instruction, "b64", zip(targets, sources, strict=True))
-    if opcode[0] not in ("ld", "st") or not all(wide):
+    one = len(operands) >= 2 and not _LENGTHS.keys() & set(opcode)
+    if opcode[0] not in ("ld", "st") or not all(wide) or not one:
         raise source.error(
             instruction.location,
             f"{instruction.name} is not supported: mov, ld and st take .b128, with a .b128 register",

@@ -138,6 +138,8 @@ def test_parts_of_registers(body, expected):
             "expected a .b128, two or four registers, or an integer",
         ),
         ("ld.global.b128 %rd1, [%rd0];", "ld.global.b128 is not supported"),
+        (".reg .b128 q; ld.global.b128 q;", "ld.global.b128 is not supported"),
+        (".reg .b128 q; ld.global.v2.b128 q, [%rd0];", "ld.global.v2.b128 is not supported"),
         (
             ".reg .pred q<2>; .reg .v2 .pred v;",
             "a vector of registers has at most 128 bits and no predicates",
@@ -181,3 +183,16 @@ def test_threads_have_their_own_vectors_and_parts():
     )
     expected = [t * 0x01010101 if t <= 3 else t * 0x01010101 & 0xFFFF00FF | t + 1 << 8 for t in range(32)]
     assert run(body).tolist() == expected
+
+
+def test_each_copy_of_a_function_has_its_own_vectors_and_parts():
+    function = """.func (.reg .b32 r) f(.reg .b32 x) {
+        .reg .v2 .b32 v; .reg .b128 q;
+        mov.b32 v.x, x; vadd.u32.u32.u32 v.y, v.x.b1, 1;
+        mov.b128 q, {v.x, v.y, v.y, v.x}; mov.b128 {_, _, r, _}, q;
+    }"""
+    body = """
+        call (%r1), f, (%r0); shl.b32 %r2, %r0, 8; call (%r3), f, (%r2);
+        add.u32 %r1, %r1, %r3; st.global.b32 [%rd1], %r1;
+    """
+    assert run(body, before=function).tolist() == [thread + 2 for thread in range(32)]
