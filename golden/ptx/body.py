@@ -7,30 +7,22 @@ from golden.limits import SCOPE_DEPTH
 from golden.ptx.cursor import Cursor
 from golden.ptx.declarations import STATE_SPACES, declare
 from golden.ptx.lexer import Token
-from golden.ptx.scalar_types import TYPES
+from golden.ptx.operand_parser import OperandParser
 from golden.ptx.scope import Scope
-from golden.ptx.special_registers import SPECIAL_REGISTERS
+from golden.ptx.splitting import split
 from golden.ptx.syntax import (
     Address,
     Arguments,
     Body,
-    Element,
     Function,
     Guard,
-    Immediate,
     Instruction,
     Module,
-    Negated,
     Operand,
-    Pair,
-    Register,
-    Sink,
-    SpecialRegister,
     Symbol,
     Variable,
     Vector,
 )
-from golden.tables.layouts import LANES
 
 __all__ = ["parse_body"]
 
@@ -66,7 +58,9 @@ class _BodyParser:
         self._labels: dict[str, int] = {}
         self._variables: dict[str, Variable] = {}
         self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
-        self._scopes: list[Scope] = []
+        variables = (self._variables, self._parameters, module.variables)
+        self._operands = OperandParser(self._cursor, variables)
+        self._scopes = self._operands.scopes
         self._count = 0
         self._unresolved: dict[int, Scope] = {}
         """The scope of each instruction with a name that may be declared further on."""
@@ -75,9 +69,13 @@ class _BodyParser:
         cursor = self._cursor
         first = cursor.expect("{")
         self._open()
-        self._scopes[0].registers.update(
-            {name: item.type for name, item in self._parameters.items() if item.space == "reg"}
-        )
+        for name, item in self._parameters.items():
+            if item.space == "reg":
+                if item.is_array or item.type.bits > 64:
+                    raise cursor.source.error(
+                        item.location, f"parameter {name} in a register must be a scalar"
+                    )
+                self._scopes[0].add(name, item.type)
         while self._scopes:
             opening = cursor.next
             if cursor.accept("{"):
@@ -154,7 +152,7 @@ class _BodyParser:
         guard = None
         if cursor.accept("@"):
             negated = cursor.accept("!")
-            guard = Guard(self._predicate(), negated)
+            guard = Guard(self._operands.predicate(), negated)
         opcode = cursor.expect_kind("word", "an instruction")
         if guard is None and cursor.accept(":"):
             scope = self._scopes[-1]
@@ -167,98 +165,17 @@ class _BodyParser:
                 self._directive(opcode)
             return
         operands: list[Operand] = []
-        if not cursor.sees(";"):
-            operands.append(self._operand())
-            while cursor.accept(","):
-                operands.append(self._operand())
-        cursor.expect(";")
         parts = tuple(opcode.text.split("."))
-        self._instructions.append(Instruction(parts, tuple(operands), guard, opcode.location))
-
-    def _predicate(self) -> Register:
-        token = self._cursor.next
-        operand = self._simple()
-        if not isinstance(operand, Register) or operand.type is not TYPES["pred"]:
-            raise self._cursor.error(token, f"expected a .pred register, not {token}")
-        return operand
-
-    def _operand(self) -> Operand:
-        cursor = self._cursor
-        opening = cursor.next
-        if cursor.accept("{"):
-            elements = [self._element()]
+        if not cursor.sees(";"):
+            operands.append(self._operands.operand(parts[0]))
             while cursor.accept(","):
-                elements.append(self._element())
-            cursor.expect("}")
-            return Vector(tuple(elements), opening.location)
-        if cursor.accept("["):
-            base = self._simple()
-            if not isinstance(base, Register | Symbol | Immediate):
-                raise cursor.error(opening, "an address must be a register, a name or a number")
-            offset = self._offset()
-            if cursor.accept(","):  # coordinates, of instructions that are not supported
-                while not cursor.accept("]"):
-                    if cursor.next.kind == "end" or cursor.sees(";"):
-                        raise cursor.unexpected("']'")
-                    cursor.advance()
-                return Arguments((), opening.location)
-            cursor.expect("]")
-            return Address(base, offset, opening.location)
-        if cursor.accept("("):
-            arguments: list[Element] = []
-            while not cursor.accept(")"):
-                if arguments:
-                    cursor.expect(",")
-                arguments.append(self._element())
-            return Arguments(tuple(arguments), opening.location)
-        if cursor.accept("!"):
-            return Negated(self._predicate(), opening.location)
-        operand = self._element()
-        if cursor.accept("|"):
-            second = self._element()
-            if not isinstance(operand, Register | Sink) or not isinstance(second, Register | Sink):
-                raise cursor.error(opening, "both sides of | must be registers")
-            return Pair(operand, second, opening.location)
-        return replace(operand, offset=self._offset()) if isinstance(operand, Symbol) else operand
-
-    def _element(self) -> Element:
-        token = self._cursor.next
-        if self._cursor.accept("_"):
-            return Sink(token.location)
-        return self._simple()
-
-    def _offset(self) -> int:
-        cursor = self._cursor
-        if not cursor.accept("+") and not cursor.sees("-"):
-            return 0
-        token = cursor.next
-        constant = cursor.immediate()
-        if constant.kind != "integer":
-            raise cursor.error(token, "an offset must be an integer")
-        return constant.value
-
-    def _simple(self) -> Register | SpecialRegister | Immediate | Symbol:
-        cursor = self._cursor
-        token = cursor.next
-        if token.kind == "number" or token.text == "-":
-            return cursor.immediate()
-        if token.kind != "word":
-            raise cursor.unexpected("an operand")
-        cursor.advance()
-        name = token.text
-        for scope in reversed(self._scopes):
-            type_ = scope.register(name)
-            if type_ is not None:
-                return Register(name, f"{name}@{scope.number}", type_, token.location)
-            if name in scope.names:
-                break
-        else:
-            if name == "WARP_SZ":
-                return Immediate(LANES, "integer", token.location)
-            if name in SPECIAL_REGISTERS:
-                return SpecialRegister(name, token.location)
-        self._unresolved[len(self._instructions)] = self._scopes[-1]
-        return Symbol(name, name, token.location)
+                operands.append(self._operands.operand(parts[0]))
+        cursor.expect(";")
+        if self._operands.named:
+            self._unresolved[len(self._instructions)] = self._scopes[-1]
+            self._operands.named = False
+        instruction = Instruction(parts, tuple(operands), guard, opcode.location)
+        self._instructions.extend(split(cursor.source, instruction))
 
     def _resolved(self, operand: Operand, scope: Scope) -> Operand:
         """An operand with the keys of the names in it."""

@@ -1,21 +1,14 @@
 """A cursor over the tokens of a module: the complaints and constants that all of the grammar shares."""
 
-import re
 from collections.abc import Iterable
-from typing import Final
 
+from golden.ptx.expressions import expression, literal
 from golden.ptx.lexer import Kind, Token, tokens
-from golden.ptx.scalar_types import TYPES, ScalarType, float_bits
+from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import PtxError, Source
 from golden.ptx.syntax import Immediate
 
 __all__ = ["Cursor"]
-
-_INTEGER: Final = re.compile(r"(?:0[xX](?P<hex>[0-9A-Fa-f]+)|0[bB](?P<binary>[01]+)|(?P<plain>[0-9]+))U?")
-_FLOAT_PATTERN: Final = re.compile(r"0(?:[fF](?P<f32>[0-9A-Fa-f]{8})|[dD](?P<f64>[0-9A-Fa-f]{16}))")
-_DECIMAL_FLOAT: Final = re.compile(r"[0-9]+(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
-_LONGEST_NUMBER: Final = 67
-"""Characters of a 64-bit binary constant with prefix and suffix."""
 
 
 class Cursor:
@@ -38,13 +31,21 @@ class Cursor:
         self.source = source
         self._tokens = iter(tokens(source) if stream is None else stream)
         self.next = next(self._tokens)
+        self._after: Token | None = None
 
     def advance(self) -> Token:
         """Take the token in sight, whatever it is; the end of the file stays in sight."""
         token = self.next
         if token.kind != "end":
-            self.next = next(self._tokens)
+            self.next = self._after or next(self._tokens)
+            self._after = None
         return token
+
+    def peek(self) -> Token:
+        """The token after the one in sight."""
+        if self._after is None and self.next.kind != "end":
+            self._after = next(self._tokens)
+        return self._after or self.next
 
     def sees(self, text: str) -> bool:
         """Whether the token in sight is this punctuation, word or directive."""
@@ -122,39 +123,21 @@ class Cursor:
         return TYPES[token.text[1:]]
 
     def integer(self, what: str) -> int:
-        """Take an unsigned integer constant."""
-        if self.next.kind != "number":
-            raise self.unexpected(what)
+        """Take a constant expression that is an integer, not negative."""
         token = self.next
-        constant = self.immediate()
-        if constant.kind != "integer":
-            raise self.error(token, f"expected {what}, not {token}")
+        begins = token.kind in ("number", "punctuation") or token.text == "WARP_SZ"
+        constant = self.immediate() if begins else None
+        if constant is None or constant.kind != "integer" or constant.value < 0:
+            raise self.error(token, f"expected {what}, not {token if constant is None else constant.value}")
         return constant.value
 
+    def number(self, what: str) -> int:
+        """Take an integer without operators."""
+        token = self.next
+        if token.kind != "number" or (constant := literal(self)).type in ("f32", "f64"):
+            raise self.error(token, f"expected {what}, not {token}")
+        return constant.number
+
     def immediate(self) -> Immediate:
-        """Take a constant, which may have a sign."""
-        location = self.next.location
-        negative = self.accept("-")
-        token = self.expect_kind("number", "a constant")
-        text = token.text
-        if pattern := _FLOAT_PATTERN.fullmatch(text):
-            width, kind = (32, "f32") if pattern["f32"] else (64, "f64")
-            sign = negative << (width - 1)
-            bits = int(text[2:], 16) ^ sign
-            return Immediate(bits, "f32" if kind == "f32" else "f64", location)
-        if _DECIMAL_FLOAT.fullmatch(text):
-            return Immediate(float_bits(-float(text) if negative else float(text), 64), "f64", location)
-        match = _INTEGER.fullmatch(text)
-        if match is None or (match["plain"] and text.startswith("0") and set(text) & {"8", "9"}):
-            raise self.error(token, f"malformed constant {text!r}")
-        if len(text) > _LONGEST_NUMBER:
-            raise self.error(token, f"constant {text[:12]}... exceeds 64 bits")
-        if match["hex"]:
-            value = int(match["hex"], 16)
-        elif match["binary"]:
-            value = int(match["binary"], 2)
-        else:
-            value = int(match["plain"], 8 if match["plain"].startswith("0") else 10)
-        if value >> 64:
-            raise self.error(token, f"constant {text} exceeds 64 bits")
-        return Immediate(-value if negative else value, "integer", location)
+        """Take a constant, or an expression of constants."""
+        return expression(self)

@@ -26,11 +26,11 @@ _KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
 _TOKEN: Final = re.compile(
     r"""
       (?P<space>       [ \t\r\n\f\v]+ | //[^\n]* | /\*.*?\*/ )
-    | (?P<word>        [A-Za-z_$%][A-Za-z0-9_$]* (?: (?:\.|::)[A-Za-z0-9_]+ )* )
+    | (?P<word>        (?: [A-Za-z_$][A-Za-z0-9_$]* | %[A-Za-z0-9_$]+ ) (?: (?:\.|::)[A-Za-z0-9_]+ )* )
     | (?P<directive>   \.[A-Za-z_][A-Za-z0-9_]* )
-    | (?P<number>      [0-9](?: (?<=[eE])[+-](?=[0-9]) | [A-Za-z0-9_.] )* )
+    | (?P<number>      0[xX][A-Za-z0-9_.]* | \.?[0-9](?: (?<=[eE])[+-](?=[0-9]) | [A-Za-z0-9_.] )* )
     | (?P<string>      "[^"\n]*" )
-    | (?P<punctuation> [{}()\[\]<>,;:=+\-!@|*/&^~?] )
+    | (?P<punctuation> << | >> | [<>=!]= | && | \|\| | [{}()\[\]<>,;:=+\-!@|*/%&^~?] )
     """,
     re.VERBOSE | re.DOTALL | re.ASCII,
 )

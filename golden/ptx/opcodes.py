@@ -23,7 +23,7 @@ from golden.ptx.matrix import MNEMONICS
 from golden.ptx.operands import Context, Reader
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import PtxError
-from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Symbol, Vector
+from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from golden.tables.elements import ElementType
 
 __all__ = ["decode_scalar_statement"]
@@ -177,12 +177,16 @@ def _packed(context: Context, vector: Vector, type_: ScalarType) -> Reader:
 
 def _unpack(context: Context, vector: Vector, value: Operand, type_: ScalarType) -> Action:
     part = _part(context, vector, type_)
-    destinations = [context.destination(element, part) for element in vector.elements]
+    destinations = [
+        (index, context.destination(element, part))
+        for index, element in enumerate(vector.elements)
+        if not isinstance(element, Sink)
+    ]
     read = context.reader(value, type_)
 
     def action(evaluation: Evaluation) -> None:
         pattern = read(evaluation)
-        for index, destination in enumerate(destinations):
+        for index, destination in destinations:
             evaluation.write(destination, by_lane(partial(_shifted, part.bits * index), pattern))
 
     return action
@@ -226,18 +230,21 @@ def _convert_address(context: Context, statement: Instruction) -> Action:
 
 
 def _convert(context: Context, statement: Instruction) -> Action:
-    integers = tuple(name for name, item in TYPES.items() if item.is_integer)
-    if len(statement.opcode) != 3:
-        raise context.error(statement, f"{statement.name} is not supported; only cvt between integers is")
-    types = [_type(context, statement, name, integers) for name in statement.opcode[1:]]
-    return _copy(context, statement, *types)
-
-
-def _copy(context: Context, statement: Instruction, to: ScalarType, of: ScalarType) -> Action:
+    """``cvt`` between integers; registers may be wider, and a result is extended to fill one."""
     context.require_operands(statement, 2)
+    integers = tuple(name for name, item in TYPES.items() if item.is_integer)
+    names = [name for name in statement.opcode[1:] if name != "sat"]
+    if len(names) != 2 or len(statement.opcode) > 4:
+        raise context.error(statement, f"{statement.name} is not supported; only cvt between integers is")
+    to, of = (_type(context, statement, name, integers) for name in names)
+    least, greatest = to.range
     target, value = statement.operands
-    destination, read = context.destination(target, to), context.reader(value, of)
-    return lambda evaluation: evaluation.write(destination, read(evaluation))
+    destination, read = context.destination(target, to, wider=True), context.reader(value, of, wider=True)
+
+    def converted(number: int) -> int:
+        return min(max(number, least), greatest) if "sat" in statement.opcode else to.interpret(number)
+
+    return lambda evaluation: evaluation.write(destination, by_lane(converted, read(evaluation)))
 
 
 def _branch(context: Context, statement: Instruction) -> Action:

@@ -7,7 +7,7 @@ from typing import Final
 from golden.ptx.arithmetic import FLOAT_OPERATIONS, INTEGER_OPERATIONS
 from golden.ptx.evaluation import Evaluation
 from golden.ptx.lane_values import LaneValue, by_lane, difference
-from golden.ptx.scalar_types import ScalarType, float_bits, float_value
+from golden.ptx.scalar_types import TYPES, ScalarType, float_bits, float_value
 from golden.ptx.source import PtxError, Source
 from golden.ptx.special_registers import UNIFORM, VARYING
 from golden.ptx.syntax import (
@@ -65,15 +65,15 @@ class Context:
             given = len(statement.operands)
             raise self.error(statement, f"{statement.name} takes {count} operand{plural}, not {given}")
 
-    def destination(self, operand: Operand, type_: ScalarType) -> Register:
-        """The register that takes a result of `type_`."""
+    def destination(self, operand: Operand, type_: ScalarType, *, wider: bool = False) -> Register:
+        """The register that takes a result of `type_`; `wider` is whether it may have more bits."""
         if not isinstance(operand, Register):
             raise self.error(operand, "the destination must be a register")
-        self._require_type(operand, type_)
+        self._require_type(operand, type_, wider=wider)
         return operand
 
-    def reader(self, operand: Operand, type_: ScalarType) -> Reader:
-        """How to find the value of a source operand of `type_`."""
+    def reader(self, operand: Operand, type_: ScalarType, *, wider: bool = False) -> Reader:
+        """How to find the value of a source operand of `type_`; of a `wider` register the low bits."""
         if isinstance(operand, Immediate):
             value = type_.interpret(self._constant(operand, type_))
             return lambda _: value
@@ -85,7 +85,7 @@ class Context:
         if not isinstance(operand, Register):
             raise self.error(operand, "expected a register or a constant")
         register = operand
-        self._require_type(register, type_)
+        self._require_type(register, type_, wider=wider)
         if register.key in self.fragments:
             raise self.error(
                 register,
@@ -129,8 +129,9 @@ class Context:
             )
         return lambda evaluation: type_.interpret(evaluation.addresses[symbol.key] + symbol.offset)
 
-    def _require_type(self, register: Register, type_: ScalarType) -> None:
-        if not type_.accepts(register.type):
+    def _require_type(self, register: Register, type_: ScalarType, *, wider: bool = False) -> None:
+        holds = wider and register.type.bits > type_.bits and register.type.kind != "float"
+        if not (holds or type_.accepts(register.type)):
             raise self.error(register, f"{register.name} is {register.type}, the instruction needs {type_}")
 
     def _special(self, operand: SpecialRegister, type_: ScalarType) -> LaneValue:
@@ -147,7 +148,8 @@ class Context:
                 return int(operand.value != 0)
             if type_.kind == "float":
                 raise self.error(operand, f"{operand.value} is an integer constant, not {type_}")
-            if not -(1 << (type_.bits - 1)) <= operand.value < 1 << type_.bits:
+            value = TYPES["s64"].interpret(operand.value)
+            if not -(1 << (type_.bits - 1)) <= value < 1 << type_.bits:
                 raise self.error(operand, f"the constant {operand.value} does not fit {type_}")
             return type_.wrap(operand.value)
         width = 32 if operand.kind == "f32" else 64

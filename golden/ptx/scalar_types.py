@@ -78,7 +78,7 @@ TYPES: Final = MappingProxyType(
         item.name: item
         for item in (
             ScalarType("pred", 1, "predicate"),
-            *(ScalarType(f"b{bits}", bits, "bits") for bits in (8, 16, 32, 64)),
+            *(ScalarType(f"b{bits}", bits, "bits") for bits in (8, 16, 32, 64, 128)),
             *(ScalarType(f"u{bits}", bits, "unsigned") for bits in (8, 16, 32, 64)),
             *(ScalarType(f"s{bits}", bits, "signed") for bits in (8, 16, 32, 64)),
             ScalarType("f16", 16, "float"),

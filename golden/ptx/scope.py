@@ -1,14 +1,39 @@
 """What one pair of braces declares: registers, and the names of variables and labels."""
 
-from dataclasses import dataclass, field
-from typing import Final
+import re
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
 from golden.ptx.cursor import Cursor
-from golden.ptx.scalar_types import ScalarType
+from golden.ptx.lexer import Token
+from golden.ptx.scalar_types import TYPES, ScalarType
+from golden.ptx.syntax import Register, Selected, Vector
 
 __all__ = ["Scope"]
 
 _MOST_REGISTERS: Final = 1 << 20
+_VECTORS: Final = {".v2": 2, ".v4": 4}
+_COMPONENTS: Final = "xyzw"
+_COLOURS: Final = str.maketrans("rgba", _COMPONENTS)
+_SELECTOR: Final = re.compile(r"b[0-7]{1,4}|h[0-3]{1,2}")
+
+
+class _Registers(NamedTuple):
+    """What a name in a declaration stands for.
+
+    Parameters
+    ----------
+    type : ScalarType
+        Of an element.
+    length : int
+        Elements of a vector; 1 for a scalar.
+    numbers : int
+        How many there are of numbered ones.
+    """
+
+    type: ScalarType
+    length: int
+    numbers: int = 0
 
 
 @dataclass
@@ -21,31 +46,67 @@ class Scope:
         Makes the keys of what it declares unique.
     parent : Scope or None
         That of the braces around it.
-    registers : dict of str to ScalarType
-    ranges : dict of str to (int, ScalarType)
-        Numbered registers: how many, by prefix.
+    registers, ranges : dict of str to _Registers
+        By name, and numbered ones by prefix.
     names : dict of str to str
         The keys of variables and labels.
     """
 
     number: int
     parent: "Scope | None"
-    registers: dict[str, ScalarType] = field(default_factory=dict)
-    ranges: dict[str, tuple[int, ScalarType]] = field(default_factory=dict)
+    registers: dict[str, _Registers] = field(default_factory=dict)
+    ranges: dict[str, _Registers] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
-    def register(self, name: str) -> ScalarType | None:
-        """The type of a register declared here."""
+    def add(self, name: str, type_: ScalarType) -> None:
+        """Declare a register."""
+        self.registers[name] = _Registers(type_, 1)
+
+    def register(self, token: Token) -> Register | Vector | Selected | None:
+        """What a name stands for: a register, an element or a part of one, or a whole vector of them."""
+        name, location = token.text, token.location
+        found = self._find(name)
+        if found is None:
+            base, dot, suffix = name.rpartition(".")
+            found = self._find(base) if dot else None
+            if found is None:
+                return self._part(token, base, suffix) if dot else None
+            component = _COMPONENTS.find(suffix.translate(_COLOURS)) if len(suffix) == 1 else -1
+            if 0 <= component < found.length > 1:
+                return self._element(base, component, found.type, token)
+            return self._part(token, base, suffix)
+        if found.type.bits == 128:
+            halves = (
+                Register(f"{name}{half}", f"{name}{half}@{self.number}", TYPES["b64"], location)
+                for half in (".lo", ".hi")
+            )
+            return Vector(tuple(halves), location, wide=True)
+        if found.length > 1:
+            return Vector(
+                tuple(self._element(name, i, found.type, token) for i in range(found.length)), location
+            )
+        return Register(name, f"{name}@{self.number}", found.type, location)
+
+    def _element(self, name: str, index: int, type_: ScalarType, token: Token) -> Register:
+        component = f"{name}.{_COMPONENTS[index]}"
+        return Register(component, f"{component}@{self.number}", type_, token.location)
+
+    def _part(self, token: Token, base: str, selector: str) -> Selected | None:
+        """A part of a register, such as ``r.b0``."""
+        register = self.register(replace(token, text=base)) if _SELECTOR.fullmatch(selector) else None
+        return Selected(register, selector, False, token.location) if isinstance(register, Register) else None
+
+    def _find(self, name: str) -> _Registers | None:
+        """What a declared name stands for."""
         if name in self.registers:
             return self.registers[name]
         prefix = name.rstrip("0123456789")
         for split in range(len(prefix), len(name)):
             index = name[split:]
             canonical = index == "0" or not index.startswith("0")
-            if canonical and name[:split] in self.ranges and len(index) <= 10:
-                count, type_ = self.ranges[name[:split]]
-                if int(index) < count:
-                    return type_
+            found = self.ranges.get(name[:split]) if canonical and len(index) <= 10 else None
+            if found is not None and int(index) < found.numbers:
+                return found
         return None
 
     def declare_registers(self, cursor: Cursor) -> None:
@@ -56,9 +117,16 @@ class Scope:
         PtxError
             For a malformed declaration, and for a register that is already declared here.
         """
-        if cursor.next.text in (".v2", ".v4"):
-            raise cursor.error(cursor.next, "registers that are vectors are not supported")
+        vector = cursor.next
+        length = _VECTORS.get(vector.text, 1)
+        if length > 1:
+            cursor.advance()
         type_ = cursor.type()
+        if length > 1 and (type_.kind == "predicate" or length * type_.bits > 128):
+            raise cursor.error(
+                vector,
+                f"a vector of registers has at most 128 bits and no predicates, not {vector.text} {type_}",
+            )
         while True:
             token = cursor.expect_kind("word", "a register name")
             if "." in token.text:
@@ -67,15 +135,15 @@ class Scope:
                 if token.text in self.ranges:
                     raise cursor.error(token, f"registers {token.text} are already declared")
                 number = cursor.next
-                count = cursor.integer("the number of registers")
+                count = cursor.number("the number of registers")
                 if count > _MOST_REGISTERS:
                     raise cursor.error(number, f"{count} registers exceed {_MOST_REGISTERS}")
-                self.ranges[token.text] = (count, type_)
+                self.ranges[token.text] = _Registers(type_, length, count)
                 cursor.expect(">")
             elif token.text in self.registers:
                 raise cursor.error(token, f"register {token.text} is already declared")
             else:
-                self.registers[token.text] = type_
+                self.registers[token.text] = _Registers(type_, length)
             if not cursor.accept(","):
                 break
         cursor.expect(";")

@@ -9,7 +9,17 @@ from golden.ptx.scalar_types import ScalarType
 from golden.ptx.source import Location, Source
 
 __all__ = ["Address", "Arguments", "Body", "Element", "Function", "Guard", "Immediate", "Instruction"]
-__all__ += ["Module", "Negated", "Operand", "Pair", "Piece", "Register", "Sink", "SpecialRegister"]
+__all__ += [
+    "Module",
+    "Negated",
+    "Operand",
+    "Pair",
+    "Piece",
+    "Register",
+    "Selected",
+    "Sink",
+    "SpecialRegister",
+]
 __all__ += ["Symbol", "Variable", "Vector", "parts"]
 
 
@@ -103,10 +113,19 @@ class Address:
 
 @dataclass(frozen=True)
 class Vector:
-    """``{element, element, ...}``."""
+    """``{element, element, ...}``, or the name of a vector of registers.
+
+    Parameters
+    ----------
+    elements : tuple of Element
+    location : Location
+    wide : bool
+        Whether it is a ``.b128`` register: its elements are its halves.
+    """
 
     elements: tuple[Element, ...]
     location: Location
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,6 +145,25 @@ class Negated:
 
 
 @dataclass(frozen=True)
+class Selected:
+    """``-r.b3``: a part of a register, or its negative, in a video instruction.
+
+    Parameters
+    ----------
+    register : Register
+    selector : str
+        The part without its dot; empty for the whole register.
+    negative : bool
+    location : Location
+    """
+
+    register: Register
+    selector: str
+    negative: bool
+    location: Location
+
+
+@dataclass(frozen=True)
 class Pair:
     """``d|p``: two results."""
 
@@ -134,7 +172,7 @@ class Pair:
     location: Location
 
 
-Operand = Element | Address | Vector | Arguments | Negated | Pair
+Operand = Element | Address | Vector | Arguments | Negated | Selected | Pair
 
 
 def parts(operand: Operand) -> tuple[Element, ...]:
@@ -143,7 +181,7 @@ def parts(operand: Operand) -> tuple[Element, ...]:
         return (operand.base,)
     if isinstance(operand, Vector | Arguments):
         return operand.elements
-    if isinstance(operand, Negated):
+    if isinstance(operand, Negated | Selected):
         return (operand.register,)
     if isinstance(operand, Pair):
         return operand.first, operand.second

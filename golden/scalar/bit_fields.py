@@ -148,7 +148,37 @@ def _dot_product(count: int, half: str, a_type: str, b_type: str) -> Any:
     return (32,), (32, 32, 32), evaluate
 
 
+def _find_nth(type_: str) -> Any:
+    """``fns``: the position of the one that is `offset` ones away from bit `base`, above or below it.
+
+    The least offset gives 0, as on the chip.
+    """
+    del type_
+    least = np.uint32(1 << 31)
+
+    def evaluate(mask: Array, base: Array, offset: Array) -> Array:
+        mask, base, offset = np.broadcast_arrays(mask, base, offset)
+        distance = offset.view(np.int32).astype(np.int64)
+        positions = np.arange(32)
+        ones = (mask[..., None] >> positions.astype(np.uint32)) & np.uint32(1) != 0
+        start = base[..., None].astype(np.int64)
+        up, down = positions >= start, positions <= start
+        ranks = np.where(
+            distance[..., None] >= 0,
+            np.cumsum(ones & up, axis=-1),
+            -np.cumsum((ones & down)[..., ::-1], axis=-1)[..., ::-1],
+        )
+        sides = np.where(distance[..., None] >= 0, up, down)
+        wanted = np.where(distance == 0, 1, distance)[..., None]
+        found = ones & sides & (ranks == wanted) & ((distance[..., None] != 0) | (positions == start))
+        position = np.where(found.any(axis=-1) & (base < 32), found.argmax(axis=-1), _NOT_FOUND)
+        return np.where(offset == least, np.uint32(0), position.astype(np.uint32))
+
+    return (32,), (32, 32, 32), evaluate
+
+
 FORMS: Final = (
+    Form("fns .b32", _find_nth),
     Form("popc .b32|.b64", _count_ones),
     Form("clz .b32|.b64", _leading_zeros),
     Form("brev .b32|.b64", _reverse),

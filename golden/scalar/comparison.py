@@ -112,9 +112,10 @@ def _set_packed_predicates(name: str, combine: str, flush: str, type_: str) -> A
 
 
 def _set(name: str, combine: str, flush: str, target: str, type_: str) -> Any:
-    """``set``: 1.0 in a float, all ones in an integer, or 0."""
+    """``set``: 1.0 in a float, all ones in an integer, or 0; of packed halves, such a half for each."""
     compare = _comparison(name, flush, type_.removesuffix("x2"))
-    part = target.removesuffix("x2")
+    packs = type_.endswith("x2")
+    part = target if not packs else "u16" if target in ("u32", "s32") else target.removesuffix("x2")
     raw = raw_dtype(part).type
     true = raw(FLOATS[part].one if part in FLOATS else (1 << width(part)) - 1)
     bits = width(type_)
@@ -128,7 +129,7 @@ def _set(name: str, combine: str, flush: str, target: str, type_: str) -> Any:
         return low | (high.astype(np.uint32) << np.uint32(16))
 
     operands = (bits, bits, *((1,) if combine else ()))
-    return (width(target),), operands, packed if part != target else evaluate
+    return (width(target),), operands, packed if packs else evaluate
 
 
 def _select(type_: str) -> Any:
@@ -208,10 +209,10 @@ FORMS: Final = (
     Form(f"set {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_SETS}|.f16|.bf16 {_UNSIGNED}", _unflushed(_set)),
     Form(f"set {_FLOAT} {_COMBINE} .ftz? {_SETS}|.f16|.bf16 .f32", _set),
     Form(f"set {_FLOAT} {_COMBINE} {_SETS}|.f16|.bf16 .f64", _unflushed(_set)),
-    Form(f"set {_FLOAT} {_COMBINE} .ftz? {_HALF_SETS}|.f16 .f16", _set),
+    Form(f"set {_FLOAT} {_COMBINE} .ftz? {_HALF_SETS}|.f16|.bf16 .f16", _set),
     Form(f"set {_FLOAT} {_COMBINE} {_HALF_SETS}|.bf16 .bf16", _unflushed(_set)),
-    Form(f"set {_FLOAT} {_COMBINE} .ftz? .f16x2 .f16x2", _set),
-    Form(f"set {_FLOAT} {_COMBINE} .bf16x2 .bf16x2", _unflushed(_set)),
+    Form(f"set {_FLOAT} {_COMBINE} .ftz? .f16x2|.u32|.s32 .f16x2", _set),
+    Form(f"set {_FLOAT} {_COMBINE} .bf16x2|.u32|.s32 .bf16x2", _unflushed(_set)),
     Form(f"selp {_ANY}", _select),
     Form(f"slct {_ANY} .s32", _select_by_sign),
     Form(f"slct .ftz? {_ANY} .f32", _select_by_float),

@@ -20,6 +20,7 @@ _WIDTHS: Final = MappingProxyType(
     {
         "pred": 1,
         **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
+        **{f"{kind}{bits}": bits for kind in "us" for bits in (2, 4)},
         **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
         **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
     }
@@ -83,19 +84,24 @@ class Form:
         combination does not exist.
     pair : bool
         Whether the form has two predicates as destinations (``setp`` with ``p|q``).
+    selects : bool
+        Whether parts of its operands may be chosen; `build` then takes them first, as `operation` does.
     """
 
     syntax: str
     build: Callable[..., Any]
     pair: bool = False
+    selects: bool = False
 
     @property
     def opcode(self) -> str:
         """The first word."""
         return self.syntax.split(maxsplit=1)[0]
 
-    def operation(self, name: str) -> Operation | None:
+    def operation(self, name: str, parts: tuple[str, ...] = ()) -> Operation | None:
         """The operation that `name` stands for, or None where it is not of this form.
+
+        `parts` are the chosen parts of the operands, such as ``"h1"`` and ``"-b0"``; empty for a whole one.
 
         Types are taken in their order; the other qualifiers may stand anywhere after the opcode.
         """
@@ -113,6 +119,10 @@ class Form:
                 return None
             chosen.append(found)
         if words:
+            return None
+        if self.selects:
+            chosen = [parts, *chosen]  # type: ignore[list-item]
+        elif any(parts):
             return None
         definition = self.build(*chosen)
         return None if definition is None else Operation(name, *definition)

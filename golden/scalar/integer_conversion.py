@@ -36,6 +36,25 @@ def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
     return (width(target),), (width(source),), definition, target[0] == "s"
 
 
+def _pack(packed: str, source: str, appended: str) -> Any:
+    """``cvt.pack.sat``: two saturated integers, the second lowest; above them the low bits of a third."""
+    bits = int(packed[1:])
+    if (bits == 16) == bool(appended):
+        return None
+    least = -(1 << (bits - 1)) if packed[0] == "s" else 0
+    mask = np.uint32((1 << bits) - 1)
+    number = dtype(source)
+
+    def evaluate(a: Array, b: Array, *c: Array) -> Array:
+        upper, lower = (
+            np.clip(value.view(number), least, least + int(mask)).view(np.uint32) & mask for value in (a, b)
+        )
+        pair = (upper << np.uint32(bits)) | lower
+        return pair | (c[0] << np.uint32(2 * bits)) if c else pair
+
+    return (32,), (32,) * (3 if appended else 2), evaluate
+
+
 def _float_to_integer(rounding: str, flush: str, saturate: str, target: str, source: str) -> Any:
     """Numbers out of range become the nearest integer of the type, with and without ``.sat``.
 
@@ -100,6 +119,7 @@ _ROUNDINGS = ".rni|.rzi|.rmi|.rpi"
 
 FORMS: Final = (
     Form(f"cvt .sat? {_INTEGERS} {_INTEGERS}", _integer_to_integer),
+    Form("cvt .pack .sat .u16|.s16|.u8|.s8|.u4|.s4|.u2|.s2 .s32 .b32?", lambda _pack_, _sat, *t: _pack(*t)),
     Form(f"cvt {_ROUNDINGS} .ftz? .sat? {_INTEGERS} .f32", _float_to_integer),
     Form(
         f"cvt {_ROUNDINGS} .sat? {_INTEGERS} .f16|.bf16|.f64",

@@ -18,6 +18,8 @@ from golden.scalar import (
     integers,
     logic,
     narrow_conversion,
+    packed_video,
+    video,
 )
 from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
@@ -35,6 +37,8 @@ _FAMILIES = (
     integer_conversion,
     float_conversion,
     narrow_conversion,
+    packed_video,
+    video,
     approximate,
 )
 
@@ -52,7 +56,7 @@ SYNTAX: Final = _by_opcode()
 
 
 @cache
-def operation(name: str, *, pair: bool = False) -> Operation:
+def operation(name: str, *, pair: bool = False, parts: tuple[str, ...] = ()) -> Operation:
     """The operation that a mnemonic stands for.
 
     Parameters
@@ -63,6 +67,9 @@ def operation(name: str, *, pair: bool = False) -> Operation:
     pair : bool
         Whether the instruction has two predicates as destinations: ``setp`` with ``p|q``. Of packed halves it
         always has.
+    parts : tuple of str
+        Of a video instruction: the part of each operand in the order written, without its dot, such as
+        ``"h1"``, ``"b3210"`` or ``"-b0"``; empty for a whole operand.
 
     Returns
     -------
@@ -80,8 +87,11 @@ def operation(name: str, *, pair: bool = False) -> Operation:
     if forms is None:
         raise UnsupportedInstruction(f"{name}: no scalar instruction has the opcode {opcode!r}")
     for form in forms:
-        found = form.operation(name) if form.pair == pair else None
+        found = form.operation(name, parts) if form.pair == pair else None
         if found is not None:
             return found
+    if any(parts):
+        written = ", ".join(f".{part}" for part in parts if part)
+        raise UnsupportedInstruction(f"{name}: {opcode} does not take these parts of its operands: {written}")
     known = ", ".join(dict.fromkeys(form.syntax for form in forms))
     raise UnsupportedInstruction(f"{name}: {opcode} has no form with these qualifiers; there are: {known}")

@@ -23,11 +23,12 @@ _SPACES: Final = {
     "param::func": "param",
 }
 _TYPES: Final = tuple(name for name, type_ in TYPES.items() if type_.kind != "predicate")
-_ORDERS: Final = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
+_ORDERS: Final = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc")
 _SCOPES: Final = ("cta", "cluster", "gpu", "sys", "gl")
 _CACHES: Final = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
 _VECTORS: Final = {"v2": 2, "v4": 4, "v8": 8}
 _GROUPS: Final[Mapping[str, Iterable[str]]] = {
+    "mmio": ("mmio",),
     "space": _SPACES,
     "vector": _VECTORS,
     "order": _ORDERS,
@@ -44,6 +45,18 @@ def _without_hint(
     operands = instruction.operands[:-1] if hinted else instruction.operands
     context.require_count(instruction, least, most, operands)
     return operands
+
+
+def _access(context: Context, instruction: Instruction) -> dict[str, str]:
+    """The qualifiers of a load or store; ``.mmio`` is checked against the others."""
+    found = split_qualifiers(context, instruction, _GROUPS, _CACHES)
+    if "mmio" in found:
+        fits = (found.get("order"), found.get("scope"), found.get("space", "global"), found.get("vector"))
+        if fits != ("relaxed", "sys", "global", None):
+            raise context.unsupported(
+                instruction, ".mmio takes .relaxed.sys and one value in .global, and nothing else"
+            )
+    return found
 
 
 def _elements(
@@ -65,7 +78,7 @@ def _elements(
 
 
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
-    found = split_qualifiers(context, instruction, _GROUPS, _CACHES)
+    found = _access(context, instruction)
     operands = _without_hint(context, instruction, 2)
     type_, elements = _elements(context, instruction, operands[0], found)
     for element in elements:
@@ -126,7 +139,7 @@ def _space(context: Context, instruction: Instruction, found: dict[str, str], ad
 
 
 def _store(context: Context, instruction: Instruction, index: int) -> Step:
-    found = split_qualifiers(context, instruction, _GROUPS, _CACHES)
+    found = _access(context, instruction)
     operands = _without_hint(context, instruction, 2)
     type_, elements = _elements(context, instruction, operands[1], found)
     for element in elements:

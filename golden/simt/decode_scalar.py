@@ -4,7 +4,17 @@ from dataclasses import replace
 from typing import Final
 
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Instruction, Operand, Pair, Sink, SpecialRegister, Symbol, Vector
+from golden.ptx.syntax import (
+    Immediate,
+    Instruction,
+    Operand,
+    Pair,
+    Selected,
+    Sink,
+    SpecialRegister,
+    Symbol,
+    Vector,
+)
 from golden.scalar import Operation, UnsupportedInstruction, operation
 from golden.simt.address_map import WINDOWS
 from golden.simt.decoding import Context, split_qualifiers
@@ -22,10 +32,12 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         For an instruction that `golden.scalar` does not know, and for operands that do not fit it.
     """
     try:
-        paired = bool(instruction.operands) and isinstance(instruction.operands[0], Pair)
-        found = operation(instruction.name, pair=paired)
+        parts = tuple(_part(operand) for operand in instruction.operands)
+        paired = any(isinstance(operand, Pair) for operand in instruction.operands[:1])
+        pair = paired and instruction.opcode[0] == "setp"
+        found = operation(instruction.name, pair=pair, parts=parts)
     except UnsupportedInstruction as error:
-        raise context.unsupported(instruction) from error
+        raise context.unsupported(instruction, str(error).partition(": ")[2] if any(parts) else "") from error
     targets, sources = _operands(context, instruction, found)
     carries_in = len(sources) + 1 == len(found.operands) and found.operands[-1] == 1
     carries_out = len(found.results) > 1 and ".cc" in instruction.name
@@ -61,17 +73,25 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
     return replace(step, reads=reads, writes=writes)
 
 
+def _part(operand: Operand) -> str:
+    """The part of an operand that a video instruction takes."""
+    if not isinstance(operand, Selected):
+        return ""
+    return f"-{operand.selector}" if operand.negative else operand.selector
+
+
 def _operands(
     context: Context, instruction: Instruction, found: Operation
 ) -> tuple[list[Operand], list[Operand]]:
     """Destinations and sources as written, their number checked."""
     if not instruction.operands:
         raise context.error(instruction.location, f"{instruction.name} takes operands")
-    first, *sources = instruction.operands
+    first, *sources = (
+        operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
+    )
     targets: list[Operand] = [first.first, first.second] if isinstance(first, Pair) else [first]
     explicit = len(found.results) - (".cc" in instruction.name and len(found.results) > 1)
-    allowed = (explicit,) if explicit < 2 else (1, explicit)
-    if len(targets) not in allowed:
+    if len(targets) != explicit:
         raise context.error(
             instruction.location, f"{instruction.name} has {explicit} results, not {len(targets)}"
         )

@@ -23,6 +23,7 @@ from golden.ptx.syntax import (
     Operand,
     Pair,
     Register,
+    Selected,
     Sink,
     Symbol,
     Variable,
@@ -371,7 +372,7 @@ class _Renaming:
             return replace(operand, elements=tuple(self._operand(part) for part in operand.elements))
         if isinstance(operand, Arguments):
             return replace(operand, elements=tuple(self._operand(part) for part in operand.elements))
-        if isinstance(operand, Negated):
+        if isinstance(operand, Negated | Selected):
             return replace(operand, register=self._operand(operand.register))
         if isinstance(operand, Pair):
             return replace(operand, first=self._operand(operand.first), second=self._operand(operand.second))

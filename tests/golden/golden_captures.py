@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[2]
 COMPACT = REPOSITORY / "tests" / "data"
 VARIABLE = "OPENWMMA_CAPTURES"
 
-TABLES = ("layouts", "matrix_moves", "scalar")
+TABLES = ("instructions", "layouts", "matrix_moves", "scalar")
 """Files beside the captures that hold no multiplies."""
 
 FAMILIES = ("float16", "rest", "window", "mma_sync", "wgmma")

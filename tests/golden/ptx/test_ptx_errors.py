@@ -21,7 +21,7 @@ SUPPORTED = (
     "shr, stmatrix, sub, wmma, xor"
 )
 TYPES = (
-    ".pred, .b8, .b16, .b32, .b64, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f16x2, "
+    ".pred, .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f16x2, "
     ".bf16x2, .f32, .f64"
 )
 
@@ -131,7 +131,10 @@ def test_modules(text, message):
         (".reg .b32 x.y;", "k.ptx:6:11: expected a register name, not 'x.y'"),
         (".reg .b32 %r<2>, %r<3>;", "k.ptx:6:18: registers %r are already declared"),
         (".reg .b32 %r<1048577>;", "k.ptx:6:14: 1048577 registers exceed 1048576"),
-        (".reg .v2 .b32 x;", "k.ptx:6:6: registers that are vectors are not supported"),
+        (
+            ".reg .v4 .b64 x;",
+            "k.ptx:6:6: a vector of registers has at most 128 bits and no predicates, not .v4 .b64",
+        ),
         (".shared .b8 x; x: ret;", "k.ptx:6:16: label x is already defined"),
         ("x: ret; .shared .b8 x;", "k.ptx:6:21: x is already declared"),
         (".shared .b8 x = 1;", "k.ptx:6:13: x in .shared cannot have an initialiser"),
@@ -142,7 +145,7 @@ def test_modules(text, message):
         ),
         ("{ L: ret; }\nbra L;", "k.ptx:7:5: L is not declared: no register, label, parameter or variable"),
         ("mov.u32 x, [%tid.x];", "k.ptx:6:12: an address must be a register, a name or a number"),
-        ("ret 0|1;", "k.ptx:6:5: both sides of | must be registers"),
+        ("ret L|1;", "k.ptx:6:5: both sides of | must be registers"),
         (".reg .b32 %r<2>\nret;", "k.ptx:7:1: expected ';', not 'ret'"),
     ],
 )

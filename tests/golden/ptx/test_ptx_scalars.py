@@ -95,6 +95,22 @@ def test_arithmetic_wraps_like_the_machine_types_of_c(operation, type_, first, s
         ("mov.f64 %fd0, -1.5; mov.b64 %address, %fd0;", 0xBFF8000000000000),
         ("mov.b32 %r0, 1; mov.b32 %r1, 2; mov.b64 %address, {%r0, %r1};", 0x200000001),
         ("mov.b64 %rd0, 0x500000006; mov.b64 {%r0, %r1}, %rd0; cvt.u64.u32 %address, %r1;", 5),
+        ("mov.b64 %rd0, 0x500000006; mov.b64 {_, %r1}, %rd0; cvt.u64.u32 %address, %r1;", 5),
+        ("mov.u32 %r0, 0x1F5; cvt.u8.u32 %h0, %r0; cvt.u64.u16 %address, %h0;", 0xF5),
+        ("mov.u32 %r0, 0x1F5; cvt.s8.u32 %h0, %r0; cvt.u64.u16 %address, %h0;", 0xFFF5),
+        ("mov.u32 %r0, 0x1F5; cvt.sat.u8.u32 %h0, %r0; cvt.u64.u16 %address, %h0;", 0xFF),
+        ("mov.u32 %r0, 0xF5; cvt.s64.s8 %address, %r0;", 2**64 - 11),
+        ("cvt.sat.s32.u64 %r0, -1; cvt.u64.u32 %address, %r0;", 0x7FFFFFFF),
+        ("cvt.sat.u16.s32 %h0, -1; cvt.u64.u16 %address, %h0;", 0),
+        ("cvt.sat.s8.s64 %r0, -1000; cvt.u64.u32 %address, %r0;", 0xFFFFFF80),
+        ("mov.u64 %address, (3+4)*2-!0;", 13),
+        ("mov.b32 %r0, ~0; cvt.u64.u32 %address, %r0;", 0xFFFFFFFF),
+        (".reg .v2 .b32 v; mov.b32 v.y, 7; mov.b32 v.x, v.g; mov.b64 %address, v;", 0x700000007),
+        (
+            ".reg .v4 .u16 v, w<2>; mov.v4.u16 v, {1, 2, 3, 4}; mov.v4.u16 w1, v; mov.b64 %address, w1;",
+            0x4000300020001,
+        ),
+        (".reg .b128 q, s; mov.b128 q, {3, 4}; mov.b128 s, q; mov.b128 {_, %address}, s;", 4),
     ],
 )
 def test_values_in_an_address(statements, expected):

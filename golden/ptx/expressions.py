@@ -1,0 +1,271 @@
+"""Constants and constant expressions.
+
+Integers have 64 bits, signed or unsigned. A literal is unsigned if it ends in ``U`` or exceeds the signed
+range; an operation is unsigned if one of its operands is. Remainder and complement take their operands as
+unsigned, comparisons and logic give a signed 0 or 1, a shift takes its count modulo 64 and the type of what
+it shifts, and a choice has the type of the operand that it chooses. Floats are f64, without remainder and
+operations on bits; an f32 pattern stands alone. All this is as the assembler evaluates it.
+"""
+
+import operator
+import re
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import Final, Literal, NamedTuple, Protocol
+
+from golden.ptx.lexer import Kind, Token
+from golden.ptx.scalar_types import float_bits, float_value
+from golden.ptx.source import PtxError
+from golden.ptx.syntax import Immediate
+from golden.tables.layouts import LANES
+
+__all__ = ["expression", "literal"]
+
+_INTEGER: Final = re.compile(
+    r"(?:0[xX](?P<hex>[0-9A-Fa-f]+)|0[bB](?P<binary>[01]+)|(?P<plain>[0-9]+))(?P<unsigned>U?)"
+)
+_FLOAT_PATTERN: Final = re.compile(r"0(?:[fF](?P<f32>[0-9A-Fa-f]{8})|[dD](?P<f64>[0-9A-Fa-f]{16}))")
+_DECIMAL_FLOAT: Final = re.compile(r"[0-9]*(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
+_LONGEST_NUMBER: Final = 67
+"""Characters of a 64-bit binary constant with prefix and suffix."""
+
+_DEEPEST: Final = 64
+"""Operators and parentheses within each other."""
+
+_SIZE: Final = 1 << 64
+
+_PRECEDENCE: Final = MappingProxyType(
+    {
+        name: level
+        for level, names in enumerate(
+            ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
+        )
+        for name in names.split()
+    }
+)
+"""How tightly each operator binds."""
+
+_COMPARISONS: Final = MappingProxyType[str, Callable[..., bool]](
+    {
+        "==": operator.eq,
+        "!=": operator.ne,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+    }
+)
+_TRUTHS: Final = MappingProxyType[str, Callable[..., bool]](
+    {**_COMPARISONS, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b)}
+)
+"""Operators whose result is 0 or 1."""
+
+
+def _quotient(a: int, b: int) -> int:
+    magnitude = abs(a) // abs(b)
+    return magnitude if (a < 0) == (b < 0) else -magnitude
+
+
+_INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[[int, int], int]](
+    {
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": _quotient,
+        "%": lambda a, b: a % _SIZE % (b % _SIZE),
+        "&": operator.and_,
+        "|": operator.or_,
+        "^": operator.xor,
+        "<<": lambda a, b: a << b % 64,
+        ">>": lambda a, b: a >> b % 64,
+    }
+)
+_FLOAT_ARITHMETIC: Final = MappingProxyType[str, Callable[[float, float], float]](
+    {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+)
+
+
+class _Value(NamedTuple):
+    """A value and its type; of a float the bit pattern."""
+
+    number: int
+    type: Literal["s64", "u64", "f32", "f64"]
+
+
+class _Cursor(Protocol):
+    """What is needed of `golden.ptx.cursor.Cursor`."""
+
+    @property
+    def next(self) -> Token: ...
+    def advance(self) -> Token: ...
+    def accept(self, text: str) -> bool: ...
+    def expect(self, text: str) -> Token: ...
+    def expect_kind(self, kind: Kind, what: str) -> Token: ...
+    def error(self, token: Token, message: str) -> PtxError: ...
+
+
+def expression(cursor: _Cursor) -> Immediate:
+    """Take a constant expression, and give its value.
+
+    Raises
+    ------
+    PtxError
+        For a malformed expression, a division by zero, and operands that an operator does not take.
+    """
+    location = cursor.next.location
+    number, type_ = _Parser(cursor).choice()
+    return Immediate(number, "f32" if type_ == "f32" else "f64" if type_ == "f64" else "integer", location)
+
+
+def literal(cursor: _Cursor) -> _Value:
+    """Take a number.
+
+    Raises
+    ------
+    PtxError
+        For a malformed number, and for an integer of more than 64 bits.
+    """
+    token = cursor.expect_kind("number", "a constant")
+    text = token.text
+    if pattern := _FLOAT_PATTERN.fullmatch(text):
+        return _Value(int(text[2:], 16), "f32" if pattern["f32"] else "f64")
+    if _DECIMAL_FLOAT.fullmatch(text):
+        return _Value(float_bits(float(text), 64), "f64")
+    match = _INTEGER.fullmatch(text)
+    if match is None or (match["plain"] and text.startswith("0") and set(text) & {"8", "9"}):
+        raise cursor.error(token, f"malformed constant {text!r}")
+    if len(text) > _LONGEST_NUMBER:
+        raise cursor.error(token, f"constant {text[:12]}... exceeds 64 bits")
+    if match["hex"]:
+        value = int(match["hex"], 16)
+    elif match["binary"]:
+        value = int(match["binary"], 2)
+    else:
+        value = int(match["plain"], 8 if match["plain"].startswith("0") else 10)
+    if value >> 64:
+        raise cursor.error(token, f"constant {text} exceeds 64 bits")
+    return _Value(value, "u64" if match["unsigned"] or value >> 63 else "s64")
+
+
+def _integer(number: int, *, unsigned: bool) -> _Value:
+    """The low 64 bits of a number."""
+    number %= _SIZE
+    if unsigned:
+        return _Value(number, "u64")
+    return _Value(number - _SIZE if number >> 63 else number, "s64")
+
+
+class _Parser:
+    """Precedence climbing, the operands evaluated as they are read."""
+
+    def __init__(self, cursor: _Cursor) -> None:
+        self._cursor = cursor
+        self._depth = 0
+
+    def choice(self) -> _Value:
+        """``condition ? one : other``, or what stands alone."""
+        cursor, token = self._cursor, self._cursor.next
+        value = self._binary(1)
+        if not cursor.accept("?"):
+            return value
+        self._enter(token)
+        self._require_integer(value, token, "?")
+        one = self._require_integer(self.choice(), token, "?")
+        cursor.expect(":")
+        other = self._require_integer(self.choice(), token, "?")
+        self._depth -= 1
+        return one if value.number else other
+
+    def _binary(self, least: int) -> _Value:
+        """Operands and operators that bind at least as tightly as the level `least`."""
+        cursor = self._cursor
+        left = self._unary()
+        while cursor.next.kind == "punctuation":
+            token = cursor.next
+            level = _PRECEDENCE.get(token.text, 0)
+            if level < least:
+                break
+            cursor.advance()
+            left = self._combined(token, left, self._binary(level + 1))
+        return left
+
+    def _unary(self) -> _Value:
+        cursor, token = self._cursor, self._cursor.next
+        if cursor.accept("WARP_SZ"):
+            return _Value(LANES, "s64")
+        if token.kind != "punctuation" or token.text not in ("-", "+", "~", "!", "("):
+            return literal(cursor)
+        cursor.advance()
+        self._enter(token)
+        value = self._parenthesised() if token.text == "(" else self._signed(token, self._unary())
+        self._depth -= 1
+        return value
+
+    def _parenthesised(self) -> _Value:
+        """What follows an opening parenthesis: an expression, or a cast and its operand."""
+        cursor, token = self._cursor, self._cursor.next
+        if token.kind != "directive":
+            value = self.choice()
+            cursor.expect(")")
+            return value
+        cursor.advance()
+        if token.text not in (".s64", ".u64"):
+            raise cursor.error(token, f"a constant is cast to .s64 or .u64, not to {token}")
+        cursor.expect(")")
+        value = self._require_integer(self._unary(), token, f"({token.text})")
+        return _integer(value.number, unsigned=token.text == ".u64")
+
+    def _signed(self, token: Token, value: _Value) -> _Value:
+        """The value of a unary operator."""
+        if token.text == "+":
+            return value
+        if token.text == "-" and value.type in ("f32", "f64"):
+            return _Value(value.number ^ 1 << int(value.type[1:]) - 1, value.type)
+        self._require_integer(value, token, token.text)
+        if token.text == "-":
+            return _integer(-value.number, unsigned=value.type == "u64")
+        return (
+            _Value(int(not value.number), "s64")
+            if token.text == "!"
+            else _integer(~value.number, unsigned=True)
+        )
+
+    def _combined(self, token: Token, left: _Value, right: _Value) -> _Value:
+        """The value of a binary operator."""
+        name, types = token.text, {left.type, right.type}
+        is_float = types == {"f64"} and (name in _FLOAT_ARITHMETIC or name in _COMPARISONS)
+        if not (is_float or types <= {"s64", "u64"}):
+            raise self._cursor.error(
+                token, f"{name} does not take constants of types {left.type} and {right.type}"
+            )
+        unsigned = left.type == "u64" if name in ("<<", ">>") else name == "%" or "u64" in types
+        if is_float:
+            return self._of_floats(token, float_value(left.number, 64), float_value(right.number, 64))
+        if name in ("/", "%") and not right.number:
+            raise self._zero(token, left.number)
+        a, b = left.number, right.number
+        if name not in ("<<", ">>"):
+            a, b = _integer(a, unsigned=unsigned).number, _integer(b, unsigned=unsigned).number
+        if name in _TRUTHS:
+            return _Value(int(_TRUTHS[name](a, b)), "s64")
+        return _integer(_INTEGER_ARITHMETIC[name](a, b), unsigned=unsigned)
+
+    def _of_floats(self, token: Token, a: float, b: float) -> _Value:
+        if token.text in _COMPARISONS:
+            return _Value(int(_COMPARISONS[token.text](a, b)), "s64")
+        if token.text == "/" and not b:
+            raise self._zero(token, a)
+        return _Value(float_bits(_FLOAT_ARITHMETIC[token.text](a, b), 64), "f64")
+
+    def _zero(self, token: Token, dividend: float) -> PtxError:
+        return self._cursor.error(token, f"division by zero: the constant {dividend} {token.text} 0")
+
+    def _require_integer(self, value: _Value, token: Token, name: str) -> _Value:
+        if value.type in ("f32", "f64"):
+            raise self._cursor.error(token, f"{name} takes integer constants, not {value.type}")
+        return value
+
+    def _enter(self, token: Token) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self._cursor.error(token, f"a constant expression is nested deeper than {_DEEPEST} levels")

@@ -1,0 +1,203 @@
+"""Operands of instructions, and the names and constants in them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from golden.ptx.cursor import Cursor
+from golden.ptx.lexer import Token
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.scope import Scope
+from golden.ptx.special_registers import SPECIAL_REGISTERS
+from golden.ptx.syntax import (
+    Address,
+    Arguments,
+    Element,
+    Immediate,
+    Negated,
+    Operand,
+    Pair,
+    Register,
+    Selected,
+    Sink,
+    SpecialRegister,
+    Symbol,
+    Variable,
+    Vector,
+)
+
+__all__ = ["OperandParser"]
+
+_CONSTANT: Final = "WARP_SZ"
+"""The name of a constant."""
+
+
+class OperandParser:
+    """Takes operands from the tokens of a body.
+
+    Parameters
+    ----------
+    cursor : Cursor
+    variables : sequence of mapping of str to Variable
+        The variables that may have been declared, by key, innermost first.
+
+    Attributes
+    ----------
+    scopes : list of Scope
+        The braces that are open, outermost first.
+    named : bool
+        Whether a name was met that may be declared further on.
+    """
+
+    def __init__(self, cursor: Cursor, variables: Sequence[Mapping[str, Variable]]) -> None:
+        self._cursor = cursor
+        self._variables = variables
+        self.scopes: list[Scope] = []
+        self.named = False
+
+    def predicate(self) -> Register:
+        """Take a predicate."""
+        token = self._cursor.next
+        operand = self._simple()
+        if not isinstance(operand, Register) or operand.type is not TYPES["pred"]:
+            raise self._cursor.error(token, f"expected a .pred register, not {token}")
+        return operand
+
+    def operand(self, opcode: str) -> Operand:
+        """Take an operand of an instruction whose first word is `opcode`."""
+        cursor = self._cursor
+        opening = cursor.next
+        if cursor.accept("{"):
+            elements = [self._element()]
+            while cursor.accept(","):
+                elements.append(self._element())
+            cursor.expect("}")
+            return Vector(tuple(elements), opening.location)
+        if cursor.accept("["):
+            return self._address(opening)
+        if opening.text == "(" and (opcode == "call" or self._names_follow()):
+            cursor.advance()
+            arguments: list[Element] = []
+            while not cursor.accept(")"):
+                if arguments:
+                    cursor.expect(",")
+                arguments.append(self._element())
+            return Arguments(tuple(arguments), opening.location)
+        if opening.text in ("!", "-") and self._names_follow():
+            cursor.advance()
+            return self._negated(opening)
+        named = self._named() if opening.kind == "word" else None
+        if isinstance(named, Vector | Selected):
+            return named
+        operand = named or self._element()
+        if cursor.accept("|"):
+            second = self._element()
+            if not isinstance(operand, Register | Sink) or not isinstance(second, Register | Sink):
+                raise cursor.error(opening, "both sides of | must be registers")
+            return Pair(operand, second, opening.location)
+        if not isinstance(operand, Symbol):
+            return operand
+        if cursor.sees("["):
+            offset = self._index(operand)
+            if opcode not in ("mov", "cvta"):
+                return Address(operand, offset, opening.location)
+            return replace(operand, offset=offset)
+        return replace(operand, offset=self._offset())
+
+    def _names_follow(self) -> bool:
+        """Whether the token after the one in sight is a name of what is no constant, or closes a list."""
+        token = self._cursor.peek()
+        return (token.kind == "word" and token.text != _CONSTANT) or token.text == ")"
+
+    def _negated(self, sign: Token) -> Operand:
+        """``!p`` and ``-r``, after the sign."""
+        if sign.text == "!":
+            return Negated(self.predicate(), sign.location)
+        token = self._cursor.next
+        named = self._named()
+        if isinstance(named, Selected):
+            return replace(named, negative=True)
+        if not isinstance(named, Register):
+            raise self._cursor.error(token, f"expected a register or a constant after -, not {token}")
+        return Selected(named, "", True, sign.location)
+
+    def _address(self, opening: Token) -> Operand:
+        """An address after its opening bracket."""
+        cursor = self._cursor
+        base = self._simple()
+        if not isinstance(base, Register | Symbol | Immediate):
+            raise cursor.error(opening, "an address must be a register, a name or a number")
+        offset = self._index(base) if isinstance(base, Symbol) and cursor.sees("[") else self._offset()
+        if cursor.accept(","):  # coordinates, of instructions that are not supported
+            while not cursor.accept("]"):
+                if cursor.next.kind == "end" or cursor.sees(";"):
+                    raise cursor.unexpected("']'")
+                cursor.advance()
+            return Arguments((), opening.location)
+        cursor.expect("]")
+        return Address(base, offset, opening.location)
+
+    def _index(self, array: Symbol) -> int:
+        """The offset in bytes of the element of an array whose index follows in brackets."""
+        name = array.name
+        key = next((scope.names[name] for scope in reversed(self.scopes) if name in scope.names), name)
+        found = next((variables[key] for variables in self._variables if key in variables), None)
+        if found is None or not found.is_array:
+            raise self._cursor.source.error(
+                array.location, f"{name} is not an array declared before, and has no elements"
+            )
+        self._cursor.expect("[")
+        index = self._integer("an index")
+        self._cursor.expect("]")
+        return index * found.type.size
+
+    def _element(self) -> Element:
+        token = self._cursor.next
+        if self._cursor.accept("_"):
+            return Sink(token.location)
+        return self._simple()
+
+    def _offset(self) -> int:
+        """The offset after a name or register; 0 where there is none."""
+        if not self._cursor.accept("+") and not self._cursor.sees("-"):
+            return 0
+        return self._integer("an offset")
+
+    def _integer(self, what: str) -> int:
+        """Take an integer, as a signed one of 64 bits."""
+        token = self._cursor.next
+        constant = self._cursor.immediate()
+        if constant.kind != "integer":
+            raise self._cursor.error(token, f"{what} must be an integer")
+        return TYPES["s64"].interpret(constant.value)
+
+    def _simple(self) -> Register | SpecialRegister | Immediate | Symbol:
+        cursor = self._cursor
+        token = cursor.next
+        if token.kind == "number" or token.text in ("-", "+", "~", "!", "(", _CONSTANT):
+            return cursor.immediate()
+        if token.kind != "word":
+            raise cursor.unexpected("an operand")
+        named = self._named()
+        if named is None or isinstance(named, Vector | Selected):
+            raise cursor.error(token, f"expected a single register, not {token}")
+        return named
+
+    def _named(self) -> Register | Vector | Selected | SpecialRegister | Immediate | Symbol | None:
+        """Take a name; None, with nothing taken, where the word in sight is a constant or `_`."""
+        token = self._cursor.next
+        name = token.text
+        if name in ("_", _CONSTANT):
+            return None
+        self._cursor.advance()
+        for scope in reversed(self.scopes):
+            register = scope.register(token)
+            if register is not None:
+                return register
+            if name in scope.names:
+                break
+        else:
+            if name in SPECIAL_REGISTERS:
+                return SpecialRegister(name, token.location)
+        self.named = True
+        return Symbol(name, name, token.location)

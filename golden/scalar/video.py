@@ -1,0 +1,205 @@
+"""Video instructions on one field: bytes, halves or words of the operands, a second operation or a merge.
+
+No chip of today has them. The assembler's substitutes differ from the manual, and the results here are the
+substitutes': a merge into ``.h1`` takes the upper half of a result; saturation to a part turns a negative
+number into the greatest; in ``.u32``, saturation loses what exceeds a word if the operands are of unlike
+signedness, and a second minimum or maximum takes a negative number for one above 2**32; a saturated result
+is a signed word for the second operation; shifts saturate 34 bits to 32, whatever the destination is.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+import numpy as np
+
+from golden.scalar.form import Array, Evaluate, Form, dtype
+
+__all__ = ["ARITHMETIC", "FORMS", "clamped", "comparison"]
+
+ARITHMETIC: Final = MappingProxyType[str, Evaluate](
+    {
+        "vadd": np.add,
+        "vsub": np.subtract,
+        "vabsdiff": lambda a, b: np.abs(a - b),
+        "vmin": np.minimum,
+        "vmax": np.maximum,
+    }
+)
+"""The operations on signed 64-bit integers, which hold every intermediate result."""
+
+_SECOND: Final = MappingProxyType[str, Evaluate]({"add": np.add, "min": np.minimum, "max": np.maximum})
+_COMPARISONS: Final = MappingProxyType[str, Evaluate](
+    {
+        "eq": np.equal,
+        "ne": np.not_equal,
+        "lt": np.less,
+        "le": np.less_equal,
+        "gt": np.greater,
+        "ge": np.greater_equal,
+    }
+)
+_FIELDS: Final = MappingProxyType(
+    {
+        "": (32, 0),
+        **{f"b{index}": (8, 8 * index) for index in range(4)},
+        **{f"h{index}": (16, 16 * index) for index in range(2)},
+    }
+)
+"""Width and position of each part of an operand."""
+
+
+def comparison(name: str) -> Evaluate:
+    """The function that gives 1 where a comparison holds, else 0."""
+    compare = _COMPARISONS[name]
+    return lambda a, b: compare(a, b).astype(np.int64)
+
+
+def clamped(value: Array, bits: int, type_: str) -> Array:
+    """Values brought into the range of `bits` bits of the signedness of a type."""
+    signed = type_[0] == "s"
+    least = -(1 << (bits - 1)) if signed else 0
+    return np.clip(value, least, least + (1 << bits) - 1)
+
+
+def _field(value: Array, part: str, type_: str) -> Array:
+    bits, position = _FIELDS[part]
+    number = dtype(type_)
+    top = (value << np.uint32(32 - bits - position)).view(number)
+    return (top >> number.type(32 - bits)).astype(np.int64)
+
+
+def _signed_word(value: Array) -> Array:
+    """The low 32 bits as a signed number."""
+    return value.astype(np.int32).astype(np.int64)
+
+
+def _operation(
+    function: Evaluate,
+    parts: tuple[str, ...],
+    types: tuple[str, str, str],
+    second: str,
+    saturate: Evaluate | None = None,
+) -> Any:
+    """An operation on fields of two operands, then `second` with a third operand or a merge into it.
+
+    `saturate` brings a result into the range of the destination, given its bits and type.
+    """
+    into, first_part, second_part = (*parts, "", "", "")[:3]
+    if not {*parts} <= {*_FIELDS} or any(parts[3:]) or (into and second):
+        return None
+    target, a_type, b_type = types
+    bits, position = _FIELDS[into]
+    mask = np.uint32(((1 << bits) - 1) << position)
+
+    def evaluate(a: Array, b: Array, *c: Array) -> Array:
+        value = function(_field(a, first_part, a_type), _field(b, second_part, b_type))
+        if saturate:
+            value = saturate(value, bits, target)
+        if second:
+            value = _signed_word(value) if saturate else value
+            if target == "u32":  # a negative number is one of 33 bits
+                value = np.where(value >> 32 != 0, value & 0xFFFFFFFF | 1 << 32, value)
+            value = _SECOND[second](value, _field(c[0], "", target))
+        result = value.astype(np.uint32)
+        if not into:
+            return result
+        moved = result if into == "h1" else result << np.uint32(position)
+        return (moved & mask) | (c[0] & ~mask)
+
+    return (32,), (32,) * (3 if into or second else 2), evaluate
+
+
+def _arithmetic(
+    name: str, parts: tuple[str, ...], target: str, a: str, b: str, saturate: str, second: str
+) -> Any:
+    exact = ARITHMETIC[name]
+    wraps = name in ("vadd", "vsub") and "s32" in (target, a, b) and not saturate
+
+    def function(x: Array, y: Array) -> Array:
+        value = exact(x, y)
+        return _signed_word(value) if wraps else value
+
+    def clamped_field(value: Array, bits: int, type_: str) -> Array:
+        """Saturation; what exceeds a word is lost if signed and unsigned operands meet in ``.u32``."""
+        if bits == 32:
+            mixed = type_ == "u32" and a != b
+            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else clamped(value, bits, type_)
+        greatest = (1 << bits - (type_[0] == "s")) - 1
+        return np.where((value < 0) | (value > greatest), greatest, value)
+
+    return _operation(function, parts, (target, a, b), second, clamped_field if saturate else None)
+
+
+def _shift(
+    left: bool, parts: tuple[str, ...], target: str, a: str, b: str, saturate: str, mode: str, second: str
+) -> Any:
+    """``vshl`` and ``vshr``, which saturate to 32 bits whatever the destination is."""
+
+    def function(value: Array, count: Array) -> Array:
+        count = count & 31 if mode == "wrap" else np.minimum(count, 32)
+        return value << count if left else value >> count
+
+    def to_word(value: Array, bits: int, type_: str) -> Array:
+        """Saturation of the low 34 bits."""
+        del bits
+        return clamped(value << 30 >> 30, 32, type_)
+
+    return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
+
+
+def _compare(parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
+    return _operation(comparison(name), parts, (a, a, b), second)
+
+
+def _multiply_add(
+    parts: tuple[str, ...], target: str, a_type: str, b_type: str, plus_one: str, saturate: str, scale: str
+) -> Any:
+    """``vmad``: the product, or its negative, plus or minus the third operand.
+
+    As on the chip, words count as signed numbers of 64 bits; only shift and saturation know unsigned ones.
+    """
+    del target
+    into, first, second, third = (*parts, "", "", "", "")[:4]
+    negative = first.startswith("-") != second.startswith("-")
+    first, second, subtracts = first.removeprefix("-"), second.removeprefix("-"), third == "-"
+    legal = not into and third in ("", "-") and {first, second} <= {*_FIELDS}
+    if not legal or (negative and subtracts) or (plus_one and any(part.startswith("-") for part in parts)):
+        return None
+    signed = "s32" in (a_type, b_type) or negative or subtracts
+    shift = int(scale.removeprefix("shr") or 0)
+
+    def evaluate(a: Array, b: Array, c: Array) -> Array:
+        x, y, z = (
+            _signed_word(_field(value, part, type_))
+            for value, part, type_ in ((a, first, a_type), (b, second, b_type), (c, "", "s32"))
+        )
+        total = (-x if negative else x) * y + (-z if subtracts else z) + bool(plus_one)
+        result = total >> shift if signed else (total.view(np.uint64) >> np.uint64(shift)).view(np.int64)
+        return (clamped(result, 32, "s32" if signed else "u32") if saturate else result).astype(np.uint32)
+
+    return (32,), (32, 32, 32), evaluate
+
+
+_TYPE = ".u32|.s32"
+_THEN = ".add|.min|.max?"
+
+
+def _form(syntax: str, build: Callable[..., Any]) -> Form:
+    return Form(syntax, build, selects=True)
+
+
+FORMS: Final = (
+    *(
+        _form(f"{name} {_TYPE} {_TYPE} {_TYPE} .sat? {_THEN}", partial(_arithmetic, name))
+        for name in ARITHMETIC
+    ),
+    *(
+        _form(f"{name} {_TYPE} {_TYPE} .u32 .sat? .clamp|.wrap {_THEN}", partial(_shift, name == "vshl"))
+        for name in ("vshl", "vshr")
+    ),
+    _form(f"vmad {_TYPE} {_TYPE} {_TYPE} .po? .sat? .shr7|.shr15?", _multiply_add),
+    _form(f"vset {_TYPE} {_TYPE} .eq|.ne|.lt|.le|.gt|.ge {_THEN}", _compare),
+)
+"""The forms of this family."""
