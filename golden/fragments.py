@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, dtype_of
+from golden.host_arrays import host_array, little_endian
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
 from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
@@ -101,7 +102,12 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     """
     shape = _checked_shape(use, type, shape)
     table = _table(use, type, shape)
-    checked = np.asarray(registers)
+    try:
+        checked = little_endian(host_array(registers))
+    except (TypeError, ValueError, BufferError, RuntimeError, OverflowError) as error:
+        raise InvalidArgument(
+            "registers", f"{registers.__class__.__name__} ({error})", "an array of uint32"
+        ) from None
     extent = (table.layout.registers, LANES)
     if checked.dtype != np.uint32:
         raise InvalidArgument("registers", f"dtype {checked.dtype}", "uint32")

@@ -5,7 +5,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["host_array", "shared_array"]
+__all__ = ["host_array", "little_endian", "raw_bytes", "shared_array"]
+
+
+def little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    """The array with its values in the byte order of the device; `array` itself where they are."""
+    dtype = array.dtype.newbyteorder("<")
+    if dtype == array.dtype:
+        return array
+    swapped = np.zeros(array.shape, dtype)  # zeros between the fields of a structure, too
+    swapped[...] = array
+    return swapped
+
+
+def raw_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of an array on the device: a copy, little-endian, in C order."""
+    return np.frombuffer(bytearray(little_endian(array).tobytes()), dtype=np.uint8)
 
 
 def host_array(given: Any) -> NDArray[Any]:

@@ -7,9 +7,11 @@ from types import MappingProxyType
 from typing import Any
 
 import golden.simt.module as simt
+from golden.integers import checked_integer, integer_of, shortened
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
 from openwmma.cuda_source import compile_file, is_cuda
+from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
 from openwmma.launching import KernelRun, open_stage, require_shared
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
@@ -48,10 +50,13 @@ class Module:
     def __init__(
         self, source: str | Path, *, name: str | None = None, compile_options: Sequence[str] = ()
     ) -> None:
+        self.files: tuple[Path, ...] = ()
+        """The files that were read."""
         if isinstance(source, Path) or "\n" not in source:
             path = Path(source)
             text = compile_file(path, compile_options) if is_cuda(path) else path.read_text()
             label = f"{path}.ptx" if is_cuda(path) else str(path)
+            self.files = (path,)
         else:
             text, label = source, "<ptx>"
         self.ptx = text
@@ -66,14 +71,9 @@ class Module:
         return self._module.entries
 
     @property
-    def changed_variables(self) -> Mapping[str, DeviceBuffer]:
-        """The variables that differ from how the module was loaded, by name."""
-        found = {key: self._module[key] for key in self._fresh}
-        return {
-            key: buffer
-            for key, buffer in found.items()
-            if buffer.numpy().tobytes() != self._fresh[key].tobytes()
-        }
+    def variables(self) -> ModuleVariables:
+        """The variables by name, each with the contents that it had when the module was loaded."""
+        return {key: (self._module[key], fresh) for key, fresh in self._fresh.items()}
 
     def kernel(self, entry: str | None = None) -> "Kernel":
         """A kernel by name.
@@ -219,14 +219,17 @@ class Kernel:
             )
         except UsageError as error:  # which has the spelling of the command line
             raise UsageError(str(error).removeprefix("--")) from None
-        jobs = cores() if jobs == 0 else jobs
+        shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
+        if integer_of(jobs) == 0:
+            jobs = cores()
+        jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
         if jobs > 1 and (port is not None or waves is not None or trace is not None):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
-        saved = None
+        recorder = None
         if save is not None:
-            saved = SavedLaunch.begin(
-                Path(save), self._module.ptx, self._kernel, grid, block, arguments, shared,
-                self._module.changed_variables,
+            recorder = SavedLaunch(
+                Path(save), self._module.ptx, self._kernel, (grid, block), arguments, shared,
+                self._module.variables, self._module.files,
             )  # fmt: skip
         with open_stage(target, self._kernel.compiled) as stage:
             require_shared(self._kernel.compiled, shared, stage)
@@ -243,11 +246,9 @@ class Kernel:
                 jobs=jobs,
                 on_block=on_block,
                 on_matrix=stage.on_matrix,
+                recorder=recorder,
             )
-            run = stage.report(result, before)
-        if saved is not None:
-            saved.end()
-        return run
+            return stage.report(result, before)
 
     def __getitem__(self, extents: tuple[Any, ...]) -> Callable[..., KernelRun]:
         """``kernel[grid, block](...)`` or ``kernel[grid, block, shared](...)``: a launch on golden."""
@@ -273,4 +274,4 @@ def _kind(name: str | MachineKind) -> MachineKind:
     try:
         return MachineKind(name)
     except ValueError:
-        raise LaunchError(f"on {name!r}: expected one of {', '.join(MachineKind)}") from None
+        raise LaunchError(f"on {shortened(repr(name))}: expected one of {', '.join(MachineKind)}") from None

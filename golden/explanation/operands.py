@@ -7,6 +7,7 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 from golden.explanation.steps import convert, decoded, float_value
+from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
 
@@ -73,7 +74,7 @@ def checked_elements(
         at = raw.index(True)
         raise InvalidArgument(
             names[at],
-            f"the integer {numbers[at]} beside floating-point values",
+            f"the integer {shortened(numbers[at])} beside floating-point values",
             "only raw bit patterns (integers), or only values (floating-point numbers)",
         )
     if any(raw):
@@ -116,9 +117,9 @@ def _check(name: str, number: object, format: Format) -> None:
             raise InvalidArgument(name, f"the truth value {number}", allowed)
     elif isinstance(number, Integral):
         if not least <= int(number) <= greatest:
-            raise InvalidArgument(name, f"the value {number}", allowed)
+            raise InvalidArgument(name, f"the value {shortened(number)}", allowed)
     elif not isinstance(number, Real):
-        raise InvalidArgument(name, f"{number!r} of type {number.__class__.__name__}", allowed)
+        raise InvalidArgument(name, f"{shortened(repr(number))} of type {number.__class__.__name__}", allowed)
     elif not isinstance(format, FloatFormat):
         raise InvalidArgument(name, f"the floating-point value {number}", allowed)
     elif not _is_f64(number):

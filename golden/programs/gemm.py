@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array
+from golden.integers import checked_integer, integer_of, listed, shortened
 from golden.lines import pack, unpack
 from golden.machine import Machine
 from golden.programs.buffers import Buffers
@@ -96,11 +97,16 @@ class Gemm:
                 "Instruction must have one type for C and D, as D is the next C, "
                 f"not {instruction.c_type} and {instruction.d_type}"
             )
+        for name in ("m", "n", "k", "registers"):
+            object.__setattr__(self, name, checked_integer(name, getattr(self, name), 0))
         for name, size, tile in (("m", self.m, shape.m), ("n", self.n, shape.n), ("k", self.k, shape.k)):
             if size <= 0 or size % tile:
-                raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {size}")
-        if min(self.block) < 1:
-            raise ValueError(f"Block must have at least one tile each way, not {self.block}")
+                given = shortened(size)
+                raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {given}")
+        rows, columns = (integer_of(extent) or 0 for extent in [*(listed(self.block) or ()), 0, 0][:2])
+        if min(rows, columns) < 1:
+            raise ValueError(f"Block must have at least one tile each way, not {shortened(self.block)}")
+        object.__setattr__(self, "block", (rows, columns))
         if self._accumulators < self.block[0] * self.block[1]:
             raise ValueError(
                 f"Block must fit the registers: {self.block[0]} x {self.block[1]} tiles need "

@@ -1,8 +1,9 @@
 """PTX modules as programs: kernels that give commands for a machine."""
 
-import operator
+import math
 from collections.abc import Iterator, Mapping
 
+from golden.integers import integer_of, shortened
 from golden.ptx.allocation import allocate
 from golden.ptx.body import parse_body
 from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
@@ -18,7 +19,7 @@ from golden.ptx.opcodes import decode_scalar_statement
 from golden.ptx.operands import Context
 from golden.ptx.parser import parse_syntax
 from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
-from golden.ptx.scalar_types import float_bits
+from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.syntax import Body, Function, Module, Variable
 from golden.ptx.variables import named_variables, place_shared
@@ -202,13 +203,14 @@ class Entry:
                 variable.location, f"variable {variable.name} in .global has no argument: its address"
             )
         address = arguments[variable.name]
-        if isinstance(address, float) or not 0 <= address < 1 << 64 or address % variable.alignment:
+        number = integer_of(address)
+        if number is None or not 0 <= number < 1 << 64 or number % variable.alignment:
             raise self._source.error(
                 variable.location,
-                f"the address {address} of variable {variable.name} is no 64-bit multiple of "
+                f"the address {shortened(address)} of variable {variable.name} is no 64-bit multiple of "
                 f"{variable.alignment}, its alignment",
             )
-        return address
+        return number
 
     def _pattern(self, parameter: Variable, arguments: Mapping[str, int | float]) -> int:
         name, type_ = parameter.name, parameter.type
@@ -224,13 +226,22 @@ class Entry:
                 raise self._source.error(
                     parameter.location, f"argument {name} must be an integer, as {type_} is, not {value}"
                 )
-            return float_bits(value, type_.bits)
-        number = operator.index(value)
+            bits = float_bits(value, type_.bits)
+            if math.isfinite(value) and not math.isfinite(float_value(bits, type_.bits)):
+                raise self._source.error(
+                    parameter.location, f"argument {name} is {value}, which {type_} cannot hold"
+                )
+            return bits
+        number = integer_of(value)
+        if number is None:
+            raise self._source.error(
+                parameter.location, f"argument {name} must be a number, not {type(value).__name__}"
+            )
         least, greatest = type_.range
         if not least <= number <= greatest:
             raise self._source.error(
                 parameter.location,
-                f"argument {name} is {number}, outside {least} to {greatest} of {type_}",
+                f"argument {name} is {shortened(number)}, outside {least} to {greatest} of {type_}",
             )
         return type_.wrap(number)
 

@@ -1,12 +1,12 @@
 """Fragments: a section of a matrix, distributed over the threads of a warp."""
 
-import operator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.fragments import collect
+from golden.integers import integer_of, shortened
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES, Family, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout
@@ -80,10 +80,10 @@ class fragment:  # noqa: N801
         if element is None:
             names = ", ".join(item.cuda for item in ELEMENT_TYPES.values())
             raise Misuse(f"fragment: T is {T!r}", f"the element types are {names}")
-        try:
-            sizes = tuple(operator.index(size) for size in (m, n, k))
-        except TypeError:
-            raise Misuse(f"fragment: m, n, k are {m!r}, {n!r}, {k!r}", "the sizes are integers") from None
+        sizes = [size for size in map(integer_of, (m, n, k)) if size is not None]
+        if len(sizes) != 3 or max(map(abs, sizes)) >= 1 << 32:
+            given = ", ".join(shortened(size) for size in (m, n, k))
+            raise Misuse(f"fragment: m, n, k are {given}", "the sizes are integers")
         self.use: Final = use
         self.T: Final = element
         self.shape: Final = Shape(*sizes)

@@ -11,6 +11,8 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import integer_of, shortened
+from golden.limits import DEVICE_BYTES
 from golden.machine import Counters, Machine
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
@@ -106,8 +108,12 @@ class warp:  # noqa: N801
             raise Misuse(f"warp: on={on!r}", f"a warp runs on one of {', '.join(kinds)}")
         if preset is not None and preset not in PRESETS:
             raise Misuse(f"warp: preset={preset!r}", f"the presets are {', '.join(PRESETS)}")
-        if memory_bytes is not None and (memory_bytes <= 0 or memory_bytes % _PAGE):
-            raise Misuse(f"warp: memory_bytes={memory_bytes}", f"it must be a positive multiple of {_PAGE}")
+        size = integer_of(memory_bytes) or 0
+        if memory_bytes is not None and (size <= 0 or size % _PAGE or size > DEVICE_BYTES):
+            raise Misuse(
+                f"warp: memory_bytes={shortened(memory_bytes)}",
+                f"it must be a positive multiple of {_PAGE} up to {DEVICE_BYTES}",
+            )
         self._target = Target(
             on=MachineKind(on),
             preset=preset,
@@ -119,7 +125,7 @@ class warp:  # noqa: N801
             baud=baud,
         )
         compared = self._target.on is MachineKind.LOCKSTEP or port is not None
-        self._memory_bytes = memory_bytes or (_SMALL_MEMORY if compared else _LARGE_MEMORY)
+        self._memory_bytes = size or (_SMALL_MEMORY if compared else _LARGE_MEMORY)
         self.strict = strict
         self._stack = ExitStack()
         self._token: Token[warp | None] | None = None
