@@ -12,7 +12,7 @@ from golden.host_arrays import little_endian
 from golden.integers import parsed_integer, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.programs.outputs import OUTPUT_TYPES, Output
-from openwmma.input_files import NoArray, UnreadableFile, is_readable, read_array
+from openwmma.input_files import NoArray, UnreadableFile, is_pipe, is_readable, read_array
 from openwmma.usage import UsageError
 
 __all__ = [
@@ -53,7 +53,7 @@ def parse_argument(text: str) -> tuple[str, NDArray[Any] | int | float]:
 
 def is_file(value: str) -> bool:
     """Whether the value of an argument names a file: it ends in .npy, or is an open file or a pipe."""
-    return value.endswith(".npy") or value.startswith(("/dev/", "/proc/")) or Path(value).is_fifo()
+    return value.endswith(".npy") or value.startswith(("/dev/", "/proc/")) or is_pipe(Path(value))
 
 
 def input_files(arguments: Iterable[str]) -> list[Path]:

@@ -24,7 +24,7 @@ from golden.integers import shortened
 from golden.limits import ARRAY_BYTES, JSON_BYTES
 from openwmma.usage_error import UsageError
 
-__all__ = ["NoArray", "UnreadableFile", "is_readable", "read_archive", "read_array", "read_json"]
+__all__ = ["NoArray", "UnreadableFile", "is_pipe", "is_readable", "read_archive", "read_array", "read_json"]
 
 _CHUNK: Final = 1 << 20
 _MAGIC: Final = b"\x93NUMPY"
@@ -62,6 +62,14 @@ class NoArray(UnreadableFile):
 def is_readable(path: Path) -> bool:
     """Whether there is something to read at a path: a file, a pipe or a device, not a folder."""
     return path.exists() and not path.is_dir()
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether a pipe lies at a path; what cannot be a path is none."""
+    try:
+        return path.is_fifo()
+    except OSError:
+        return False
 
 
 def read_json(path: Path) -> Any:
@@ -122,7 +130,9 @@ def _explained(path: Path, what: str) -> Iterator[None]:
     except NoArray as error:
         raise (UnreadableFile(path, f"{what} ({error.reason or 'no array'})") if what else error) from None
     except OSError as error:
-        raise UnreadableFile(path, error.strerror or str(error)) from None
+        reason = error.strerror or str(error)
+        is_damaged = what and error.filename is None  # a place outside of the file
+        raise UnreadableFile(path, f"{what} ({reason})" if is_damaged else reason) from None
     except _DAMAGED as error:
         reason = {
             MemoryError: "there is no memory for it",

@@ -13,7 +13,7 @@ from golden.integers import parsed_integer, shortened
 from golden.programs.outputs import Output
 from openwmma.arguments import input_files, is_file, load_array, parse_number, parse_output
 from openwmma.modules import Kernel, Module
-from openwmma.output_files import array_bytes, require_outputs
+from openwmma.output_files import array_bytes, require_folder, require_outputs
 from openwmma.typed_numbers import typed_number
 from openwmma.usage import UsageError
 
@@ -156,6 +156,7 @@ def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) ->
     if match is None:
         raise UsageError(f"--out {text}: expected KEY=FILE.npy or KEY=FILE.npy:TYPE:SHAPE, as in 2=d.npy")
     path = Path(match["path"])
+    require_folder(f"--out {text}", path)
     view = parse_output(text)[0] if match["view"] else None
     key = match["key"]
     if not key.isdigit() and key not in kernel.parameters:

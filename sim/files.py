@@ -2,11 +2,13 @@
 
 import fcntl
 import os
+import re
 import stat
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 __all__ = ["is_special", "locked", "probe_folder", "write_files"]
 
@@ -64,8 +66,15 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
             unfinished.unlink(missing_ok=True)
     for path, written in data.items():
         if is_special(path):
-            with path.open("wb") as file:
+            with _opened(path) as file:
                 file.write(written)
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A pipe or device; an open file of this process at the place where it stands, not from its beginning."""
+    name = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}.get(str(path), str(path))
+    descriptor = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]+)", name)
+    return os.fdopen(os.dup(int(descriptor[1])), "wb") if descriptor else path.open("wb")
 
 
 def _partial(path: Path, number: int = 0) -> Path:
