@@ -85,14 +85,13 @@ def checked_integer(
     InvalidArgument, or what `refuse` makes
     """
     number = integer_of(value)
+    if number is not None and number >= least and (greatest is None or number <= greatest):
+        return number
     allowed = f"{least} to {greatest}" if greatest is not None else f"at least {least}"
     allowed = f"{allowed} {unit}" if unit else allowed
     if number is None:
-        given = f"{shortened(value)} of type {type(value).__name__}"
-        raise refuse(name, given, f"an integer, {allowed}")
-    if number < least or (greatest is not None and number > greatest):
-        raise refuse(name, shortened(number), allowed)
-    return number
+        raise refuse(name, f"{shortened(value)} of type {type(value).__name__}", f"an integer, {allowed}")
+    raise refuse(name, shortened(number), allowed)
 
 
 def parsed_integer(text: str) -> int | None:

@@ -33,7 +33,7 @@ class Memory:
 
     def __init__(self, size: int, base: int = 0) -> None:
         size = checked_integer("memory size", size, 64, DEVICE_BYTES, unit="bytes")
-        base = checked_integer("memory base", base, 0)
+        base = checked_integer("memory base", base, 0, (1 << 64) - 1)
         if size % 64:
             raise InvalidArgument("memory size", str(size), "a positive multiple of 64 bytes")
         if base % 4096:

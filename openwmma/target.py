@@ -100,7 +100,7 @@ class Target:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        checked_integer("baud", self.baud, 1, refuse=_refused)
+        checked_integer("baud", self.baud, 1, (1 << 31) - 1, refuse=_refused)
         if self.preset is not None and self.preset not in PRESETS:
             raise UsageError(f"--preset {self.preset}: expected one of {', '.join(PRESETS)}")
         if self.profile is not None:

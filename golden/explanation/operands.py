@@ -13,6 +13,9 @@ from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
 
 __all__ = ["Array", "Elements", "checked_elements"]
 
+_TIMES = ("m", "M")
+"""Kinds of dtypes for dates and spans of time."""
+
 F64 = float_format("f64")
 
 
@@ -85,6 +88,8 @@ def checked_elements(
 
 def _plain(given: object) -> Any:
     """Without numpy: the lists or the number that an array or one of its scalars stands for."""
+    if getattr(getattr(given, "dtype", None), "kind", "") in _TIMES:  # integers for numpy, and for tolist
+        return given.astype(str).tolist()  # type: ignore[attr-defined]
     if hasattr(given, "tolist"):
         return given.tolist()
     if hasattr(given, "__array__"):

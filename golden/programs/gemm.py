@@ -97,12 +97,12 @@ class Gemm:
                 "Instruction must have one type for C and D, as D is the next C, "
                 f"not {instruction.c_type} and {instruction.d_type}"
             )
-        for name in ("m", "n", "k", "registers"):
-            object.__setattr__(self, name, checked_integer(name, getattr(self, name), 0))
-        for name, size, tile in (("m", self.m, shape.m), ("n", self.n, shape.n), ("k", self.k, shape.k)):
-            if size <= 0 or size % tile:
-                given = shortened(size)
-                raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {given}")
+        for name, given, tile in (("m", self.m, shape.m), ("n", self.n, shape.n), ("k", self.k, shape.k)):
+            size = integer_of(given) or 0
+            if not 0 < size < 1 << 31 or size % tile:
+                raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {shortened(given)}")
+            object.__setattr__(self, name, size)
+        object.__setattr__(self, "registers", checked_integer("registers", self.registers, 0))
         rows, columns = (integer_of(extent) or 0 for extent in [*(listed(self.block) or ()), 0, 0][:2])
         if min(rows, columns) < 1:
             raise ValueError(f"Block must have at least one tile each way, not {shortened(self.block)}")

@@ -128,9 +128,9 @@ def _converted(entry: Entry, arguments: Mapping[str, Argument]) -> dict[str, Arg
         elif isinstance(value, np.generic | np.ndarray):
             if value.dtype.kind not in "biuf":
                 raise InvalidArgument(f"argument {name}", f"the {value.dtype} {shortened(value)}", "a number")
-            found[name] = value.item()
+            found[name] = float(value) if value.dtype.kind == "f" else int(value)
         else:
-            found[name] = value
+            found[name] = int(value) if isinstance(value, bool) else value
     return found
 
 

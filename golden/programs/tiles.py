@@ -87,7 +87,7 @@ def multiply_tiles(
     golden.machine.Difference
         From a machine that checks itself.
     """
-    registers = checked_integer("registers", registers, 1)
+    registers = checked_integer("registers", registers, 1, 1 << 16)
     if memory_bytes is not None:
         memory_bytes = checked_integer("memory_bytes", memory_bytes, 0)
     tiles = _Tiles.of(instruction, operands)

@@ -51,7 +51,7 @@ class BoundArguments:
     def __init__(self, memory: DeviceMemory, size: int) -> None:
         self.data = bytearray(size)
         self.memory = memory
-        self._arrays: list[tuple[NDArray[Any], Allocation, bytes]] = []
+        self._arrays: list[tuple[NDArray[Any], Allocation, NDArray[np.uint8]]] = []
 
     def place(self, array: NDArray[Any], name: str) -> int:
         """Copy an array into device memory for the time of the launch; its address."""
@@ -63,13 +63,12 @@ class BoundArguments:
         if array.dtype.hasobject:
             raise LaunchError(f"{name}: an array of {array.dtype} has no bytes to copy to a device")
         allocation = self.memory.allocate(array.nbytes, name)
-        data = raw_bytes(array)
-        allocation.bytes[:] = data
-        self._arrays.append((array, allocation, data.tobytes()))
+        allocation.bytes[:] = raw_bytes(array)
+        self._arrays.append((array, allocation, allocation.bytes.copy()))
         return allocation.address
 
     @property
-    def placed(self) -> tuple[tuple[NDArray[Any], Allocation, bytes], ...]:
+    def placed(self) -> tuple[tuple[NDArray[Any], Allocation, NDArray[np.uint8]], ...]:
         """The arrays in device memory, each with its memory and what that held at first."""
         return tuple(self._arrays)
 
@@ -82,7 +81,7 @@ class BoundArguments:
             For a change of a read-only array.
         """
         for array, allocation, before in self._arrays:
-            if allocation.bytes.tobytes() == before:
+            if np.array_equal(allocation.bytes, before):
                 continue
             if not array.flags.writeable:
                 raise LaunchError(f"{allocation.name}: the kernel writes to an array that is read-only")

@@ -67,10 +67,10 @@ class DeviceBuffer:
         Raises
         ------
         LaunchError
-            For values of another size in bytes.
+            For values that the dtype does not have, and of another size in bytes.
         """
         try:
-            data = np.asarray(host_array(values), dtype=self.dtype)
+            data = self._converted(host_array(values))
         except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
             raise LaunchError(f"{self.name} takes values of {self.dtype}: {shortened(str(error))}") from None
         if data.nbytes != self.nbytes:
@@ -106,6 +106,18 @@ class DeviceBuffer:
 
     def __repr__(self) -> str:
         return f"<{self.name}: {self.dtype} {self.shape} at {self.address:#x}>"
+
+    def _converted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values in the dtype of the buffer; ValueError for those that it does not have."""
+        if values.dtype == self.dtype:
+            return values
+        if values.dtype.kind not in "biufV":
+            raise ValueError(f"not of {values.dtype}")
+        with np.errstate(invalid="ignore"):
+            converted = values.astype(self.dtype)
+        if self.dtype.kind in "iu" and not np.array_equal(converted, values):
+            raise ValueError("it does not have all of these")
+        return converted
 
     def _live(self) -> Allocation:
         if self._allocation is None:

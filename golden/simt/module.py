@@ -7,6 +7,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from golden.integers import checked_integer, integer_of, listed, shortened
+from golden.limits import MOST_JOBS
 from golden.locks import SHARED
 from golden.ptx.body import parse_body
 from golden.ptx.parser import parse_syntax
@@ -304,7 +305,7 @@ class Kernel:
             )
             if recorder is not None:
                 recorder.begin(bound)
-            result = run_parallel(compiled, state, jobs, on_block)
+            result = run_parallel(compiled, state, min(jobs, MOST_JOBS), on_block)
             engine.finish()
             bound.collect()
             if recorder is not None:

@@ -15,6 +15,7 @@ from test_openwmma_launch import SCALE
 
 import openwmma
 from golden.limits import ARRAY_BYTES
+from golden.ptx.source import PtxError
 from openwmma.cli import main
 from openwmma.input_files import UnreadableFile, read_archive, read_array, read_json
 
@@ -403,3 +404,62 @@ def test_numbers_beyond_every_type_are_refused_on_the_command_line(capsys, text,
     arguments = [item for key, value in others.items() for item in ("--arg", f"{key}={value}")]
     assert main(["run", "scale.ptx", "--block", "32", *arguments]) == 2
     one_sentence(capsys.readouterr().err)
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("text", NUMBERS, ids=lambda text: text[:10])
+def test_numbers_beyond_every_type_are_refused_by_programs_of_one_warp(capsys, text):
+    np.save("m.npy", np.ones((16, 16), np.float16))
+    program = ["run", str(ROOT / "examples" / "gemm_f16_f32.ptx"), "--arg", "A=m.npy", "--arg", "B=m.npy"]
+    assert main([*program, "--arg", f"n={text}", "--out", "D=d.npy:f32:16x16"]) == 2
+    one_sentence(capsys.readouterr().err)
+
+
+SCALED = """
+.version 8.0
+.target sm_90
+.address_size 64
+.entry scaled(.param .u64 A, .param .f16 s, .param .u32 n)
+{
+    ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("s", value)
+            for value in (1e6, np.float32(1e6), -65520.0, np.complex64(1), np.datetime64(1, "s"), "1")
+        ),
+        *(
+            ("n", value)
+            for value in (1 << 32, -1, 10**6000, 1.5, np.float32(1), np.array(1.5), np.bytes_(b"1"))
+        ),
+        ("s", None),
+        ("n", [1]),
+        ("A", np.array([None], object)),
+        ("A", 1j),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_arguments_of_programs_of_one_warp(name, value):
+    entry = openwmma.parse_module(SCALED).entry()
+
+    def run(**arguments):
+        given = {"A": np.ones(4, ">f2"), "s": np.float32(0.5), "n": np.array(7), **arguments}
+        return openwmma.run_program(
+            entry,
+            lambda size: openwmma.GoldenMachine(memory=openwmma.Memory(size, 4096)),
+            arguments=given,
+            outputs=[openwmma.Output("A", "f16", (4,))],
+            registers=64,
+        )
+
+    assert run().outputs["A"].tolist() == [1, 1, 1, 1]
+    with pytest.raises((ValueError, PtxError)) as caught:
+        run(**{name: value})
+    one_sentence(f"{caught.value}\n")

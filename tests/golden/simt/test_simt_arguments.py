@@ -210,11 +210,11 @@ def test_every_kind_of_integer_is_a_size(shape):
 
 
 def test_all_buffers_share_one_budget():
-    kept = openwmma.empty(1 << 31, np.uint8, name="kept")
-    with pytest.raises(LaunchError, match=r"more must have 0 to \d+ bytes, the rest of the 4294967296 bytes"):
-        openwmma.empty(1 << 31, np.uint16, name="more")
+    kept = openwmma.empty(1 << 30, np.uint8, name="kept")
+    with pytest.raises(LaunchError, match=r"more must have 0 to \d+ bytes, the rest of the 2147483648 bytes"):
+        openwmma.empty(1 << 30, np.uint16, name="more")
     kept.free()
-    openwmma.empty(3 << 30, np.uint8).free()
+    openwmma.empty(3 << 29, np.uint8).free()
 
 
 INTEGERS = {"grid": 2, "block": 2, "shared": 4, "limit": 1000, "jobs": 1}
