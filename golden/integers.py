@@ -1,4 +1,4 @@
-"""Integers that callers hand in, and how messages show what came."""
+"""Integers and texts that callers hand in, and how messages show what came."""
 
 import operator
 import re
@@ -7,13 +7,24 @@ from typing import Final
 
 from golden.invalid_argument import InvalidArgument
 
-__all__ = ["checked_integer", "integer_of", "listed", "parsed_integer", "shortened"]
+__all__ = [
+    "checked_integer",
+    "checked_text",
+    "integer_of",
+    "listed",
+    "parsed_integer",
+    "quoted",
+    "shortened",
+]
 
 _SHOWN: Final = 60
 """Most characters of a value in a message."""
 
 _SHOWN_BITS: Final = 128
 """Most bits of an integer that is shown in decimal: Python refuses to write thousands of digits."""
+
+_MOST_ITEMS: Final = 1000
+"""Of a sequence of integers: extents, axes."""
 
 _INTEGER: Final = re.compile(r"[+-]?(?P<prefix>0[xob])?[0-9a-f_]+", re.IGNORECASE)
 
@@ -29,6 +40,20 @@ def shortened(value: object, most: int = _SHOWN) -> str:
         text = f"a {type(value).__name__}"
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def quoted(value: object, most: int = _SHOWN) -> str:
+    """As `shortened`, with quotes around a text."""
+    return shortened(repr(value), most) if isinstance(value, str) else shortened(value, most)
+
+
+def checked_text(
+    name: str, value: object, *, refuse: Callable[[str, str, str], Exception] = InvalidArgument
+) -> str:
+    """The text that a caller handed in; the error that `refuse` makes for anything else."""
+    if isinstance(value, str):
+        return str(value)
+    raise refuse(name, f"{shortened(value)} of type {type(value).__name__}", "a text")
 
 
 def integer_of(value: object) -> int | None:
@@ -51,9 +76,11 @@ def listed(value: object) -> list[object] | None:
     if isinstance(value, str | bytes | bytearray | dict):
         return None
     try:
-        return list(value)  # type: ignore[call-overload, no-any-return]
+        return list(value) if len(value) <= _MOST_ITEMS else None  # type: ignore[call-overload]
     except TypeError:  # an array without axes
         return [value]
+    except OverflowError:  # of the length of a range
+        return None
 
 
 def checked_integer(

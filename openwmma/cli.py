@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = exit_code(error)
         if code is None:
             raise
-        text = _told(error) if isinstance(error, OSError) else str(error)
+        text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
         return _complain(text, code)
     if outcome == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)

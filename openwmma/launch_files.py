@@ -83,7 +83,7 @@ class SavedLaunch:
             raise LaunchError(str(error)) from None
         self._ptx = ptx
         self._parameters = kernel.compiled.parameters
-        self._values = list(arguments.values() if isinstance(arguments, Mapping) else arguments)
+        self._values = arguments
         self._variables = variables
         self._case: dict[str, Any] = {
             "case": self._files[0].name.removesuffix(".json"),
@@ -104,7 +104,8 @@ class SavedLaunch:
         LaunchError
             For more bytes than a launch file may have.
         """
-        self._arrays = arrays = LaunchArrays(bound, self._values, self._variables)
+        values = self._values.values() if isinstance(self._values, Mapping) else self._values
+        self._arrays = arrays = LaunchArrays(bound, values, self._variables)
         self._case["arguments"] = [
             _described(arrays, parameter, bytes(bound.data[offset : offset + (parameter.size or 0)]))
             for parameter, offset in self._parameters

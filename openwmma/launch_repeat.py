@@ -18,7 +18,7 @@ from openwmma.launch_arrays import POINTER_BYTES
 from openwmma.launch_files import saved_files
 from openwmma.launching import KernelRun
 from openwmma.modules import Module
-from openwmma.output_files import is_same_file
+from openwmma.output_files import checked_path, is_same_file
 from openwmma.typed_numbers import typed_number
 
 __all__ = ["ArrayDifference", "RecordedLaunch", "read_launches"]
@@ -171,7 +171,7 @@ class RecordedLaunch:
         """
         case = self._case
         if options.get("save") is not None:
-            self._require_other_files(Path(options["save"]))
+            self._require_other_files(checked_path("save", options["save"]) or Path())
         self.buffers  # noqa: B018  takes its addresses before the module does
         kernel = self.module.kernel(str(case["entry"]))
         try:
@@ -287,6 +287,8 @@ def read_launches(
     LaunchError
         For files that are missing or malformed, and for an unknown case.
     """
+    if not isinstance(path, str | Path):
+        raise LaunchError(f"a launch file has a path, not {shortened(path)}")
     path = Path(path)
     if not is_readable(path):
         raise LaunchError(f"there is no launch file {path}")

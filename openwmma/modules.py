@@ -7,13 +7,14 @@ from types import MappingProxyType
 from typing import Any
 
 import golden.simt.module as simt
-from golden.integers import checked_integer, integer_of, shortened
+from golden.integers import checked_integer, checked_text, integer_of, shortened
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
 from openwmma.cuda_source import compile_file, is_cuda
 from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
 from openwmma.launching import KernelRun, open_stage, require_shared
+from openwmma.output_files import checked_path
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
 
@@ -52,6 +53,8 @@ class Module:
     ) -> None:
         self.files: tuple[Path, ...] = ()
         """The files that were read."""
+        if not isinstance(source, str | Path):
+            raise UsageError(f"a module is a path, or PTX as text, not {shortened(source)}")
         if isinstance(source, Path) or "\n" not in source:
             path = Path(source)
             text = compile_file(path, compile_options) if is_cuda(path) else path.read_text()
@@ -211,11 +214,11 @@ class Kernel:
                 on=_kind(on),
                 preset=preset,
                 profile=profile,
-                waves=None if waves is None else Path(waves),
-                trace=None if trace is None else Path(trace),
+                waves=checked_path("waves", waves),
+                trace=checked_path("trace", trace),
                 port=port,
                 baud=baud,
-                settings=dict(config),
+                settings=config,
             )
         except UsageError as error:  # which has the spelling of the command line
             raise UsageError(str(error).removeprefix("--")) from None
@@ -226,9 +229,10 @@ class Kernel:
         if jobs > 1 and (port is not None or waves is not None or trace is not None):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         recorder = None
-        if save is not None:
+        folder = checked_path("save", save)
+        if folder is not None:
             recorder = SavedLaunch(
-                Path(save), self._module.ptx, self._kernel, (grid, block), arguments, shared,
+                folder, self._module.ptx, self._kernel, (grid, block), arguments, shared,
                 self._module.variables, self._module.files,
             )  # fmt: skip
         with open_stage(target, self._kernel.compiled) as stage:
@@ -272,6 +276,8 @@ def cores() -> int:
 
 def _kind(name: str | MachineKind) -> MachineKind:
     try:
-        return MachineKind(name)
-    except ValueError:
+        return MachineKind(checked_text("on", name, refuse=LaunchError.refused))
+    except ValueError as error:
+        if isinstance(error, LaunchError):
+            raise
         raise LaunchError(f"on {shortened(repr(name))}: expected one of {', '.join(MachineKind)}") from None

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import quoted
 from openwmma.usage_error import UsageError
 from sim.files import is_special, probe_folder
 
-__all__ = ["array_bytes", "is_same_file", "require_folder", "require_outputs"]
+__all__ = ["array_bytes", "checked_path", "is_same_file", "require_folder", "require_outputs"]
 
 
 def require_folder(what: str, path: Path) -> None:
@@ -57,6 +58,15 @@ def require_outputs(outputs: Sequence[tuple[str, Path]], inputs: Iterable[Path] 
 
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def checked_path(name: str, given: object) -> Path | None:
+    """A path that a caller handed in, or None; UsageError for what is none, which begins with `name`."""
+    if given is None:
+        return None
+    if isinstance(given, str | Path) and "\0" not in str(given):
+        return Path(given)
+    raise UsageError(f"{name} {quoted(given)}: expected a path")
 
 
 def is_same_file(first: Path, second: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from boards.host.board_machine import BoardMachine, open_board
-from golden.integers import checked_integer
+from golden.integers import checked_integer, checked_text, shortened
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
@@ -100,6 +100,11 @@ class Target:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in ("preset", "profile", "port"):
+            if getattr(self, name) is not None:
+                checked_text(name, getattr(self, name), refuse=_refused)
+        if not isinstance(self.settings, Mapping):
+            raise UsageError(f"--config {shortened(self.settings)}: expected a mapping of names to values")
         checked_integer("baud", self.baud, 1, (1 << 31) - 1, refuse=_refused)
         if self.preset is not None and self.preset not in PRESETS:
             raise UsageError(f"--preset {self.preset}: expected one of {', '.join(PRESETS)}")

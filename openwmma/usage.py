@@ -32,6 +32,7 @@ _CODES: dict[type[Exception], int] = {
     IllegalInstruction: MISUSE,
     InvalidArgument: MISUSE,
     OSError: MISUSE,
+    MemoryError: MISUSE,
     LaunchError: MISUSE,
     KernelFault: FAILURE,
     CompilerError: MISUSE,

@@ -14,6 +14,7 @@ from golden.lines import pack, unpack
 from golden.machine import Machine
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Layout, Shape, Use
@@ -89,7 +90,9 @@ class Gemm:
     with_c: bool = False
 
     def __post_init__(self) -> None:
-        instruction, shape = self.instruction, self.instruction.shape
+        instruction = resolve_instruction(self.instruction)
+        object.__setattr__(self, "instruction", instruction)
+        shape = instruction.shape
         if instruction.mnemonic != "wmma":
             raise ValueError(f"Instruction must be a wmma.mma, which has loads and stores, not {instruction}")
         if instruction.c_type != instruction.d_type:

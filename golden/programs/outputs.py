@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.integers import integer_of, listed, shortened
+from golden.integers import checked_text, integer_of, listed, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
 
@@ -48,8 +48,10 @@ class Output:
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if self.type not in OUTPUT_TYPES:
-            raise InvalidArgument(f"output {self.name}", f"type {self.type}", ", ".join(OUTPUT_TYPES))
+        checked_text("output", self.name)
+        if not isinstance(self.type, str) or self.type not in OUTPUT_TYPES:
+            given = f"type {shortened(self.type)}"
+            raise InvalidArgument(f"output {self.name}", given, ", ".join(OUTPUT_TYPES))
         extents = [integer_of(value) or 0 for value in listed(self.shape) or (0,)]
         if min(extents, default=1) < 1:
             given = f"shape {shortened(self.shape)}"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 
-from golden.integers import integer_of, shortened
+from golden.integers import checked_text, integer_of, shortened
 from golden.ptx.allocation import allocate
 from golden.ptx.body import parse_body
 from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
@@ -320,4 +320,4 @@ def parse_module(text: str, filename: str = "<ptx>") -> Program:
     PtxError
         For a lexical or syntactic error; illegal instructions are refused by `Program.entry`.
     """
-    return Program(parse_syntax(Source(text, filename)))
+    return Program(parse_syntax(Source(checked_text("PTX", text), filename)))

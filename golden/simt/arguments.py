@@ -129,6 +129,11 @@ def bind(
 
 def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
     names = [parameter.name for parameter, _ in kernel.parameters]
+    if not isinstance(arguments, Mapping | Sequence | np.ndarray) or (
+        isinstance(arguments, str | bytes) or (isinstance(arguments, np.ndarray) and not arguments.ndim)
+    ):
+        given = f"{shortened(arguments)} of type {type(arguments).__name__}"
+        raise LaunchError(f"the arguments must be a sequence or a mapping, not {given}")
     if isinstance(arguments, Mapping):
         unknown = [name for name in arguments if name not in names]
         missing = [name for name in names if name not in arguments]

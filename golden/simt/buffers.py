@@ -194,5 +194,9 @@ def empty(
     if len(extents) > _MOST_AXES:
         raise LaunchError(f"a shape must have 0 to {_MOST_AXES} axes, not {len(extents)}")
     allocation = memory.allocate(math.prod(extents) * element.itemsize, name)
-    allocation.written = np.zeros(allocation.data.size, dtype=np.bool_)
+    try:
+        allocation.written = np.zeros(allocation.data.size, dtype=np.bool_)
+    except MemoryError:
+        memory.free(allocation)
+        raise LaunchError(f"the host has no memory for a buffer of {allocation.nbytes} bytes") from None
     return DeviceBuffer(memory, allocation, element, extents)

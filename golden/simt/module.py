@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from golden.integers import checked_integer, integer_of, listed, shortened
+from golden.integers import checked_integer, checked_text, integer_of, listed, shortened
 from golden.limits import MOST_JOBS
 from golden.locks import SHARED
 from golden.ptx.body import parse_body
@@ -69,7 +69,7 @@ class Module:
     """
 
     def __init__(self, text: str, name: str = "<ptx>", *, memory: DeviceMemory = DEVICE) -> None:
-        self._source = Source(text, name)
+        self._source = Source(checked_text("PTX", text), name)
         self._memory = memory
         self._syntax = parse_syntax(self._source)
         self._bodies: dict[str, Body] = {}
@@ -107,6 +107,7 @@ class Module:
         PtxError
             For a kernel that is malformed or not supported.
         """
+        name = None if name is None else checked_text("the kernel", name, refuse=LaunchError.refused)
         found = [entry for entry in self.entries if name is None or entry == name]
         if not found and name is not None:
             found = [entry for entry in self.entries if matches(entry, name)]
@@ -123,6 +124,8 @@ class Module:
 
     def __getitem__(self, name: str) -> DeviceBuffer:
         """The buffer over a ``.global`` or ``.const`` variable."""
+        if not isinstance(name, str):
+            raise KeyError(f"no variable {shortened(name)}: a name is a text")
         found = [key for key in self.variables if key == name]
         found = found or [key for key in self.variables if matches(key, name)]
         if len(found) != 1:

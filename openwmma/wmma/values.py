@@ -39,7 +39,8 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
     format_ = FORMATS[element.table]
     if isinstance(format_, FloatFormat):
         is_bfloat16 = isinstance(value, np.generic) and value.dtype.name == "bfloat16"
-        if not isinstance(value, numbers.Real) and not is_bfloat16:
+        is_time = isinstance(value, np.timedelta64)  # a real number for numpy
+        if is_time or not (isinstance(value, numbers.Real) or is_bfloat16):
             raise Misuse(f"{function}: got {shortened(repr(value))}", f"a value of {element} is a number")
         real: Any = value
         try:

@@ -2,12 +2,14 @@
 
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import openwmma
 from openwmma import wmma
+from sim import build, verilate
 
 INSTRUCTION = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 THREADS = 4
@@ -65,10 +67,28 @@ def test_warps_of_threads_are_their_own(on):
 
 
 def test_a_simulation_is_built_once_for_all_threads(tmp_path, monkeypatch):
-    """The library and its key are found by threads that begin at the same moment."""
-    from sim import build  # noqa: PLC0415  its caches are emptied
+    built = []
 
+    def generate(config):
+        built.append("Verilog")
+        time.sleep(0.1)
+        return "module", {}
+
+    def compile_(folder, *_):
+        built.append("library")
+        time.sleep(0.1)
+        (folder / "core.so").write_text("library")
+        return folder / "core.so"
+
+    for module in (build, verilate):
+        monkeypatch.setattr(module, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(build, "generate", generate)
+    monkeypatch.setattr(verilate, "_compile", compile_)
     build._generated.cache_clear()
-    paths = together(lambda number: build.build_core(openwmma.PRESETS["tiny"]))
+    try:
+        paths = together(lambda number: build.build_core(openwmma.PRESETS["tiny"]))
+    finally:
+        build._generated.cache_clear()
     assert len(set(paths)) == 1
-    assert paths[0].stat().st_size > 0
+    assert paths[0].read_text() == "library"
+    assert sorted(built) == ["Verilog", "library"]
