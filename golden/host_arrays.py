@@ -43,7 +43,10 @@ def host_array(given: Any) -> NDArray[Any]:
         return given
     if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
         return np.asarray(np.from_dlpack(given))
-    return np.asarray(given)
+    try:
+        return np.asarray(given)
+    except MemoryError:
+        raise BufferError("it needs more memory than the host has") from None
 
 
 def shared_array(given: Any) -> NDArray[Any] | None:

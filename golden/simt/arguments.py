@@ -141,12 +141,13 @@ def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, An
             problem = f"no parameter {unknown[0]}" if unknown else f"no argument for {missing[0]}"
             raise LaunchError(f"{problem}: the kernel is {kernel.signature}")
         return [arguments[name] for name in names]
-    values = list(arguments)
-    if len(values) != len(names):
-        raise LaunchError(
-            f"{len(names)} arguments expected, not {len(values)}: the kernel is {kernel.signature}"
-        )
-    return values
+    try:
+        count = len(arguments)
+    except OverflowError:  # of a range
+        count = 1 << 64
+    if count != len(names):
+        raise LaunchError(f"{len(names)} arguments expected, not {count}: the kernel is {kernel.signature}")
+    return list(arguments)
 
 
 def _bytes(kernel: CompiledKernel, parameter: Variable, value: Any, bound: BoundArguments) -> bytes:

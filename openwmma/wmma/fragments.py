@@ -142,7 +142,7 @@ class fragment:  # noqa: N801
         elements = np.empty((LANES, self.num_storage_elements), dtype)
         try:
             np.copyto(elements, values, casting="same_kind")
-        except (TypeError, ValueError, OverflowError) as error:
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
             raise Misuse(
                 f"fragment.x: {error}", f"x has shape {elements.shape} and elements of {dtype}"
             ) from None
