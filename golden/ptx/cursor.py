@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from golden.limits import NUMBER_CHARACTERS
 from golden.ptx.lexer import Kind, Token, tokens
 from golden.ptx.scalar_types import TYPES, ScalarType, float_bits
 from golden.ptx.source import PtxError, Source
@@ -137,6 +138,8 @@ class Cursor:
         negative = self.accept("-")
         token = self.expect_kind("number", "a constant")
         text = token.text
+        if len(text) > NUMBER_CHARACTERS:
+            raise self.error(token, f"a number has at most {NUMBER_CHARACTERS} characters, not {len(text)}")
         if pattern := _FLOAT_PATTERN.fullmatch(text):
             width, kind = (32, "f32") if pattern["f32"] else (64, "f64")
             sign = negative << (width - 1)

@@ -3,6 +3,14 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
+from golden.limits import (
+    ALIGNMENT_BYTES,
+    CONSTANT_BYTES,
+    INITIALISER_DIMENSIONS,
+    LOCAL_BYTES,
+    PARAMETER_BYTES,
+    VARIABLE_BYTES,
+)
 from golden.ptx.cursor import Cursor
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType, float_bits, float_value
@@ -13,11 +21,15 @@ __all__ = ["STATE_SPACES", "declare", "parameters"]
 STATE_SPACES: Final = (".shared", ".local", ".global", ".const", ".param")
 """What a declaration of variables begins with."""
 
-_LARGEST: Final = 1 << 40
-"""Bytes of a variable; more is an error of whoever wrote the size."""
-
-_DEEPEST: Final = 16
-"""Dimensions of an initialiser."""
+_LARGEST: Final = {
+    ".global": VARIABLE_BYTES,
+    ".const": CONSTANT_BYTES,
+    ".shared": VARIABLE_BYTES,
+    ".local": LOCAL_BYTES,
+    ".param": PARAMETER_BYTES,
+    ".reg": PARAMETER_BYTES,
+}
+"""Bytes of a variable, by state space."""
 
 
 def declare(
@@ -71,7 +83,7 @@ def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...
     PtxError
     """
     cursor.expect("(")
-    found: list[Variable] = []
+    found: dict[str, Variable] = {}
     while not cursor.accept(")"):
         if found:
             cursor.expect(",")
@@ -83,10 +95,11 @@ def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...
         variable = form.variable(cursor, name, space)
         if variable.size is None:
             raise cursor.error(name, f"parameter {name.text} must have a size")
-        if any(other.name == name.text and name.text != "_" for other in found):
+        key = name.text if name.text != "_" else str(len(found))
+        if key in found:
             raise cursor.error(name, f"parameter {name.text} is already declared")
-        found.append(variable)
-    return tuple(found)
+        found[key] = variable
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -141,7 +154,7 @@ class _Form:
     def variable(self, cursor: Cursor, name: Token, space: str) -> Variable:
         """The variable of a name that has been taken; its dimensions follow."""
         element = self.type.size * self.length
-        size, is_array = _extent(cursor, element)
+        size, is_array = _extent(cursor, element, space)
         return Variable(
             key=name.text,
             name=name.text,
@@ -168,12 +181,13 @@ def _initialised(cursor: Cursor, variable: Variable) -> Variable:
 def _alignment(cursor: Cursor) -> int:
     token = cursor.next
     value = cursor.integer("an alignment")
-    if value < 1 or value & (value - 1) or value > 1 << 16:
-        raise cursor.error(token, f"the alignment must be a power of two up to 65536, not {value}")
+    if value < 1 or value & (value - 1) or value > ALIGNMENT_BYTES:
+        message = f"the alignment must be a power of two up to {ALIGNMENT_BYTES}, not {value}"
+        raise cursor.error(token, message)
     return value
 
 
-def _extent(cursor: Cursor, element: int) -> tuple[int | None, bool]:
+def _extent(cursor: Cursor, element: int, space: str) -> tuple[int | None, bool]:
     """Bytes of the array whose dimensions follow, None if a dimension is open; and whether any follow."""
     size: int | None = element
     is_array = False
@@ -185,8 +199,8 @@ def _extent(cursor: Cursor, element: int) -> tuple[int | None, bool]:
         token = cursor.next
         extent = cursor.integer("the size of an array")
         size = None if size is None else size * extent
-        if size is not None and size > _LARGEST:
-            raise cursor.error(token, f"the variable exceeds {_LARGEST} bytes")
+        if size is not None and size > _LARGEST[space]:
+            raise cursor.error(token, f"a variable in {space} has at most {_LARGEST[space]} bytes, not {size}")
         cursor.expect("]")
     return size, is_array
 
@@ -210,8 +224,8 @@ class _Initialiser:
     def _list(self, depth: int = 0) -> None:
         cursor = self._cursor
         opening = cursor.expect("{")
-        if depth > _DEEPEST:
-            raise cursor.error(opening, f"an initialiser has at most {_DEEPEST} dimensions")
+        if depth > INITIALISER_DIMENSIONS:
+            raise cursor.error(opening, f"an initialiser has at most {INITIALISER_DIMENSIONS} dimensions")
         while not cursor.accept("}"):
             if cursor.sees("{"):
                 self._list(depth + 1)

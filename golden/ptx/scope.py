@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from golden.limits import REGISTERS
 from golden.ptx.cursor import Cursor
 from golden.ptx.scalar_types import ScalarType
 
 __all__ = ["Scope"]
 
-_MOST_REGISTERS: Final = 1 << 20
+_INDEX_DIGITS: Final = len(str(REGISTERS))
 
 
 @dataclass
@@ -39,10 +40,10 @@ class Scope:
         if name in self.registers:
             return self.registers[name]
         prefix = name.rstrip("0123456789")
-        for split in range(len(prefix), len(name)):
+        for split in range(max(len(prefix), len(name) - _INDEX_DIGITS), len(name)):
             index = name[split:]
             canonical = index == "0" or not index.startswith("0")
-            if canonical and name[:split] in self.ranges and len(index) <= 10:
+            if canonical and name[:split] in self.ranges:
                 count, type_ = self.ranges[name[:split]]
                 if int(index) < count:
                     return type_
@@ -68,8 +69,8 @@ class Scope:
                     raise cursor.error(token, f"registers {token.text} are already declared")
                 number = cursor.next
                 count = cursor.integer("the number of registers")
-                if count > _MOST_REGISTERS:
-                    raise cursor.error(number, f"{count} registers exceed {_MOST_REGISTERS}")
+                if count > REGISTERS:
+                    raise cursor.error(number, f"{count} registers exceed {REGISTERS}")
                 self.ranges[token.text] = (count, type_)
                 cursor.expect(">")
             elif token.text in self.registers:

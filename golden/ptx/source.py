@@ -4,7 +4,9 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
+
+from golden.message_text import excerpt, sentence
 
 __all__ = ["Location", "PtxError", "Source", "SourceLine"]
 
@@ -32,11 +34,10 @@ class PtxError(Exception):
         self.line = line
         self.column = column
         self.message = message
-        super().__init__(f"{file}:{line}:{column}: {message}")
+        super().__init__(sentence(f"{file}:{line}:{column}: {message}"))
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(NamedTuple):
     """A place in a source text; both numbers count from 1."""
 
     line: int
@@ -65,7 +66,7 @@ class SourceLine:
     origin: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.text}"
+        return f"{self.file}:{self.line}: {excerpt(self.text)}"
 
 
 class Source:
@@ -74,12 +75,13 @@ class Source:
     Parameters
     ----------
     text : str
-        The whole file.
+        The whole file. Lines may end as on any system; a byte order mark is dropped.
     file : str
         Its name, for messages.
     """
 
     def __init__(self, text: str, file: str) -> None:
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         self.text = text
         self.file = file
         self._lines = text.split("\n")

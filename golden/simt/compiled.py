@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from golden.limits import LOCAL_BYTES, PARAMETER_BYTES
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Function, Instruction, SpecialRegister, Symbol, Variable, parts
 from golden.simt.code import BlockCode, compile_block
@@ -78,6 +79,7 @@ class CompiledKernel:
         self.parameter_bytes = max(
             (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
+        self._limit(entry, "of parameters", self.parameter_bytes, PARAMETER_BYTES)
         symbols: dict[str, tuple[Variable, int]] = {
             parameter.key: (replace(parameter, space="entry"), offset)
             for parameter, offset in self.parameters
@@ -107,6 +109,7 @@ class CompiledKernel:
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
+        self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self.slots = context.slots
         self.widths = context.widths
         self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
@@ -162,6 +165,11 @@ class CompiledKernel:
     def signature(self) -> str:
         """Name and parameters, for messages."""
         return f"{self.readable}({', '.join(_told(parameter) for parameter, _ in self.parameters)})"
+
+    def _limit(self, entry: Function, what: str, given: int, most: int) -> None:
+        if given > most:
+            message = f"{self.readable} needs {given} bytes {what}, but has at most {most}"
+            raise self._source.error(entry.location, message)
 
     def _place_local(self, variable: Variable) -> int:
         self.local_bytes = -(-self.local_bytes // variable.alignment) * variable.alignment

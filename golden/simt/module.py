@@ -1,11 +1,14 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from golden.limits import BLOCK, GRID, SHARED_BYTES, THREADS
+from golden.message_text import shown
 from golden.ptx.body import parse_body
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
@@ -24,17 +27,10 @@ from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
-__all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module"]
+__all__ = ["LIMIT", "Kernel", "Module"]
 
 LIMIT: Final = 10**9
 """Most warp instructions of a launch, where it names no other limit."""
-
-SHARED_BYTES: Final = 227 * 1024
-"""Most bytes of shared memory of a block, static and dynamic."""
-
-_GRID: Final = (2**31 - 1, 65535, 65535)
-_BLOCK: Final = (1024, 1024, 64)
-_THREADS: Final = 1024
 
 Extent = int | Sequence[int]
 
@@ -263,13 +259,13 @@ class Kernel:
             From an engine that checks itself.
         """
         compiled = self._compiled
-        extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
+        extents = _extent("grid", grid, GRID), _extent("block", block, BLOCK)
         _require_threads(compiled, extents[1])
         _require_shared(compiled, shared)
         if jobs < 1:
-            raise LaunchError(f"there must be at least 1 job, not {jobs}")
+            raise LaunchError(f"there must be at least 1 job, not {shown(jobs)}")
         if limit < 1:
-            raise LaunchError(f"the limit must be at least 1 instruction, not {limit}")
+            raise LaunchError(f"the limit must be at least 1 instruction, not {shown(limit)}")
         engine = GoldenEngine() if engine is None else engine
         compiled.require(engine.missing)
         bound = bind(compiled, arguments, self._memory)
@@ -318,22 +314,22 @@ class Kernel:
 def _extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:
     values = tuple(given) if isinstance(given, Sequence | np.ndarray) else (given,)
     if not 1 <= len(values) <= 3 or not all(isinstance(value, int | np.integer) for value in values):
-        raise LaunchError(f"{what} takes one to three integers, not {given!r}")
+        raise LaunchError(f"{what} takes one to three integers, not {shown(given)}")
     padded = [*(int(value) for value in values), 1, 1][:3]
     for axis, value, bound in zip("xyz", padded, most, strict=True):
         if not 1 <= value <= bound:
-            raise LaunchError(f"{what}.{axis} must be 1 to {bound}, not {value}")
+            raise LaunchError(f"{what}.{axis} must be 1 to {bound}, not {shown(value)}")
     return padded[0], padded[1], padded[2]
 
 
 def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> None:
     threads = block[0] * block[1] * block[2]
-    if threads > _THREADS:
-        raise LaunchError(f"a block has at most {_THREADS} threads, not {threads}")
+    if threads > THREADS:
+        raise LaunchError(f"a block has at most {THREADS} threads, not {threads}")
     most = kernel.directives.get(".maxntid")
-    if most is not None and threads > int(np.prod(most)):
+    if most is not None and threads > math.prod(most):
         raise LaunchError(
-            f"{kernel.readable} is compiled for at most {int(np.prod(most))} threads, not {threads}"
+            f"{kernel.readable} is compiled for at most {math.prod(most)} threads, not {threads}"
         )
     required = kernel.directives.get(".reqntid")
     if required is not None and tuple([*required, 1, 1][:3]) != block:
@@ -342,12 +338,12 @@ def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> Non
 
 def _require_shared(kernel: CompiledKernel, shared: int) -> None:
     if shared < 0:
-        raise LaunchError(f"shared memory must be at least 0 bytes, not {shared}")
+        raise LaunchError(f"shared memory must be at least 0 bytes, not {shown(shared)}")
     base = kernel.shared_base
     if base + shared > SHARED_BYTES:
         raise LaunchError(
-            f"{kernel.readable} needs {base + shared} bytes of shared memory "
-            f"({base} static, {shared} dynamic), but a block has at most {SHARED_BYTES}"
+            f"{kernel.readable} needs {shown(base + shared)} bytes of shared memory "
+            f"({base} static, {shown(shared)} dynamic), but a block has at most {SHARED_BYTES}"
         )
 
 
