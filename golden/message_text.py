@@ -50,15 +50,13 @@ def excerpt(line: str) -> str:
     return printable(shortened(line, LINE_CHARACTERS))
 
 
-def sentence(message: str, keep: str = "\t") -> str:
+def sentence(message: str) -> str:
     """A message in one line, without words or lists that fill the screen.
 
     Parameters
     ----------
     message : str
         May contain names, numbers and paths of any length.
-    keep : str
-        As of `printable`.
     """
     words = _LONG_WORD.sub(lambda match: shortened(match[0], WORD_CHARACTERS), message)
-    return printable(shortened(words, MESSAGE_CHARACTERS), keep)
+    return printable(shortened(words, MESSAGE_CHARACTERS))

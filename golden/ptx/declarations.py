@@ -200,7 +200,9 @@ def _extent(cursor: Cursor, element: int, space: str) -> tuple[int | None, bool]
         extent = cursor.integer("the size of an array")
         size = None if size is None else size * extent
         if size is not None and size > _LARGEST[space]:
-            raise cursor.error(token, f"a variable in {space} has at most {_LARGEST[space]} bytes, not {size}")
+            raise cursor.error(
+                token, f"a variable in {space} has at most {_LARGEST[space]} bytes, not {size}"
+            )
         cursor.expect("]")
     return size, is_array
 

@@ -1,6 +1,5 @@
 """`openwmma run` of a whole grid, and of launch files: `openwmma.modules` from the command line."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,6 +13,7 @@ from openwmma.launching import KernelRun
 from openwmma.modules import Module, cores
 from openwmma.report import block_progress, print_launch
 from openwmma.target import Target
+from openwmma.terminal import tell
 from openwmma.usage import FAILURE, UsageError
 
 __all__ = ["Check", "LaunchOptions", "launch_file", "repeat_file"]
@@ -120,15 +120,15 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
         code = max(code, _tell_reports(run))
         differences = launch.differences() if launch.is_compared else []
         for difference in differences:
-            print(f"openwmma: {launch.name}: {difference}", file=sys.stderr)
+            tell(f"openwmma: {launch.name}: {difference}", error=True)
         if differences:
             code = FAILURE
         elif launch.is_compared:
-            print(f"{launch.name}: memory is as recorded")
+            tell(f"{launch.name}: memory is as recorded")
     return code
 
 
 def _tell_reports(run: KernelRun) -> int:
     for report in run.reports:
-        print(f"openwmma: {report}", file=sys.stderr)
+        tell(f"openwmma: {report}", error=True)
     return FAILURE if run.reports else 0

@@ -60,8 +60,26 @@ def test_pages_are_served(port, path):
 
 @pytest.mark.parametrize(
     "path",
-    [b"/%00", b"/a%00.html", b"/%0a", b"/%1b[2J", b"/%7f", b"/%", b"/%z1", b"/%2", b"/%ff", b"/%c0%af"]
-    + [b"/%ed%b2%80", b"/\xff", b"/\x01", b"/%e2%80%ae", b"*", b"index.html", b"http://127.0.0.1/", b"a:80"],
+    [
+        b"/%00",
+        b"/a%00.html",
+        b"/%0a",
+        b"/%1b[2J",
+        b"/%7f",
+        b"/%",
+        b"/%z1",
+        b"/%2",
+        b"/%ff",
+        b"/%c0%af",
+        b"/%ed%b2%80",
+        b"/\xff",
+        b"/\x01",
+        b"/%e2%80%ae",
+        b"*",
+        b"index.html",
+        b"http://127.0.0.1/",
+        b"a:80",
+    ],
 )
 def test_what_is_no_path_is_a_bad_request(port, path):
     assert status(port, path) == 400
@@ -69,16 +87,37 @@ def test_what_is_no_path_is_a_bad_request(port, path):
 
 @pytest.mark.parametrize(
     "path",
-    [b"/../secret", b"/%2e%2e/secret", b"/.%2e/secret", b"/%2E./secret", b"/..%2fsecret", b"/%2e%2e%2fsecret"]
-    + [b"/..\\secret", b"/..%5csecret", b"/%252e%252e/secret", b"/x/../../secret", b"/....//secret"]
-    + [b"/" + b"../" * 200 + b"etc/passwd", b"//etc/passwd", b"/file", b"/folder/secret", b"/folder/"]
-    + [b"/linked/", b"/empty/", b"/" + b"a" * 5000, b"/" + b"a/" * 5000, b"/none"],
+    [
+        b"/../secret",
+        b"/%2e%2e/secret",
+        b"/.%2e/secret",
+        b"/%2E./secret",
+        b"/..%2fsecret",
+        b"/%2e%2e%2fsecret",
+        b"/..\\secret",
+        b"/..%5csecret",
+        b"/%252e%252e/secret",
+        b"/x/../../secret",
+        b"/....//secret",
+        b"/" + b"../" * 200 + b"etc/passwd",
+        b"//etc/passwd",
+        b"/file",
+        b"/folder/secret",
+        b"/folder/",
+        b"/linked/",
+        b"/empty/",
+        b"/" + b"a" * 5000,
+        b"/" + b"a/" * 5000,
+        b"/none",
+    ],
 )
 def test_nothing_outside_the_folder_is_served(port, path):
     assert status(port, path) == 404
 
 
-@pytest.mark.parametrize("method", [b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT", b"get", b"\x1b"])
+@pytest.mark.parametrize(
+    "method", [b"POST", b"PUT", b"DELETE", b"OPTIONS", b"TRACE", b"CONNECT", b"get", b"\x1b"]
+)
 def test_other_methods_are_not_allowed(port, method):
     assert status(port, b"/", method=method) == 405
 
