@@ -48,7 +48,9 @@ _CODES: dict[type[Exception], int] = {
 
 
 def require_folder(what: str, path: Path) -> None:
-    """UsageError, which begins with `what`, for a file in a folder that does not exist."""
+    """UsageError, which begins with `what`, for a folder, and for a file in a folder that does not exist."""
+    if not path.name or path.is_dir():
+        raise UsageError(f"{what}: expected a file, not a folder")
     if not path.parent.is_dir():
         raise UsageError(f"{what}: expected a file in a folder that exists, not in {path.parent}")
 
