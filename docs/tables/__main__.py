@@ -23,6 +23,7 @@ from docs.tables.instructions import (
     multiply_table,
     wgmma_table,
 )
+from docs.tables.limits import limit_table
 from docs.tables.registers import register_fields, register_map
 
 __all__ = ["TABLES", "main"]
@@ -36,6 +37,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "faults": fault_causes,
     "formats": format_table,
     "fragment-registers": fragment_registers,
+    "limits": limit_table,
     "make": make_targets,
     "multiplies": multiply_table,
     "presets": preset_table,

@@ -76,12 +76,13 @@ class _PageHandler(SimpleHTTPRequestHandler):
 
     def _refusal(self) -> HTTPStatus | None:
         """Why the request is not answered; None for one that may name a file of the folder."""
+        assert isinstance(self.server, ThreadingHTTPServer)
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1:
             return HTTPStatus.BAD_REQUEST
         # A page from elsewhere whose name was made to mean this computer still sends its own name.
         name, _, port = hosts[0].strip().lower().rpartition(":")
-        if name not in _NAMES or port != str(self.server.server_address[1]):
+        if name not in _NAMES or port != str(self.server.server_port):
             return HTTPStatus.MISDIRECTED_REQUEST
         path = self.path.partition("?")[0]
         if not _PATH.fullmatch(path):

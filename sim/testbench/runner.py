@@ -234,7 +234,9 @@ def run(
 
 def _is_built(key: Path, digest: str, product: Path) -> bool:
     """Whether a simulation is of these sources, and as it was built."""
-    return key.is_file() and product.is_file() and key.read_bytes() == f"{digest} {checksum(product)}".encode()
+    if not (key.is_file() and product.is_file()):
+        return False
+    return key.read_bytes() == f"{digest} {checksum(product)}".encode()
 
 
 def _keep_counts(counts: Path, design: Design, folder: Path) -> None:
