@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import golden.simt.module as simt
+from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
 from openwmma.cuda_source import compile_file, is_cuda
@@ -50,7 +51,10 @@ class Module:
     ) -> None:
         if isinstance(source, Path) or "\n" not in source:
             path = Path(source)
-            text = compile_file(path, compile_options) if is_cuda(path) else path.read_text()
+            if is_cuda(path):
+                text = compile_file(path, compile_options)
+            else:
+                text = source_text(path.read_bytes(), str(path))
             label = f"{path}.ptx" if is_cuda(path) else str(path)
         else:
             text, label = source, "<ptx>"

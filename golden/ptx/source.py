@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from golden.message_text import excerpt, sentence
 
-__all__ = ["Location", "PtxError", "Source", "SourceLine"]
+__all__ = ["Location", "PtxError", "Source", "SourceLine", "source_text"]
 
 
 _FILE: Final = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
@@ -42,6 +42,29 @@ class Location(NamedTuple):
 
     line: int
     column: int
+
+
+def source_text(data: bytes, file: str) -> str:
+    """The text of a file.
+
+    Parameters
+    ----------
+    data : bytes
+        Of the whole file, in UTF-8.
+    file : str
+        Its name, for messages.
+
+    Raises
+    ------
+    PtxError
+        For bytes that are no UTF-8.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        start = error.start
+        line, column = data.count(b"\n", 0, start) + 1, start - data.rfind(b"\n", 0, start)
+        raise PtxError(file, line, column, f"the byte {data[start]:#04x} is not UTF-8") from None
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,14 @@
 """Small inputs that ask for much, and unusual bytes: each is refused in one short sentence, or read."""
 
 import time
+from pathlib import Path
 
 import pytest
 
+import openwmma
 from golden import limits
 from golden.ptx import PtxError
+from golden.ptx.source import source_text
 from golden.simt import Module
 
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -118,6 +121,25 @@ def test_lines_count_the_same_however_they_end():
 @pytest.mark.parametrize("place", ["{};", "mov.u32 %r1, {};", "mov.u32 %r{}, 1;", ".reg .b32 %r{};"])
 def test_characters_that_ptx_does_not_have_are_named(place, character):
     assert "unexpected" in message_of(kernel(place.format(character)))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\xff\xfe.\0v\0", "x.ptx:1:1: the byte 0xff is not UTF-8"),
+        (b"\n\n// caf\xe9\n", "x.ptx:3:7: the byte 0xe9 is not UTF-8"),
+        (b"\n\xe2\x80", "x.ptx:2:1: the byte 0xe2 is not UTF-8"),
+        (b"\xc0\xaf", "x.ptx:1:1: the byte 0xc0 is not UTF-8"),
+        (b"\xed\xb2\x80", "x.ptx:1:1: the byte 0xed is not UTF-8"),
+    ],
+)
+def test_a_file_that_is_not_utf8_is_refused(tmp_path, monkeypatch, data, message):
+    monkeypatch.chdir(tmp_path)
+    Path("x.ptx").write_bytes(data)
+    for read in (lambda: source_text(data, "x.ptx"), lambda: openwmma.Module("x.ptx")):
+        with pytest.raises(PtxError) as error:
+            read()
+        assert str(error.value) == message
 
 
 def grown(lines: int) -> dict[str, str]:
