@@ -11,7 +11,7 @@ from golden.scalar.floats import FLOATS, flushed, is_nan
 from golden.scalar.form import Array, Evaluate, Form, dtype, raw_dtype, width
 from golden.scalar.logic import BOOLEAN
 
-__all__ = ["FORMS"]
+__all__ = ["FORMS", "INTEGER_COMPARISONS"]
 
 _EQUALITY = ".eq|.ne"
 _ORDER = f"{_EQUALITY}|.lt|.le|.gt|.ge"
@@ -21,7 +21,7 @@ _BITS = ".b16|.b32|.b64"
 _SIGNED = ".s16|.s32|.s64"
 _UNSIGNED = ".u16|.u32|.u64"
 
-_COMPARISONS: Final = MappingProxyType[str, Evaluate](
+INTEGER_COMPARISONS: Final = MappingProxyType[str, Evaluate](
     {
         "eq": np.equal,
         "ne": np.not_equal,
@@ -74,7 +74,7 @@ def _comparison(name: str, flush: str, type_: str) -> Evaluate:
     if type_ in FLOATS:
         return _float_comparison(name, flush, type_)
     number = dtype(type_)
-    compare = _COMPARISONS[name]
+    compare = INTEGER_COMPARISONS[name]
     if number.kind == "u":
         return compare
     return lambda a, b: compare(a.view(number), b.view(number))

@@ -1,4 +1,4 @@
-"""Video instructions on two halves or four bytes, chosen among those of both operands."""
+"""Video instructions on two halves or four bytes, chosen from both operands."""
 
 import re
 from collections.abc import Mapping

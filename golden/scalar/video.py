@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.scalar.comparison import INTEGER_COMPARISONS
 from golden.scalar.form import Array, Evaluate, Form, dtype
 
 __all__ = ["ARITHMETIC", "FORMS", "clamped", "comparison"]
@@ -30,16 +31,6 @@ ARITHMETIC: Final = MappingProxyType[str, Evaluate](
 """The operations on signed 64-bit integers, which hold every intermediate result."""
 
 _SECOND: Final = MappingProxyType[str, Evaluate]({"add": np.add, "min": np.minimum, "max": np.maximum})
-_COMPARISONS: Final = MappingProxyType[str, Evaluate](
-    {
-        "eq": np.equal,
-        "ne": np.not_equal,
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-    }
-)
 _FIELDS: Final = MappingProxyType(
     {
         "": (32, 0),
@@ -52,7 +43,7 @@ _FIELDS: Final = MappingProxyType(
 
 def comparison(name: str) -> Evaluate:
     """The function that gives 1 where a comparison holds, else 0."""
-    compare = _COMPARISONS[name]
+    compare = INTEGER_COMPARISONS[name]
     return lambda a, b: compare(a, b).astype(np.int64)
 
 

@@ -137,7 +137,7 @@ class CompiledKernel:
         )
 
     def block_bytes(self, threads: int, shared: int) -> int:
-        """About the bytes that a block takes while it runs; `shared` are those of its shared memory."""
+        """About the bytes that a block takes while it runs, `shared` of them in shared memory."""
         registers = sum(max(8, bits) for bits in self.widths) // 8
         return (1 << 14) + threads * (registers + self.local_bytes) + shared
 

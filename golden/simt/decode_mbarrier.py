@@ -12,7 +12,7 @@ __all__ = ["DECODERS", "copies_arrive"]
 
 _CTA: Final = ("shared", "shared::cta")
 _CLUSTER: Final = (*_CTA, "shared::cluster")
-"""A cluster is one block, so its shared memory is that of the block."""
+"""A cluster has one block, hence ``.shared::cluster`` names the same memory as ``.shared::cta``."""
 
 
 def _mbarrier(context: Context, instruction: Instruction, index: int) -> Step:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
-from golden.simt.decoding import Context
+from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.warp_operations import REDUCTIONS, active_mask, elect, match, reduce, shuffle, vote
 from golden.simt.writer import Step, Writer
 
@@ -34,10 +34,10 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _vote(context: Context, instruction: Instruction, index: int) -> Step:
-    parts = instruction.opcode[1:]
-    synchronous = parts[:1] == ("sync",)
-    mode, type_ = (parts[1:] if synchronous else parts)[:2] if len(parts) == 2 + synchronous else ("", "")
-    if mode not in _VOTES or type_ != ("b32" if mode == "ballot" else "pred"):
+    groups = {"sync": ("sync",), "mode": _VOTES, "type": ("b32", "pred")}
+    found = split_qualifiers(context, instruction, groups)
+    mode, synchronous = found.get("mode", ""), "sync" in found
+    if not mode or found.get("type") != ("b32" if mode == "ballot" else "pred"):
         raise context.unsupported(instruction)
     context.require_count(instruction, 2 + synchronous)
     target, source = instruction.operands[:2]

@@ -47,7 +47,7 @@ class _State:
         )
 
     def completed(self) -> "_State":
-        """The state after an operation: that of the next phase, if this one is complete."""
+        """The state after an operation; if it completes the phase, the next phase has begun."""
         if self.pending or self.transactions:
             return self
         return _State(self.expected, self.expected, phase=self.phase ^ 1)

@@ -36,10 +36,10 @@ class Body(Protocol):
     """A body that can be read and changed."""
 
     def code(self) -> Code:
-        """What it consists of."""
+        """The statements of the body, in straight blocks."""
 
     def apply(self, edits: Mapping[int, Edit]) -> None:
-        """Change it; the numbers are those of the statements of the last `code`."""
+        """Change the body; statements are numbered as in the last `code`."""
 
 
 def contract(body: Body, line: Callable[[Instruction], SourceLine]) -> tuple[Contraction, ...]:

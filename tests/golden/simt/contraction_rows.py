@@ -22,6 +22,10 @@ ROWS = {
         "mul.ftz.f32 %f9,%f1,%f2; add.f32 %f20,%f9,%f5;",
         "mul.rn.ftz.f32 %f9,%f1,%f2; add.rn.f32 %f20,%f9,%f5;",
     ),
+    "mul, mul.ftz by 1, add": (
+        T + "mul.ftz.f32 %f10,%f9,0f3F800000; add.f32 %f20,%f10,%f5;",
+        TR + "mul.rn.ftz.f32 %f10,%f9,0f3F800000; add.rn.f32 %f20,%f10,%f5;",
+    ),
     "mul, add.ftz": (T + "add.ftz.f32 %f20,%f9,%f5;", TR + "add.rn.ftz.f32 %f20,%f9,%f5;"),
     **{
         f"mul{m}, add{a}": (

@@ -14,8 +14,13 @@ def test_the_reciprocal_of_a_constant_is_rounded_correctly(kind: str, flush: str
         0x40490FDB,
         0xBFB504F3,
         0x3EAAAAAB,
+        0x7E800000,
+        0x7E800001,
+        0x7EC00000,
         0x7F000001,
         0x00000123,
+        0x007FFFFF,
+        0x00800000,
         0x80000000,
         0xFF800000,
         0x3F800000,
@@ -49,6 +54,27 @@ def quotients(kind: str, flush: bool, bits: int, numerators: np.ndarray) -> np.n
         steps += f"{body} %f20,{first},0f{int(reciprocal.view(np.uint32)[0]):08X};"
         given = np.broadcast_to(numerators, (8, numerators.size))
         return results(steps, np.ascontiguousarray(given), contract=False)[0]
+
+
+@pytest.mark.parametrize("kind", ["rcp.approx", "div.approx", "div.approx.ftz", "div.full", "div.full.ftz"])
+def test_a_joined_division_scales_its_operands(kind: str) -> None:
+    """A sum with -0 leaves the quotient as it is, whatever the range of the divisor."""
+    edges = [0x00000001, 0x007FFFFF, 0x00800000, 0x3F9D70A4, 0x7E800000, 0x7E800001, 0x7EC00000, 0x7F7FFFFF]
+    given = numbers(4)
+    given[1] = np.resize(np.array(edges, np.uint32), given.shape[1]) | (given[2] & np.uint32(1 << 31))
+    sources = "%f2" if kind == "rcp.approx" else "%f1,%f2"
+    flush = ".ftz" * kind.endswith(".ftz")
+    divide = f"{kind}.f32 %f9,{sources};"
+    joined = results(f"mov.f32 %f12,%f8; {divide} add{flush}.f32 %f20,%f9,%f12;", with_zeros(given))[0]
+    alone = results(f"{divide} add.rn{flush}.f32 %f20,%f9,%f8;", with_zeros(given), contract=False)[0]
+    np.testing.assert_array_equal(joined, alone)
+
+
+def with_zeros(given: np.ndarray) -> np.ndarray:
+    """The inputs, %f8 of which is -0."""
+    given = given.copy()
+    given[7] = 1 << 31
+    return given
 
 
 OTHERS = {

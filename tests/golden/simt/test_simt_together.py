@@ -28,6 +28,22 @@ def test_votes_matches_and_reductions():
     assert run(body).tolist() == expected
 
 
+@pytest.mark.parametrize("qualifiers", ["sync.ballot.b32", "ballot.sync.b32"])
+def test_a_vote_takes_its_qualifiers_in_either_order(qualifiers):
+    body = f"""
+    and.b32 %r1, %r0, 3; setp.eq.u32 %p0, %r1, 1; vote.{qualifiers} %r2, %p0, -1;
+    st.global.u32 [%rd1], %r2;"""
+    assert run(body).tolist() == [0x22222222] * 32
+
+
+@pytest.mark.parametrize(
+    "qualifiers", ["ballot.pred", "any.b32", "sync.b32", "ballot.any.b32", "ballot", "sync.sync.any.pred"]
+)
+def test_a_vote_with_wrong_qualifiers_is_refused(qualifiers):
+    with pytest.raises(PtxError, match=f"vote.{qualifiers} is not supported"):
+        run(f"setp.eq.u32 %p0, %r0, 1; vote.{qualifiers} %r2, %p0, -1; st.global.u32 [%rd1], %r2;")
+
+
 def test_exchanges_of_half_a_warp_with_the_mask_in_a_register():
     body = """
     mov.u32 %r1, 0xffff; setp.ge.u32 %p0, %r0, 16; @%p0 bra HIGH;
