@@ -238,7 +238,8 @@ def test_a_fault_is_one_line_and_code_1(capsys):
     assert main([*SCALE_RUN, "--arg", "x.npy", "--arg", "2", "--arg", "64", "--limit", "20"]) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(
-        "openwmma: more than 20 warp instructions, the limit of this launch; the warps are at"
+        "openwmma: more than 20 warp instructions, the limit of this launch; "
+        "limit= in Python and --limit on the command line raise it; the warps are at line "
     )
     assert printed.count("\n") == 1
 
