@@ -29,3 +29,17 @@ WARP_INSTRUCTIONS: Final = 10**9
 STEPS: Final = 5 * 10**6
 """Basic blocks that a launch executes, each in all warps at it; more where the limit of warp instructions is
 more than `WARP_INSTRUCTIONS`, in the same proportion."""
+
+# Memory of arrays: checked before anything is allocated.
+
+DEVICE_BYTES: Final = 1 << 31
+"""Most bytes of all buffers of a device memory together, and of the memory of a program of one warp."""
+
+ARRAY_BYTES: Final = 1 << 30
+"""Most bytes of an array that is read from a file, and of all arrays of a launch file together."""
+
+MOST_JOBS: Final = 256
+"""Most processes that run the blocks of one grid."""
+
+JSON_BYTES: Final = 1 << 26
+"""Most bytes of a JSON file."""

@@ -3,6 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import checked_integer, shortened
+from golden.invalid_argument import InvalidArgument
+from golden.limits import DEVICE_BYTES
+
 __all__ = ["Memory"]
 
 
@@ -23,15 +27,17 @@ class Memory:
 
     Raises
     ------
-    ValueError
-        For a size or base that breaks the rules above.
+    InvalidArgument
+        For a size or base that breaks the rules above, and more than `golden.limits.DEVICE_BYTES`.
     """
 
     def __init__(self, size: int, base: int = 0) -> None:
-        if size <= 0 or size % 64:
-            raise ValueError(f"memory size must be a positive multiple of 64 bytes, not {size}")
-        if base < 0 or base % 4096:
-            raise ValueError(f"memory base must be a multiple of 4096, not {base:#x}")
+        size = checked_integer("memory size", size, 64, DEVICE_BYTES, unit="bytes")
+        base = checked_integer("memory base", base, 0, (1 << 64) - 1)
+        if size % 64:
+            raise InvalidArgument("memory size", str(size), "a positive multiple of 64 bytes")
+        if base % 4096:
+            raise InvalidArgument("memory base", shortened(base), "a multiple of 4096")
         self.base = base
         self.data: NDArray[np.uint8] = np.zeros(size, dtype=np.uint8)
 

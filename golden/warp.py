@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from golden.address_spaces import AddressSpaces, NoMemory
 from golden.fragments import collect, distribute
 from golden.host_work import execute_host_work
+from golden.integers import checked_integer, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters, Work
@@ -83,10 +84,11 @@ class GoldenMachine:
         unknown = sorted(chosen - MULTIPLICAND_FORMATS)
         if unknown:
             raise InvalidArgument("formats", ", ".join(unknown), ", ".join(sorted(MULTIPLICAND_FORMATS)))
-        if registers < 1:
-            raise InvalidArgument("registers", str(registers), "at least 1")
-        if address_bits < 1:
-            raise InvalidArgument("address_bits", str(address_bits), "at least 1")
+        registers = checked_integer("registers", registers, 1)
+        address_bits = checked_integer("address_bits", address_bits, 1)
+        for name, value, most in (("registers", registers, 1 << 16), ("address_bits", address_bits, 64)):
+            if value > most:
+                raise InvalidArgument(name, shortened(value), f"at most {most}")
         self._memory = memory
         self._shared = shared
         self._spaces = AddressSpaces(memory, shared)

@@ -54,11 +54,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = exit_code(error)
         if code is None:
             raise
-        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
         return _complain(text, code)
     if outcome == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
+
+
+def _told(error: OSError) -> str:
+    """One sentence about an error of the system, which need not have a file or a number."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return reason if error.filename is None else f"{error.filename}: {reason}"
 
 
 def _complain(message: str, code: int) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, dtype_of
 from golden.fragments import collect, distribute
+from golden.integers import checked_integer
 from golden.invalid_argument import InvalidArgument
 from golden.lines import pack, unpack
 from golden.machine import Machine, Storage
@@ -86,6 +87,9 @@ def multiply_tiles(
     golden.machine.Difference
         From a machine that checks itself.
     """
+    registers = checked_integer("registers", registers, 1, 1 << 16)
+    if memory_bytes is not None:
+        memory_bytes = checked_integer("memory_bytes", memory_bytes, 0)
     tiles = _Tiles.of(instruction, operands)
     count = len(tiles.a)
     if instruction.mnemonic != "wmma":

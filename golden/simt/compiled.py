@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from golden.limits import LOCAL_BYTES, PARAMETER_BYTES
+from golden.locks import SHARED
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Function, Instruction, SpecialRegister, Symbol, Variable, parts
 from golden.simt.code import BlockCode, compile_block
@@ -143,10 +144,13 @@ class CompiledKernel:
 
     def code(self, number: int, everyone: bool) -> BlockCode:
         """The compiled block, for all threads of the block or for some."""
-        code = compile_block(
-            self.blocks[number], number, everyone=everyone, slots=self.slots, widths=self.widths
-        )
-        self.codes[everyone][number] = code
+        with SHARED:
+            code = self.codes[everyone][number]
+            if code is None:
+                code = compile_block(
+                    self.blocks[number], number, everyone=everyone, slots=self.slots, widths=self.widths
+                )
+                self.codes[everyone][number] = code
         return code
 
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:

@@ -10,6 +10,11 @@ class SimtError(Exception):
 class LaunchError(SimtError, ValueError):
     """A launch whose grid, block, shared memory or arguments do not fit the kernel or the machine."""
 
+    @classmethod
+    def refused(cls, name: str, given: str, allowed: str) -> "LaunchError":
+        """The error of a value that is not allowed."""
+        return cls(f"{name} must be {allowed}, not {given}")
+
 
 class KernelFault(SimtError):
     """A kernel that did what is not allowed.

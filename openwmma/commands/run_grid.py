@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from golden.simt.names import readable
+from openwmma.arguments import input_files
 from openwmma.launch_arguments import parse_extent, prepare_launch
+from openwmma.launch_files import saved_files
 from openwmma.launch_repeat import read_launches
 from openwmma.launching import KernelRun
 from openwmma.modules import Module, cores
+from openwmma.output_files import require_outputs
 from openwmma.report import block_progress, print_contractions, print_launch
 from openwmma.target import Target
 from openwmma.usage import FAILURE, UsageError
+from sim.files import write_files
 
 __all__ = ["Check", "LaunchOptions", "launch_file", "repeat_file"]
 
@@ -104,16 +108,19 @@ def launch_file(
     if options.contractions:
         print_contractions(readable(kernel.name), kernel.contractions)
         return 0
-    arguments, outputs = prepare_launch(module, kernel, args, outs)
+    inputs = [file, *input_files(args)]
+    arguments, outputs = prepare_launch(module, kernel, args, outs, [file])
+    others = [(f"--save {path}", path) for path in saved_files(save)] if save is not None else []
+    require_outputs([*((f"--out {output.path}", output.path) for output in outputs), *others])
+    require_outputs([*others, *options.target.outputs], inputs)
     with block_progress() as on_block:
         run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
-    for output in outputs:
-        output.write(module)
+    write_files({output.path: output.contents(module) for output in outputs})
     print_launch(readable(kernel.name), options.target, run)
     return _tell_reports(run)
 
 
-def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
+def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_outside: bool = False) -> int:
     """Repeat launches of a launch file and compare; the exit code.
 
     Raises
@@ -123,7 +130,8 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
     """
     keywords = options.keywords()
     code = 0
-    for launch in read_launches(path, case):
+    require_outputs(options.target.outputs, [path, path.with_suffix(".npz")])
+    for launch in read_launches(path, case, allow_outside=allow_outside):
         if options.contractions:
             print_contractions(launch.name, launch.kernel.contractions)
             continue

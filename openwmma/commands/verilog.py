@@ -8,9 +8,10 @@ from rich.console import Console
 
 from openwmma.core_profile import DEFAULT_PROFILE, with_profile
 from openwmma.options import Preset, Profile, preset_config
+from openwmma.output_files import require_folder, require_outputs
 from openwmma.target import DEFAULT_PRESET
-from openwmma.usage import UsageError, require_folder
-from openwmma.verilog_files import write_verilog
+from openwmma.usage import UsageError
+from openwmma.verilog_files import write_verilog, written_files
 
 __all__ = ["verilog"]
 
@@ -41,6 +42,7 @@ def verilog(
     require_folder(f"--output {output}", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
+    require_outputs([(f"--output {path}", path) for path in written_files(output)])
     written = write_verilog(config, output)
     Console().print(
         f"{written.core}: {written.lines:,} lines; ports and registers in {written.description}; "

@@ -236,7 +236,7 @@ BAD_USAGE = {
     ),
     "wrong dtype": (
         ["mma", INSTRUCTION, "f64.npy", *TILES[1:]],
-        "a: got dtype float64; allowed: uint16 (raw bit patterns of f16)",
+        "a: got dtype float64; allowed: uint16 (raw bit patterns of f16), or float16 (values)",
     ),
     "wrong shape": (
         ["mma", INSTRUCTION.replace("m16n16k16", "m8n32k16"), *TILES],
