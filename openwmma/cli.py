@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import typer
 from typer.exceptions import TyperException
 
+from golden.machine import Difference
 from golden.programs.array_types import ArrayTypeWarning
 from openwmma.commands.build import build
 from openwmma.commands.explain import explain
@@ -17,9 +18,15 @@ from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
 from openwmma.commands.verilog import verilog
+from openwmma.cuda_source import CompilerError
+from openwmma.terminal import encodable, tell
 from openwmma.usage import INTERRUPTED, MISUSE, exit_code
+from sim.verilate import BuildError
 
 __all__ = ["app", "main"]
+
+_OF_SEVERAL_LINES = (BuildError, CompilerError, Difference)
+"""Errors with what a tool said, or with a table."""
 
 app = typer.Typer(
     help="An open tensor core: run PTX wmma programs on its golden model and on its RTL.",
@@ -45,17 +52,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    encodable(sys.stdout)
     try:
         with _warnings_in_one_line():
             outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
     except TyperException as error:
-        return _complain(error.format_message(), MISUSE)
+        return _complain(" ".join(error.format_message().split()), MISUSE)
     except Exception as error:
         code = exit_code(error)
         if code is None:
             raise
         text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
-        return _complain(text, code)
+        return _complain(text, code, lines=isinstance(error, _OF_SEVERAL_LINES))
     if outcome == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
@@ -67,8 +75,8 @@ def _told(error: OSError) -> str:
     return reason if error.filename is None else f"{error.filename}: {reason}"
 
 
-def _complain(message: str, code: int) -> int:
-    print(f"openwmma: {message}", file=sys.stderr)
+def _complain(message: str, code: int, *, lines: bool = False) -> int:
+    tell(f"openwmma: {message}", error=True, lines=lines)
     return code
 
 
@@ -83,7 +91,7 @@ def _warnings_in_one_line() -> Iterator[None]:
             message: Warning | str, category: type[Warning], *place: object, **rest: object
         ) -> None:
             if issubclass(category, ArrayTypeWarning):
-                print(f"openwmma: warning: {message}", file=sys.stderr)
+                tell(f"openwmma: warning: {message}", error=True)
             else:
                 show(message, category, *place, **rest)  # type: ignore[arg-type]
 

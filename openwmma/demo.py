@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 import golden
 from golden.machine import Counters
@@ -192,7 +193,7 @@ def main() -> int:
     try:
         result = run_kernel(entry, a, b, waves, console)
     except (Mismatch, ProgramFault) as error:
-        console.print(f"[red]{error}[/red]")
+        console.print(Text(str(error), style="red"))
         return 1
     expected = expected_product(a.view(np.uint16), b.view(np.uint16))
     for name, array in (("a", a), ("b", b), ("d", result.rtl.view(np.float32))):
@@ -213,7 +214,7 @@ def main() -> int:
     try:
         differences["CUDA kernel"] = show_cuda_kernel(a[:CUDA_ROWS], b, expected[:CUDA_ROWS], console)
     except (Mismatch, SimtError) as error:
-        console.print(f"[red]{error}[/red]")
+        console.print(Text(str(error), style="red"))
         return 1
     return 1 if any(differences.values()) else 0
 

@@ -124,7 +124,7 @@ class RecordedLaunch:
         Raises
         ------
         LaunchError
-            For a file that is missing, no text, or outside of the launch file's folder.
+            For a file that is missing, or outside of the launch file's folder.
         """
         folder, file = self._path.parent, str(self._case["file"])
         path = folder / file
@@ -135,10 +135,7 @@ class RecordedLaunch:
                 f"{self.name}: {path} lies outside of the launch file's folder; "
                 "--allow-outside (allow_outside=True) allows that"
             )
-        try:
-            return Module(path)
-        except UnicodeDecodeError:
-            raise LaunchError(f"{self.name}: {path} is not text") from None
+        return Module(path)
 
     @property
     def kernel(self) -> Kernel:

@@ -9,6 +9,7 @@ from typing import Any
 import golden.simt.module as simt
 from golden.integers import checked_integer, checked_text, integer_of, shortened
 from golden.ptx.contraction.passes import Contraction
+from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
 from openwmma.cuda_source import compile_file, is_cuda
@@ -58,7 +59,10 @@ class Module:
             raise UsageError(f"a module is a path, or PTX as text, not {shortened(source)}")
         if isinstance(source, Path) or "\n" not in source:
             path = Path(source)
-            text = compile_file(path, compile_options) if is_cuda(path) else path.read_text()
+            if is_cuda(path):
+                text = compile_file(path, compile_options)
+            else:
+                text = source_text(path.read_bytes(), str(path))
             label = f"{path}.ptx" if is_cuda(path) else str(path)
             self.files = (path,)
         else:

@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and one process at a time."""
 
+import errno
 import fcntl
 import os
 import re
@@ -51,6 +52,9 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
     OSError
         As writing or renaming fails.
     """
+    for path in contents:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     data = {path: text.encode() if isinstance(text, str) else text for path, text in contents.items()}
     places = [path for path in data if not is_special(path)]
     partial = {path: _partial(path, number) for number, path in enumerate(places)}

@@ -87,12 +87,7 @@ class CompiledKernel:
         self.parameter_bytes = max(
             (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
-        if self.parameter_bytes > PARAMETER_BYTES:
-            raise source.error(
-                entry.location,
-                f"{self.readable} has {self.parameter_bytes} bytes of parameters, "
-                f"more than {PARAMETER_BYTES}",
-            )
+        self._limit(entry, "of parameters", self.parameter_bytes, PARAMETER_BYTES)
         symbols: dict[str, tuple[Variable, int]] = {
             parameter.key: (replace(parameter, space="entry"), offset)
             for parameter, offset in self.parameters
@@ -116,12 +111,6 @@ class CompiledKernel:
         for variable in flat.variables.values():
             if variable.space in ("local", "param"):
                 symbols[variable.key] = (variable, self._place_local(variable))
-        if self.local_bytes > LOCAL_BYTES:
-            raise source.error(
-                entry.location,
-                f"{self.readable} needs {self.local_bytes} bytes of local memory in each thread, "
-                f"more than {LOCAL_BYTES}",
-            )
         context = Context(source, version, symbols)
         self.blocks = build_blocks(context, flat)
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
@@ -129,6 +118,7 @@ class CompiledKernel:
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
+        self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self.slots = context.slots
         self.widths = context.widths
         self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
@@ -192,6 +182,11 @@ class CompiledKernel:
     def signature(self) -> str:
         """Name and parameters, for messages."""
         return f"{self.readable}({', '.join(_told(parameter) for parameter, _ in self.parameters)})"
+
+    def _limit(self, entry: Function, what: str, given: int, most: int) -> None:
+        if given > most:
+            message = f"{self.readable} needs {given} bytes {what}, but has at most {most}"
+            raise self._source.error(entry.location, message)
 
     def _place_local(self, variable: Variable) -> int:
         self.local_bytes = -(-self.local_bytes // variable.alignment) * variable.alignment

@@ -1,10 +1,15 @@
 """What can go wrong from a launch to its end; errors in the text are `golden.ptx.source.PtxError`."""
 
+from golden.message_text import sentence
+
 __all__ = ["Deadlock", "KernelFault", "LaunchError", "SimtError", "StepLimit"]
 
 
 class SimtError(Exception):
     """A launch that cannot begin, or a kernel that cannot go on; the message is one sentence."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(sentence(message))
 
 
 class LaunchError(SimtError, ValueError):

@@ -1,5 +1,6 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -8,7 +9,15 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from golden.integers import checked_integer, checked_text, integer_of, listed, shortened
-from golden.limits import MOST_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
+from golden.limits import (
+    BLOCK,
+    GRID,
+    MOST_JOBS,
+    SHARED_BYTES,
+    THREADS,
+    VARIABLE_BYTES,
+    WARP_INSTRUCTIONS,
+)
 from golden.locks import SHARED
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction
@@ -29,17 +38,10 @@ from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
-__all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module", "Recorder"]
+__all__ = ["LIMIT", "Kernel", "Module", "Recorder"]
 
 LIMIT: Final = WARP_INSTRUCTIONS
 """Most warp instructions of a launch, where it names no other limit."""
-
-SHARED_BYTES: Final = 227 * 1024
-"""Most bytes of shared memory of a block, static and dynamic."""
-
-_GRID: Final = (2**31 - 1, 65535, 65535)
-_BLOCK: Final = (1024, 1024, 64)
-_THREADS: Final = 1024
 
 Extent = int | Sequence[int]
 
@@ -305,7 +307,7 @@ class Kernel:
             From an engine that checks itself.
         """
         compiled = self._compiled if contract else self.uncontracted
-        extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
+        extents = _extent("grid", grid, GRID), _extent("block", block, BLOCK)
         _require_threads(compiled, extents[1])
         shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
@@ -373,12 +375,12 @@ def _extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, 
 
 def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> None:
     threads = block[0] * block[1] * block[2]
-    if threads > _THREADS:
-        raise LaunchError(f"a block has at most {_THREADS} threads, not {threads}")
+    if threads > THREADS:
+        raise LaunchError(f"a block has at most {THREADS} threads, not {threads}")
     most = kernel.directives.get(".maxntid")
-    if most is not None and threads > int(np.prod(most)):
+    if most is not None and threads > math.prod(most):
         raise LaunchError(
-            f"{kernel.readable} is compiled for at most {int(np.prod(most))} threads, not {threads}"
+            f"{kernel.readable} is compiled for at most {math.prod(most)} threads, not {threads}"
         )
     required = kernel.directives.get(".reqntid")
     if required is not None and tuple([*required, 1, 1][:3]) != block:

@@ -14,6 +14,7 @@ import typer
 from golden.programs.kernel_run import run_program
 from golden.programs.outputs import Output
 from golden.ptx.program import parse_module
+from golden.ptx.source import source_text
 from golden.simt.module import LIMIT
 from openwmma.arguments import input_files, parse_argument, parse_output
 from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat_file
@@ -169,10 +170,7 @@ def run(
             compiler_options=compiler_option or [],
         )
     _require_launch(shared=shared != 0, save=save is not None, jobs=jobs != 1, check=bool(check))
-    try:
-        text = file.read_text()
-    except UnicodeDecodeError:
-        raise UsageError(f"expected a PTX module, but {file} is not text") from None
+    text = source_text(file.read_bytes(), str(file))
     arguments = _unique("--arg", [parse_argument(text) for text in arg or []])
     outputs = [parse_output(text) for text in out or []]
     _unique("--out", [(output.name, path) for output, path in outputs])

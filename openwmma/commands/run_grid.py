@@ -1,6 +1,5 @@
 """`openwmma run` of a whole grid, and of launch files: `openwmma.modules` from the command line."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,6 +16,7 @@ from openwmma.modules import Module, cores
 from openwmma.output_files import require_outputs
 from openwmma.report import block_progress, print_contractions, print_launch
 from openwmma.target import Target
+from openwmma.terminal import tell
 from openwmma.usage import FAILURE, UsageError
 from sim.files import write_files
 
@@ -100,10 +100,7 @@ def launch_file(
     """
     extents = parse_extent("--grid", grid or "1"), parse_extent("--block", block or "32")
     keywords = options.keywords()
-    try:
-        module = Module(file, compile_options=compiler_options)
-    except UnicodeDecodeError:
-        raise UsageError(f"expected PTX or CUDA C++, but {file} is not text") from None
+    module = Module(file, compile_options=compiler_options)
     kernel = module.kernel(entry)
     if options.contractions:
         print_contractions(readable(kernel.name), kernel.contractions)
@@ -141,15 +138,15 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_o
         code = max(code, _tell_reports(run))
         differences = launch.differences() if launch.is_compared else []
         for difference in differences:
-            print(f"openwmma: {launch.name}: {difference}", file=sys.stderr)
+            tell(f"openwmma: {launch.name}: {difference}", error=True)
         if differences:
             code = FAILURE
         elif launch.is_compared:
-            print(f"{launch.name}: memory is as recorded")
+            tell(f"{launch.name}: memory is as recorded")
     return code
 
 
 def _tell_reports(run: KernelRun) -> int:
     for report in run.reports:
-        print(f"openwmma: {report}", file=sys.stderr)
+        tell(f"openwmma: {report}", error=True)
     return FAILURE if run.reports else 0

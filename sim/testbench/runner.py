@@ -19,6 +19,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import VerilatorControlFile, Verilog, get_runner
 
 from hdl.verilog.modules import Conversion
+from sim.cache import checksum
 from sim.compiler import compiler
 from sim.files import locked
 from sim.testbench.design import Design
@@ -142,7 +143,8 @@ def build(
     key = folder / "key"
     digest = _digest(design.verilog, flags, waves, simulator)
     with locked(folder.with_suffix(".lock")):
-        if key.exists() and key.read_text() == digest:
+        product = folder / ("sim.vvp" if simulator == "icarus" else design.top)
+        if _is_built(key, digest, product):
             return folder
         shutil.rmtree(folder)
         folder.mkdir()
@@ -152,7 +154,7 @@ def build(
             _build_icarus(design, folder, source, waves)
         else:
             _build_verilator(design, folder, source, flags, waves)
-        key.write_text(digest)
+        key.write_text(f"{digest} {checksum(product)}")
     return folder
 
 
@@ -228,6 +230,13 @@ def run(
         _keep_counts(place / "coverage.dat", design, coverage.folder)
     if failed or outcome or count < max(1, len(cases)):
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
+
+
+def _is_built(key: Path, digest: str, product: Path) -> bool:
+    """Whether a simulation is of these sources, and as it was built."""
+    if not (key.is_file() and product.is_file()):
+        return False
+    return key.read_bytes() == f"{digest} {checksum(product)}".encode()
 
 
 def _keep_counts(counts: Path, design: Design, folder: Path) -> None:

@@ -154,7 +154,7 @@ def test_help_teaches(capsys, command):
 TILES = ["ta.npy", "tb.npy", "tc.npy", "-o", "d.npy"]
 BAD_USAGE = {
     "no such file": (["run", "no.ptx"], "expected a PTX module, but there is no file no.ptx"),
-    "not text": (["run", "binary.ptx"], "expected a PTX module, but binary.ptx is not text"),
+    "not text": (["run", "binary.ptx"], "binary.ptx:1:1: the byte 0xff is not UTF-8"),
     "no value": (gemm("--arg", "D"), "--arg D: expected NAME=FILE.npy or NAME=NUMBER, as in A=a.npy or n=64"),
     "no number": (gemm("--arg", "D=x"), "--arg D=x: expected a file that ends in .npy or a number, not x"),
     "no array": (
