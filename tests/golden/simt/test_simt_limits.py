@@ -55,7 +55,7 @@ TEXTS = {
     ),
     "local memory": (
         ".entry k() { .local .b8 x[524288]; .local .b8 y; ret; }",
-        "k has 524304 bytes of local memory a thread, but has at most 524288",
+        "k needs 524304 bytes of local memory a thread, but has at most 524288",
     ),
     "parameters of calls": (
         ".func f(.param .b8 s[4000000000]) { ret; }"
