@@ -13,7 +13,7 @@ import platformdirs
 
 from sim.files import locked
 
-__all__ = ["CacheError", "cache_folder", "cached", "checksum"]
+__all__ = ["CacheError", "cache_folder", "cached", "checksum", "is_whole"]
 
 _BUILDS: Final = "build-"
 _OWNER: Final = "owner"
@@ -58,11 +58,11 @@ def cached(paths: Sequence[Path], build: Callable[[Path], Sequence[Path]]) -> No
     CacheError
         When the folder cannot be written.
     """
-    if all(map(_is_whole, paths)):
+    if all(map(is_whole, paths)):
         return
     folder = paths[0].parent
     with _explained(folder), locked(paths[0].with_name(f"{paths[0].name}.lock")):
-        if all(map(_is_whole, paths)):
+        if all(map(is_whole, paths)):
             return
         with _workspace(folder) as work:
             for built, path in zip(build(work), paths, strict=True):
@@ -87,7 +87,7 @@ def _checksum_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
-def _is_whole(path: Path) -> bool:
+def is_whole(path: Path) -> bool:
     """Whether a file is there with the checksum beside it."""
     try:
         now = path.stat()
