@@ -23,7 +23,7 @@ from openwmma.terminal import encodable, tell
 from openwmma.usage import INTERRUPTED, MISUSE, exit_code
 from sim.verilate import BuildError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "explain_error", "main"]
 
 _OF_SEVERAL_LINES = (BuildError, CompilerError, Difference)
 """Errors with what a tool said, or with a table."""
@@ -59,14 +59,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TyperException as error:
         return _complain(" ".join(error.format_message().split()), MISUSE)
     except Exception as error:
-        code = exit_code(error)
+        code = explain_error(error)
         if code is None:
             raise
-        text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
-        return _complain(text, code, lines=isinstance(error, _OF_SEVERAL_LINES))
+        return code
     if outcome == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
+
+
+def explain_error(error: Exception) -> int | None:
+    """Print what an error says and return its exit code; None for an error that no input may cause."""
+    code = exit_code(error)
+    if code is None:
+        return None
+    text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
+    return _complain(text, code, lines=isinstance(error, _OF_SEVERAL_LINES))
 
 
 def _told(error: OSError) -> str:

