@@ -58,6 +58,8 @@ class SavedLaunch:
         The variables of the module, with the contents that they have when it is loaded.
     inputs : iterable of Path
         Files that must not be overwritten.
+    contract : bool
+        As for the launch.
 
     Raises
     ------
@@ -75,6 +77,8 @@ class SavedLaunch:
         shared: int,
         variables: ModuleVariables,
         inputs: Iterable[Path],
+        *,
+        contract: bool,
     ) -> None:
         self._files = saved_files(path)
         try:
@@ -92,6 +96,7 @@ class SavedLaunch:
             "grid": _triple(extents[0]),
             "block": _triple(extents[1]),
             "shared": integer_of(shared),
+            **({} if contract else {"contract": False}),
         }
         self._arrays: LaunchArrays
         self._before: dict[str, Pointers]

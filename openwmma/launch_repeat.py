@@ -34,8 +34,14 @@ _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("case", "file", "entry"), str),
     **dict.fromkeys(("arguments",), list),
     **dict.fromkeys(("variables", "addresses", "pointers"), dict),
+    "contract": bool,
 }
-_KIND_NAMES: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "an object"}
+_KIND_NAMES: Final[Mapping[type, str]] = {
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+}
 
 _KEYS: Final = ("case", "file", "entry", "grid", "block", "arguments")
 
@@ -183,6 +189,7 @@ class RecordedLaunch:
                 raise
             reason = shortened(repr(error), _REASON)
             raise LaunchError(f"{self.name}: malformed arguments ({reason})") from None
+        options = {"contract": case.get("contract", True)} | options
         return kernel.launch(case["grid"], case["block"], arguments, case.get("shared", 0), **options)
 
     def differences(self) -> list[ArrayDifference]:

@@ -247,7 +247,7 @@ class Kernel:
         if folder is not None:
             recorder = SavedLaunch(
                 folder, self._module.ptx, self._kernel, (grid, block), arguments, shared,
-                self._module.variables, self._module.files,
+                self._module.variables, self._module.files, contract=contract,
             )  # fmt: skip
         compiled = self._kernel.compiled if contract else self._kernel.uncontracted
         with open_stage(target, compiled) as stage:

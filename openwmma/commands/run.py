@@ -88,12 +88,12 @@ def run(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = LIMIT,
     contract: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--contract/--no-contract",
-            help="Join multiplications and additions as NVIDIA's assembler does, or round each.",
+            help="Join multiplications and additions as NVIDIA's assembler does (default), or round each.",
         ),
-    ] = True,
+    ] = None,
     contractions: Annotated[
         bool, typer.Option("--contractions", help="List the joined ones with their lines; run nothing.")
     ] = False,
@@ -174,7 +174,7 @@ def run(
     arguments = _unique("--arg", [parse_argument(text) for text in arg or []])
     outputs = [parse_output(text) for text in out or []]
     _unique("--out", [(output.name, path) for output, path in outputs])
-    kernel = parse_module(text, str(file)).entry(entry, contract=contract)
+    kernel = parse_module(text, str(file)).entry(entry, contract=contract is not False)
     if contractions:
         print_contractions(kernel.name, kernel.contractions)
         return 0

@@ -42,8 +42,9 @@ class LaunchOptions:
     checks : sequence of Check
     limit : int
         Most warp instructions.
-    contract : bool
-        Whether multiplications and additions are joined as the assembler does.
+    contract : bool or None
+        Whether multiplications and additions are joined as the assembler does; None as a launch file says,
+        and otherwise joined.
     contractions : bool
         Whether those that are joined are listed, and nothing is launched.
     """
@@ -52,7 +53,7 @@ class LaunchOptions:
     jobs: int
     checks: Sequence[Check]
     limit: int
-    contract: bool
+    contract: bool | None
     contractions: bool
 
     def keywords(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class LaunchOptions:
             "check": Check.MEMORY in self.checks,
             "races": Check.RACES in self.checks,
             "limit": self.limit,
-            "contract": self.contract,
+            **({} if self.contract is None else {"contract": self.contract}),
         }
 
 
