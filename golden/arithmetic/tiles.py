@@ -35,7 +35,7 @@ __all__ = [
 Patterns = NDArray[Any]
 """Bit patterns in unsigned integers, or values of integers."""
 
-_CHUNK_ELEMENTS = 1 << 14
+_CHUNK_ELEMENTS = 1 << 15
 """Elements of D computed at once by a thread: the working set stays in the second-level cache."""
 
 _FEW_TILES = 16
@@ -145,7 +145,8 @@ def _chained(
     rules = rules._replace(format=layout(rules.format))  # type: ignore[arg-type]
     if tiles < _FEW_TILES:
         return _by_rows(a, b, c, formats, rules, block)[0]
-    rows, columns = _room(m, blocks, shape, tiles), _room(n, blocks, shape, tiles)
+    padded = depth < shape[0] * GROUP
+    rows, columns = (_room(lines, blocks, shape, tiles, padded) for lines in (m, n))
     turned = np.empty((m, n, tiles), np.int64)
     room = np.empty(tiles, np.int32), np.empty(tiles, np.int64)
     words = np.empty((m, depth, tiles), np.int64), np.empty((n, depth, tiles), np.int64), turned
@@ -165,7 +166,8 @@ def _by_rows(
     d = c.astype(np.int64)
     m, n = d.shape[1:]
     blocks = -(-a.shape[2] // block)
-    rows, columns = (_room(1, blocks, (blocks * rules.groups, GROUP), n) for _ in range(2))
+    padded = a.shape[2] < blocks * rules.groups * GROUP
+    rows, columns = (_room(1, blocks, (blocks * rules.groups, GROUP), n, padded) for _ in range(2))
     room = np.empty((m, n), np.int32), np.empty((m, n), np.int64)
     rules = rules._replace(format=layout(rules.format))  # type: ignore[arg-type]
     _rows((a.astype(np.int64), b.astype(np.int64), d), formats, rules, block, rows, columns, room)
@@ -204,10 +206,12 @@ def block_sums(
     return np.where(special, values, total.astype(np.float64)), largest - rules.fraction_bits, d[0]
 
 
-def _room(lines: int, blocks: int, shape: tuple[int, int], lanes: int) -> Operand:
-    """Tables of terms, all zero, and of marks."""
-    terms = np.zeros((lines, *shape, lanes), np.int32)
-    exponents = np.full((lines, *shape, lanes), ZERO_EXPONENT, np.int32)
+def _room(lines: int, blocks: int, shape: tuple[int, int], lanes: int, padded: bool) -> Operand:
+    """Tables of terms, zero where blocks are filled up, and of marks."""
+    terms, exponents = (np.empty((lines, *shape, lanes), np.int32) for _ in range(2))
+    if padded:
+        terms.fill(0)
+        exponents.fill(ZERO_EXPONENT)
     return Operand(terms, exponents, *(np.zeros((lines, blocks, lanes), np.int32) for _ in range(4)))
 
 
