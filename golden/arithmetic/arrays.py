@@ -29,6 +29,8 @@ __all__ = [
 ]
 
 _CHUNK = 1 << 14
+_TABLE_BITS = 16
+"""Conversions of formats of so many bits are looked up."""
 _LEAST_CHUNKS_FOR_THREADS = 4
 _F64 = float_format("f64")
 
@@ -102,7 +104,19 @@ def _unsigned(format: FloatFormat) -> np.dtype[Any]:
 
 def convert(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
     """See `golden.arithmetic.round_pack.convert`."""
+    if source.bits > _TABLE_BITS:
+        return _converted(bits, source, target)
+    return _conversions(source, target).take(bits)
+
+
+def _converted(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
     return elementwise(rounding_rules.convert, (bits,), (layout(source), layout(target)), _unsigned(target))
+
+
+@cache
+def _conversions(source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
+    """The conversion of every bit pattern."""
+    return _converted(np.arange(1 << source.bits), source, target)
 
 
 def saturate(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
