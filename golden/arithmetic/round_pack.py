@@ -13,6 +13,7 @@ ROUNDINGS: Final = ("rn", "rz", "rm", "rp")
 NEAREST: Final = 0
 TOWARDS_ZERO: Final = 1
 DOWN: Final = 2
+UP: Final = 3
 
 _PLACES: Final = 62
 """More zeros are appended to nothing but 0."""
@@ -83,9 +84,7 @@ def pack(
     # The hidden bit raises the exponent field by one.
     packed = significand + ((min(normal, format.bias + 1) - format.minimum_exponent) << format.fraction_bits)
     if packed >= infinity or normal > format.bias:
-        inwards = (rounding == TOWARDS_ZERO) | (
-            (rounding > TOWARDS_ZERO) & ((negative > 0) != (rounding == DOWN))
-        )
+        inwards = rounding in (TOWARDS_ZERO, UP if negative else DOWN)
         packed = infinity - (inwards and not always_infinity)
     return packed << format.ignored_bits | negative << (format.bits - 1)
 
