@@ -14,6 +14,7 @@ from openwmma.commands.build import build
 from openwmma.commands.explain import explain
 from openwmma.commands.layout import layout
 from openwmma.commands.learn import learn
+from openwmma.commands.matmul import matmul
 from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
@@ -34,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, explain, layout, learn, verilog, build, presets):
+for _command in (run, mma, matmul, explain, layout, learn, verilog, build, presets):
     app.command()(_command)
 
 
