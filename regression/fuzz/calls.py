@@ -101,33 +101,33 @@ def _methods(item: type) -> Iterator[tuple[str, Callable[..., Any]]]:
 
 
 def call(random: Random) -> str:
-    """A call of anything public, each argument of its type or of any other."""
-    name = random.choice(sorted(targets()))
-    signature = inspect.signature(targets()[name])
+    """A call of anything public, as a rule with one argument of any type at all."""
+    names = [name for name in sorted(targets()) for _ in range(5 if name.endswith("launch") else 1)]
+    name = random.choice(names)
+    parameters = list(inspect.signature(targets()[name]).parameters.values())
+    odd_one = random.choice((None, *parameters))
     written: list[str] = []
-    for parameter in signature.parameters.values():
-        if parameter.name == "self" or (parameter.default is not parameter.empty and random.random() < 0.6):
+    for parameter in parameters:
+        left_out = parameter.default is not parameter.empty and random.random() < 0.6
+        if parameter.name == "self" or (left_out and parameter is not odd_one):
             continue
         if parameter.kind is parameter.VAR_POSITIONAL:
-            several = [_argument(random, parameter) for _ in range(random.choice((0, 1, 1, 2, 3)))]
+            count = random.choice((0, 1, 1, 2, 3))
+            several = [_argument(random, parameter, is_odd=parameter is odd_one) for _ in range(count)]
             written = [item.split("=", 1)[1] for item in written] + several
-        elif parameter.kind is not parameter.VAR_KEYWORD:
-            key = f"{parameter.name}=" if parameter.kind is not parameter.POSITIONAL_ONLY else ""
-            if (value := _argument(random, parameter)) or not key:
-                written.append(key + value)
+        elif value := _argument(random, parameter, is_odd=parameter is odd_one):
+            written.append(f"{parameter.name}={value}")
     return f"{name}({', '.join(written)})"
 
 
-def _argument(random: Random, parameter: inspect.Parameter) -> str:
+def _argument(random: Random, parameter: inspect.Parameter, *, is_odd: bool) -> str:
     annotation = inspect.formatannotation(parameter.annotation)
     classes = [key for key in _OBJECTS if re.search(rf"(^|[\W])({re.escape(key)})($|\W)", annotation)]
-    if "Callable" in annotation or (classes and "str" not in annotation):
+    if "Callable" in annotation or (classes and not re.search(r"\bstr\b", annotation)):
         return _OBJECTS[classes[-1]] if classes else ""
     if re.search(r"\b(golden|hdl|sim|boards)\.(?!tables)", annotation) and not classes:
         return ""  # an object of the project that has a default
-    if random.random() < 0.3:
-        return odd(random)
-    return _of_type(random, parameter.name, annotation)
+    return odd(random) if is_odd else _of_type(random, parameter.name, annotation)
 
 
 def _of_type(random: Random, name: str, annotation: str) -> str:
@@ -154,7 +154,11 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
             )
         ),
         "outputs": lambda: f"[openwmma.Output({random.choice('and')!r}, 'f32', {shape(random)})]",
-        "operands": lambda: array(random) if "Sequence" not in annotation else f"[{array(random)}] * 3",
+        "operands": lambda: (
+            array(random)
+            if "Sequence" not in annotation
+            else "[" + ", ".join(array(random, (16, 16), f"'f{size}'") for size in (2, 2, 4)) + "]"
+        ),
     }
     if name in meant:
         return meant[name]()
@@ -164,11 +168,13 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
         return random.choice(("True", "False"))
     if "tuple[int" in annotation:
         return repr(shape(random))
-    if "int" in annotation or "float" in annotation:
-        return number(random)
+    if re.search(r"\b(int|float)\b", annotation):
+        return (
+            number(random) if random.random() < 0.2 else str(random.choice((1, 2, 8, 16, 32, 64, 128, 4096)))
+        )
     if "Path" in annotation:
         return f"Path({text(random)})"
-    return text(random) if "str" in annotation else odd(random)
+    return text(random) if re.search(r"\bstr\b", annotation) else odd(random)
 
 
 @cache
