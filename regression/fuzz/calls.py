@@ -12,6 +12,7 @@ import numpy as np
 import golden
 import openwmma
 from golden.approximation.instructions import FORMS
+from golden.programs.buffers import BASE
 from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import MmaInstruction
@@ -62,7 +63,7 @@ _METHODS_OF: Final = ("DeviceBuffer", "Kernel", "Memory", "Module")
 def machine(size: int) -> openwmma.GoldenMachine:
     """A golden machine with so many bytes of memory."""
     config = openwmma.PRESETS["tiny"]
-    return openwmma.golden_machine(config, openwmma.Memory(min(size, 1 << 20), 0x10000))
+    return openwmma.golden_machine(config, openwmma.Memory(min(size, 1 << 20), BASE))
 
 
 @cache

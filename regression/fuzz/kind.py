@@ -7,6 +7,7 @@ from random import Random
 from types import CodeType
 from typing import Any, Final
 
+from boards.host.link import LinkError
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
@@ -47,6 +48,7 @@ DOCUMENTED: Final = (
     UsageError,
     CapabilityError,
     CompilerError,
+    LinkError,
 )
 """The errors of the public functions; a kind whose entrance documents fewer names them itself."""
 

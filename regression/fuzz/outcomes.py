@@ -61,6 +61,7 @@ def judge(kind: Kind, files: Files) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", ArrayTypeWarning)
+            warnings.filterwarnings("ignore", "Warning: converting a masked element", UserWarning)
             warnings.simplefilter("ignore", ResourceWarning)  # numpy's, of archives that are none
             return Outcome("result", _digest(kind.run(files)))
     except Closed:
@@ -84,7 +85,8 @@ def _of_error(error: BaseException, documented: tuple[type[Exception], ...]) -> 
     name = type(error).__name__
     if _is_documented(error, documented):
         try:
-            require_short(error)
+            if not isinstance(error, OSError):  # which shows the name of the file
+                require_short(error)
         except PropertyError as long:
             error = long
         else:
@@ -100,7 +102,7 @@ def _is_documented(error: BaseException, documented: tuple[type[Exception], ...]
         return True
     if isinstance(error, OSError):
         return error.filename is not None
-    return type(error) in (ValueError, TypeError) and _is_raised_by_project(error)
+    return type(error) in (ValueError, TypeError, IndexError) and _is_raised_by_project(error)
 
 
 def _is_raised_by_project(error: BaseException) -> bool:
