@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from random import Random
 from typing import Any, Final, Literal
@@ -17,8 +18,9 @@ from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
-from regression.fuzz.corpus import LAUNCH_PTX, PROGRAM_PTX
-from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, reaches_project
+from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
+from regression.fuzz.corpus import PROGRAM_PTX
+from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
 from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
 from regression.random_programs.choices import multiplies_of
 
@@ -215,6 +217,34 @@ def through_fragment(matrix: Any, *fragment: str) -> np.ndarray:
     return golden.collect(golden.distribute(matrix, *fragment), *fragment)  # type: ignore[arg-type]
 
 
+def in_threads(*calls: Callable[[], Any]) -> tuple[Any, ...]:
+    """What each call gives, which must be the same in several threads at once.
+
+    Raises
+    ------
+    PropertyError
+        For another result or error.
+    """
+
+    def outcome(called: Callable[[], Any]) -> Any:
+        return attempt((*DOCUMENTED, ValueError, TypeError, IndexError, OSError), called)
+
+    alone = [outcome(item) for item in calls]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(outcome, calls * 3))
+    for found, want in zip(together, alone * 3, strict=True):
+        if digest(found) != digest(want):
+            raise PropertyError("calls give in threads what they give alone", f"{found!r}, not {want!r}")
+    return tuple(alone)
+
+
+def launched(*arguments: Any) -> Any:
+    """What a launch of the small kernel leaves in its array."""
+    array = np.arange(64, dtype=np.float32)
+    openwmma.Module(KERNEL).kernel()[2, 32](array, *arguments)
+    return array
+
+
 _USES: Final[tuple[Literal["a", "b", "c", "d"], ...]] = ("a", "b", "c", "d")
 
 
@@ -270,7 +300,9 @@ def _fitting(random: Random, name: str, *, raw: bool = False) -> str:
 
 _NAMES: Final = {
     **NAMES,
-    "KERNEL": LAUNCH_PTX,
+    "KERNEL": KERNEL,
+    "in_threads": in_threads,
+    "launched": launched,
     "PROGRAM": PROGRAM_PTX,
     "golden": golden,
     "machine": machine,
@@ -279,6 +311,16 @@ _NAMES: Final = {
     "through_device": through_device,
     "through_fragment": through_fragment,
 }
+
+
+def any_call(random: Random) -> str:
+    """A call of anything public, or several calls in threads."""
+    if random.random() < 0.9:
+        return call(random)
+    size = random.choice((16, 16, 3))
+    small = f"launched({random.randrange(70)}, {random.choice(('2', '0.5'))}, bytes({size}))"
+    calls = [random.choice((call(random), array_call(random), small)) for _ in range(random.choice((2, 3)))]
+    return f"in_threads({', '.join(f'lambda: {item}' for item in calls)})"
 
 
 def _run(files: Files) -> Any:
@@ -302,4 +344,4 @@ def _kind(draw: Callable[[Random], str]) -> Kind:
 
 
 ARRAYS: Final = _kind(array_call)
-API: Final = _kind(call)
+API: Final = _kind(any_call)

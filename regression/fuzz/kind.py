@@ -1,11 +1,14 @@
 """A kind of input, and what may come of one input."""
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import CodeType
 from typing import Any, Final
+
+import numpy as np
 
 from boards.host.link import LinkError
 from golden.invalid_argument import InvalidArgument
@@ -28,6 +31,7 @@ __all__ = [
     "Kind",
     "PropertyError",
     "attempt",
+    "digest",
     "is_ours",
     "reaches_project",
     "require_short",
@@ -136,3 +140,19 @@ def require_short(error: BaseException) -> None:
     if len(str(error)) > _LONGEST_MESSAGE:
         rule = f"the message of {type(error).__name__} is short"
         raise PropertyError(rule, f"{len(str(error))} characters: {str(error)[:300]!r}") from None
+
+
+def digest(result: Any) -> str:
+    """Equal for equal results: arrays by their bytes, objects of the project by their class."""
+    return hashlib.blake2b(_canonical(result), digest_size=12).hexdigest()
+
+
+def _canonical(result: Any) -> bytes:
+    if isinstance(result, np.ndarray):
+        return repr((result.dtype, result.shape)).encode() + result.tobytes()
+    if isinstance(result, tuple | list):
+        return b"(" + b",".join(map(_canonical, result)) + b")"
+    if isinstance(result, bytes):
+        return result
+    plain = isinstance(result, str | int | float | bool | np.generic | type(None))
+    return (repr(result) if plain else type(result).__name__).encode("utf-8", "surrogatepass")

@@ -26,7 +26,7 @@ _CASE: Final[dict[str, Any]] = {
     "case": "k",
     "file": "k.ptx",
     "entry": "k",
-    "grid": [2, 1, 1],
+    "grid": [1, 1, 1],
     "block": [32, 1, 1],
     "shared": 0,
     "arguments": [
@@ -38,13 +38,21 @@ _CASE: Final[dict[str, Any]] = {
     "variables": {"t": "total"},
     "outputs": ["a"],
     "changed": ["a"],
-    "arrays": ["a", "t"],
+    "arrays": ["a", "t", "table"],
+    "pointers": {
+        "table": {"0": ["a", 4], "16": ["table", 0]},
+        "table.after": {"0": ["a", 4], "16": ["table", 0]},
+    },
+    "addresses": {"a": 0x7F0000001000, "table": 0x7F0000002000},
+    "contract": True,
 }
-_ARRAYS: Final = {
+_ARRAYS: Final[dict[str, np.ndarray]] = {
     "k/a": np.arange(64, dtype=np.float32),
-    "k/a.after": np.arange(64, dtype=np.float32) * np.float32(1.5) + np.float32(1),
+    "k/a.after": np.where(np.arange(64) < 32, np.arange(64) * 1.5 + 1, np.arange(64)).astype(np.float32),
+    "k/table": np.arange(4, dtype=np.uint64),
+    "k/table.after": np.arange(4, dtype=np.uint64),
     "k/t": np.array(7, np.uint32),
-    "k/t.after": np.array(127, np.uint32),
+    "k/t.after": np.array(103, np.uint32),
 }
 
 

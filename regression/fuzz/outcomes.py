@@ -1,19 +1,26 @@
 """Judges what an input did: a result, a documented error or a failure."""
 
 import dis
-import hashlib
 import os
 import shutil
 import traceback
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from golden.programs.array_types import ArrayTypeWarning
-from regression.fuzz.kind import ROOT, Closed, Files, Kind, PropertyError, is_ours, require_short, steps
+from regression.fuzz.kind import (
+    ROOT,
+    Closed,
+    Files,
+    Kind,
+    PropertyError,
+    digest,
+    is_ours,
+    require_short,
+    steps,
+)
 
 __all__ = ["Outcome", "judge"]
 
@@ -63,7 +70,7 @@ def judge(kind: Kind, files: Files) -> Outcome:
             warnings.simplefilter("ignore", ArrayTypeWarning)
             warnings.filterwarnings("ignore", "Warning: converting a masked element", UserWarning)
             warnings.simplefilter("ignore", ResourceWarning)  # numpy's, of archives that are none
-            return Outcome("result", _digest(kind.run(files)))
+            return Outcome("result", digest(kind.run(files)))
     except Closed:
         return Outcome("result", "closed")
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the outcome
@@ -116,18 +123,3 @@ def _place(error: BaseException) -> str:
     codes = [code for code, _ in steps(error)]
     own = [code for code in codes if is_ours(code)] or codes
     return f"{own[-1].co_filename.removeprefix(f'{ROOT}/')}:{own[-1].co_qualname}"
-
-
-def _digest(result: Any) -> str:
-    return hashlib.blake2b(_canonical(result), digest_size=12).hexdigest()
-
-
-def _canonical(result: Any) -> bytes:
-    if isinstance(result, np.ndarray):
-        return repr((result.dtype, result.shape)).encode() + result.tobytes()
-    if isinstance(result, tuple | list):
-        return b"(" + b",".join(map(_canonical, result)) + b")"
-    if isinstance(result, bytes):
-        return result
-    plain = isinstance(result, str | int | float | bool | np.generic | type(None))
-    return (repr(result) if plain else type(result).__name__).encode("utf-8", "surrogatepass")

@@ -26,6 +26,7 @@ DOORS = (
     "openwmma.commands.build.build_board",
     "openwmma.commands.verilog.write_verilog",
     "openwmma.commands.learn.page_server",
+    "openwmma.cuda_source._compile",
     "sim.rtl_machine.build_core",
     "sim.rtl_machine.core_verilog",
 )

@@ -35,7 +35,7 @@ def waits():
 
 def eats_memory():
     """Memory for a size that nobody has checked."""
-    _in_device(lambda array: [np.ones(1 << 24) for _ in range(1 << 20)])
+    _in_device(lambda array: [np.empty(1 << 24) for _ in range(1 << 20)])
 
 
 def kills():
@@ -53,9 +53,27 @@ def ignores_byte_order():
     _in_device(lambda array: np.asarray(array).view(np.asarray(array).dtype.newbyteorder("=")))
 
 
+def shares_a_buffer():
+    """Device memory that two threads use at once."""
+    last = []
+
+    def shared(array):
+        last.append(np.asarray(array))
+        time.sleep(0.05)
+        return last[-1]
+
+    _in_device(shared)
+
+
 def subtracts_the_other_way():
     """An instruction that is not what the manual says."""
-    source = Source
-    mock.patch(
-        "golden.simt.module.Source", lambda text, name: source(text.replace("sub.", "add."), name)
-    ).start()
+    _in_text("sub.", "add.")
+
+
+def ignores_guards():
+    """Predicates that are not obeyed."""
+    _in_text("@%p ", "")
+
+
+def _in_text(old, new):
+    mock.patch("golden.simt.module.Source", lambda text, name: Source(text.replace(old, new), name)).start()
