@@ -260,5 +260,4 @@ def _work(
             signal.setitimer(signal.ITIMER_PROF, limits.seconds * task.times)
             outcome = task.run()
             signal.setitimer(signal.ITIMER_PROF, 0)
-            gc.collect()
             connection.send(outcome)

@@ -65,9 +65,9 @@ def shares_a_buffer():
     _in_device(shared)
 
 
-def subtracts_the_other_way():
+def confuses_xor():
     """An instruction that is not what the manual says."""
-    _in_text("sub.", "add.")
+    _in_text("xor.", "or.")
 
 
 def ignores_guards():
