@@ -1,14 +1,16 @@
-"""Integers and texts that callers hand in, and how messages show what came."""
+"""Integers, texts and objects that callers hand in, and how messages show what came."""
 
 import operator
 import re
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from golden.invalid_argument import InvalidArgument
 
 __all__ = [
     "checked_integer",
+    "checked_object",
+    "checked_objects",
     "checked_text",
     "integer_of",
     "listed",
@@ -51,9 +53,30 @@ def checked_text(
     name: str, value: object, *, refuse: Callable[[str, str, str], Exception] = InvalidArgument
 ) -> str:
     """The text that a caller handed in; the error that `refuse` makes for anything else."""
-    if isinstance(value, str):
-        return str(value)
-    raise refuse(name, f"{shortened(value)} of type {type(value).__name__}", "a text")
+    return str(checked_object(name, value, str, "a text", refuse=refuse))
+
+
+def checked_object(
+    name: str,
+    value: Any,
+    kind: type[Any] | tuple[type[Any], ...],
+    allowed: str,
+    *,
+    refuse: Callable[[str, str, str], Exception] = InvalidArgument,
+) -> Any:
+    """What a caller handed in if it is of a class; otherwise the error that `refuse` makes."""
+    if isinstance(value, kind):
+        return value
+    raise refuse(name, f"{shortened(value)} of type {type(value).__name__}", allowed)
+
+
+def checked_objects(name: str, values: Any, kind: type[Any], allowed: str) -> tuple[Any, ...]:
+    """The items that a caller handed in; InvalidArgument for one of another class, and for no iterable."""
+    try:
+        found = tuple(values)
+    except TypeError:
+        found = (checked_object(name, values, (), f"several, each {allowed}"),)
+    return tuple(checked_object(name, value, kind, allowed) for value in found)
 
 
 def integer_of(value: object) -> int | None:

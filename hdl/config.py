@@ -1,10 +1,11 @@
 """The configuration of a core: everything that has a size or can be left out, in one frozen object."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import ClassVar, Final
 
+from golden.integers import checked_object, checked_objects, integer_of, shortened
 from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.profiles import HOPPER, Profile
 
@@ -52,6 +53,9 @@ class DotProductConfig:
     profile: Profile = HOPPER
 
     def __post_init__(self) -> None:
+        checked_object("profile", self.profile, Profile, "a Profile")
+        formats = frozenset(checked_objects("formats", self.formats, str, "a text"))
+        object.__setattr__(self, "formats", formats)
         unknown = sorted(set(self.formats) - set(_MULTIPLICANDS))
         if unknown:
             raise ValueError(f"Formats must be among {', '.join(_MULTIPLICANDS)}, not {', '.join(unknown)}")
@@ -151,6 +155,14 @@ class CoreConfig:
     shared_base: int = 0xFF00_0000
 
     def __post_init__(self) -> None:
+        checked_object("dot_product", self.dot_product, DotProductConfig, "a DotProductConfig")
+        for item in fields(self):
+            if item.type is int:
+                value = integer_of(given := getattr(self, item.name))
+                if value is None:
+                    label = item.name.replace("_", " ").capitalize()
+                    raise ValueError(f"{label} must be an integer, not {shortened(given)}")
+                object.__setattr__(self, item.name, value)
         _require_power_of_two("Dot-product units", self.dot_product_units, 1, 64)
         if self.f64_units not in (0, 1, 2, 4):
             raise ValueError(f"f64 units must be 0, 1, 2 or 4 (they divide four lanes), not {self.f64_units}")

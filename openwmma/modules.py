@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import golden.simt.module as simt
-from golden.integers import checked_integer, checked_text, integer_of, shortened
+from golden.integers import checked_integer, checked_objects, checked_text, integer_of, shortened
 from golden.ptx.contraction.passes import Contraction
 from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
@@ -53,6 +53,9 @@ class Module:
     def __init__(
         self, source: str | Path, *, name: str | None = None, compile_options: Sequence[str] = ()
     ) -> None:
+        checked_objects("compile_options", compile_options, str, "a text")
+        if name is not None:
+            checked_text("name", name)
         self.files: tuple[Path, ...] = ()
         """The files that were read."""
         if not isinstance(source, str | Path):
@@ -222,6 +225,8 @@ class Kernel:
             For what the kernel does wrong.
         golden.machine.Difference
             In lockstep, when core and golden model differ.
+        boards.host.link.LinkError
+            For a port that cannot be opened, and a board that does not answer.
         """
         try:
             target = Target(

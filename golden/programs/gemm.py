@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array
-from golden.integers import checked_integer, integer_of, listed, shortened
+from golden.integers import checked_integer, checked_object, integer_of, listed, shortened
 from golden.lines import pack, unpack
 from golden.machine import Machine
 from golden.programs.buffers import Buffers
@@ -106,6 +107,8 @@ class Gemm:
                 raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {shortened(given)}")
             object.__setattr__(self, name, size)
         object.__setattr__(self, "registers", checked_integer("registers", self.registers, 0))
+        given = checked_object("with_c", self.with_c, (bool, np.bool_), "True or False")
+        object.__setattr__(self, "with_c", bool(given))
         rows, columns = (integer_of(extent) or 0 for extent in [*(listed(self.block) or ()), 0, 0][:2])
         if min(rows, columns) < 1:
             raise ValueError(f"Block must have at least one tile each way, not {shortened(self.block)}")

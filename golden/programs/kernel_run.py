@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.host_arrays import little_endian
-from golden.integers import checked_integer, shortened
+from golden.integers import checked_integer, checked_object, checked_objects, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
 from golden.machine import Machine
@@ -86,7 +86,10 @@ def run_program(
     golden.programs.array_types.ArrayTypeWarning
         For an array of values that are loaded as another type.
     """
+    checked_object("entry", entry, Entry, "an Entry")
     registers = checked_integer("registers", registers, 1)
+    checked_object("arguments", arguments, Mapping, "a mapping of names to arrays and numbers")
+    outputs = checked_objects("outputs", outputs, Output, "an Output")
     arguments = _converted(entry, arguments)
     variables = _variable_sizes(entry, arguments, outputs)
     buffers = Buffers(_parameter_sizes(variables, arguments, outputs) | variables)

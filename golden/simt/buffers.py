@@ -71,7 +71,7 @@ class DeviceBuffer:
         """
         try:
             data = self._converted(host_array(values))
-        except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
+        except (TypeError, ValueError, ArithmeticError, BufferError, RuntimeError) as error:
             raise LaunchError(f"{self.name} takes values of {self.dtype}: {shortened(str(error))}") from None
         if data.nbytes != self.nbytes:
             raise LaunchError(f"{self.name} has {self.nbytes} bytes, but the values have {data.nbytes}")
@@ -113,7 +113,7 @@ class DeviceBuffer:
             return values
         if values.dtype.kind not in "biufV":
             raise ValueError(f"not of {values.dtype}")
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="raise"):
             converted = values.astype(self.dtype)
         if self.dtype.kind in "iu" and not np.array_equal(converted, values):
             raise ValueError("it does not have all of these")
@@ -189,7 +189,7 @@ def empty(
         element = np.dtype(dtype).newbyteorder("<")
     except (TypeError, ValueError) as error:
         raise LaunchError(f"dtype {shortened(dtype)}: {shortened(str(error))}") from None
-    if element.hasobject:
+    if element.hasobject or not element.itemsize:
         raise LaunchError(f"an array of {element} has no bytes on a device")
     if len(extents) > _MOST_AXES:
         raise LaunchError(f"a shape must have 0 to {_MOST_AXES} axes, not {len(extents)}")

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.integers import shortened
+from golden.integers import checked_integer, checked_text, shortened
 from golden.limits import DEVICE_BYTES
 from golden.locks import SHARED
 from golden.simt.address_map import GLOBAL
@@ -98,8 +98,12 @@ class DeviceMemory:
         Raises
         ------
         LaunchError
-            For a size that is negative, or more than is left of `golden.limits.DEVICE_BYTES`.
+            For a name that is no text, an address that is no integer, and a size that is negative, or more
+            than is left of `golden.limits.DEVICE_BYTES`.
         """
+        name = checked_text("the name of a buffer", name, refuse=LaunchError.refused)
+        if address is not None:
+            address = checked_integer("address", address, 0, refuse=LaunchError.refused)
         with self._changing():
             left = DEVICE_BYTES - self._live_bytes
             if not 0 <= nbytes <= left:

@@ -14,6 +14,7 @@ from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from golden.tables.commands import SetLanes
 from golden.warp import GoldenMachine
+from hdl.config import CoreConfig, DotProductConfig
 from openwmma import wmma
 
 HUGE = 10**6000
@@ -69,6 +70,11 @@ ENTRANCES = {
     "registers of tiles": (lambda value: tiles(registers=value), 64),
     "memory of tiles": (lambda value: tiles(memory_bytes=value), 1 << 13),
     "size of a buffer": (openwmma.empty, 64),
+    "address in memory": (lambda value: openwmma.Memory(4096).read(value, 1), 64),
+    "count in memory": (lambda value: openwmma.Memory(4096).read(0, value), 64),
+    "address of a buffer": (lambda value: openwmma.device([1], address=value), 64),
+    "registers of a core": (lambda value: CoreConfig(registers=value), 64),
+    "shared bytes of a core": (lambda value: CoreConfig(shared_bytes=value), 4096),
     "memory of a warp": (lambda value: wmma.warp(memory_bytes=value), 4096),
     "baud": (lambda value: wmma.warp(baud=value), 64),
     "fragment": (in_warp(lambda m: wmma.fragment(wmma.accumulator, m, 16, 16, wmma.float32)), 16),
@@ -94,11 +100,55 @@ def test_what_is_no_integer_is_refused_in_one_sentence(name, value):
         return  # the spelling of the command line; no limit
     if name in ("memory of a warp", "ldm", "element") and value is None:
         return  # the default
+    if name == "address of a buffer" and (value is None or value is HUGE):
+        return  # any address; one where there is no room
     if (name == "element" and value == -1) or (name == "memory of tiles" and value is HUGE):
         return  # an element of s32; all that there may be
     call, _ = ENTRANCES[name]
     with pytest.raises(ValueError, match=r"\w") as caught:
         call(value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+PROGRAM = ".version 8.0 .target sm_90 .entry k(.param .u64 a) { ret; }"
+BUFFER = openwmma.device(np.zeros(4, np.float16))
+OBJECTS = {
+    "values of a memory": lambda value: openwmma.Memory(4096).write(0, value),
+    "memory of a machine": lambda value: GoldenMachine(memory=value),
+    "shared memory": lambda value: GoldenMachine(memory=openwmma.Memory(64), shared=value),
+    "formats": lambda value: GoldenMachine(memory=openwmma.Memory(64), formats=value),
+    "families": lambda value: GoldenMachine(memory=openwmma.Memory(64), families=[value]),
+    "profile": lambda value: GoldenMachine(memory=openwmma.Memory(64), profile=value),
+    "entry": lambda value: openwmma.run_program(value, machine, arguments={}, outputs=(), registers=8),
+    "arguments": lambda value: run_program(arguments=value),
+    "outputs": lambda value: run_program(outputs=[value]),
+    "operands": lambda value: multiply_tiles(PARSED, value, machine),
+    "instruction of tiles": lambda value: multiply_tiles(value, (1, 2, 3), machine),
+    "unit of a core": lambda value: CoreConfig(dot_product=value),
+    "formats of a unit": lambda value: DotProductConfig(formats=value),
+    "profile of a unit": lambda value: DotProductConfig(profile=value),
+    "compiler's options": lambda value: openwmma.Module(PROGRAM + "\n", compile_options=value),
+    "name of a module": lambda value: openwmma.Module(PROGRAM + "\n", name=value),
+    "name of a buffer": lambda value: openwmma.empty(3, name=value),
+    "C or none": lambda value: openwmma.Gemm(instruction=PARSED, m=16, n=16, k=16, with_c=value),
+    "bytes of a type": lambda value: openwmma.empty(3, np.dtype({"names": [], "formats": []})),
+    "values of a buffer": lambda value: BUFFER.write([1e6, 1, 1, 1]),
+}
+
+
+def run_program(arguments=(), outputs=()):
+    entry = openwmma.parse_module(PROGRAM).entry()
+    openwmma.run_program(entry, machine, arguments=arguments, outputs=outputs, registers=8)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize(
+    "value", [5, 1.5, object(), [[1]], np.zeros(()), np.zeros((2, 2)), machine], ids=kind
+)
+def test_objects_of_another_class_are_refused_in_one_sentence(name, value):
+    with pytest.raises(ValueError, match=r"\w") as caught:
+        OBJECTS[name](value)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
 
