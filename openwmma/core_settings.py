@@ -108,6 +108,7 @@ def _profile(name: str, value: object) -> Profile:
 _UNIT_FIELDS: Final = tuple(field.name for field in fields(DotProductConfig))
 _KINDS: Final[Mapping[str, Callable[[str, object], object]]] = {
     **{field.name: _integer for field in fields(CoreConfig) if field.name != "dot_product"},
+    "depth": _integer,
     "formats": _formats,
     "profile": _profile,
 }
