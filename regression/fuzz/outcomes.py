@@ -92,8 +92,7 @@ def _of_error(error: BaseException, documented: tuple[type[Exception], ...]) -> 
     name = type(error).__name__
     if _is_documented(error, documented):
         try:
-            if not isinstance(error, OSError):  # which shows the name of the file
-                require_short(error)
+            require_short(error)
         except PropertyError as long:
             error = long
         else:

@@ -14,13 +14,21 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
+from typing import Any
 from unittest import mock
+
+import platformdirs
+from numba.core import event
+from numba.core.event import Listener
 
 from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files
 from regression.fuzz.kinds import KINDS
 from regression.fuzz.outcomes import Outcome, judge
 
 __all__ = ["Limits", "Task", "Worker", "make", "opened_workers", "run_tasks"]
+
+os.environ.setdefault("NUMBA_CACHE_DIR", platformdirs.user_cache_dir("openwmma"))
+"""Workers have a cache folder of their own, except for the compiled arithmetic."""
 
 DOORS = (
     "openwmma.commands.build.build_board",
@@ -50,7 +58,7 @@ class Limits:
     """
 
     seconds: float = 20
-    waiting: float = 60
+    waiting: float = 180
     memory: int = 2 << 30
     tasks: int = 2000
 
@@ -230,6 +238,24 @@ def _innermost(trace: str) -> str:
     return f"{file.removeprefix(f'{ROOT}/')}:{place.split(' in ')[-1]}"
 
 
+class _UntimedCompilation(Listener):
+    """Stops the clock while the arithmetic is compiled, which happens once on a computer."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._left = (0.0, 0.0)
+
+    def on_start(self, event: Any) -> None:
+        if not self._depth:
+            self._left = signal.setitimer(signal.ITIMER_PROF, 0)
+        self._depth += 1
+
+    def on_end(self, event: Any) -> None:
+        self._depth -= 1
+        if not self._depth:
+            signal.setitimer(signal.ITIMER_PROF, *self._left)
+
+
 def _work(
     connection: Connection, limits: Limits, prepare: Callable[[], None] | None, folder: Path, trace: Path
 ) -> None:
@@ -240,6 +266,7 @@ def _work(
     resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory, used + limits.memory))
     os.chdir(tempfile.mkdtemp(dir=folder))
     tempfile.tempdir = str(folder)
+    event.register("numba:compile", _UntimedCompilation())  # type: ignore[no-untyped-call]
     os.environ.update(XDG_CACHE_HOME=str(folder), HOME=str(folder), COLUMNS="100", NO_COLOR="1")
     with trace.open("w") as file:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
