@@ -16,6 +16,7 @@ from golden.arithmetic.engine import run_chunks
 from golden.arithmetic.round_pack import convert as convert_number
 from golden.arithmetic.tiles import float_tiles, integer_tiles, multiply_add_tiles
 from golden.host_arrays import host_array
+from golden.integers import checked_text, integer_of, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.profiles import PROFILES, Profile
@@ -26,6 +27,7 @@ __all__ = [
     "checked_operand",
     "checked_types",
     "matmul",
+    "native_array",
     "part_lengths",
     "product_of_bits",
 ]
@@ -114,8 +116,8 @@ def matmul(
     x, a_name, a_raw = checked_operand("a", a, a_type)
     y, b_name, b_raw = checked_operand("b", b, b_type)
     d_name = checked_types(x, y, (a_name, b_name, d_type))
-    if accumulation not in ("fast", "precise"):
-        raise InvalidArgument("accumulation", repr(accumulation), "'fast' or 'precise'")
+    if checked_text("accumulation", accumulation) not in ("fast", "precise"):
+        raise InvalidArgument("accumulation", quoted(accumulation), "'fast' or 'precise'")
     try:
         leading = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
@@ -124,7 +126,13 @@ def matmul(
         ) from None
     found = _profile(profile, a_name)
     parts = part_lengths(x.shape[-1], split_k)
-    d = np.empty((*leading, x.shape[-2], y.shape[-1]), dtype_of(FORMATS[d_name]))
+    shape = (*leading, x.shape[-2], y.shape[-1])
+    try:
+        d = np.empty(shape, dtype_of(FORMATS[d_name]))
+    except (MemoryError, ValueError):
+        raise InvalidArgument(
+            "a and b", f"a product of shape {shape}", "one that the host has memory for"
+        ) from None
     rows = np.broadcast_to(x, (*leading, *x.shape[-2:]))
     columns = np.broadcast_to(y, (*leading, *y.shape[-2:]))
     for index in np.ndindex(leading):
@@ -154,8 +162,8 @@ def checked_types(x: NDArray[Any], y: NDArray[Any], types: tuple[str, str, str |
     if x.shape[-1] != y.shape[-2]:
         raise InvalidArgument("b", f"shape {y.shape}", f"(..., {x.shape[-1]}, n), as a has shape {x.shape}")
     allowed = RESULTS[a_name]
-    if d_type is not None and d_type not in allowed:
-        raise InvalidArgument("d_type", repr(d_type), f"{', '.join(allowed)} for {a_name}")
+    if d_type is not None and checked_text("d_type", d_type) not in allowed:
+        raise InvalidArgument("d_type", quoted(d_type), f"{', '.join(allowed)} for {a_name}")
     return d_type or allowed[0]
 
 
@@ -164,7 +172,7 @@ def _profile(profile: str | Profile | None, a_name: str) -> Profile:
         profile = "hopper"
     found = PROFILES.get(profile) if isinstance(profile, str) else profile
     if not isinstance(found, Profile):
-        raise InvalidArgument("profile", repr(profile), ", ".join(PROFILES))
+        raise InvalidArgument("profile", quoted(profile), ", ".join(PROFILES))
     format = FORMATS[a_name]
     if isinstance(format, FloatFormat) and format.bits < 64 and found.block(format, "mma") is None:
         having = [item.name for item in PROFILES.values() if item.block(format, "mma") is not None]
@@ -179,13 +187,9 @@ def checked_operand(argument: str, given: ArrayLike, type: str | None) -> tuple[
     ------
     InvalidArgument
     """
-    try:
-        array = host_array(given)
-    except (TypeError, BufferError, RuntimeError, ValueError) as error:
-        raise InvalidArgument(argument, f"{given.__class__.__name__} ({error})", "an array") from None
-    if type is not None and type not in RESULTS:
-        raise InvalidArgument(f"{argument}_type", repr(type), ", ".join(RESULTS))
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    array = native_array(argument, given)
+    if type is not None and checked_text(f"{argument}_type", type) not in RESULTS:
+        raise InvalidArgument(f"{argument}_type", quoted(type), ", ".join(RESULTS))
     of_dtype = _VALUES.get(array.dtype.name)
     name = type or of_dtype
     if name is None:
@@ -201,6 +205,15 @@ def checked_operand(argument: str, given: ArrayLike, type: str | None) -> tuple[
     return array, name, True
 
 
+def native_array(argument: str, given: ArrayLike) -> NDArray[Any]:
+    """The array that a caller handed in, in native byte order; InvalidArgument for what is none."""
+    try:
+        array = host_array(given)
+    except (TypeError, BufferError, RuntimeError, ValueError, OverflowError) as error:
+        raise InvalidArgument(argument, f"{given.__class__.__name__} ({error})", "an array") from None
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
+
+
 def part_lengths(depth: int, split_k: int | Sequence[int]) -> tuple[int, ...]:
     """Lengths of the parts of k: equal and of whole blocks, but the last may be shorter; or as given.
 
@@ -209,13 +222,14 @@ def part_lengths(depth: int, split_k: int | Sequence[int]) -> tuple[int, ...]:
     InvalidArgument
     """
     allowed = f"an integer from 1 on, or lengths from 1 on whose sum is k, {depth}"
-    numbers: list[Any] = list(split_k) if isinstance(split_k, list | tuple) else [split_k]
-    if any(isinstance(item, bool) or not isinstance(item, int | np.integer) or item < 1 for item in numbers):
-        raise InvalidArgument("split_k", repr(split_k), allowed)
+    given: Sequence[Any] = split_k if isinstance(split_k, list | tuple) else [split_k]
+    numbers = [integer_of(item) or 0 for item in given]
+    if min(numbers, default=0) < 1:
+        raise InvalidArgument("split_k", shortened(split_k), allowed)
     if isinstance(split_k, list | tuple):
         if sum(numbers) != depth:
-            raise InvalidArgument("split_k", repr(split_k), allowed)
-        return tuple(int(item) for item in numbers)
+            raise InvalidArgument("split_k", shortened(split_k), allowed)
+        return tuple(numbers)
     step = -(-depth // numbers[0])
     step += -step % _BLOCK if numbers[0] > 1 else 0
     return tuple(min(step, depth - start) for start in range(0, depth, max(step, 1))) or (0,)

@@ -61,7 +61,7 @@ class Module:
         if not isinstance(source, str | Path):
             raise UsageError(f"a module is a path, or PTX as text, not {shortened(source)}")
         if isinstance(source, Path) or "\n" not in source:
-            path = Path(source)
+            path = checked_path("module", source) or Path()
             if is_cuda(path):
                 text = compile_file(path, compile_options)
             else:

@@ -4,6 +4,7 @@ import io
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +65,10 @@ def checked_path(name: str, given: object) -> Path | None:
     """A path that a caller handed in, or None; UsageError for what is none, which begins with `name`."""
     if given is None:
         return None
-    if isinstance(given, str | Path) and "\0" not in str(given):
-        return Path(given)
+    if isinstance(given, str | Path) and str(given):
+        with suppress(ValueError):  # half a character
+            if b"\0" not in os.fsencode(given):
+                return Path(given)
     raise UsageError(f"{name} {quoted(given)}: expected a path")
 
 

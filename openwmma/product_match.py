@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import dtype_of
-from golden.host_arrays import host_array
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS
 from openwmma.matrix_product import (
     Accumulation,
     checked_operand,
     checked_types,
+    native_array,
     part_lengths,
     product_of_bits,
 )
@@ -159,8 +159,7 @@ def match_matmul(
 
 
 def _observed(d: ArrayLike, d_name: str, shape: tuple[int, int]) -> NDArray[Any]:
-    array = host_array(d)
-    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    array = native_array("d", d)
     wanted = dtype_of(FORMATS[d_name])
     values = {"f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}.get(d_name)
     if array.dtype.name == values:

@@ -23,7 +23,7 @@ from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
 
 from golden.arithmetic.compiled import MARKED, bit_length, word
-from golden.invalid_argument import InvalidArgument
+from golden.integers import checked_integer, parsed_integer
 
 __all__ = ["THREADS_VARIABLE", "kernel", "run_chunks", "thread_count"]
 
@@ -148,10 +148,8 @@ def thread_count(threads: int | None = None) -> int:
         text = os.environ.get(THREADS_VARIABLE)
         if not text:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        name, given = THREADS_VARIABLE, int(text) if text.isdecimal() else text  # type: ignore[assignment]
-    if isinstance(given, bool) or not hasattr(given, "__index__") or int(given) < 1:  # type: ignore[arg-type]
-        raise InvalidArgument(name, repr(given), "an integer from 1 on")
-    return int(given)  # type: ignore[arg-type]
+        name, given = THREADS_VARIABLE, parsed_integer(text) or text  # type: ignore[assignment]
+    return checked_integer(name, given, 1)
 
 
 def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: int | None = None) -> None:

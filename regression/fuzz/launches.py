@@ -15,7 +15,7 @@ from golden.simt.errors import SimtError
 from openwmma.launch_repeat import read_launches
 from openwmma.usage import UsageError
 from regression.fuzz.corpus import LAUNCH_PTX
-from regression.fuzz.kind import Files, Kind, attempt
+from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_short
 from regression.fuzz.ptx import damaged_bytes, damaged_text
 from regression.fuzz.values import number_text
 from regression.fuzz.words import LONG, WORDS
@@ -165,7 +165,13 @@ def _run(files: Files) -> Any:
 
         def repeated(launch: Any = launch) -> Any:
             run = launch.launch(limit=2000)
-            return run.blocks, run.warp_instructions, [str(item) for item in launch.differences()]
+            found = launch.differences()
+            require_short(PropertyError("differences", "".join(map(str, found))))
+            return (
+                run.blocks,
+                run.warp_instructions,
+                [item.name for item in found],
+            )  # the bytes may be addresses
 
         found.append(attempt(LAUNCHES.errors, repeated))
     return found

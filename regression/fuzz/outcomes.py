@@ -68,6 +68,7 @@ def judge(kind: Kind, files: Files) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             warnings.simplefilter("ignore", ArrayTypeWarning)
+            warnings.filterwarnings("ignore", "Data type alias", DeprecationWarning)
             warnings.filterwarnings("ignore", "Warning: converting a masked element", UserWarning)
             warnings.simplefilter("ignore", ResourceWarning)  # numpy's, of archives that are none
             return Outcome("result", digest(kind.run(files)))

@@ -33,7 +33,7 @@ _ZOOM: Final = -8.0
 
 def layout_paths(waves: Path) -> dict[str, Path]:
     """Where the layouts of a waveform go: for ``gtkwave``, and for ``surfer``."""
-    return {"gtkwave": waves.with_suffix(".gtkw"), "surfer": waves.with_suffix(".sucl")}
+    return {"gtkwave": waves.parent / f"{waves.stem}.gtkw", "surfer": waves.parent / f"{waves.stem}.sucl"}
 
 
 def write_layouts(waves: Path, groups: Sequence[SignalGroup]) -> None:

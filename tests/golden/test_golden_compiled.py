@@ -140,7 +140,7 @@ def test_size_of_a_batch_and_threads_do_not_matter(text, tiles, threads):
 @pytest.mark.parametrize("given", ["0", "many", "-1", "1.5"])
 def test_threads_of_the_environment_are_checked(monkeypatch, given):
     monkeypatch.setenv(engine.THREADS_VARIABLE, given)
-    with pytest.raises(InvalidArgument, match=f"^{engine.THREADS_VARIABLE}: got .*; allowed: an integer"):
+    with pytest.raises(InvalidArgument, match=f"^{engine.THREADS_VARIABLE}: got .*; allowed: "):
         engine.thread_count()
     monkeypatch.setenv(engine.THREADS_VARIABLE, "3")
     assert engine.thread_count() == 3

@@ -42,6 +42,14 @@ def tiles(**options):
     )
 
 
+SQUARE = np.ones((64, 64), np.float16)
+LONG = np.broadcast_to(np.float16(1), (1 << 40, 1))
+
+
+def matmul(**options):
+    return openwmma.matmul(SQUARE, SQUARE, **options)
+
+
 def set_lanes(value):
     machine(64).execute(SetLanes(0, (value,) * 32))
 
@@ -70,6 +78,8 @@ ENTRANCES = {
     "registers of tiles": (lambda value: tiles(registers=value), 64),
     "memory of tiles": (lambda value: tiles(memory_bytes=value), 1 << 13),
     "size of a buffer": (openwmma.empty, 64),
+    "parts of k": (lambda value: matmul(split_k=value), 64),
+    "threads": (lambda value: matmul(threads=value), 64),
     "address in memory": (lambda value: openwmma.Memory(4096).read(value, 1), 64),
     "count in memory": (lambda value: openwmma.Memory(4096).read(0, value), 64),
     "address of a buffer": (lambda value: openwmma.device([1], address=value), 64),
@@ -98,7 +108,11 @@ def test_what_is_no_integer_is_refused_in_one_sentence(name, value):
         return  # a shape
     if (name, value) == ("configuration", "64") or (name == "memory of tiles" and value is None):
         return  # the spelling of the command line; no limit
-    if name in ("memory of a warp", "ldm", "element") and value is None:
+    if name in ("parts of k", "threads") and value is HUGE:
+        return  # as many as there are
+    if name == "parts of k" and value == [64]:
+        return  # one part
+    if name in ("memory of a warp", "ldm", "element", "threads") and value is None:
         return  # the default
     if name == "address of a buffer" and (value is None or value is HUGE):
         return  # any address; one where there is no room
@@ -114,6 +128,12 @@ def test_what_is_no_integer_is_refused_in_one_sentence(name, value):
 PROGRAM = ".version 8.0 .target sm_90 .entry k(.param .u64 a) { ret; }"
 BUFFER = openwmma.device(np.zeros(4, np.float16))
 OBJECTS = {
+    "type of a": lambda value: matmul(a_type=value),
+    "type of a product": lambda value: matmul(d_type=value),
+    "accumulation": lambda value: matmul(accumulation=value),
+    "profile of a product": lambda value: matmul(profile=value),
+    "observed product": lambda value: openwmma.match_matmul(SQUARE, SQUARE, value),
+    "product beyond all memory": lambda value: openwmma.matmul(LONG, LONG.T),
     "values of a memory": lambda value: openwmma.Memory(4096).write(0, value),
     "memory of a machine": lambda value: GoldenMachine(memory=value),
     "shared memory": lambda value: GoldenMachine(memory=openwmma.Memory(64), shared=value),

@@ -19,6 +19,7 @@ VALUES = [
     object(),
     np.datetime64(1, "s"), np.timedelta64(1, "s"), float("nan"), float("inf"), np.str_("a"), np.void(b"abcd"),
     range(10**12), range(10**30), "\0", Path("\0"), np.array([None]), np.float16(2), {1: 2}, set(), 2**63,
+    "\ud800", Path("\ud800"),
 ]  # fmt: skip
 
 
@@ -80,3 +81,4 @@ def test_any_type_is_taken_or_refused_in_one_sentence(name, tmp_path, monkeypatc
         assert "\n" not in message
         assert len(message) < 700
         assert "Exceeds the limit" not in message
+        assert "codec" not in message

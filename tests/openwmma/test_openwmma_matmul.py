@@ -130,7 +130,7 @@ def test_values_give_values():
         ({"split_k": (1, 1)}, r"^split_k: got \(1, 1\); allowed: .* sum is k, 3$"),
         ({"accumulation": "slow"}, "^accumulation: got 'slow'; allowed: 'fast' or 'precise'$"),
         ({"profile": "kepler"}, "^profile: got 'kepler'; allowed: "),
-        ({"threads": 0}, "^threads: got 0; allowed: an integer from 1 on$"),
+        ({"threads": 0}, "^threads: got 0; allowed: at least 1$"),
     ],
     ids=str,
 )

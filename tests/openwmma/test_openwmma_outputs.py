@@ -79,6 +79,7 @@ REFUSED = {
         [*MMA, "d.fst", "--on", "rtl", "--waves", "d.fst"],
         "expected another file than d.fst, which is written too",
     ),
+    "waves in a folder": ([*MMA, "d.npy", "--on", "rtl", "--waves", "."], "expected a file, not a folder"),
     "an array of another parameter": (
         [*PROGRAM, "--out", "D=m.npy:f32:16x16"],
         "expected another file than m.npy, which is read too",
