@@ -30,7 +30,8 @@ class Memory:
     Raises
     ------
     InvalidArgument
-        For a size or base that breaks the rules above, and more than `golden.limits.DEVICE_BYTES`.
+        For a size or base that breaks the rules above, for more than `golden.limits.DEVICE_BYTES`, and for
+        more than the host has.
     """
 
     def __init__(self, size: int, base: int = 0) -> None:
@@ -41,7 +42,10 @@ class Memory:
         if base % 4096:
             raise InvalidArgument("memory base", shortened(base), "a multiple of 4096")
         self.base = base
-        self.data: NDArray[np.uint8] = np.zeros(size, dtype=np.uint8)
+        try:
+            self.data: NDArray[np.uint8] = np.zeros(size, dtype=np.uint8)
+        except MemoryError:
+            raise InvalidArgument("memory size", str(size), "bytes that the host has memory for") from None
 
     @property
     def size(self) -> int:

@@ -223,3 +223,12 @@ def test_spans_of_time_are_no_integers():
     zeros = np.zeros((16, 16), "m8[s]")
     with pytest.raises(InvalidArgument, match=r"a: got dtype timedelta64\[s\]; allowed: any integer dtype"):
         golden.mma(S8, zeros, zeros, np.zeros((16, 16), np.int32))
+
+
+def test_a_memory_beyond_that_of_the_host_is_refused(monkeypatch):
+    def no_memory(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr("golden.memory.np.zeros", no_memory)
+    with pytest.raises(InvalidArgument, match=r"^memory size: got 64; allowed: bytes that the host"):
+        openwmma.Memory(64)
