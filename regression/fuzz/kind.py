@@ -149,7 +149,10 @@ def digest(result: Any) -> str:
 
 def _canonical(result: Any) -> bytes:
     if isinstance(result, np.ndarray):
-        return repr((result.dtype, result.shape)).encode() + result.tobytes()
+        content = repr(result.tolist()).encode() if result.dtype == np.longdouble else result.tobytes()
+        return (
+            repr((result.dtype, result.shape)).encode() + content
+        )  # a long double has bytes without meaning
     if isinstance(result, tuple | list):
         return b"(" + b",".join(map(_canonical, result)) + b")"
     if isinstance(result, bytes):
