@@ -11,11 +11,18 @@ from random_operands import random_operands
 
 import golden
 from golden.arithmetic import engine
-from golden.arithmetic.decode import ZERO_EXPONENT
-from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products
+from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_factors
 from golden.arithmetic.fma import add, fused_multiply_add
 from golden.arithmetic.fp8 import fp8_halves
-from golden.arithmetic.integer import OPERATIONS, integer_products
+from golden.arithmetic.integer import (
+    OPERATIONS,
+    PRODUCTS,
+    WORD,
+    count_bits,
+    finish_integer,
+    pack_bits,
+    sum_of_products,
+)
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.invalid_argument import InvalidArgument
@@ -47,29 +54,45 @@ def chained(a, b, c, formats, rules, block):
     blocks = -(-len(a) // block)
 
     def tables(elements, format, scale):
-        groups = blocks * rules.groups
-        terms, exponents = (
-            [[[[start] for _ in range(GROUP)] for _ in range(groups)]] for start in (0, ZERO_EXPONENT)
-        )
-        operand = Operand(terms, exponents, *([[[0] for _ in range(blocks)]] for _ in range(4)))
+        groups, room = blocks * rules.groups, [0] * (blocks * rules.groups * GROUP)
+        terms, exponents = [0] * len(room), [0] * len(room)
         for k, bits in enumerate(elements):
-            decode_factors(operand, 0, k // block, k % block, [bits], format, scale)
+            room[k // block * rules.groups * GROUP + k % block] = bits
+        decode_factors(room, format, scale, terms, exponents)
+        rows = [
+            [[[row[group * GROUP + k]] for k in range(GROUP)] for group in range(groups)]
+            for row in (terms, exponents)
+        ]
+        operand = Operand(*([row] for row in rows), *([[[0] for _ in range(blocks)]] for _ in range(4)))
+        mark_factors(operand, 0)
         return operand
 
     scale = max(rules.fraction_bits - rules.product_bits, 0)
     d = [c]
-    dot_products(tables(a, formats[0], scale), 0, tables(b, formats[1], 0), 0, d, [0], [0], rules)
+    room = tuple([0] for _ in range(5))
+    dot_products(tables(a, formats[0], scale), 0, tables(b, formats[1], 0), 0, d, room, rules)
     return d[0]
+
+
+def integers(a, b, c, operation, saturate):
+    """One element of D."""
+    total = 0
+    size = WORD if operation else PRODUCTS
+    for start in range(0, len(a), size):
+        row, column = a[start : start + size], [[x] for x in b[start : start + size]]
+        if operation:
+            words = pack_bits([[x] for x in row], 0), pack_bits(column, 0)
+            total = count_bits(total, *words, OPERATIONS.index(operation))
+        else:
+            total += sum_of_products(row, column, 0)
+    return finish_integer(c + total, saturate)
 
 
 def uncompiled(instruction, profile, a, b, c):
     """One element of D; a and b are lists."""
     a_format, b_format = FORMATS[instruction.a_type], FORMATS[instruction.b_type]
     if not isinstance(a_format, FloatFormat):
-        d = [c]
-        operation = OPERATIONS.index(instruction.operation or "mul")
-        integer_products(a, [[x] for x in b], d, operation, instruction.saturate)
-        return d[0]
+        return integers(a, b, c, instruction.operation, instruction.saturate)
     if a_format.bits == 64:
         for x, y in zip(a, b, strict=True):
             c = fused_multiply_add(x, y, c, a_format, ROUNDINGS.index(instruction.rounding or "rn"))
