@@ -52,7 +52,7 @@ TOO_LARGE: Final = ("large",)
 
 UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "dot-product": lambda config: DotProductUnit(config.dot_product),
-    "fma64": lambda config: FusedMultiplyAdd64(),
+    "fma64": lambda config: FusedMultiplyAdd64(config.f64_depth),
     "tile-multiplier": TileMultiplier,
     "f64-multiplier": F64Multiplier,
     "load-engine": LoadEngine,
@@ -68,7 +68,8 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
 }
 """Every unit that the core instantiates; the scoreboard, which is in the sequencer, by itself as well."""
 
-COLUMNS: Final = ("LUT4", "CCU2C", "LUT RAM", "FF", "DP16KD", "MULT18X18D", "MHz")
+COLUMNS: Final = ("LUT4", "CCU2C", "LUT RAM", "FF", "area", "DP16KD", "MULT18X18D", "MHz")
+"""Area is the larger of TRELLIS_COMB and flip-flops, known where something was placed."""
 
 
 def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
@@ -104,7 +105,8 @@ def table(costs: dict[str, dict[str, Any]], title: str) -> Table:
     """What was measured, a line each."""
     made = number_table(title, "", *COLUMNS)
     for name, cost in costs.items():
-        cells = (cost[key] for key in ("lut4", "ccu2c", "lut_ram", "flip_flops", "dp16kd", "mult18x18d"))
+        keys = ("lut4", "ccu2c", "lut_ram", "flip_flops", "area", "dp16kd", "mult18x18d")
+        cells = ("" if cost[key] is None else cost[key] for key in keys)
         mhz = cost["median_mhz"]
         without = "too large" if name in TOO_LARGE else ""
         made.add_row(name, *map(str, cells), without if mhz is None else f"{mhz:.1f}")

@@ -195,54 +195,54 @@ def rounded(hdl: ModuleType = round, config: DotProductConfig = CONFIG) -> Claim
 
 
 def test_align() -> None:
-    prove("dot_product_align", aligned(), Flushed(align.Align.latency))
+    prove("dot_product_align", aligned(), Flushed(len(align.Align.delays)))
 
 
 @pytest.mark.long
 def test_reduce() -> None:
-    prove("dot_product_reduce", reduced(), Flushed(reduce.Reduce.latency))
+    prove("dot_product_reduce", reduced(), Flushed(len(reduce.Reduce.delays)))
 
 
 def test_normalize() -> None:
-    prove("dot_product_normalize", normalized(), Flushed(normalize.Normalize.latency))
+    prove("dot_product_normalize", normalized(), Flushed(len(normalize.Normalize.delays)))
 
 
 def test_round() -> None:
-    prove("dot_product_round", rounded(), Flushed(round.Round.latency))
+    prove("dot_product_round", rounded(), Flushed(len(round.Round.delays)))
 
 
 def test_normalize_without_least_maximum() -> None:
     claim = normalized(config=VOLTA, lowest=-120)
-    prove("dot_product_normalize_volta", claim, Flushed(normalize.Normalize.latency))
+    prove("dot_product_normalize_volta", claim, Flushed(len(normalize.Normalize.delays)))
 
 
 def test_round_without_least_maximum() -> None:
-    prove("dot_product_round_volta", rounded(config=VOLTA), Flushed(round.Round.latency))
+    prove("dot_product_round_volta", rounded(config=VOLTA), Flushed(len(round.Round.delays)))
 
 
 def test_faulty_align() -> None:
     broken = faulty(align, "(magnitude ^ sign.replicate(bits))", "(magnitude ^ sign.replicate(bits - 1))")
     with pytest.raises(Counterexample, match=r"broken: .*term"):
-        prove("faulty_dot_product_align", aligned(broken), Flushed(align.Align.latency))
+        prove("faulty_dot_product_align", aligned(broken), Flushed(len(align.Align.delays)))
 
 
 def test_faulty_reduce() -> None:
     broken = faulty(reduce, "carries[half:]", "carries[:half]")
     with pytest.raises(Counterexample, match="broken: sum"):
-        prove("faulty_dot_product_reduce", reduced(broken), Flushed(reduce.Reduce.latency))
+        prove("faulty_dot_product_reduce", reduced(broken), Flushed(len(reduce.Reduce.delays)))
 
 
 def test_faulty_normalize_without_least_maximum() -> None:
     broken = faulty(normalize, "distance[bits:].any()", "distance[bits + 1 :].any()")
     claim = normalized(broken, VOLTA, -120)
     with pytest.raises(Counterexample, match="broken: right"):
-        prove("faulty_dot_product_normalize_volta", claim, Flushed(normalize.Normalize.latency))
+        prove("faulty_dot_product_normalize_volta", claim, Flushed(len(normalize.Normalize.delays)))
 
 
 def test_faulty_normalize() -> None:
     broken = faulty(normalize, "ample |= allowed & ~move", "ample |= allowed")
     with pytest.raises(Counterexample, match="broken: "):
-        prove("faulty_dot_product_normalize", normalized(broken), Flushed(normalize.Normalize.latency))
+        prove("faulty_dot_product_normalize", normalized(broken), Flushed(len(normalize.Normalize.delays)))
 
 
 @pytest.mark.parametrize(
@@ -255,4 +255,6 @@ def test_faulty_normalize() -> None:
 )
 def test_faulty_round(text: str, fault: str, broken: str) -> None:
     with pytest.raises(Counterexample, match=rf"broken: .*{broken}"):
-        prove("faulty_dot_product_round", rounded(faulty(round, text, fault)), Flushed(round.Round.latency))
+        prove(
+            "faulty_dot_product_round", rounded(faulty(round, text, fault)), Flushed(len(round.Round.delays))
+        )

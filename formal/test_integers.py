@@ -55,8 +55,6 @@ def lane_bytes(fields: Any, lane: int) -> tuple[Value, Value]:
 class FactorsAndMultiply(Pipeline):
     """Both stages, from bytes and significands to products."""
 
-    latency = factors.Factors.latency + multiply.Multiply.latency
-
     def __init__(self, hdl: ModuleType) -> None:
         words, odd = Out(64).array(WORDS), Out(64).array(WORDS // 2)
         super().__init__(
@@ -236,7 +234,7 @@ def whole(name: str, hdl: ModuleType = arithmetic) -> Claim:
     clamped = Mux(above, 2**31 - 1, Mux(below, Const(-(2**31), signed(32)), total[:32].as_signed()))
     expected = Mux(operation.saturate, clamped, total)[:32]
     concerned = operation.multiplicand == Multiplicand[name.upper()]
-    late = claim.past(Cat(expected, concerned), arithmetic.Arithmetic.latency, name="expected")
+    late = claim.past(Cat(expected, concerned), unit.latency, name="expected")
     claim.always("sum", implies(late[32], unit.output.d == late[:32]))
     return claim
 
@@ -265,7 +263,7 @@ def test_nibbles_share_a_multiplier(a_signed: bool, b_signed: bool) -> None:
 
 @pytest.mark.parametrize("name", ["i8", "i4", "b1"])
 def test_whole(name: str) -> None:
-    prove(f"integer_whole_{name}", whole(name), Flushed(arithmetic.Arithmetic.latency))
+    prove(f"integer_whole_{name}", whole(name), Flushed(CONFIG.depth - 1))
 
 
 def test_faulty_factors() -> None:
@@ -285,4 +283,4 @@ def test_faulty_whole() -> None:
         mock.patch.object(arithmetic, "Align", broken.Align),
         pytest.raises(Counterexample, match="broken: sum"),
     ):
-        prove("faulty_integer_whole", whole("i4"), Flushed(arithmetic.Arithmetic.latency))
+        prove("faulty_integer_whole", whole("i4"), Flushed(CONFIG.depth - 1))

@@ -9,7 +9,6 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Induction, prove
 from formal.streams import keeps_order, offer_stays, transferred
-from hdl.dot_product import result_buffer
 from hdl.stream import elastic, stream_buffer
 
 pytestmark = pytest.mark.formal
@@ -86,47 +85,6 @@ def buffer(hdl: ModuleType = stream_buffer) -> Claim:
     return claim
 
 
-def results(depth: int, hdl: ModuleType = result_buffer) -> Claim:
-    """`ResultBuffer`: order, a place for whatever was let in, and no delay beyond two cycles.
-
-    Assumes that nothing is taken without room, and nothing pushed that was not taken. Proven by induction.
-    """
-    claim = Claim()
-    queue = hdl.ResultBuffer(depth)
-    unit = claim.include(queue)
-    leaves = transferred(queue.result)
-    watched = keeps_order(
-        claim,
-        enters=queue.push,
-        value=queue.d,
-        leaves=leaves,
-        leaving=queue.result.payload,
-        places=depth,
-    )
-    under_way = claim.counter("under_way", depth + 1, more=queue.taken, fewer=leaves)
-    claim.assume("taken_with_room", implies(queue.taken, queue.room))
-    claim.assume("pushes_what_was_taken", implies(queue.push, under_way > watched.level))
-    offer_stays(claim, "result", queue.result)
-    claim.always("room", queue.room == (under_way < depth))
-    waited = claim.past((watched.level != 0) & ~leaves, name="waited")
-    claim.always("valid_after_two", implies(claim.started & waited, queue.result.valid))
-
-    head, tail = unit.signal("head"), unit.signal("tail")
-    held = queue.result.valid
-    word = claim.word(unit, "memory", head + watched.ahead - held)
-    in_memory = watched.level - held
-    claim.always("entries_taken", (watched.level <= under_way) & (under_way <= depth))
-    claim.always("free", unit.signal("free") == depth - 1 - under_way)
-    claim.always("held_is_an_entry", watched.level >= held)
-    claim.always("fits_memory", in_memory < depth)
-    claim.always("pointers", (tail - head)[: len(tail)] == in_memory[: len(tail)])
-    place = implies(held & (watched.ahead == 0), queue.result.payload.d == watched.value) & implies(
-        ~held | (watched.ahead != 0), word == watched.value
-    )
-    claim.always("watched_place", implies(watched.active, place))
-    return claim
-
-
 @pytest.mark.parametrize("depth", [2, 4, 8, 32])
 def test_credit_queue(depth: int) -> None:
     prove(f"credit_queue_{depth}", credit_queue(depth), Induction())
@@ -134,11 +92,6 @@ def test_credit_queue(depth: int) -> None:
 
 def test_stream_buffer() -> None:
     prove("stream_buffer", buffer(), Induction())
-
-
-@pytest.mark.parametrize("depth", [4, 64])
-def test_result_buffer(depth: int) -> None:
-    prove(f"result_buffer_{depth}", results(depth), Induction())
 
 
 @pytest.mark.parametrize(
@@ -165,16 +118,3 @@ def test_faulty_credit_queue(text: str, fault: str) -> None:
 def test_faulty_stream_buffer(text: str, fault: str) -> None:
     with pytest.raises(Counterexample, match="broken"):
         prove("faulty_stream_buffer", buffer(faulty(stream_buffer, text, fault)), Induction(8))
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("Cat(self.taken ^ gone, (self.taken & ~gone)", "Cat(self.push ^ gone, (self.push & ~gone)"),
-        ("leaving.eq(~valid | self.result.ready)", "leaving.eq(1)"),
-        ("waiting.eq(tail != head)", "waiting.eq(1)"),
-    ],
-)
-def test_faulty_result_buffer(text: str, fault: str) -> None:
-    with pytest.raises(Counterexample, match="broken"):
-        prove("faulty_result_buffer", results(4, faulty(result_buffer, text, fault)), Induction(8))

@@ -1,9 +1,10 @@
 """The configuration of a core: everything that has a size or can be left out, in one frozen object."""
 
+import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.profiles import HOPPER, Profile
@@ -21,6 +22,9 @@ PAGE_BYTES: Final = 4096
 
 MOST_SHARED_BYTES: Final = 228 * 1024
 """The shared memory of a multiprocessor of compute capability 9.0."""
+
+_MOST_BITS: Final = 64
+"""Of an integer in a configuration."""
 
 _MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
 _ALL = frozenset(_MULTIPLICANDS)
@@ -40,33 +44,45 @@ class DotProductConfig:
         ``fp8``, which is both e4m3 and e5m2. What is left out costs nothing.
     profile : Profile
         Constants of the floating-point arithmetic.
+    depth : int
+        Cycles from operands to result: 1 to 29. Fewer need fewer flip-flops and a slower clock.
 
     Raises
     ------
     ValueError
-        For an empty set, an unknown format, or a profile that lacks one of the formats or has constants for
-        which the datapath has no room. `volta` and `turing` have no tf32; only `hopper` has fp8.
+        For an empty set, an unknown format, a depth out of its range, or a profile that lacks one of the
+        formats or has constants for which the datapath has no room. `volta` and `turing` have no tf32; only
+        `hopper` has fp8.
+    TypeError
+        For formats and a profile of other classes.
     """
+
+    depths: ClassVar[range] = range(1, 30)
+    """One cycle in the queue behind the arithmetic, and one for each of its 28 cuts that holds registers."""
 
     formats: frozenset[str] = frozenset({"f16"})
     profile: Profile = HOPPER
+    depth: int = depths[-1]
 
     def __post_init__(self) -> None:
+        _require_class("Profile", self.profile, Profile, "a Profile")
+        _require_class("Formats", self.formats, frozenset | set, "a set of texts")
+        for name in self.formats:
+            _require_class("A format", name, str, "a text")
+        object.__setattr__(self, "formats", frozenset(self.formats))
         unknown = sorted(set(self.formats) - set(_MULTIPLICANDS))
         if unknown:
             raise ValueError(f"Formats must be among {', '.join(_MULTIPLICANDS)}, not {', '.join(unknown)}")
         if not self.formats:
             raise ValueError("Formats must name at least one format, not none")
+        object.__setattr__(self, "depth", _integer("Depth", self.depth))
+        _require_range("Depth", self.depth, self.depths[0], self.depths[-1])
         self._check_profile()
 
     def _check_profile(self) -> None:
         profile = self.profile
-        if not 23 <= profile.fraction_bits <= 25:
-            raise ValueError(f"Fraction bits must be from 23 to 25, not {profile.fraction_bits}")
-        if not 1 <= profile.half_block <= MULTIPLIERS:
-            raise ValueError(
-                f"Products of f16 in one block must be from 1 to {MULTIPLIERS}, not {profile.half_block}"
-            )
+        _require_range("Fraction bits", profile.fraction_bits, 23, 25)
+        _require_range("Products of f16 in one block", profile.half_block, 1, MULTIPLIERS)
         margin = profile.exponent_margin
         if self.formats & {"bf16", "tf32"} and margin is not None and not 0 <= margin <= 7:
             raise ValueError(
@@ -112,6 +128,8 @@ class CoreConfig:
         Results per cycle: a power of two from 1 to 64.
     f64_units : int
         Fused multiply-add units for f64: 0, 1, 2 or 4.
+    f64_depth : int
+        Cycles from operands to result of these units: 1 to 26.
     registers : int
         32-bit registers per lane: a power of two from 32 to 256.
     queue_depth : int
@@ -131,6 +149,8 @@ class CoreConfig:
     ------
     ValueError
         For a value out of its range, naming the value and the range, and for fp8 as the only format.
+    TypeError
+        For a dot product of another class.
     """
 
     least_data_bits: ClassVar[int] = 64
@@ -139,9 +159,13 @@ class CoreConfig:
     always_serial: ClassVar[bool] = False
     """Whether this kind of core never overlaps commands."""
 
+    f64_depths: ClassVar[range] = range(1, 27)
+    """Of an f64 unit, which has 25 cuts."""
+
     dot_product: DotProductConfig = field(default_factory=DotProductConfig)
     dot_product_units: int = 1
     f64_units: int = 0
+    f64_depth: int = f64_depths[-1]
     registers: int = 64
     queue_depth: int = 16
     address_bits: int = 32
@@ -151,16 +175,20 @@ class CoreConfig:
     shared_base: int = 0xFF00_0000
 
     def __post_init__(self) -> None:
+        _require_class("Dot product", self.dot_product, DotProductConfig, "a DotProductConfig")
+        for item in fields(self):
+            if item.type is int:
+                value = _integer(item.name.replace("_", " ").capitalize(), getattr(self, item.name))
+                object.__setattr__(self, item.name, value)
         _require_power_of_two("Dot-product units", self.dot_product_units, 1, 64)
         if self.f64_units not in (0, 1, 2, 4):
             raise ValueError(f"f64 units must be 0, 1, 2 or 4 (they divide four lanes), not {self.f64_units}")
+        _require_range("f64 depth", self.f64_depth, self.f64_depths[0], self.f64_depths[-1])
         _require_power_of_two("Registers", self.registers, 32, 256)
         _require_power_of_two("Queue depth", self.queue_depth, 4, 256)
-        if not 16 <= self.address_bits <= 64:
-            raise ValueError(f"Address bits must be from 16 to 64, not {self.address_bits}")
+        _require_range("Address bits", self.address_bits, 16, 64)
         _require_power_of_two("Data bits", self.data_bits, self.least_data_bits, 512)
-        if not 1 <= self.outstanding_reads <= 64:
-            raise ValueError(f"Outstanding reads must be from 1 to 64, not {self.outstanding_reads}")
+        _require_range("Outstanding reads", self.outstanding_reads, 1, 64)
         if self.formats == frozenset({"fp8"}):
             raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
         if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
@@ -198,6 +226,29 @@ class CoreConfig:
     def formats(self) -> frozenset[str]:
         """Multiplicand formats of the whole core: those of the dot-product units, and ``f64``."""
         return self.dot_product.formats | ({"f64"} if self.f64_units else frozenset())
+
+
+def _require_range(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, not {value}")
+
+
+def _require_class(name: str, value: object, kind: Any, allowed: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {allowed}, not of type {type(value).__name__}")
+
+
+def _integer(name: str, value: Any) -> int:
+    """An integer, also numpy's; ValueError for another type, and for what no field could ever take."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer, not of type {type(value).__name__}")
+    if number.bit_length() > _MOST_BITS:
+        raise ValueError(f"{name} must have at most {_MOST_BITS} bits, not {number.bit_length()}")
+    return number
 
 
 def _require_power_of_two(name: str, value: int, least: int, most: int) -> None:

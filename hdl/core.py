@@ -91,7 +91,9 @@ class Core(wiring.Component):
             connect(m, sequencer.f64, f64.request)
             multipliers.append(f64)
             for index in range(config.f64_units):
-                fma = SharedModule(FMA64_MODULE, FMA64_SIGNATURE, FusedMultiplyAdd64)
+                fma = SharedModule(
+                    FMA64_MODULE, FMA64_SIGNATURE, lambda: FusedMultiplyAdd64(config.f64_depth)
+                )
                 m.submodules[f"fma_{index}"] = fma
                 connect(m, getattr(f64, f"operands_{index}"), fma.operands)
                 connect(m, fma.result, getattr(f64, f"result_{index}"))

@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "openwmma": SHIPPED,
     "cocotb_tests": ("golden", "hdl", "boards", "sim.build", "sim.files", "sim.testbench", "sim.verilate"),
     "formal": ("hdl", "golden.tables"),
-    "regression": (*SHIPPED, "formal", "bench"),
+    "regression": (*SHIPPED, "openwmma", "formal", "bench"),
     "bench": (*SHIPPED, "openwmma", "formal", "regression"),
     "docs": (*SHIPPED, "openwmma", "regression"),
     "examples": (*SHIPPED, "openwmma"),

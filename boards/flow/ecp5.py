@@ -91,9 +91,19 @@ class Ecp5Cost:
             raise ValueError("TRELLIS_COMB are known after placement only, and nothing was placed")
         return self.trellis_comb
 
+    @property
+    def area(self) -> int:
+        """The larger of `placed_comb` and `flip_flops`: the FPGA has one of each beside the other."""
+        return max(self.placed_comb, self.flip_flops)
+
     def as_json(self) -> dict[str, Any]:
         """Everything, for `json.dump`."""
-        return {**asdict(self), "median_mhz": self.median_mhz if self.mhz else None}
+        placed = self.trellis_comb is not None
+        return {
+            **asdict(self),
+            "area": self.area if placed else None,
+            "median_mhz": self.median_mhz if self.mhz else None,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """The dot-product unit against golden, by the hundred thousand: random, directed and captured operands."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from golden.tables.profiles import HOPPER, PROFILES, Profile
 from hdl.config import DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
 from sim.testbench.bulk import BulkUnit
+from sim.testbench.depths import SETTINGS
 from sim.testbench.dot_product_operands import FP8_MODES, MODES, Batch, Mode, random_batch
 
 FAMILIES = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
@@ -106,6 +109,28 @@ def test_captured_fp8(unit: BulkUnit) -> None:
 
 
 def test_captures(unit: BulkUnit) -> None:
+    check_captures(unit)
+
+
+@pytest.mark.parametrize("depth", [16, *(pytest.param(depth, marks=pytest.mark.long) for depth in (1, 4, 8))])
+def test_depths(depth: int) -> None:
+    """The same bits at every depth."""
+    unit = BulkUnit(DotProductUnit(replace(ALL, depth=depth)))
+    compare_random(unit, ALL.formats, RESULTS)
+    check_captures(unit)
+    check_captured_fp8(unit)
+    unit.run(random_batch(MODES[0], 1000, seed=1).pack())
+    assert unit.cycles <= 1000 + depth + 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("depth", SETTINGS[:-1])
+@pytest.mark.parametrize("formats", SUBSETS, ids=lambda formats: "-".join(sorted(formats)))
+def test_subsets_of_formats_at_other_depths(formats: frozenset[str], depth: int) -> None:
+    compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats, depth=depth))), formats, 50_000)
+
+
+def check_captures(unit: BulkUnit) -> None:
     """Every captured wmma gives the captured bits."""
     names = 0
     for name, blocks, captured in captured_tiles():
@@ -132,7 +157,7 @@ def test_mixed_operations_with_pauses(unit: BulkUnit, input_pause: int, output_p
 def test_one_result_per_cycle(unit: BulkUnit) -> None:
     batch = random_batch(MODES[0], 1000, seed=1)
     unit.run(batch.pack())
-    assert unit.cycles <= 1000 + DotProductUnit.latency + 2
+    assert unit.cycles <= 1000 + ALL.depth + 2
 
 
 def test_f16_alone() -> None:

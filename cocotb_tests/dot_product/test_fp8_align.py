@@ -33,8 +33,6 @@ F16_MODES = [mode for mode in MODES if mode.format == "f16"]
 class FromFactorsToTerms(Pipeline):
     """Every stage between the distances and the sum."""
 
-    latency = Multiply.latency + Fp8Align.latency
-
     def __init__(self, config: DotProductConfig) -> None:
         widths = Widths(config)
         lanes, words = widths.fp8_lanes, Out(64).array(WORDS)
@@ -45,7 +43,6 @@ class FromFactorsToTerms(Pipeline):
             **{"sign": Out(LANES), "fp8_shifted": Out(lanes)},
         }
         factors = (Factors(config),) if widths.lanes else ()
-        self.latency += len(factors)
         super().__init__(
             {
                 **{"operation": Out(Operation), "c_sign": Out(1), "c_value": Out(32), "c_distance": Out(6)},

@@ -72,7 +72,7 @@ async def distances(dut: Any) -> None:
             if not alone:
                 entry["fp8_shifted"] = (join([distance % 4 < 2 for distance in far], 1), mask)
         expected.append(entry)
-    await check_stage(dut, inputs, expected, Fp8Distance.latency)
+    await check_stage(dut, inputs, expected, len(Fp8Distance.delays))
 
 
 @pytest.mark.parametrize("where", CONFIGS)

@@ -73,7 +73,7 @@ async def shifts(dut: Any) -> None:
                 expected.append({"negative": 0, "value": value, "exponent": exponent, "right": right})
             else:
                 expected.append({"right": 0})
-    await check_stage(dut, inputs, expected, Normalize.latency)
+    await check_stage(dut, inputs, expected, len(Normalize.delays))
 
 
 @pytest.mark.parametrize("profile", CONFIGS)

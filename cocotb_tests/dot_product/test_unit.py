@@ -6,6 +6,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
+import pytest
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge, Timer
 
 from cocotb_tests.conftest import Simulate
@@ -14,7 +15,9 @@ from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset,
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.unit import DotProductUnit
+from sim.testbench.depths import SETTINGS
 from sim.testbench.dot_product_operands import MODES, Batch, random_batch
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
@@ -69,7 +72,7 @@ async def random_backpressure(dut: Any, input_share: float, output_share: float)
     operands, expected = random_operations(rng.getrandbits(30), 300)
     source.put(*operands)
     assert await sink.take(len(expected)) == expected
-    for _ in range(DotProductUnit.latency + 10):
+    for _ in range(parameters()["depth"] + 10):
         await RisingEdge(dut.aclk)
     assert not sink.received
 
@@ -122,13 +125,13 @@ async def latency_and_throughput(dut: Any) -> None:
     while not dut.operands_ready.value:
         await FallingEdge(dut.aclk)
     received = []
-    for cycle in range(len(operands) + DotProductUnit.latency - 1):
+    for cycle in range(len(operands) + parameters()["depth"] - 1):
         if cycle < len(operands):
             assert dut.operands_ready.value, cycle
             dut.operands_payload.value = operands[cycle]
         dut.operands_valid.value = cycle < len(operands)
         await FallingEdge(dut.aclk)
-        assert bool(dut.result_valid.value) == (cycle + 1 >= DotProductUnit.latency), cycle
+        assert bool(dut.result_valid.value) == (cycle + 1 >= parameters()["depth"]), cycle
         if dut.result_valid.value:
             received.append(int(dut.result_payload.value))
     assert received == expected
@@ -176,7 +179,7 @@ async def exchange(dut: Any, operands: list[int], rng: random.Random) -> list[in
     """Send all operands with pauses on both sides; what comes until the unit has long been silent."""
     received: list[int] = []
     sent = silent = 0
-    while silent < DotProductUnit.latency + 20:
+    while silent < parameters()["depth"] + 20:
         await FallingEdge(dut.aclk)
         dut.operands_valid.value = offering = sent < len(operands) and rng.random() < 0.7
         if offering:
@@ -210,5 +213,7 @@ async def reset_in_mid_work(dut: Any) -> None:
         assert await exchange(dut, operands, rng) == expected
 
 
-def test_unit(simulate: Simulate) -> None:
-    simulate(unit_design("dot_product_unit", DotProductUnit(CONFIG)), __name__)
+@pytest.mark.parametrize("depth", SETTINGS)
+def test_unit(simulate: Simulate, depth: int) -> None:
+    unit = DotProductUnit(replace(CONFIG, depth=depth))
+    simulate(unit_design(f"dot_product_unit-{depth}", unit), __name__, values={"depth": depth})

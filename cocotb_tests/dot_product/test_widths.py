@@ -1,17 +1,15 @@
 """The datapath's widths: what they refuse, and that formats left out cost nothing."""
 
-import gc
-import warnings
 from dataclasses import replace
 from functools import cache
 
 import pytest
 from amaranth.back import rtlil
-from amaranth.hdl import UnusedElaboratable
+from amaranth.hdl import Fragment
 
 from golden.tables.profiles import HOPPER, PROFILES
-from hdl.config import DotProductConfig
-from hdl.dot_product.result_buffer import ResultBuffer
+from hdl.config import CoreConfig, DotProductConfig
+from hdl.dot_product.arithmetic import Arithmetic
 from hdl.dot_product.unit import DotProductUnit
 from hdl.dot_product.widths import Widths
 
@@ -49,13 +47,24 @@ def test_every_profile_fits(name: str) -> None:
     assert widths.total - 1 <= 32
 
 
-@pytest.mark.parametrize("depth", [0, 1, 3, 12])
+@pytest.mark.parametrize("formats", [{"f16"}, {"i8"}, {"b1"}, {"fp8"}, {"f16", "i8", "b1", "fp8"}])
+def test_depths_are_as_many_as_there_are_cuts(formats: set[str]) -> None:
+    config = DotProductConfig(formats=frozenset(formats))
+    stages = Arithmetic(config)
+    Fragment.get(stages, None)
+    assert len(stages.delays) + 1 == DotProductConfig.depths[-1] == config.depth
+
+
+@pytest.mark.parametrize("depth", [-1, 0, 30])
 def test_refused_depths(depth: int) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnusedElaboratable)
-        with pytest.raises(ValueError, match=f"^Depth must be a power of two from 2 on, not {depth}$"):
-            ResultBuffer(depth)
-        gc.collect()  # what was refused was never elaborated, and says so when it goes
+    with pytest.raises(ValueError, match=rf"^Depth must be from 1 to 29, not {depth}$"):
+        DotProductConfig(depth=depth)
+
+
+@pytest.mark.parametrize("depth", [-1, 0, 27])
+def test_refused_f64_depths(depth: int) -> None:
+    with pytest.raises(ValueError, match=rf"^f64 depth must be from 1 to 26, not {depth}$"):
+        CoreConfig(f64_depth=depth)
 
 
 @cache

@@ -21,8 +21,6 @@ FINE = 60
 class PlaceProductAndAdd(Pipeline):
     """Both stages, from the product to the sum."""
 
-    latency = PlaceProduct.latency + Add.latency
-
     def __init__(self) -> None:
         bit = Out(1)
         super().__init__(
@@ -69,7 +67,7 @@ async def sums(dut: Any) -> None:
             }
         )
     outputs = ["sum", "negative", "inexact"]
-    results = await run_stage(dut, operations, outputs, PlaceProductAndAdd.latency)
+    results = await run_stage(dut, operations, outputs, len(PlaceProduct.delays) + len(Add.delays))
     signs = set()
     for operation, (product, addend), result in zip(operations, facts, results, strict=True):
         if not operation["subtract"]:

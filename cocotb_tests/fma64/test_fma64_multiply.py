@@ -27,7 +27,7 @@ async def products(dut: Any) -> None:
     pairs = [(x, y) for x in corners for y in corners]
     pairs += [(rng.getrandbits(BITS), rng.getrandbits(BITS)) for _ in range(5_000)]
     results = await run_stage(
-        dut, [{"factor_a": a, "factor_b": b} for a, b in pairs], ["product"], Multiply.latency
+        dut, [{"factor_a": a, "factor_b": b} for a, b in pairs], ["product"], len(Multiply.delays)
     )
     for (a, b), result in zip(pairs, results, strict=True):
         assert result["product"] == a * b, f"{a:#x} * {b:#x}"

@@ -54,7 +54,7 @@ async def shifts(dut: Any) -> None:
                     }
                 )
     rng.shuffle(operations)
-    results = await run_stage(dut, operations, OUTPUTS, Normalize.latency)
+    results = await run_stage(dut, operations, OUTPUTS, len(Normalize.delays))
     for operation, result in zip(operations, results, strict=True):
         continuation = (1 << BELOW) - 1 if operation["subtract"] else 0
         whole = operation["sum"] << BELOW | continuation

@@ -5,6 +5,7 @@ from collections import deque
 from typing import Any
 
 import cocotb
+import pytest
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
 from cocotb_tests.conftest import Simulate
@@ -12,6 +13,8 @@ from cocotb_tests.fma64.exact import MODES, expected_fma64
 from cocotb_tests.fma64.operands import Case, pack, random_cases
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
 from hdl.fma64.unit import FusedMultiplyAdd64
+from sim.testbench.depths import F64_SETTINGS
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
 
@@ -65,8 +68,8 @@ async def reset_in_the_middle_of_work(dut: Any) -> None:
         dut.operands_valid.value = 0
         await reset(dut, cycles=1)
         assert not dut.result_valid.value
-    assert received > 500
-    assert forgotten > 200
+    assert received > 400
+    assert forgotten > 7 * parameters()["depth"]
 
 
 @cocotb.test
@@ -87,7 +90,7 @@ async def blocked_output(dut: Any) -> None:
     for _ in range(200):
         await RisingEdge(dut.aclk)
         admitted += bool(dut.operands_valid.value) and bool(dut.operands_ready.value)
-    assert admitted == 32
+    assert admitted == 1 << parameters()["depth"].bit_length()
     blocked = False
     assert await sink.take(len(cases)) == expected(cases)
 
@@ -107,7 +110,7 @@ async def one_per_cycle(dut: Any) -> None:
         if dut.result_valid.value and dut.result_ready.value:
             left.append(cycle)
     assert accepted == list(range(accepted[0], accepted[0] + len(cases)))
-    assert left == [cycle + FusedMultiplyAdd64.latency for cycle in accepted]
+    assert left == [cycle + parameters()["depth"] for cycle in accepted]
     assert sink.received == expected(cases)
 
 
@@ -133,5 +136,7 @@ async def no_path_between_the_ports(dut: Any) -> None:
     assert seen >= {(0, 1), (1, 0)}
 
 
-def test_fma64(simulate: Simulate) -> None:
-    simulate(unit_design("fma64", FusedMultiplyAdd64()), __name__)
+@pytest.mark.parametrize("depth", F64_SETTINGS)
+def test_fma64(simulate: Simulate, depth: int) -> None:
+    design = unit_design(f"fma64-{depth}", FusedMultiplyAdd64(depth))
+    simulate(design, __name__, values={"depth": depth})

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import cocotb
 import numpy as np
-from amaranth.utils import ceil_log2
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
@@ -14,7 +13,6 @@ from cocotb_tests.streams import ChangingInput, never
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import HOPPER
 from hdl.dot_product.operands import Multiplicand, Operation, Result
-from hdl.dot_product.unit import DotProductUnit
 from sim.testbench.dot_product_operands import Batch, Mode
 
 __all__ = ["Units"]
@@ -22,7 +20,6 @@ __all__ = ["Units"]
 _OPERATION_BITS: Final = Operation.as_shape().size
 _OPERATION_MASK: Final = (1 << _OPERATION_BITS) - 1
 _FP8_TYPES: Final = sum(1 << Operation.as_shape()[name].offset for name in ("a_e5m2", "b_e5m2"))
-_PLACES: Final = 1 << ceil_log2(DotProductUnit.latency + 1)
 
 
 class Units:
@@ -34,6 +31,8 @@ class Units:
     ----------
     dut : handle
     units : int
+    depth : int
+        Cycles from operands to result.
     pause : callable
         Makes a generator of pauses for one port.
 
@@ -45,12 +44,14 @@ class Units:
         Cycles in which operands were accepted, first and last one.
     """
 
-    def __init__(self, dut: Any, units: int, pause: Any = never) -> None:
+    def __init__(self, dut: Any, units: int, depth: int, pause: Any = never) -> None:
         self.operations = 0
         self.busy = 0
         self.span: list[int] = []
         self._dut = dut
         self._count = units
+        self._depth = depth
+        self._places = 1 << depth.bit_length()
         self._under_way: list[deque[list[Any]]] = [deque() for _ in range(units)]
         self._pause_in: list[Iterator[bool]] = [pause() for _ in range(units)]
         self._pause_out: list[Iterator[bool]] = [pause() for _ in range(units)]
@@ -72,7 +73,7 @@ class Units:
         while True:
             for unit in units:
                 waiting = self._under_way[unit]
-                ready[unit] = len(waiting) < _PLACES and not next(self._pause_in[unit])
+                ready[unit] = len(waiting) < self._places and not next(self._pause_in[unit])
                 ready_in[unit].set(ready[unit])
                 due = bool(waiting) and waiting[0][1] <= cycle
                 valid[unit] = due and (valid[unit] or not next(self._pause_out[unit]))
@@ -102,7 +103,7 @@ class Units:
                 offered[unit] = None if ready[unit] else payload
                 if ready[unit]:
                     accepted += 1
-                    self._under_way[unit].append([payload, cycle + DotProductUnit.latency - 1, None])
+                    self._under_way[unit].append([payload, cycle + self._depth - 1, None])
             if accepted:
                 self.operations += accepted
                 self.span = [*self.span[:1], cycle]

@@ -26,7 +26,6 @@ from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import fragment
 from hdl.config import CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
-from hdl.fma64.unit import FusedMultiplyAdd64
 from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.f64.request import F64Request
 from sim.testbench.parameters import parameters
@@ -37,7 +36,7 @@ SHAPES = (SHAPE, Shape(16, 8, 4), Shape(16, 8, 8), Shape(16, 8, 16))
 INPUTS: tuple[Use, ...] = ("a", "b", "c")
 OPERANDS, RESULT = Packing(FusedMultiplyAdd64Operands), Packing(FusedMultiplyAdd64Result)
 MASK = (1 << 64) - 1
-LATENCY = FusedMultiplyAdd64.latency
+LATENCY = CoreConfig().f64_depth
 
 
 def core_config() -> CoreConfig:

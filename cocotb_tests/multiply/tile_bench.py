@@ -51,7 +51,7 @@ class TileBench:
 
         ports_share = share if ports_share is None else ports_share
         self.registers = RegisterPorts(dut, self.config, write_pause=pause(ports_share))
-        self.units = Units(dut, self.config.dot_product_units, pause)
+        self.units = Units(dut, self.config.dot_product_units, self.config.dot_product.depth, pause)
         self.request = StreamSource(dut, "request", pause())
         self.expected = self.registers.values.copy()
         self.to_fetch: deque[Tile] = deque()

@@ -9,13 +9,14 @@ from typing import Final
 
 from amaranth.lib import wiring
 
+from docs.diagrams.depths import depths_svg, stored_depths
 from docs.diagrams.pipelines import pipeline_svg
 from docs.diagrams.timeline import read_stored, timeline_svg, write_stored
 from docs.diagrams.units import units_svg
 from hdl.config import PRESETS
 from hdl.core import Core
 from hdl.dot_product.arithmetic import Arithmetic
-from hdl.fma64.arithmetic import Arithmetic as Arithmetic64
+from hdl.fma64.unit import Arithmetic as Arithmetic64
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.tile.multiplier import TileMultiplier
@@ -73,6 +74,7 @@ def diagrams() -> dict[str, str]:
     files["dot-product-pipeline.svg"] = pipeline_svg(
         Arithmetic(config.dot_product), "The pipeline of the dot-product unit"
     )
+    files["dot-product-depths.svg"] = depths_svg(stored_depths(), "The dot-product unit by depth")
     files["f64-pipeline.svg"] = pipeline_svg(Arithmetic64(), "The pipeline of the f64 unit")
     files["timeline-matrix-multiply.svg"] = timeline_svg(read_stored(), "A matrix multiply on the core")
     for fragment in FRAGMENTS:

@@ -46,7 +46,7 @@ def pipeline_svg(pipeline: Pipeline, title: str) -> str:
     title : str
     """
     mark_used(pipeline, *(stage for stage, _ in pipeline.schedule))
-    cycle = (WIDTH - _NAMES - 2 * _MARGIN) / pipeline.latency
+    cycle = (WIDTH - _NAMES - 2 * _MARGIN) / len(pipeline.held)
     left = _MARGIN + _NAMES
     bottom = _TOP + _ROW * len(pipeline.schedule)
     elements: list[svg.Element] = [
@@ -54,21 +54,23 @@ def pipeline_svg(pipeline: Pipeline, title: str) -> str:
         text(
             _MARGIN,
             42,
-            f"{pipeline.latency} cycles from operands to result; a new operation enters in every cycle.",
+            f"{pipeline.latency} cycles from operands to result; registers at the lines.",
             muted=True,
         ),
     ]
-    for number in range(pipeline.latency + 1):
+    for number, held in enumerate((True, *pipeline.held)):
         x = left + number * cycle
-        elements.append(line(x, _TOP - 4, x, bottom))
-        if number < pipeline.latency:
-            elements.append(text(x + cycle / 2, _TOP - 8, str(number), size=10, anchor="middle", muted=True))
+        if held:
+            elements.append(line(x, _TOP - 4, x, bottom))
+        if number < len(pipeline.held):
+            name = str(pipeline.cycle(number))
+            elements.append(text(x + cycle / 2, _TOP - 8, name, size=10, anchor="middle", muted=True))
     elements.append(text(left - 10, _TOP - 8, "cycle", size=10, anchor="end", muted=True))
     bits = field_bits(pipeline)
     for row, (stage, start) in enumerate(pipeline.schedule):
         elements += _stage(stage, start, _TOP + row * _ROW, left, cycle, bits)
     description = "; ".join(
-        f"{type(stage).__name__} from cycle {start}, {stage.latency} cycles"
+        f"{type(stage).__name__} from cycle {pipeline.cycle(start)}, {stage.latency} cycles"
         for stage, start in pipeline.schedule
     )
     return page(title, description, bottom + _MARGIN, elements)
@@ -79,7 +81,7 @@ def _stage(
 ) -> list[svg.Element]:
     """The row of one stage: its name, its box, and the fields that it produces."""
     x = left + start * cycle
-    width = stage.latency * cycle
+    width = len(stage.held) * cycle
     produced = [f"{name} {bits[name]}" for name in stage.produces]
     behind, before = WIDTH - _MARGIN - x - width - 8, x - left - 8
     shown = ", ".join(produced)
@@ -89,11 +91,11 @@ def _stage(
         produced.pop()
         shown = ", ".join([*produced, "..."])
     every = ", ".join(f"{name} {bits[name]} bits" for name in stage.produces)
-    what = f"{type(stage).__name__}: cycles {start} to {start + stage.latency - 1}; produces {every}"
+    what = f"{type(stage).__name__}: cuts {start + 1} to {start + len(stage.held)}; produces {every}"
     return [
         text(left - 10, y + 19, type(stage).__name__, anchor="end"),
         bar(x, y + 4, width, _ROW - 8, "blue", title=what),
-        text(x + width / 2, y + 19, str(stage.latency), size=11, anchor="middle"),
+        text(x + width / 2, y + 19, str(len(stage.held)), size=11, anchor="middle"),
         text(
             x + width + 6 if is_behind else x - 6,
             y + 19,

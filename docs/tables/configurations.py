@@ -17,7 +17,7 @@ def preset_table() -> str:
     """The fields of every preset."""
     rows = [
         (f"`{name}`", *(_value(config, name) for config in PRESETS.values()))
-        for name in ("formats", *(field.name for field in fields(CoreConfig)), "word_quads")
+        for name in ("formats", "depth", *(field.name for field in fields(CoreConfig)), "word_quads")
         if name != "dot_product"
     ]
     return table(("field", *(f"`{name}`" for name in PRESETS)), rows)
@@ -80,7 +80,7 @@ def fault_causes() -> str:
 
 
 def _value(config: CoreConfig, name: str) -> object:
-    value = getattr(config, name)
+    value = getattr(config.dot_product if name == "depth" else config, name)
     if name == "formats":
         return " ".join(sorted(value))
     return f"{value:#x}" if name == "shared_base" else value

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES, Widths
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Cut, Stage
 
 __all__ = ["Align"]
 
@@ -28,8 +28,7 @@ class Align(Stage):
     reference (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count
     (`_parts`).
 
-    Latency 2 cycles, one operation per cycle. Expected critical path: a choice of four by one-hot selects,
-    then the sign.
+    Expected critical path: a choice of four by one-hot selects, then the sign.
 
     Parameters
     ----------
@@ -63,7 +62,7 @@ class Align(Stage):
         A significand is never negative: signs are relative to that of C.
     """
 
-    latency = 2
+    delays = (0.8, 2.5)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -90,25 +89,26 @@ class Align(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        first, second = self.cuts(m)
         if self.widths.lanes:
-            self._lanes(m)
-        self._c(m)
+            self._lanes(m, first, second)
+        self._c(m, first, second)
         return m
 
-    def _lanes(self, m: Module) -> None:
+    def _lanes(self, m: Module, first: Cut, second: Cut) -> None:
         widths = self.widths
         given = self.input
         multiplicand = given.operation.multiplicand
         floating = widths.chosen(multiplicand, FLOATING)
         i4 = widths.chosen(multiplicand, frozenset({"i4"}))
         fp8 = widths.chosen(multiplicand, frozenset({"fp8"}))
-        floating_2 = register(m, floating, "floating_2")
-        i4_2 = register(m, i4, "i4_2")
+        floating_2 = first(floating, "floating_2")
+        i4_2 = first(i4, "i4_2")
         # Relative to that of C, so that C is always added.
         relative = given.sign ^ given.c_sign.replicate(LANES)
-        sign = register(m, relative & floating.replicate(LANES), "sign")
+        sign = first(relative & floating.replicate(LANES), "sign")
         products = [
-            register(m, self._own(Value.cast(product), lane), f"product{lane}")
+            first(self._own(Value.cast(product), lane), f"product{lane}")
             for lane, product in enumerate(given.product)
         ]
         # Where the sign of an integer stands: above the field of a pair, or just on top.
@@ -124,13 +124,13 @@ class Align(Stage):
             select |= integer_select
             if widths.fp8:
                 select = _with_fp8(select, fp8, given.quarter[lane])
-            select = register(m, select, f"select{lane}")
+            select = first(select, f"select{lane}")
             term = self._term(products[lane], select, sign[lane], fill, field)
             if lane == 0 and "b1" in widths.config.formats:
-                term |= register(m, given.count, "count")
-            m.d.comb += self.output.term[lane].eq(register(m, term[: widths.window + 1], f"term{lane}"))
+                term |= first(given.count, "count")
+            m.d.comb += self.output.term[lane].eq(second(term[: widths.window + 1], f"term{lane}"))
         low_signs = Cat(product[11] for product in products) & i4_2.replicate(LANES)
-        m.d.comb += self.output.carry.eq(register(m, low_signs | sign, "carry"))
+        m.d.comb += self.output.carry.eq(second(low_signs | sign, "carry"))
 
     def _term(self, product: Value, select: Value, sign: Value, fill: Value, field: Value) -> Value:
         widths = self.widths
@@ -168,7 +168,7 @@ class Align(Stage):
             *((4, lowest - 4, window - 3), (12, kept, window - 11)),
         ]
 
-    def _c(self, m: Module) -> None:
+    def _c(self, m: Module, first: Cut, second: Cut) -> None:
         widths = self.widths
         integer = widths.chosen(self.input.operation.multiplicand, INTEGER)
         fp8 = widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
@@ -176,18 +176,18 @@ class Align(Stage):
         # For s32 the shift just takes the padding away again.
         distance = Mux(integer, padding, self.input.c_distance)
         widened = Cat(Const(0, padding), self.input.c_value[max(23 - widths.fraction_bits, 0) :])
-        coarse = register(m, Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
-        fine = register(m, distance[:3], "c_fine")
+        coarse = first(Mux(distance[5], 0, widened >> (distance[3:5] << 3)), "c_coarse")
+        fine = first(distance[:3], "c_fine")
         negative = self.input.c_value[31] & integer
         if widths.config.formats & {"i8", "i4"}:
             negative = (self.input.c_value[31] ^ self.input.c_beyond) & integer
-        negative = register(m, negative, "c_negative")
+        negative = first(negative, "c_negative")
         shifted = (coarse >> fine)[: min(32, widths.total - 1)]
         if widths.fp8_padding and widths.fp8:
-            late_fp8 = register(m, fp8, "fp8_2")
+            late_fp8 = first(fp8, "fp8_2")
             shifted = Cat(Mux(late_fp8, 0, shifted[: widths.fp8_padding]), shifted[widths.fp8_padding :])
         c_term = Cat(shifted, negative.replicate(widths.total - len(shifted)))
-        m.d.sync += self.output.c_term.eq(c_term.as_signed())
+        m.d.comb += self.output.c_term.eq(second(c_term.as_signed(), "c_term"))
 
 
 def _with_fp8(select: Value, fp8: Value, quarter: Value) -> Value:

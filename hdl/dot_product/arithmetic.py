@@ -1,5 +1,7 @@
 """The arithmetic pipeline of the dot-product unit, without flow control."""
 
+from collections.abc import Callable
+
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
@@ -32,7 +34,7 @@ class Arithmetic(Pipeline):
     al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7 (2021) e330; the constants are
     those of the profile (`golden.tables.profiles`).
 
-    Latency `latency` cycles; one operation per cycle.
+    One operation per cycle; latency `DotProductConfig.depth`, less the cycle of the queue behind it.
 
     Parameters
     ----------
@@ -49,55 +51,34 @@ class Arithmetic(Pipeline):
     cocotb_tests/dot_product/test_unit.py, through `DotProductUnit`.
     """
 
-    latency = (
-        Decode.latency
-        + ProductMaximum.latency
-        + MaximumExponent.latency
-        + Distance.latency
-        + Multiply.latency
-        + Align.latency
-        + Reduce.latency
-        + Normalize.latency
-        + Round.latency
-    )
-
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(
             {"a": Out(256), "b": Out(256), "c": Out(32), "operation": Out(Operation), "c_beyond": Out(1)},
             {"d": Out(32)},
             _stages(config),
+            registers=config.depth - 1,
         )
 
 
 def _stages(config: DotProductConfig) -> list[Stage | tuple[Stage, ...]]:
-    widths = Widths(config)
-    single_bits = (Popcount(config),) if "b1" in config.formats else ()
-    fp8 = widths.fp8
-    if not widths.lanes:
-        return [
-            (Fp8Decode(config), DecodeC(config)),
-            Fp8Special(config),
-            SpecialValues(config),
-            Fp8Maximum(config),
-            MaximumExponent(config),
-            (Distance(config), Fp8Distance(config)),
-            Multiply(config),
-            (Align(config), Fp8Align(config)),
-            Reduce(config),
-            Normalize(config),
-            Round(config),
-        ]
+    lanes, fp8 = Widths(config).lanes, Widths(config).fp8
+
+    def when(there: bool, *kinds: Callable[[DotProductConfig], Stage]) -> tuple[Stage, ...]:
+        return tuple(kind(config) for kind in kinds) if there else ()
+
+    single_bits = when("b1" in config.formats, Popcount)
     return [
-        (Decode(config), DecodeC(config), *single_bits, *((Fp8Decode(config),) if fp8 else ())),
-        ProductSpecial(),
-        *((Fp8Special(config),) if fp8 else ()),
+        (*when(lanes, Decode), DecodeC(config), *single_bits, *when(fp8, Fp8Decode)),
+        *((ProductSpecial(),) if lanes else ()),
+        *when(fp8, Fp8Special),
         SpecialValues(config),
-        *((Fp8Maximum(config), Fp8OrC(config)) if fp8 else ()),
-        ProductMaximum(config),
+        *when(fp8, Fp8Maximum),
+        *when(fp8 and lanes, Fp8OrC),
+        *when(lanes, ProductMaximum),
         MaximumExponent(config),
-        (Distance(config), Factors(config), *((Fp8Distance(config),) if fp8 else ())),
+        (Distance(config), *when(lanes, Factors), *when(fp8, Fp8Distance)),
         Multiply(config),
-        (Align(config), *((Fp8Align(config),) if fp8 else ())),
+        (Align(config), *when(fp8, Fp8Align)),
         Reduce(config),
         Normalize(config),
         Round(config),

@@ -10,7 +10,7 @@ from hdl.dot_product.adders import sums
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, WIDE, Widths
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Cut, Stage, behind
 
 __all__ = ["Decode"]
 
@@ -54,8 +54,7 @@ class Decode(Stage):
 
     Zero products get the travelling exponent 0 and so have no say in the maximum.
 
-    Latency 3 cycles, one operation per cycle. Expected critical path: hidden bit and class of an operand,
-    three look-up tables.
+    Expected critical path: hidden bit and class of an operand, three look-up tables.
 
     Parameters
     ----------
@@ -77,7 +76,7 @@ class Decode(Stage):
         Words of flags: what a product is.
     """
 
-    latency = 3
+    delays = (3.2, 3.0, 3.0)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.config = config
@@ -104,16 +103,17 @@ class Decode(Stage):
         multiplicand = self.input.operation.multiplicand
         tf32 = self.widths.chosen(multiplicand, frozenset({"tf32"}))
         fp8 = self.widths.chosen(multiplicand, frozenset({"fp8"}))
-        wide = register(m, self.widths.chosen(multiplicand, WIDE), "wide")
+        first, _, third = cuts = self.cuts(m)
+        wide = first(self.widths.chosen(multiplicand, WIDE), "wide")
         e5m2_a, e5m2_b = fp8 & self.input.operation.a_e5m2, fp8 & self.input.operation.b_e5m2
-        kinds_a = _Kinds(tf32, fp8, e5m2_a, wide, register(m, fp8 & ~e5m2_a, "a_e4m3"))
-        kinds_b = _Kinds(tf32, fp8, e5m2_b, wide, register(m, fp8 & ~e5m2_b, "b_e4m3"))
+        kinds_a = _Kinds(tf32, fp8, e5m2_a, wide, first(fp8 & ~e5m2_a, "a_e4m3"))
+        kinds_b = _Kinds(tf32, fp8, e5m2_b, wide, first(fp8 & ~e5m2_b, "b_e4m3"))
         signs = []
         sides_a: list[_Operands] = []
         sides_b: list[_Operands] = []
         for index in range(WORDS):
-            a = self._operands(m, self.input.a.word_select(index, 64), index, kinds_a, "a")
-            b = self._operands(m, self.input.b.word_select(index, 64), index, kinds_b, "b")
+            a = self._operands(m, cuts, self.input.a.word_select(index, 64), index, kinds_a, "a")
+            b = self._operands(m, cuts, self.input.b.word_select(index, 64), index, kinds_b, "b")
             sides_a.append(a)
             sides_b.append(b)
             nan = (
@@ -124,28 +124,27 @@ class Decode(Stage):
             )
             nan = common(m, nan)
             m.d.comb += [
-                output.significand_a[index].eq(register(m, a.significand, f"significand_a{index}")),
-                output.significand_b[index].eq(register(m, b.significand, f"significand_b{index}")),
-                output.nan[index].eq(register(m, nan, f"nan{index}")),
-                output.infinite[index].eq(register(m, (a.maximal | b.maximal) & ~nan, f"infinite{index}")),
+                output.significand_a[index].eq(third(a.significand, f"significand_a{index}")),
+                output.significand_b[index].eq(third(b.significand, f"significand_b{index}")),
+                output.nan[index].eq(third(nan, f"nan{index}")),
+                output.infinite[index].eq(third((a.maximal | b.maximal) & ~nan, f"infinite{index}")),
             ]
-            signs.append(register(m, a.sign ^ b.sign, f"product_sign{index}"))
-        self._exponents(m, sides_a, sides_b)
+            signs.append(third(a.sign ^ b.sign, f"product_sign{index}"))
+        self._exponents(m, third, sides_a, sides_b)
         # Lane k's sign is bit 16 * k of all words' bits.
         m.d.comb += output.sign.eq(Cat(Cat(*signs)[::PLACE]))
         if self._has_bytes:
             for index in range(WORDS // 2):
                 for name in "ab":
                     odd = (getattr(self.input, name).word_select(index, 64) >> 8) & every_place(0xFF)
-                    late = delay(m, odd, self.latency, f"byte_{name}{index}")
+                    late = behind(cuts, odd, f"byte_{name}{index}")
                     m.d.comb += getattr(output, f"byte_{name}")[index].eq(late)
         return m
 
-    def _raw(self, m: Module, word: Value, index: int, kinds: "_Kinds", name: str) -> tuple[Value, Value]:
-        """The first register: 16 bits a lane and a tf32's three lowest fraction bits, zero where unused."""
+    def _raw(self, m: Module, cut: Cut, word: Value, lanes: range, kinds: _Kinds, name: str) -> list[Value]:
+        """The first cut: 16 bits a lane and a tf32's three lowest fraction bits, zero where unused."""
         tf32 = kinds.tf32
         profile = self.config.profile
-        lanes = range(4 * index, 4 * index + 4)
         ordinary = Cat(
             Const(-1 if lane < profile.half_block or self.widths.integer else 0, PLACE) for lane in lanes
         )
@@ -154,21 +153,24 @@ class Decode(Stage):
             e4m3 = word & every_place(0xC000) | (word >> 1) & every_place(0x1F80)
             byte = common(m, Mux(kinds.e5m2, word & every_place(0xFF00), e4m3))
         if "tf32" not in self.config.formats:
-            return register(m, Mux(kinds.fp8, byte, word & ordinary), f"{name}_raw"), Const(0, 64)
+            return [cut(Mux(kinds.fp8, byte, word & ordinary), f"{name}_raw"), Const(0, 64)]
         decodes_tf32 = [lane % 2 == 1 and lane < 2 * self.config.tf32_products for lane in lanes]
         kept = Cat(Const(-1 if decodes else 0, PLACE) for decodes in decodes_tf32)
         half = Mux(kinds.fp8, byte, word & ordinary) if self.widths.fp8 else word & ordinary
-        raw = register(m, Mux(tf32, word & kept, half), f"{name}_raw")
+        raw = cut(Mux(tf32, word & kept, half), f"{name}_raw")
         if not any(decodes_tf32):
-            return raw, Const(0, 64)
+            return [raw, Const(0, 64)]
         # The three highest bits of the even lane below.
         lowest = Cat(Const(7 if decodes else 0, PLACE) for decodes in decodes_tf32)
-        return raw, register(m, Mux(tf32, up(word, 3) & lowest, 0), f"{name}_extension")
+        return [raw, cut(Mux(tf32, up(word, 3) & lowest, 0), f"{name}_extension")]
 
-    def _operands(self, m: Module, vector: Value, index: int, kinds: "_Kinds", side: str) -> _Operands:
+    def _operands(
+        self, m: Module, cuts: list[Cut], word: Value, index: int, kinds: _Kinds, side: str
+    ) -> _Operands:
         name = f"{side}{index}"
         wide = kinds.wide
-        raw, extension = self._raw(m, vector, index, kinds, name)
+        first, second, _ = cuts
+        raw, extension = self._raw(m, first, word, range(4 * index, 4 * index + 4), kinds, name)
         is_wide, is_narrow = spread(wide), spread(~wide)
         is_e4m3 = spread(kinds.e4m3) if self.widths.fp8 else Const(0, 64)
         # The three bits below f16's exponent belong to the exponent of the wide formats.
@@ -192,19 +194,19 @@ class Decode(Stage):
             exponent |= spread(~wide, self.widths.half_offset)
         maximal = common(m, maximal)
         return _Operands(
-            significand=register(m, significand | up(hidden, 10), f"{name}_significand"),
-            exponent=register(m, exponent | flags(~hidden), f"{name}_exponent"),
-            sign=register(m, flags(raw >> 15), f"{name}_sign"),
-            maximal=register(m, maximal, f"{name}_maximal"),
-            something=register(m, fraction | (hidden & ~maximal), f"{name}_something"),
+            significand=second(significand | up(hidden, 10), f"{name}_significand"),
+            exponent=second(exponent | flags(~hidden), f"{name}_exponent"),
+            sign=second(flags(raw >> 15), f"{name}_sign"),
+            maximal=second(maximal, f"{name}_maximal"),
+            something=second(fraction | (hidden & ~maximal), f"{name}_something"),
         )
 
-    def _exponents(self, m: Module, a: list[_Operands], b: list[_Operands]) -> None:
+    def _exponents(self, m: Module, cut: Cut, a: list[_Operands], b: list[_Operands]) -> None:
         exponents_a, exponents_b = (places([operands.exponent for operands in side], 8) for side in (a, b))
         # The exponent of an infinity or a NaN does not matter, so it may be one more.
         carries = places([operands.maximal for operands in a], 1)
         totals = sums(m, exponents_a, exponents_b, carries)
         zeros = places([common(m, x.zero | y.zero) for x, y in zip(a, b, strict=True)], 1)
         for lane, (total, zero) in enumerate(zip(totals, zeros, strict=True)):
-            exponent = register(m, Mux(zero, 0, total), f"exponent{lane}")
+            exponent = cut(Mux(zero, 0, total), f"exponent{lane}")
             m.d.comb += self.output.product_exponent[lane].eq(exponent)

@@ -7,7 +7,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.dot_product.special import Special
 from hdl.dot_product.widths import HALF, INTEGER, WIDE, Widths
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Stage
 
 __all__ = ["DecodeC"]
 
@@ -18,8 +18,7 @@ class DecodeC(Stage):
     Widening makes a subnormal f16 a normal f32, and with it the exponent that the alignment sees, so those
     are normalised here.
 
-    Latency 4 cycles, one operation per cycle. Expected critical path: leading-zero count and
-    shift of the 11 bits of an f16.
+    Expected critical path: leading-zero count and shift of the 11 bits of an f16.
 
     Parameters
     ----------
@@ -38,7 +37,7 @@ class DecodeC(Stage):
     output.c_special : Special
     """
 
-    latency = 4
+    delays = (2.0, 3.0, 3.0, 1.0)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.config = config
@@ -56,8 +55,8 @@ class DecodeC(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        operation = register(m, self.input.operation, "operation_1")
-        c = register(m, self.input.c, "c_1")
+        first, second, third, fourth = self.cuts(m)
+        operation = self.input.operation
         integer = self.widths.chosen(operation.multiplicand, INTEGER)
         wide = self.widths.chosen(operation.multiplicand, WIDE)
         half = operation.c_is_f16 & ~integer if self.config.formats & HALF else Const(0, 1)
@@ -65,33 +64,38 @@ class DecodeC(Stage):
         widened = "f16" in self.config.formats
         half_result = half & (operation.result == Result.F16) if widened else half
 
-        # Cycle 2: fields.
-        fraction = Mux(half, Cat(Const(0, 13), c[:10]), c[:23])
-        exponent = Mux(half, c[10:15], c[23:31])
+        # To the first cut: fields, with those of f16 where f32 has them.
+        c = Mux(half, Cat(Const(0, 13), self.input.c[:15], Const(0, 3), self.input.c[15]), self.input.c)
+        c = first(c, "c_1")
+        half, half_result = first(half, "half_1"), first(half_result, "half_result_1")
+        integer, wide = first(integer, "integer_1"), first(wide, "wide_1")
+
+        # To the second cut: what they mean.
+        fraction, exponent = c[:23], c[23:31]
         hidden, some = exponent.any(), fraction.any()
-        maximal = Mux(half, c[10:15].all(), c[23:31].all())
-        sign = register(m, Mux(half, c[15], c[31]) & ~integer, "sign_2")
+        maximal = exponent[:5].all() & (half | exponent[5:].all())
+        sign = second(c[31] & ~integer, "sign_2")
         upper = Mux(integer, c[23:], hidden)
-        value = register(m, Cat(fraction, upper), "value_2")
+        value = second(Cat(fraction, upper), "value_2")
         wide_offset, offset = self._offset(narrow=False), self._offset(narrow=True)
         offset = Mux(wide, wide_offset, Mux(half, offset + 112, offset))
         biased = (exponent | ~hidden) + offset
-        biased = register(m, biased[: self.widths.exponent_bits], "biased_2")
-        normalise = register(m, half & ~half_result & ~hidden, "normalise_2")
-        zero = register(m, ~hidden & ~some, "zero_2")
-        nan = register(m, maximal & some & ~integer, "nan_2")
-        infinite = register(m, maximal & ~some & ~integer, "infinite_2")
-        wide = register(m, wide, "wide_2")
-        half_result = register(m, half_result, "half_result_2")
+        biased = second(biased[: self.widths.exponent_bits], "biased_2")
+        normalise = second(half & ~half_result & ~hidden, "normalise_2")
+        zero = second(~hidden & ~some, "zero_2")
+        nan = second(maximal & some & ~integer, "nan_2")
+        infinite = second(maximal & ~some & ~integer, "infinite_2")
+        wide = second(wide, "wide_2")
+        half_result = second(half_result, "half_result_2")
 
-        # Cycle 3: the leading one of a widened f16 subnormal comes to the hidden bit.
+        # To the third cut: the leading one of a widened f16 subnormal comes to the hidden bit.
         count = Signal(4)
         for position in range(10):
             with m.If(value[13 + position]):
                 m.d.comb += count.eq(10 - position)
         count = Mux(normalise, count, 0)
-        shifted = register(m, Cat(value[:13], (value[13:24] << count)[:11], value[24:]), "value_3")
-        moved = register(m, (biased - count)[: self.widths.exponent_bits], "exponent_3")
+        shifted = third(Cat(value[:13], (value[13:24] << count)[:11], value[24:]), "value_3")
+        moved = third((biased - count)[: self.widths.exponent_bits], "exponent_3")
         floor = Mux(
             wide,
             self.widths.least_maximum(narrow=False, half_result=False),
@@ -101,19 +105,18 @@ class DecodeC(Stage):
                 self.widths.least_maximum(narrow=True, half_result=False),
             ),
         )
-        floor = register(m, floor, "floor_3")
-        zero = register(m, zero, "zero_3")
-        sign_3 = register(m, sign, "sign_3")
+        floor = third(floor, "floor_3")
+        zero = third(zero, "zero_3")
+        sign_3 = third(sign, "sign_3")
 
-        # Cycle 4.
         output = self.output
-        m.d.sync += [
-            output.c_sign.eq(sign_3),
-            output.c_value.eq(shifted),
-            output.c_exponent.eq(Mux(zero, floor, moved)),
-            output.c_special.nan.eq(register(m, nan, "nan_3")),
-            output.c_special.positive.eq(register(m, infinite & ~sign, "positive_3")),
-            output.c_special.negative.eq(register(m, infinite & sign, "negative_3")),
+        m.d.comb += [
+            output.c_sign.eq(fourth(sign_3, "sign_4")),
+            output.c_value.eq(fourth(shifted, "value_4")),
+            output.c_exponent.eq(fourth(Mux(zero, floor, moved), "exponent_4")),
+            output.c_special.nan.eq(fourth(third(nan, "nan_3"), "nan_4")),
+            output.c_special.positive.eq(fourth(third(infinite & ~sign, "positive_3"), "positive_4")),
+            output.c_special.negative.eq(fourth(third(infinite & sign, "negative_3"), "negative_4")),
         ]
         return m
 

@@ -7,7 +7,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.adders import differences
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, WIDE, Widths
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Cut, Stage
 
 __all__ = ["Distance"]
 
@@ -15,8 +15,7 @@ __all__ = ["Distance"]
 class Distance(Stage):
     """Subtract the exponents from Emax.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: the carry chain of four lanes, 36 bits,
-    and the OR of a difference's upper bits.
+    Expected critical path: the carry chain of four lanes, 36 bits, and the OR of a difference's upper bits.
 
     Parameters
     ----------
@@ -46,7 +45,7 @@ class Distance(Stage):
         have, less one.
     """
 
-    latency = 1
+    delays = (3.4,)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -74,16 +73,17 @@ class Distance(Stage):
         m = Module()
         widths = self.widths
         maximum = self.input.maximum
+        (cut,) = self.cuts(m)
         if widths.lanes:
-            self._lanes(m)
-        c_distance = register(m, _clamped((maximum - self.input.c_exponent)[: len(maximum)]), "c_distance")
+            self._lanes(m, cut)
+        c_distance = cut(_clamped((maximum - self.input.c_exponent)[: len(maximum)]), "c_distance")
         wide = widths.chosen(self.input.operation.multiplicand, WIDE)
         offset = Mux(wide, widths.limit_offset(narrow=False), widths.limit_offset(narrow=True))
-        limit = register(m, (maximum + offset)[: widths.exponent_bits], "limit")
+        limit = cut((maximum + offset)[: widths.exponent_bits], "limit")
         m.d.comb += [self.output.c_distance.eq(c_distance), self.output.limit.eq(limit)]
         return m
 
-    def _lanes(self, m: Module) -> None:
+    def _lanes(self, m: Module, cut: Cut) -> None:
         reference = self.input.reference if self._has_quarters else self.input.maximum
         fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
         exponents = list(self.input.product_exponent)
@@ -92,13 +92,13 @@ class Distance(Stage):
             fine, coarse = distance[:3], distance[3:]
             if self._has_quarters:
                 fine = Cat(fine[:2], Mux(fp8, 0, fine[2]))
-                quarter = register(m, Mux(fp8, distance[2], 0), f"quarter{lane}")
+                quarter = cut(Mux(fp8, distance[2], 0), f"quarter{lane}")
                 foreign = Mux(fp8, ~Cat(fine[:2].all(), fine[1], fine[:2].any()), 0)
                 m.d.comb += [
                     self.output.quarter[lane].eq(quarter),
-                    self.output.foreign[lane].eq(register(m, foreign[:3], f"foreign{lane}")),
+                    self.output.foreign[lane].eq(cut(foreign[:3], f"foreign{lane}")),
                 ]
-            late = register(m, Cat(fine, coarse), f"distance{lane}")
+            late = cut(Cat(fine, coarse), f"distance{lane}")
             m.d.comb += [self.output.fine[lane].eq(late[:3]), self.output.coarse[lane].eq(late[3:])]
 
 

@@ -8,7 +8,7 @@ from hdl.dot_product.integers import IntegerMode, integer_factors
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, Widths
 from hdl.dot_product.words import WORDS, every_place, up
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Cut, Stage
 
 __all__ = ["INTEGER_FACTORS", "Factors"]
 
@@ -19,8 +19,7 @@ INTEGER_FACTORS = ("low_a", "top_a", "low_b", "top_b")
 class Factors(Stage):
     """Significands, zero in operations on integers, and integers, zero in others.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: a nibble's borrow, three look-up
-    tables, in front of the OR of `Multiply`.
+    Expected critical path: a nibble's borrow, three look-up tables, in front of the OR of `Multiply`.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class Factors(Stage):
     cocotb_tests/dot_product/test_multiply.py; together with `Multiply`.
     """
 
-    latency = 1
+    delays = (2.0,)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -68,6 +67,7 @@ class Factors(Stage):
         """Return the module."""
         m = Module()
         given, output = self.input, self.output
+        (cut,) = self.cuts(m)
         floating = self.widths.chosen(given.operation.multiplicand, FLOATING)
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         for index in range(WORDS):
@@ -77,14 +77,14 @@ class Factors(Stage):
                 b = Mux(fp8, up(b, 1), b)
             b = Mux(floating, b, 0)
             m.d.comb += [
-                output.float_a[index].eq(register(m, a, f"a{index}")),
-                output.float_b[index].eq(register(m, b, f"b{index}")),
+                output.float_a[index].eq(cut(a, f"a{index}")),
+                output.float_b[index].eq(cut(b, f"b{index}")),
             ]
         if self.widths.multiplied_integer:
-            self._integers(m)
+            self._integers(m, cut)
         return m
 
-    def _integers(self, m: Module) -> None:
+    def _integers(self, m: Module, cut: Cut) -> None:
         given, output = self.input, self.output
         operation = given.operation
         mode = IntegerMode(
@@ -93,12 +93,12 @@ class Factors(Stage):
             operation.a_signed,
             operation.b_signed,
         )
-        late = mode.registered(m)
+        late = mode.behind(cut)
         low = WORDS // 2
         bytes_a = [*given.significand_a[:low], *given.byte_a]
         bytes_b = [*given.significand_b[:low], *given.byte_b]
         for index, (a, b) in enumerate(zip(bytes_a, bytes_b, strict=True)):
-            factor_a, factor_b = integer_factors(m, a, b, mode, late, f"word{index}")
+            factor_a, factor_b = integer_factors(m, cut, a, b, mode, late, f"word{index}")
             m.d.comb += [
                 output.low_a[index].eq(factor_a.low),
                 output.top_a[index].eq(factor_a.top),

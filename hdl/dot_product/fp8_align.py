@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, Widths
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Stage
 
 __all__ = ["Fp8Align"]
 
@@ -21,8 +21,7 @@ class Fp8Align(Stage):
     then by 0 or 4, in one look-up table a bit together with the sign. As in `Align` a negative term leaves as
     its one's complement.
 
-    Latency 2 cycles, one operation per cycle. Expected critical path: one look-up table behind the
-    multiplier's register.
+    Expected critical path: one look-up table behind the multiplier's register.
 
     Parameters
     ----------
@@ -50,7 +49,7 @@ class Fp8Align(Stage):
     cocotb_tests/dot_product/test_fp8_align.py.
     """
 
-    latency = 2
+    delays = (0.8, 1.5)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -72,23 +71,24 @@ class Fp8Align(Stage):
         """Return the module."""
         m = Module()
         given = self.input
+        first, second = self.cuts(m)
         lanes, window = self.widths.fp8_lanes, self.widths.fp8_window
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
-        sign = register(m, Mux(fp8, given.fp8_sign, 0), "sign")
-        quarter = register(m, given.fp8_quarter, "quarter")
+        sign = first(Mux(fp8, given.fp8_sign, 0), "sign")
+        quarter = first(given.fp8_quarter, "quarter")
         for lane in range(lanes):
-            first = self.widths.fp8_upper if lane >= LANES else 0
-            product = Value.cast(given.product[lane % LANES])[first : first + _BITS]
+            lowest = self.widths.fp8_upper if lane >= LANES else 0
+            product = Value.cast(given.product[lane % LANES])[lowest : lowest + _BITS]
             if self.widths.lanes:
                 product = Cat(product[:-1], product[-1] & given.fp8_shifted[lane])
             near, far = given.fp8_near[lane], given.fp8_far[lane]
             # The window's highest bit is the product's at distance 0; at 8 its bit 4 comes to the lowest.
-            high = register(m, Mux(far, 0, product[3:]), f"high{lane}")
-            middle = register(m, Mux(far, 0, product[:3]) | Mux(near, 0, product[8:]), f"middle{lane}")
-            low = register(m, Mux(near, 0, product[4:8]), f"low{lane}")
+            high = first(Mux(far, 0, product[3:]), f"high{lane}")
+            middle = first(Mux(far, 0, product[:3]) | Mux(near, 0, product[8:]), f"middle{lane}")
+            low = first(Mux(near, 0, product[4:8]), f"low{lane}")
             coarse = Cat(low, middle, high)
             magnitude = Mux(quarter[lane], coarse >> 4, coarse)
             term = magnitude ^ sign[lane].replicate(window + 1)
-            m.d.comb += self.output.fp8_term[lane].eq(register(m, term[: window + 1], f"term{lane}"))
-        m.d.comb += self.output.fp8_carry.eq(register(m, sign, "carry"))
+            m.d.comb += self.output.fp8_term[lane].eq(second(term[: window + 1], f"term{lane}"))
+        m.d.comb += self.output.fp8_carry.eq(second(sign, "carry"))
         return m

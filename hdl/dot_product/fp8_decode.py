@@ -11,7 +11,7 @@ from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, Widths
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Cut, Stage
 
 __all__ = ["FP8_SIGNIFICAND_BITS", "Fp8Decode"]
 
@@ -21,7 +21,7 @@ FP8_SIGNIFICAND_BITS = 4
 
 @dataclass(frozen=True)
 class _Operands:
-    """Words of four multiplicands, one cycle late but for the sign.
+    """Words of four multiplicands, behind the first cut but for the sign.
 
     An infinity or a NaN has both `maximal` and `special`: all bits of the exponent but the lowest one that
     both formats share, and what the bits below make of that. A NaN also has a fraction.
@@ -50,8 +50,7 @@ class Fp8Decode(Stage):
     bit 3 to the inverse of the highest bit, so it needs no adder, and makes the exponent of a subnormal 9.
     Zero products get the exponent 0 and so have no say in the maximum.
 
-    Latency 2 cycles, one operation per cycle. Expected critical path: hidden bit and class of an operand,
-    three look-up tables behind the port.
+    Expected critical path: hidden bit and class of an operand, three look-up tables behind the port.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ class Fp8Decode(Stage):
     cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Special`.
     """
 
-    latency = 2
+    delays = (3.2, 2.5)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -105,7 +104,8 @@ class Fp8Decode(Stage):
         m = Module()
         given, output = self.input, self.output
         operation = given.operation
-        fp8 = register(m, self.widths.chosen(operation.multiplicand, frozenset({"fp8"})), "fp8")
+        first, second = self.cuts(m)
+        fp8 = first(self.widths.chosen(operation.multiplicand, frozenset({"fp8"})), "fp8")
         c_sign = Mux(operation.c_is_f16, given.c[15], given.c[31])
         signs, nans, zeros, zeros_a = [], [], [], []
         exponents: dict[str, list[Value]] = {"a": [], "b": []}
@@ -115,6 +115,7 @@ class Fp8Decode(Stage):
             a, b = (
                 self._operands(
                     m,
+                    first,
                     common(m, (word.word_select(index % WORDS, 64) >> shift) & every_place(0xFF)),
                     is_e5m2,
                     f"{name}{index}",
@@ -128,32 +129,32 @@ class Fp8Decode(Stage):
             # Where an operand is NaN, it does not matter that it also counts as an infinity.
             infinite = Mux(fp8, a.maximal & a.special | b.maximal & b.special, 0)
             m.d.comb += [
-                output.fp8_zero[index].eq(register(m, zero, f"zero{index}")),
-                output.fp8_infinite[index].eq(register(m, infinite, f"infinite{index}")),
+                output.fp8_zero[index].eq(second(zero, f"zero{index}")),
+                output.fp8_infinite[index].eq(second(infinite, f"infinite{index}")),
             ]
             for side, operands in zip("ab", (a, b), strict=True):
                 exponents[side].append(operands.exponent)
-                significands[side].append(register(m, operands.significand, f"{side}{index}_late"))
+                significands[side].append(second(operands.significand, f"{side}{index}_late"))
             zeros_a.append(a.zero)
             zeros.append(zero)
-            signs.append(register(m, a.sign ^ b.sign ^ flags(spread(c_sign)), f"sign{index}"))
+            signs.append(first(a.sign ^ b.sign ^ flags(spread(c_sign)), f"sign{index}"))
             nans.append(a.nan | b.nan)
         # One more does not matter where the exponent is replaced by zero.
         totals = sums(m, places(exponents["a"], 5), places(exponents["b"], 5), places(zeros_a, 1))
         for lane, (total, zero) in enumerate(zip(totals, places(zeros, 1), strict=True)):
-            exponent = register(m, Mux(zero | ~fp8, 0, total), f"exponent{lane}")
+            exponent = second(Mux(zero | ~fp8, 0, total), f"exponent{lane}")
             m.d.comb += output.fp8_exponent[lane].eq(exponent)
         for side, target in (("a", output.fp8_significand_a), ("b", output.fp8_significand_b)):
             values = places(significands[side], FP8_SIGNIFICAND_BITS)
             m.d.comb += [target[lane].eq(value) for lane, value in enumerate(values)]
-        late_signs = [register(m, sign, f"product_sign{index}") for index, sign in enumerate(signs)]
+        late_signs = [second(sign, f"product_sign{index}") for index, sign in enumerate(signs)]
         m.d.comb += output.fp8_sign.eq(Cat(word[::PLACE] for word in late_signs))
         for index, pair in enumerate(zip(nans[::2], nans[1::2], strict=True)):
-            nan = register(m, Mux(fp8, pair[0] | pair[1], 0), f"nan{index}")
+            nan = second(Mux(fp8, pair[0] | pair[1], 0), f"nan{index}")
             m.d.comb += output.fp8_nan[index].eq(nan)
         return m
 
-    def _operands(self, m: Module, raw: Value, is_e5m2: Value, name: str) -> _Operands:
+    def _operands(self, m: Module, cut: Cut, raw: Value, is_e5m2: Value, name: str) -> _Operands:
         e5m2 = spread(is_e5m2)
         upper_zero = common(m, flags(~(raw >> 6 | raw >> 5 | raw >> 4 | raw >> 3)))
         hidden = flags(~upper_zero | (raw >> 2 & e5m2))
@@ -168,11 +169,10 @@ class Fp8Decode(Stage):
         lowest = Mux(is_e5m2, 0, flags(raw))
         upper_ones = flags(raw >> 6 & raw >> 5 & raw >> 4 & raw >> 3)
         return _Operands(
-            significand=register(m, significand, f"{name}_significand")
-            | register(m, lowest, f"{name}_lowest"),
-            exponent=register(m, exponent, f"{name}_exponent"),
+            significand=cut(significand, f"{name}_significand") | cut(lowest, f"{name}_lowest"),
+            exponent=cut(exponent, f"{name}_exponent"),
             sign=flags(raw >> 7),
-            zero=register(m, upper_zero & ~(raw >> 2 | raw >> 1 | raw), f"{name}_zero"),
-            maximal=register(m, upper_ones, f"{name}_maximal"),
-            special=register(m, flags(raw >> 2 & (e5m2 | raw >> 1 & raw)), f"{name}_special"),
+            zero=cut(upper_zero & ~(raw >> 2 | raw >> 1 | raw), f"{name}_zero"),
+            maximal=cut(upper_ones, f"{name}_maximal"),
+            special=cut(flags(raw >> 2 & (e5m2 | raw >> 1 & raw)), f"{name}_special"),
         )

@@ -9,7 +9,7 @@ from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import Widths
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Stage
 
 __all__ = ["Fp8Distance"]
 
@@ -21,8 +21,7 @@ class Fp8Distance(Stage):
     So seven bits of the difference suffice where Emax is below 256, and 16 and more leave nothing: a product
     has eight bits, of which the window keeps 15 at distance 0.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: the carry chain of eight lanes, 56 bits,
-    and the OR of a difference's upper bits.
+    Expected critical path: the carry chain of eight lanes, 56 bits, and the OR of a difference's upper bits.
 
     Parameters
     ----------
@@ -47,7 +46,7 @@ class Fp8Distance(Stage):
         Significands; one of them is zero where the distance is 16 or more, and in other formats.
     """
 
-    latency = 1
+    delays = (3.4,)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -76,6 +75,7 @@ class Fp8Distance(Stage):
         """Return the module."""
         m = Module()
         given, output = self.input, self.output
+        (cut,) = self.cuts(m)
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         quarters, near, far, shifted = [], [], [], []
         bits = FP8_EXPONENT_BITS + 1
@@ -85,19 +85,19 @@ class Fp8Distance(Stage):
             a = Mux(kept, given.fp8_significand_a[lane], 0)
             b = Mux(fp8, given.fp8_significand_b[lane], 0)
             m.d.comb += [
-                output.fp8_fine[lane].eq(register(m, distance[:2], f"fine{lane}")),
-                output.fp8_a[lane].eq(register(m, a, f"a{lane}")),
-                output.fp8_b[lane].eq(register(m, b, f"b{lane}")),
+                output.fp8_fine[lane].eq(cut(distance[:2], f"fine{lane}")),
+                output.fp8_a[lane].eq(cut(a, f"a{lane}")),
+                output.fp8_b[lane].eq(cut(b, f"b{lane}")),
             ]
             quarters.append(distance[2])
             shifted.append(~distance[1])
             near.append(~fp8 | ~distance[3])
             far.append(~fp8 | distance[3])
         m.d.comb += [
-            output.fp8_quarter.eq(register(m, Cat(*quarters), "quarter")),
-            output.fp8_near.eq(register(m, Cat(*near), "near")),
-            output.fp8_far.eq(register(m, Cat(*far), "far")),
+            output.fp8_quarter.eq(cut(Cat(*quarters), "quarter")),
+            output.fp8_near.eq(cut(Cat(*near), "near")),
+            output.fp8_far.eq(cut(Cat(*far), "far")),
         ]
         if self.widths.lanes:
-            m.d.comb += output.fp8_shifted.eq(register(m, Cat(*shifted), "shifted"))
+            m.d.comb += output.fp8_shifted.eq(cut(Cat(*shifted), "shifted"))
         return m

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Module, Mux, Value
 
 from hdl.dot_product.words import common, every_place, flags, spread, up
-from hdl.stream.pipeline import register
+from hdl.stream.pipeline import Cut
 
 __all__ = ["Factor", "IntegerMode", "integer_factors"]
 
@@ -48,30 +48,31 @@ class IntegerMode:
     a_signed: Value
     b_signed: Value
 
-    def registered(self, m: Module) -> "IntegerMode":
-        """The same, one cycle late."""
+    def behind(self, cut: Cut) -> "IntegerMode":
+        """The same behind a cut."""
         return IntegerMode(
-            register(m, self.i8, "i8"),
-            register(m, self.i4, "i4"),
-            register(m, self.a_signed, "a_signed"),
-            register(m, self.b_signed, "b_signed"),
+            cut(self.i8, "i8"),
+            cut(self.i4, "i4"),
+            cut(self.a_signed, "a_signed"),
+            cut(self.b_signed, "b_signed"),
         )
 
 
 def integer_factors(
-    m: Module, a: Value, b: Value, mode: IntegerMode, late: IntegerMode, name: str
+    m: Module, cut: Cut, a: Value, b: Value, mode: IntegerMode, late: IntegerMode, name: str
 ) -> tuple[Factor, Factor]:
-    """Make the factors of four lanes, in the cycle after the bytes.
+    """Make the factors of four lanes, behind a cut.
 
     Parameters
     ----------
     m : Module
+    cut : Cut
     a, b : Value
         Words; the low byte of each place counts.
     mode : IntegerMode
-        In time with the bytes.
+        Before the cut, as the bytes.
     late : IntegerMode
-        One cycle later.
+        Behind it.
     name : str
         Of the word.
 
@@ -82,10 +83,10 @@ def integer_factors(
     """
     a, b = common(m, a & every_place(0xFF)), common(m, b & every_place(0xFF))
     # Registers that are zero in the other format cost nothing (synchronous reset) and save a choice later.
-    a_byte = register(m, Mux(mode.i8 | mode.i4, a, 0), f"{name}_a_byte")
-    a_high = register(m, Mux(mode.i4, (a >> 4) & every_place(0xF), 0), f"{name}_a_high")
-    b_byte = register(m, Mux(mode.i8, b, 0), f"{name}_b_byte")
-    b_nibbles = register(m, Mux(mode.i4, b, 0), f"{name}_b_nibbles")
+    a_byte = cut(Mux(mode.i8 | mode.i4, a, 0), f"{name}_a_byte")
+    a_high = cut(Mux(mode.i4, (a >> 4) & every_place(0xF), 0), f"{name}_a_high")
+    b_byte = cut(Mux(mode.i8, b, 0), f"{name}_b_byte")
+    b_nibbles = cut(Mux(mode.i4, b, 0), f"{name}_b_nibbles")
     b_low, b_high = common(m, b_nibbles & every_place(0xF)), (b_nibbles >> 4) & every_place(0xF)
 
     a_sign = common(m, spread(late.a_signed, 1) & Mux(late.i4, a_byte >> 3, a_byte >> 7))

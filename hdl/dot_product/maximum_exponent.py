@@ -7,7 +7,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import LANES, Widths
 from hdl.dot_product.words import common
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Cut, Stage
 
 __all__ = ["FP8_EXPONENT_BITS", "Fp8Maximum", "Fp8OrC", "MaximumExponent", "ProductMaximum"]
 
@@ -18,8 +18,7 @@ FP8_EXPONENT_BITS = 6
 class ProductMaximum(Stage):
     """Find the maximum exponent of the products in a tree of comparisons.
 
-    Latency 4 cycles, one operation per cycle. Expected critical path: one 9-bit comparison and the choice it
-    makes.
+    Expected critical path: one 9-bit comparison and the choice it makes.
 
     Parameters
     ----------
@@ -32,7 +31,7 @@ class ProductMaximum(Stage):
     output.product_maximum : 9
     """
 
-    latency = (LANES - 1).bit_length()
+    delays = (3.2,) * (LANES - 1).bit_length()
 
     def __init__(self, config: DotProductConfig) -> None:
         bits = Widths(config).exponent_bits
@@ -41,7 +40,7 @@ class ProductMaximum(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        m.d.comb += self.output.product_maximum.eq(_tree(m, list(self.input.product_exponent), self.latency))
+        m.d.comb += self.output.product_maximum.eq(_tree(self.cuts(m), list(self.input.product_exponent)))
         return m
 
 
@@ -53,8 +52,7 @@ class Fp8Maximum(Stage):
     Van Nostrand Reinhold, 1976, maximum search). For numbers as short as these it takes half the look-up
     tables of a tree of comparisons.
 
-    Latency 4 or 5 cycles for 16 or 32 products, one operation per cycle. Expected critical path: four or five
-    look-up tables.
+    Expected critical path: four or five look-up tables.
 
     Parameters
     ----------
@@ -71,7 +69,7 @@ class Fp8Maximum(Stage):
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
         lanes = self.widths.fp8_lanes
-        self.latency = (lanes - 1).bit_length()
+        self.delays = (3.2,) * (lanes - 1).bit_length()
         super().__init__(
             {"fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes)},
             {"fp8_maximum": Out(self.widths.exponent_bits)},
@@ -85,17 +83,17 @@ class Fp8Maximum(Stage):
         planes = [Cat(exponent[bit] for exponent in exponents) for bit in range(FP8_EXPONENT_BITS)]
         searched: Value = Const(-1, len(exponents))
         found: Value = Const(0, 0)
-        for cycle in range(1, self.latency + 1):
-            # Two bits first, where no lane has left yet, then one; the last cycle takes what remains.
-            count = 2 if cycle == 1 else 1 if cycle < self.latency else len(planes)
-            name = f"_{cycle}"
-            if cycle > 1:
+        for number, cut in enumerate(self.cuts(m), 1):
+            # Two bits first, where no lane has left yet, then one; before the last cut what remains.
+            count = 2 if number == 1 else 1 if number < len(self.delays) else len(planes)
+            name = f"_{number}"
+            if number > 1:
                 searched = common(m, searched)
             some = _highest(m, [searched & plane for plane in planes[-count:]])
-            some = register(m, some, "some" + name)
-            found = Cat(some, register(m, found, "found" + name)) if cycle > 1 else some
-            planes = [register(m, plane, f"plane{bit}{name}") for bit, plane in enumerate(planes)]
-            searched = register(m, searched, "searched" + name)
+            some = cut(some, "some" + name)
+            found = Cat(some, cut(found, "found" + name)) if number > 1 else some
+            planes = [cut(plane, f"plane{bit}{name}") for bit, plane in enumerate(planes)]
+            searched = cut(searched, "searched" + name)
             for plane, bit in zip(planes[-count:], some, strict=True):
                 searched &= plane | (~bit).replicate(len(plane))
             planes = planes[:-count]
@@ -107,8 +105,7 @@ class Fp8Maximum(Stage):
 class Fp8OrC(Stage):
     """The larger exponent of C and the products of fp8 that have lanes of their own.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: one 9-bit comparison and the choice it
-    makes.
+    Expected critical path: one 9-bit comparison and the choice it makes.
 
     Parameters
     ----------
@@ -120,7 +117,7 @@ class Fp8OrC(Stage):
     output.c_or_fp8_exponent : 9
     """
 
-    latency = 1
+    delays = (3.2,)
 
     def __init__(self, config: DotProductConfig) -> None:
         exponent = Out(Widths(config).exponent_bits)
@@ -129,8 +126,9 @@ class Fp8OrC(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        (cut,) = self.cuts(m)
         larger = _larger(self.input.fp8_maximum, self.input.c_exponent)
-        m.d.comb += self.output.c_or_fp8_exponent.eq(register(m, larger, "c_or_fp8_exponent"))
+        m.d.comb += self.output.c_or_fp8_exponent.eq(cut(larger, "c_or_fp8_exponent"))
         return m
 
 
@@ -140,8 +138,7 @@ class MaximumExponent(Stage):
     That tensor cores align all terms to it is found in M. Fasi, N. J. Higham, M. Mikaitis and S. Pranesh,
     "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7 (2021) e330.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: one 9-bit comparison and the choice it
-    makes.
+    Expected critical path: one 9-bit comparison and the choice it makes.
 
     Parameters
     ----------
@@ -160,7 +157,7 @@ class MaximumExponent(Stage):
         beside other formats, and so is input.operation.
     """
 
-    latency = 1
+    delays = (3.6,)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -180,21 +177,22 @@ class MaximumExponent(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        (cut,) = self.cuts(m)
         larger = _larger(getattr(self.input, self._products), getattr(self.input, self._c))
-        m.d.comb += self.output.maximum.eq(register(m, larger, "maximum"))
+        m.d.comb += self.output.maximum.eq(cut(larger, "maximum"))
         if self._has_reference:
             fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
-            reference = register(m, (larger + fp8)[: len(larger)], "reference")
+            reference = cut((larger + fp8)[: len(larger)], "reference")
             m.d.comb += self.output.reference.eq(reference)
         return m
 
 
-def _tree(m: Module, level: list[Value], depths: int) -> Value:
-    """The largest of 2**depths exponents, after so many cycles."""
-    for depth in range(1, depths + 1):
+def _tree(cuts: list[Cut], level: list[Value]) -> Value:
+    """The largest of exponents, twice as many for each cut."""
+    for depth, cut in enumerate(cuts, 1):
         half = len(level) // 2
         level = [
-            register(m, _larger(level[index], level[index + half]), f"maximum_{depth}_{index}")
+            cut(_larger(level[index], level[index + half]), f"maximum_{depth}_{index}")
             for index in range(half)
         ]
     return level[0]

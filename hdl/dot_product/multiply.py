@@ -8,7 +8,7 @@ from hdl.dot_product.factors import INTEGER_FACTORS
 from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.widths import LANES, Widths
 from hdl.dot_product.words import WORDS, place
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, behind
 
 __all__ = ["Multiply"]
 
@@ -38,7 +38,7 @@ class Multiply(Stage):
     2**10`` reaches bit 10 of the lower product, but only where `x0` is not shifted, and there that bit is
     zero (`Fp8Align`).
 
-    Latency 3 cycles, one operation per cycle. Expected critical path: the multiplier.
+    Expected critical path: the multiplier.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Multiply(Stage):
     cocotb_tests/dot_product/test_multiply.py.
     """
 
-    latency = 3
+    delays = (5.0, 0.1, 4.2)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -85,17 +85,19 @@ class Multiply(Stage):
         """Return the module."""
         m = Module()
         bits = self.widths.multiplier_bits
+        first, second, third = self.cuts(m)
         for lane in range(LANES):
             a_factor, b_factor = self._lane(lane) if self.widths.lanes else (Const(0, bits), Const(0, bits))
             for index in range(lane, self.widths.fp8_lanes, LANES):
                 a, b = self._fp8(index)
                 a_factor, b_factor = a_factor | a, b_factor | b
-            # One more register than the multiplication needs, so that a path is nothing but the way to it.
-            factors = delay(m, Cat(_fitted(a_factor, bits), _fitted(b_factor, bits)), 2, f"factors{lane}")
+            # One more cut than the multiplication needs, so that a path is nothing but the way to it.
+            factors = Cat(_fitted(a_factor, bits), _fitted(b_factor, bits))
+            factors = behind((first, second), factors, f"factors{lane}")
             product = factors[:bits] * factors[bits:]
             if self.widths.lanes:
                 product = factors[:bits].as_signed() * factors[bits:].as_signed()
-            m.d.comb += self.output.product[lane].eq(register(m, product, f"product{lane}"))
+            m.d.comb += self.output.product[lane].eq(third(product, f"product{lane}"))
         return m
 
     def _lane(self, lane: int) -> tuple[Value, Value]:

@@ -6,12 +6,12 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import INTEGER, WIDE, Widths
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, behind
 
 __all__ = ["Normalize"]
 
-_CYCLES = ((16,), (8,), (4,), (2, 1))
-"""The steps of the shift by the cycle they are made in."""
+_STEPS = ((16,), (8,), (4,), (2, 1))
+"""The steps of the shift before each cut from the second on."""
 
 
 class Normalize(Stage):
@@ -21,8 +21,7 @@ class Normalize(Stage):
     its bit 16 or is known to be larger than all that can still follow; not taking an allowed step makes it
     so.
 
-    Latency 5 cycles, one operation per cycle. Expected critical path: the test of 16 bits for zero and the
-    choice that it makes in 32.
+    Expected critical path: the test of 16 bits for zero and the choice that it makes in 32.
 
     Parameters
     ----------
@@ -45,7 +44,7 @@ class Normalize(Stage):
         limit is negative, by so much, and counts as 0 here. Only with such limits.
     """
 
-    latency = 1 + len(_CYCLES)
+    delays = (2.7, 2.9, 2.9, 2.4, 3.2)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -67,46 +66,53 @@ class Normalize(Stage):
         """Return the module."""
         m = Module()
         bits = self.widths.total - 1
+        first, *others = cuts = self.cuts(m)
         total, multiplicand = self.input.sum, self.input.operation.multiplicand
         integer = self.widths.chosen(multiplicand, INTEGER)
         limit = self.input.limit
         if self.widths.right_bits:
             negative_limit = self.widths.chosen(multiplicand, WIDE) & self._is_negative(limit)
             right = self._right(limit) & negative_limit.replicate(self.widths.right_bits)
-            m.d.comb += self.output.right.eq(delay(m, right, self.latency, "right"))
+            m.d.comb += self.output.right.eq(behind(cuts, right, "right"))
             limit = Mux(negative_limit, 0, limit)
         invert = total[-1] & ~integer
-        less_one = register(m, (total - invert)[:bits], "less_one")
-        invert = register(m, invert, "invert")
-        negative = delay(m, total[-1], self.latency - 1, "negative")
-        limit = register(m, Mux(integer, 0, limit), "limit_1")
+        less_one = first((total - invert)[:bits], "less_one")
+        invert = first(invert, "invert")
+        negative = behind(cuts, total[-1], "negative")
+        limit = first(Mux(integer, 0, limit), "limit_1")
 
         value: Value = less_one ^ invert.replicate(bits)
         ample: Value = limit[5:].any()
         steps: Value = limit[:5]
         next_exponent: Value = limit + 1
         moved: list[Value] = []
-        for cycle, shifts in enumerate(_CYCLES):
+        empty: Value = ~value[-_STEPS[0][0] :].any()
+        for number, (cut, shifts) in enumerate(zip(others, _STEPS, strict=True)):
             for shift in shifts:
                 allowed = steps[-1]
-                move = ~value[-shift:].any() & (ample | allowed)
+                move = empty & (ample | allowed)
+                # Whether the next step finds zeros is known for either case before this one is made.
+                after = shift // 2
+                empty = Mux(move, ~value[-shift - after : -shift].any(), ~value[-after:].any())
                 value = Mux(move, Cat(Const(0, shift), value[:-shift]), value)
                 ample |= allowed & ~move
                 steps = steps[:-1]
                 moved.append(move)
-            if cycle < len(_CYCLES) - 1:
-                value = register(m, value, f"value_{cycle}")
-                ample = register(m, ample, f"ample_{cycle}")
-                steps = register(m, steps, f"steps_{cycle}")
-                moved = [register(m, Cat(*moved), f"moved_{cycle}")]
-                next_exponent = register(m, next_exponent[: self.widths.exponent_bits], f"exponent_{cycle}")
-        m.d.sync += [
-            self.output.negative.eq(negative),
-            self.output.value.eq(value),
-        ]
+            if cut is not others[-1]:
+                value = cut(value, f"value_{number}")
+                empty = cut(empty, f"empty_{number}")
+                ample = cut(ample, f"ample_{number}")
+                steps = cut(steps, f"steps_{number}")
+                moved = [cut(Cat(*moved), f"moved_{number}")]
+                next_exponent = cut(next_exponent[: self.widths.exponent_bits], f"exponent_{number}")
         # The most significant step was made first.
         count = Cat(*reversed(Cat(*moved)))
-        m.d.sync += self.output.exponent.eq(Mux(value[-1], next_exponent - count, 0))
+        exponent = Mux(value[-1], next_exponent - count, 0)[: self.widths.exponent_bits]
+        m.d.comb += [
+            self.output.negative.eq(negative),
+            self.output.value.eq(others[-1](value, "value")),
+            self.output.exponent.eq(others[-1](exponent, "exponent")),
+        ]
         return m
 
     def _is_negative(self, limit: Value) -> Value:

@@ -6,23 +6,27 @@ from amaranth.lib import data, enum
 __all__ = ["DotProductOperands", "DotProductResult", "Multiplicand", "Operation", "Result"]
 
 
-class Multiplicand(enum.Enum, shape=3):
-    """The element format of both multiplicands of one operation."""
+class Multiplicand(enum.Enum, shape=7):
+    """The element format of both multiplicands of one operation.
+
+    Each bit answers a question of some stage: whether the format has f32's exponent range, is tf32, fp8, an
+    integer, i8, i4, b1.
+    """
 
     F16 = 0
     """As many products of f16 as the profile's block has (hopper: 16), in the low bits."""
     BF16 = 1
     """Likewise of bf16."""
-    TF32 = 2
+    TF32 = 3
     """Likewise of tf32, with the longest of the profile's blocks of that (hopper: 8)."""
-    I8 = 3
-    """16 products of 8-bit integers, in the low 128 bits."""
-    I4 = 4
-    """32 products of 4-bit integers, in the low 128 bits."""
-    B1 = 5
-    """128 single bits, in the low 128 bits."""
-    FP8 = 6
+    FP8 = 4
     """32 products of e4m3 or e5m2, which may differ in a and b; C has the type of D."""
+    I8 = 8 + 16
+    """16 products of 8-bit integers, in the low 128 bits."""
+    I4 = 8 + 32
+    """32 products of 4-bit integers, in the low 128 bits."""
+    B1 = 8 + 64
+    """128 single bits, in the low 128 bits."""
 
 
 class Result(enum.Enum, shape=2):

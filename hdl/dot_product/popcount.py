@@ -6,7 +6,7 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import Widths
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Stage
 
 __all__ = ["Popcount"]
 
@@ -30,11 +30,11 @@ class Popcount(Stage):
     """Count the ones of ``a xor b`` or ``a and b`` with full adders: three bits of one weight to two.
 
     A Wallace tree (C. S. Wallace, "A suggestion for a fast multiplier", IEEE Transactions on Electronic
-    Computers EC-13, 1964): two levels of full adders a cycle, until no weight has more than two bits; then
-    one carry-propagate addition. A full adder is two look-up tables and takes one bit away, which is as
+    Computers EC-13, 1964): two levels of full adders before a cut, until no weight has more than two bits;
+    then one carry-propagate addition. A full adder is two look-up tables and takes one bit away, which is as
     small as an adder tree on carry chains.
 
-    Latency `latency` cycles, one operation per cycle. Expected critical path: two full adders.
+    Expected critical path: two full adders.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Popcount(Stage):
         0 unless the operation is on single bits.
     """
 
-    latency = 3 + (len(_schedule()) + 1) // 2
+    delays = (0.5, 2.0, *(2.5,) * ((len(_schedule()) + 1) // 2), 3.0)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -58,23 +58,23 @@ class Popcount(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        a, b = register(m, self.input.a[:BITS], "a"), register(m, self.input.b[:BITS], "b")
-        operation = register(m, self.input.operation, "operation")
+        first, second, *tree, last = self.cuts(m)
+        a, b = first(self.input.a[:BITS], "a"), first(self.input.b[:BITS], "b")
+        operation = first(self.input.operation, "operation")
         combined = Mux(operation.bitwise_and, a & b, a ^ b)
         enable = self.widths.chosen(operation.multiplicand, frozenset({"b1"}))
-        columns: dict[int, Value] = {0: register(m, Mux(enable, combined, 0), "combined")}
+        columns: dict[int, Value] = {0: second(Mux(enable, combined, 0), "combined")}
         levels = len(_schedule())
         for level in range(levels):
             columns = _compress(columns)
             if level % 2 or level == levels - 1:
-                columns = {
-                    weight: register(m, bits, f"weight{weight}_{level}") for weight, bits in columns.items()
-                }
+                cut = tree[level // 2]
+                columns = {weight: cut(bits, f"weight{weight}_{level}") for weight, bits in columns.items()}
         rows = [
             Cat(*(bits[row] if row < len(bits) else Const(0, 1) for _, bits in sorted(columns.items())))
             for row in range(2)
         ]
-        m.d.sync += self.output.count.eq(rows[0] + rows[1])
+        m.d.comb += self.output.count.eq(last((rows[0] + rows[1])[:8], "count"))
         return m
 
 

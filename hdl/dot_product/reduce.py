@@ -6,13 +6,13 @@ from amaranth.lib.wiring import Out
 from hdl.config import DotProductConfig
 from hdl.dot_product.adders import signed_sums
 from hdl.dot_product.widths import LANES, Widths
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Cut, Stage, behind
 
 __all__ = ["Reduce"]
 
 
 class Reduce(Stage):
-    """Add the sixteen terms and C in a binary tree of carry-propagate adders, one level per cycle.
+    """Add the sixteen terms and C in a binary tree of carry-propagate adders, a cut behind each level.
 
     On a carry-chain FPGA an adder bit takes one look-up table and removes one term, a carry-save bit takes
     two to do the same. A negative term arrives as its one's complement; sixteen adders have sixteen carry
@@ -26,7 +26,7 @@ class Reduce(Stage):
     Widths: each level adds one bit to the terms' ``window + 1``; `Widths.total` tells why the last needs no
     more.
 
-    Latency 5 cycles, one operation per cycle. Expected critical path: a carry chain of `total` bits.
+    Expected critical path: a carry chain of `total` bits.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Reduce(Stage):
     output.sum : signed(total)
     """
 
-    latency = 5
+    delays = (2.6, 2.4, 2.4, 2.4, 3.2)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -63,29 +63,28 @@ class Reduce(Stage):
         """Return the module."""
         m = Module()
         given, widths = self.input, self.widths
+        *levels, last = self.cuts(m)
         sums = []
         if widths.lanes:
-            sums.append(_tree(m, list(given.term), given.carry, "sum"))
+            sums.append(_tree(m, levels, list(given.term), given.carry, "sum"))
         for first in range(0, widths.fp8_lanes, LANES):
             terms, carries = given.fp8_term[first : first + LANES], given.fp8_carry[first : first + LANES]
-            sums.append(_tree(m, list(terms), carries, f"fp8_{first}_sum"))
-        c_term = delay(m, given.c_term, self.latency - 1, "c_term")
+            sums.append(_tree(m, levels, list(terms), carries, f"fp8_{first}_sum"))
+        c_term = behind(levels, given.c_term, "c_term")
         total, carry = sums[0]
         if widths.fp8:
             total, c_term = _two_of_three(total, *sums[1], c_term, widths.fp8_padding)
-        m.d.sync += self.output.sum.eq(_add(total, c_term, carry))
+        m.d.comb += self.output.sum.eq(last(_add(total, c_term, carry)[: widths.total].as_signed(), "sum"))
         return m
 
 
-def _tree(m: Module, level: list[Value], carries: Value, name: str) -> tuple[Value, Value]:
-    """The sum of sixteen terms and fifteen carries, four cycles later, and the last carry."""
-    depth = 0
-    while len(level) > 1:
-        depth += 1
+def _tree(m: Module, cuts: list[Cut], level: list[Value], carries: Value, name: str) -> tuple[Value, Value]:
+    """The sum of sixteen terms and fifteen carries, and the last carry; a level of adders before each cut."""
+    for depth, cut in enumerate(cuts, 1):
         half = len(level) // 2
         added = signed_sums(m, level[:half], level[half:], list(carries)[:half])
-        level = [register(m, value, f"{name}_{depth}_{index}") for index, value in enumerate(added)]
-        carries = register(m, carries[half:], f"{name}_carries_{depth}")
+        level = [cut(value, f"{name}_{depth}_{index}") for index, value in enumerate(added)]
+        carries = cut(carries[half:], f"{name}_carries_{depth}")
     return level[0], carries[0]
 
 

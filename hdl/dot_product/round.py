@@ -8,7 +8,7 @@ from hdl.dot_product.adders import incremented
 from hdl.dot_product.operands import Operation, Result
 from hdl.dot_product.special import Special
 from hdl.dot_product.widths import HALF, INTEGER, Widths
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Cut, Stage, behind
 
 __all__ = ["Round"]
 
@@ -24,7 +24,7 @@ class Round(Stage):
     of fp8 keeps 13 fraction bits; a sum other than zero has one there, since C's exponent is at least that of
     subnormals and lower bits of terms were cut off.
 
-    Latency 4 cycles, one operation per cycle. Expected critical path: the 16-bit rounding increment.
+    Expected critical path: the 16-bit rounding increment.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class Round(Stage):
     output.d : 32
     """
 
-    latency = 4
+    delays = (3.3, 3.7, 3.0, 2.7)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.config = config
@@ -65,35 +65,38 @@ class Round(Stage):
         given = self.input
         operation = given.operation
         has_half = bool(self.config.formats & HALF)
-        integer = delay(m, self.widths.chosen(operation.multiplicand, INTEGER), 3, "integer")
-        is_half = delay(m, operation.result != Result.F32, 3, "is_half") if has_half else Const(0, 1)
-        saturate = delay(m, operation.saturate, 3, "saturate")
-        special = delay(m, given.special, 3, "special")
-        sign = register(m, given.negative ^ given.c_sign, "sign_1")
+        first, second, third, last = self.cuts(m)
+        three = (first, second, third)
+        integer = behind(three, self.widths.chosen(operation.multiplicand, INTEGER), "integer")
+        is_half = behind(three, operation.result != Result.F32, "is_half") if has_half else Const(0, 1)
+        saturate = behind(three, operation.saturate, "saturate")
+        special = behind(three, given.special, "special")
+        sign = first(given.negative ^ given.c_sign, "sign_1")
 
         value, exponent = given.value, given.exponent
         significand = Cat(Const(0, max(24 - len(value), 0)), value[-24:])
         if self.widths.right_bits:
             significand >>= given.right
-        significand = register(m, significand, "significand_1")
-        exponent_1 = register(m, exponent, "exponent_1")
-        zero = register(m, ~significand.any(), "zero_2")
+        significand = first(significand, "significand_1")
+        exponent_1 = first(exponent, "exponent_1")
+        zero = second(~significand.any(), "zero_2")
         lowest = significand[:_DISCARDED]
         if self.widths.fp8:
             fp8 = self.widths.chosen(operation.multiplicand, frozenset({"fp8"}))
-            lowest = Mux(register(m, fp8, "fp8_1"), 0, lowest)
-        single = delay(m, Cat(lowest, significand[_DISCARDED:23], exponent_1[:8]), 2, "single")
-        single_infinite = delay(m, exponent_1[8:].any() | exponent_1[:8].all(), 2, "single_infinite")
+            lowest = Mux(first(fp8, "fp8_1"), 0, lowest)
+        single = behind((second, third), Cat(lowest, significand[_DISCARDED:23], exponent_1[:8]), "single")
+        single_infinite = exponent_1[8:].any() | exponent_1[:8].all()
+        single_infinite = behind((second, third), single_infinite, "single_infinite")
 
         half: Value = Const(0, 15)
         half_infinite: Value = Const(0, 1)
         half_zero: Value = Const(0, 1)
         if has_half:
-            half, half_infinite, half_zero = self._half(m, significand, exponent_1, zero)
-        sign = delay(m, sign, 1, "sign")
-        sign = register(m, sign, "sign_3") & ~Mux(is_half, half_zero, register(m, zero, "zero_3"))
+            half, half_infinite, half_zero = self._half(three, significand, zero)
+        sign = third(second(sign, "sign_2"), "sign_3")
+        sign &= ~Mux(is_half, half_zero, third(zero, "zero_3"))
 
-        # Cycle 4: one choice of results, specials forced over it.
+        # One choice of results, specials forced over it.
         infinite = Mux(is_half, half_infinite, single_infinite) | special.positive | special.negative
         nan = special.nan | (special.positive & special.negative)
         sign = Mux(special.positive | special.negative, special.negative, sign)
@@ -107,20 +110,21 @@ class Round(Stage):
         with m.Else():
             m.d.comb += result.eq(Mux(is_half, Cat(half, sign), Cat(single, sign)))
         if self.widths.integer:
-            whole = delay(m, value[:32], 3, "whole")
-            beyond = delay(m, (given.negative ^ value[31]) & operation.saturate, 3, "beyond")
-            negative = delay(m, given.negative, 3, "negative")
+            whole = behind(three, value[:32], "whole")
+            beyond = behind(three, (given.negative ^ value[31]) & operation.saturate, "beyond")
+            negative = behind(three, given.negative, "negative")
             clamped = Mux(beyond, Cat((~negative).replicate(31), negative), whole)
-            m.d.sync += self.output.d.eq(Mux(integer, clamped, result))
+            m.d.comb += self.output.d.eq(last(Mux(integer, clamped, result), "d"))
         else:
-            m.d.sync += self.output.d.eq(result)
+            m.d.comb += self.output.d.eq(last(result, "d"))
         return m
 
     def _half(
-        self, m: Module, significand: Value, exponent: Value, single_zero: Value
+        self, cuts: tuple[Cut, Cut, Cut], significand: Value, single_zero: Value
     ) -> tuple[Value, Value, Value]:
-        """Cycles 1 to 3 of an f16 result: 15 bits, whether it overflows, whether a zero loses its sign."""
-        # Cycle 1: how far a subnormal has to go right, 113 - exponent; 16 stands for that and more. 113 is
+        """An f16 result behind three cuts: 15 bits, whether it overflows, whether a zero loses its sign."""
+        first, second, third = cuts
+        # How far a subnormal has to go right, 113 - exponent; 16 stands for that and more. 113 is
         # 7 * 16 + 1, and additions of one to so few bits need no carry chain.
         low, high = self.input.exponent[:4], self.input.exponent[4:]
         is_6, is_7 = high == 6, high == 7
@@ -128,25 +132,23 @@ class Round(Stage):
         close = is_7 | is_6 & low[1:].any()
         right = Mux(close, Cat(~low[0], incremented(~low[1:])), 16)
         above = incremented(high)[:4] ^ 8
-        distance = register(m, Mux(beyond, 0, right), "right_1")
-        half_exponent = register(m, Mux(beyond, Cat(low, above), 0), "half_exponent_1")
+        distance = first(Mux(beyond, 0, right), "right_1")
+        half_exponent = first(Mux(beyond, Cat(low, above), 0), "half_exponent_1")
         direct = self.input.operation.result == Result.F16
-        sticky = register(m, self.input.value[:-24].any() & direct, "sticky_1")
-        keep = delay(m, ~direct, 2, "keep_sign")
+        sticky = first(self.input.value[:-24].any() & direct, "sticky_1")
+        keep = behind((first, second), ~direct, "keep_sign")
 
-        # Cycle 2: eleven bits, and what rounding needs.
+        # Eleven bits, and what rounding needs.
         shifted = Mux(distance[4], significand, significand << 16 >> distance[:4])
-        kept = register(m, shifted[29:40], "kept_2")
-        guard = register(m, shifted[28], "guard_2")
-        below = register(m, shifted[:28].any() | sticky, "below_2")
-        half_exponent = register(m, half_exponent, "half_exponent_2")
+        kept = second(shifted[29:40], "kept_2")
+        guard = second(shifted[28], "guard_2")
+        below = second(shifted[:28].any() | sticky, "below_2")
+        half_exponent = second(half_exponent, "half_exponent_2")
 
-        # Cycle 3: a carry out of the significand raises the exponent by itself.
+        # A carry out of the significand raises the exponent by itself.
         packed = Cat(kept[:10], half_exponent)
         rounded = (packed + (guard & (below | kept[0])))[:18]
-        half = register(m, rounded[:15], "half_3")
-        infinite = register(m, rounded[15:].any() | rounded[10:15].all(), "half_infinite_3")
-        zero = register(
-            m, ~(kept.any() | half_exponent.any() | guard & below) & ~(keep & ~single_zero), "half_zero_3"
-        )
-        return half, infinite, zero
+        half = third(rounded[:15], "half_3")
+        infinite = third(rounded[15:].any() | rounded[10:15].all(), "half_infinite_3")
+        zero = ~(kept.any() | half_exponent.any() | guard & below) & ~(keep & ~single_zero)
+        return half, infinite, third(zero, "half_zero_3")

@@ -8,7 +8,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FLOATING, LANES, Widths
 from hdl.dot_product.words import PLACE, WORDS, common
-from hdl.stream.pipeline import Stage, register
+from hdl.stream.pipeline import Stage
 
 __all__ = ["Fp8Special", "ProductSpecial", "Special", "SpecialValues"]
 
@@ -31,7 +31,7 @@ class Special(data.Struct):
 class ProductSpecial(Stage):
     """Look for special values among the products.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: the OR of 32 bits.
+    Expected critical path: the OR of 32 bits.
 
     Members
     -------
@@ -40,7 +40,7 @@ class ProductSpecial(Stage):
     output.product_special : Special
     """
 
-    latency = 1
+    delays = (2.5,)
 
     def __init__(self) -> None:
         flags = Out(64).array(WORDS)
@@ -52,19 +52,18 @@ class ProductSpecial(Stage):
         """Return the module."""
         m = Module()
         infinite = Cat(Cat(*self.input.infinite)[::PLACE])
-        special = self.output.product_special
-        m.d.sync += [
-            special.nan.eq(_any(self.input.nan)),
-            special.positive.eq((infinite & ~self.input.sign).any()),
-            special.negative.eq((infinite & self.input.sign).any()),
-        ]
+        (cut,) = self.cuts(m)
+        special = Cat(
+            _any(self.input.nan), (infinite & ~self.input.sign).any(), (infinite & self.input.sign).any()
+        )
+        m.d.comb += self.output.product_special.eq(cut(special, "special"))
         return m
 
 
 class Fp8Special(Stage):
     """Look for special values among the products of fp8 outside the lanes of 16 bits.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: the OR of 48 bits.
+    Expected critical path: the OR of 48 bits.
 
     Parameters
     ----------
@@ -82,7 +81,7 @@ class Fp8Special(Stage):
     cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Decode`.
     """
 
-    latency = 1
+    delays = (2.5,)
 
     def __init__(self, config: DotProductConfig) -> None:
         lanes = Widths(config).fp8_lanes
@@ -98,22 +97,24 @@ class Fp8Special(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        given, special = self.input, self.output.fp8_special
+        given = self.input
+        (cut,) = self.cuts(m)
         infinite = Cat(Cat(*given.fp8_infinite)[::PLACE])
         alike, unlike = (common(m, (infinite & signs).any()) for signs in (~given.fp8_sign, given.fp8_sign))
         invalid = [zero & infinite for zero, infinite in zip(given.fp8_zero, given.fp8_infinite, strict=True)]
-        m.d.sync += [
-            special.nan.eq(_any([*given.fp8_nan, *invalid])),
-            special.positive.eq(Mux(given.c_sign, unlike, alike)),
-            special.negative.eq(Mux(given.c_sign, alike, unlike)),
-        ]
+        special = Cat(
+            _any([*given.fp8_nan, *invalid]),
+            Mux(given.c_sign, unlike, alike),
+            Mux(given.c_sign, alike, unlike),
+        )
+        m.d.comb += self.output.fp8_special.eq(cut(special, "special"))
         return m
 
 
 class SpecialValues(Stage):
     """Special values among the products and C; none among integers.
 
-    Latency 1 cycle, one operation per cycle. Expected critical path: three look-up tables.
+    Expected critical path: three look-up tables.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ class SpecialValues(Stage):
     output.special : Special
     """
 
-    latency = 1
+    delays = (2.5,)
 
     def __init__(self, config: DotProductConfig) -> None:
         self.widths = Widths(config)
@@ -145,11 +146,12 @@ class SpecialValues(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        (cut,) = self.cuts(m)
         floating = self.widths.chosen(self.input.operation.multiplicand, FLOATING)
         special: Value = Const(0, 3)
         for name in self._names:
             special = special | getattr(self.input, name).as_value()
-        m.d.comb += self.output.special.eq(register(m, Mux(floating, special, 0), "special"))
+        m.d.comb += self.output.special.eq(cut(Mux(floating, special, 0), "special"))
         return m
 
 

@@ -1,8 +1,9 @@
 """Numbers that several stages of the dot-product unit agree on, derived from its configuration."""
 
 from dataclasses import dataclass
+from itertools import product
 
-from amaranth.hdl import Cat, Const, Value
+from amaranth.hdl import Const, Value
 
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import Profile
@@ -195,10 +196,16 @@ class Widths:
         return min(self.most_right.bit_length(), 5)
 
     def chosen(self, multiplicand: Value, formats: frozenset[str]) -> Value:
-        """Whether an operation's multiplicands are of one of `formats`; a constant where all or none are."""
+        """Whether multiplicands are of one of `formats`: a constant, or what a bit of `Multiplicand` says."""
         present = self.config.formats & formats
         if not present:
             return Const(0, 1)
         if present == self.config.formats:
             return Const(1, 1)
-        return Cat(multiplicand == Multiplicand[name.upper()] for name in sorted(present)).any()
+        codes = {name: Multiplicand[name.upper()].value for name in self.config.formats}
+        code = Value.cast(multiplicand)
+        return next(
+            code[bit] ^ inverted
+            for bit, inverted in product(range(len(code)), (0, 1))
+            if {name for name in codes if codes[name] >> bit & 1 != inverted} == present
+        )

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import BELOW_PRODUCT, LOW_PRODUCT, PRODUCT, WINDOW
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, behind
 
 __all__ = ["Add", "PlaceProduct"]
 
@@ -15,7 +15,7 @@ class PlaceProduct(Stage):
     Where the addend leads, the product's low bits lie below the window. Added to the ones of the complement
     they carry into it unless they are all zero.
 
-    Throughput: an operation per cycle. Latency: 2 cycles. Expected critical path: the OR of 51 bits.
+    Expected critical path: the OR of 51 bits.
 
     Members
     -------
@@ -32,7 +32,7 @@ class PlaceProduct(Stage):
     cocotb_tests/fma64/test_fma64_add.py; together with `Add`.
     """
 
-    latency = 2
+    delays = (1.5, 2.5)
 
     def __init__(self) -> None:
         super().__init__(
@@ -43,14 +43,15 @@ class PlaceProduct(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        first, second = cuts = self.cuts(m)
         product, leads = self.input.product, self.input.product_leads
         place = Mux(leads, Cat(Const(0, BELOW_PRODUCT), product), product[LOW_PRODUCT:])
-        low = register(m, ~leads & product[:LOW_PRODUCT].any(), "low_1")
-        subtract = register(m, self.input.subtract, "subtract_1")
+        low = first(~leads & product[:LOW_PRODUCT].any(), "low_1")
+        subtract = first(self.input.subtract, "subtract_1")
         m.d.comb += [
-            self.output.placed.eq(delay(m, place, self.latency, "placed")),
-            self.output.carry.eq(register(m, low & subtract, "carry_2")),
-            self.output.low.eq(register(m, low, "low_2")),
+            self.output.placed.eq(behind(cuts, place, "placed")),
+            self.output.carry.eq(second(low & subtract, "carry_2")),
+            self.output.low.eq(second(low, "low_2")),
         ]
         return m
 
@@ -64,7 +65,7 @@ class Add(Stage):
     is seen, exactly. So there is no second carry chain for the end-around carry or for a negation (compare
     J.-M. Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2018, chapter 8).
 
-    Throughput: an operation per cycle. Latency: 1 cycle. Expected critical path: a carry chain of 111 bits.
+    Expected critical path: a carry chain of 111 bits.
 
     Members
     -------
@@ -84,7 +85,7 @@ class Add(Stage):
     cocotb_tests/fma64/test_fma64_add.py.
     """
 
-    latency = 1
+    delays = (6.0,)
 
     def __init__(self) -> None:
         bit = Out(1)
@@ -104,10 +105,11 @@ class Add(Stage):
         """Return the module."""
         m = Module()
         given, output = self.input, self.output
+        (cut,) = self.cuts(m)
         total = (Cat(Const(1, 1), given.placed) + Cat(given.carry, given.term))[1:]
         m.d.comb += [
-            output.sum.eq(register(m, total[:WINDOW], "sum")),
-            output.negative.eq(register(m, given.subtract & ~total[WINDOW], "negative")),
-            output.inexact.eq(register(m, given.low | given.lost, "inexact")),
+            output.sum.eq(cut(total[:WINDOW], "sum")),
+            output.negative.eq(cut(given.subtract & ~total[WINDOW], "negative")),
+            output.inexact.eq(cut(given.low | given.lost, "inexact")),
         ]
         return m

@@ -1,6 +1,6 @@
 """Align: how far the addend has to be shifted, and the shift."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
 from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import (
@@ -13,7 +13,7 @@ from hdl.fma64.widths import (
     WINDOW_EXPONENT_BITS,
     WINDOW_STEP,
 )
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, behind
 
 __all__ = ["Align", "Place"]
 
@@ -24,7 +24,7 @@ BEYOND = 0b1011_0000
 class Place(Stage):
     """Decide who leads, and with that the addend's shift and the window's exponent.
 
-    Throughput: an operation per cycle. Latency: 2 cycles. Expected critical path: a 13-bit subtraction.
+    Expected critical path: a 13-bit subtraction.
 
     Members
     -------
@@ -41,7 +41,7 @@ class Place(Stage):
     cocotb_tests/fma64/test_fma64_align.py.
     """
 
-    latency = 2
+    delays = (2.5, 3.0)
 
     def __init__(self) -> None:
         super().__init__(
@@ -62,21 +62,19 @@ class Place(Stage):
         """Return the module."""
         m = Module()
         given, output = self.input, self.output
+        first, second = self.cuts(m)
         above = given.no_product | given.distance[-1]
         distance = given.distance[:-1]
         beyond = distance[8:].any() | (distance[7] & (distance[6] | distance[4:6].all()))
-        bounded = Signal(8, reset_less=True)
-        m.d.sync += bounded.eq(Mux(beyond, BEYOND, distance[:8]))
-        with m.If(above):
-            m.d.sync += bounded.eq(0)
-        leads = register(m, ~above & (distance >= SPLIT), "leads")
+        bounded = first(Mux(above, 0, Mux(beyond, BEYOND, distance[:8])), "bounded")
+        leads = first(~above & (distance >= SPLIT), "leads")
         exponent = Mux(above, given.addend_exponent, given.product_exponent[:WINDOW_EXPONENT_BITS])
-        exponent = register(m, exponent, "exponent_1")
+        exponent = first(exponent, "exponent_1")
         step = Mux(leads, WINDOW_STEP, 0)
         m.d.comb += [
-            output.product_leads.eq(register(m, leads, "leads_2")),
-            output.shift.eq(register(m, (bounded - step)[:SHIFT_BITS], "shift_2")),
-            output.exponent.eq(register(m, (exponent - step)[:WINDOW_EXPONENT_BITS], "exponent_2")),
+            output.product_leads.eq(second(leads, "leads_2")),
+            output.shift.eq(second((bounded - step)[:SHIFT_BITS], "shift_2")),
+            output.exponent.eq(second((exponent - step)[:WINDOW_EXPONENT_BITS], "exponent_2")),
         ]
         return m
 
@@ -87,8 +85,7 @@ class Align(Stage):
     The small shifts come first, while the number is short; a shift by 64, the last, has only two sources a
     bit. The inversion takes the fourth input of that last multiplexer's look-up tables.
 
-    Throughput: an operation per cycle. Latency: 4 cycles. Expected critical path: two multiplexers of a
-    signal with a hundred loads.
+    Expected critical path: two multiplexers of a signal with a hundred loads.
 
     Members
     -------
@@ -105,7 +102,7 @@ class Align(Stage):
     cocotb_tests/fma64/test_fma64_align.py.
     """
 
-    latency = 4
+    delays = (3.0, 3.0, 3.0, 3.0)
     steps = ((1, 2), (4, 8), (16, 32))
 
     def __init__(self) -> None:
@@ -117,15 +114,16 @@ class Align(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        *others, last = self.cuts(m)
         value: Value = self.input.addend
         shift: Value = self.input.shift
-        for stage, steps in enumerate(self.steps):
+        for number, (cut, steps) in enumerate(zip(others, self.steps, strict=True), 1):
             for step in steps:
                 value = Mux(shift[0], Cat(value, Const(0, step)), Cat(Const(0, step), value))
                 shift = shift[1:]
-            value = register(m, value, f"shifted_{stage + 1}")
-            shift = register(m, shift, f"shift_{stage + 1}")
-        subtract = delay(m, self.input.subtract, len(self.steps), "subtract")
+            value = cut(value, f"shifted_{number}")
+            shift = cut(shift, f"shift_{number}")
+        subtract = behind(others, self.input.subtract, "subtract")
         # The top bit of `value` is that of the window; shifted by 64, its bits below the window are lost.
         below = len(value) - WINDOW
         low, far = value[:below], shift[0]
@@ -133,7 +131,7 @@ class Align(Stage):
         far_term = Cat(near_term[64:], Const(0, 64))
         term = Mux(far, far_term, near_term) ^ subtract.replicate(WINDOW)
         m.d.comb += [
-            self.output.term.eq(register(m, term, "term_4")),
-            self.output.lost.eq(register(m, low.any() | (far & near_term[:64].any()), "lost_4")),
+            self.output.term.eq(last(term, "term_4")),
+            self.output.lost.eq(last(low.any() | (far & near_term[:64].any()), "lost_4")),
         ]
         return m

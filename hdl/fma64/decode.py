@@ -1,6 +1,6 @@
 """Decode: raw operands to factors, addend, distance and sign; special values become an addend."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
 from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import (
@@ -12,7 +12,7 @@ from hdl.fma64.widths import (
     SIGNIFICAND,
     SPECIAL_EXPONENT,
 )
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage
 
 __all__ = ["Decode"]
 
@@ -28,8 +28,7 @@ class Decode(Stage):
     it is set to. A zero product leaves the addend at distance 0, however large the exponents of its
     factors.
 
-    Throughput: an operation per cycle. Latency: 4 cycles, of which the first only takes the operands in.
-    Expected critical path: the OR of 52 fraction bits, three look-up tables.
+    The first cut only takes the operands in. Expected critical path: the OR of 52 fraction bits.
 
     Members
     -------
@@ -53,7 +52,7 @@ class Decode(Stage):
         The addend is the result, an infinity or a NaN.
     """
 
-    latency = 4
+    delays = (0.5, 3.0, 4.0, 3.5)
 
     def __init__(self) -> None:
         super().__init__(
@@ -75,22 +74,23 @@ class Decode(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        # Cycle 1: take in.
-        raw = {name: register(m, getattr(self.input, name), f"{name}_1") for name in "abc"}
+        # Take in.
+        first, second, third, last = self.cuts(m)
+        raw = {name: first(getattr(self.input, name), f"{name}_1") for name in "abc"}
 
-        # Cycle 2: the class of each operand.
-        fraction = {name: delay(m, raw[name][:FRACTION], 1, f"{name}_fraction") for name in "abc"}
-        sign = {name: register(m, raw[name][-1], f"{name}_sign") for name in "abc"}
+        # The class of each operand.
+        fraction = {name: second(raw[name][:FRACTION], f"{name}_fraction") for name in "abc"}
+        sign = {name: second(raw[name][-1], f"{name}_sign") for name in "abc"}
         low, ones, empty = {}, {}, {}
         for name, value in raw.items():
             exponent = value[FRACTION:-1]
-            low[name] = register(m, ~exponent.any(), f"{name}_low")
-            ones[name] = register(m, exponent.all(), f"{name}_ones")
-            empty[name] = register(m, ~value[:FRACTION].any(), f"{name}_empty")
-        exponents = register(m, raw["a"][FRACTION:-1] + raw["b"][FRACTION:-1], "exponents")
-        c_exponent = register(m, raw["c"][FRACTION:-1], "c_exponent")
+            low[name] = second(~exponent.any(), f"{name}_low")
+            ones[name] = second(exponent.all(), f"{name}_ones")
+            empty[name] = second(~value[:FRACTION].any(), f"{name}_empty")
+        exponents = second(raw["a"][FRACTION:-1] + raw["b"][FRACTION:-1], "exponents")
+        c_exponent = second(raw["c"][FRACTION:-1], "c_exponent")
 
-        # Cycle 3: what the special values make of the result.
+        # What the special values make of the result.
         nan = {name: ones[name] & ~empty[name] for name in "abc"}
         infinite = {name: ones[name] & empty[name] for name in "abc"}
         zero = {name: low[name] & empty[name] for name in "abc"}
@@ -106,57 +106,47 @@ class Decode(Stage):
         take_a = nan["a"] & ~nan["b"] & ~nan["c"]
         special = any_nan | infinite_product | infinite["c"]
         sign_c = Mux(nan["c"], sign["c"], Mux(infinite_product | invalid, invalid | sign_product, sign["c"]))
-        sign_c = register(m, Mux(take_b, sign["b"], Mux(take_a, sign["a"], sign_c)), "sign_c")
-        sign_product = register(m, sign_product, "sign_product")
-        one_a, one_b = register(m, take_b, "one_a"), register(m, take_a, "one_b")
-        no_product = register(
-            m, (special & ~take_a & ~take_b) | (~special & (zero["a"] | zero["b"])), "no_product_3"
-        )
-        no_factor = register(m, special & ~take_a, "no_factor")
-        made = register(m, take_a | take_b | (~nan["c"] & (invalid | infinite_product)), "made")
-        quiet = register(m, any_nan | invalid, "quiet")
-        special = register(m, special, "special")
+        sign_c = third(Mux(take_b, sign["b"], Mux(take_a, sign["a"], sign_c)), "sign_c")
+        sign_product = third(sign_product, "sign_product")
+        one_a, one_b = third(take_b, "one_a"), third(take_a, "one_b")
+        no_product = (special & ~take_a & ~take_b) | (~special & (zero["a"] | zero["b"]))
+        no_product = third(no_product, "no_product_3")
+        no_factor = third(special & ~take_a, "no_factor")
+        made = third(take_a | take_b | (~nan["c"] & (invalid | infinite_product)), "made")
+        quiet = third(any_nan | invalid, "quiet")
+        special = third(special, "special")
         # The exponent of a subnormal counts as 1.
         correction = Cat(low["a"] ^ low["b"], low["a"] & low["b"])
-        product_exponent = Signal(signed(DISTANCE_BITS), init=NAN_PRODUCT_EXPONENT, reset_less=True)
-        m.d.sync += product_exponent.eq(exponents + _offset(correction))
-        with m.If(take_a | take_b):
-            m.d.sync += product_exponent.eq(NAN_PRODUCT_EXPONENT)
-        c_exponent = register(m, Cat(c_exponent[0] | low["c"], c_exponent[1:]), "c_exponent_3")
-        fraction = {name: register(m, fraction[name], f"{name}_fraction_3") for name in "abc"}
-        hidden = {name: register(m, ~low[name], f"{name}_hidden") for name in "abc"}
+        product_exponent = (exponents + _offset(correction))[:DISTANCE_BITS]
+        product_exponent = third(
+            Mux(take_a | take_b, NAN_PRODUCT_EXPONENT, product_exponent).as_signed(),
+            "product_exponent",
+            init=NAN_PRODUCT_EXPONENT,
+        )
+        c_exponent = third(Cat(c_exponent[0] | low["c"], c_exponent[1:]), "c_exponent_3")
+        fraction = {name: third(fraction[name], f"{name}_fraction_3") for name in "abc"}
+        hidden = {name: third(~low[name], f"{name}_hidden") for name in "abc"}
 
-        # Cycle 4: factors, addend, and how far it is from the product.
-        significand = {}
-        for name in "abc":
-            init = 1 << FRACTION if name == "b" else 0
-            significand[name] = Signal(SIGNIFICAND, name=f"{name}_significand", init=init, reset_less=True)
-            whole = Cat(fraction[name][:-1], fraction[name][-1] | quiet, hidden[name])
-            m.d.sync += significand[name].eq(whole)
-        with m.If(no_factor):
-            m.d.sync += significand["a"].eq(Cat(Const(0, FRACTION), one_a))
-        with m.If(one_b):
-            m.d.sync += significand["b"].eq(1 << FRACTION)
-        with m.If(made):
-            none = one_a | one_b
-            m.d.sync += significand["c"].eq(Cat(Const(0, FRACTION - 1), quiet & ~none, ~none))
-        addend_exponent = Signal(EXPONENT_BITS, init=SPECIAL_EXPONENT, reset_less=True)
-        m.d.sync += addend_exponent.eq(c_exponent)
-        with m.If(special):
-            m.d.sync += addend_exponent.eq(SPECIAL_EXPONENT)
+        # Factors, addend, and how far it is from the product.
+        whole = {name: Cat(fraction[name][:-1], fraction[name][-1] | quiet, hidden[name]) for name in "abc"}
+        none = one_a | one_b
+        factor_a = Mux(no_factor, Cat(Const(0, FRACTION), one_a), whole["a"])
+        factor_b = Mux(one_b, 1 << FRACTION, whole["b"])
+        addend = Mux(made, Cat(Const(0, FRACTION - 1), quiet & ~none, ~none), whole["c"])
+        addend_exponent = Mux(special, SPECIAL_EXPONENT, c_exponent)
         distance = (product_exponent - c_exponent)[:DISTANCE_BITS]
         output = self.output
         m.d.comb += [
-            output.factor_a.eq(significand["a"]),
-            output.factor_b.eq(significand["b"]),
-            output.addend.eq(significand["c"]),
-            output.addend_exponent.eq(addend_exponent),
-            output.product_exponent.eq(register(m, product_exponent, "product_exponent_4")),
-            output.distance.eq(register(m, distance, "distance_4")),
-            output.no_product.eq(register(m, no_product, "no_product_4")),
-            output.product_sign.eq(register(m, Mux(special, sign_c, sign_product), "product_sign_4")),
-            output.subtract.eq(register(m, ~special & (sign_product ^ sign_c), "subtract_4")),
-            output.special.eq(register(m, special, "special_4")),
+            output.factor_a.eq(last(factor_a, "factor_a")),
+            output.factor_b.eq(last(factor_b, "factor_b", init=1 << FRACTION)),
+            output.addend.eq(last(addend, "addend")),
+            output.addend_exponent.eq(last(addend_exponent, "addend_exponent", init=SPECIAL_EXPONENT)),
+            output.product_exponent.eq(last(product_exponent, "product_exponent_4")),
+            output.distance.eq(last(distance, "distance_4")),
+            output.no_product.eq(last(no_product, "no_product_4")),
+            output.product_sign.eq(last(Mux(special, sign_c, sign_product), "product_sign_4")),
+            output.subtract.eq(last(~special & (sign_product ^ sign_c), "subtract_4")),
+            output.special.eq(last(special, "special_4")),
         ]
         return m
 

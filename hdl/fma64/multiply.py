@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import PRODUCT, SIGNIFICAND
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, behind
 
 __all__ = ["Multiply"]
 
@@ -21,8 +21,7 @@ class Multiply(Stage):
     two to do the same: so four carry-propagate adders, of 71, 36, 54 and 88 bits, the shortest chains in
     the order that keeps them short.
 
-    Throughput: a product per cycle. Latency: 4 cycles. Expected critical path: the chain of 88 bits, or a
-    multiplier.
+    Expected critical path: the chain of 88 bits, or a multiplier.
 
     Members
     -------
@@ -30,7 +29,7 @@ class Multiply(Stage):
     output.product : 106
     """
 
-    latency = 4
+    delays = (5.0, 4.5, 4.5, 5.5)
 
     def __init__(self) -> None:
         super().__init__(
@@ -40,21 +39,18 @@ class Multiply(Stage):
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
+        first, second, third, last = self.cuts(m)
         a, b = (
             [factor[i : i + LIMB] for i in range(0, SIGNIFICAND, LIMB)]
             for factor in (self.input.factor_a, self.input.factor_b)
         )
-        limb = {
-            (i, j): register(m, a[i] * b[j], f"limb_{i}{j}") for i in range(len(a)) for j in range(len(b))
-        }
-        diagonal = delay(m, Cat(limb[0, 0], limb[1, 1], limb[2, 2]), 2, "diagonal")
+        limb = {(i, j): first(a[i] * b[j], f"limb_{i}{j}") for i in range(len(a)) for j in range(len(b))}
+        diagonal = behind((second, third), Cat(limb[0, 0], limb[1, 1], limb[2, 2]), "diagonal")
         # At bit 18, and at bit 36.
-        beside = register(m, Cat(limb[0, 1], limb[1, 2]) + Cat(limb[1, 0], limb[2, 1]), "beside")
-        corner = register(m, limb[0, 2] + limb[2, 0], "corner")
+        beside = second(Cat(limb[0, 1], limb[1, 2]) + Cat(limb[1, 0], limb[2, 1]), "beside")
+        corner = second(limb[0, 2] + limb[2, 0], "corner")
         upper = beside[LIMB:] + corner
-        middle = register(m, Cat(beside[:LIMB], upper[: PRODUCT - 2 * LIMB]), "middle")
+        middle = third(Cat(beside[:LIMB], upper[: PRODUCT - 2 * LIMB]), "middle")
         high = diagonal[LIMB:] + middle
-        m.d.comb += self.output.product.eq(
-            register(m, Cat(diagonal[:LIMB], high[: PRODUCT - LIMB]), "product_4")
-        )
+        m.d.comb += self.output.product.eq(last(Cat(diagonal[:LIMB], high[: PRODUCT - LIMB]), "product_4"))
         return m

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from amaranth.lib.wiring import Out
 
 from hdl.fma64.widths import SHIFT_BITS, SIGNIFICAND, WINDOW, WINDOW_EXPONENT_BITS
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, behind
 
 __all__ = ["Normalize"]
 
@@ -28,8 +28,7 @@ class Normalize(Stage):
     differ from that continuation. The inversion takes the fourth input of the last multiplexer's look-up
     tables.
 
-    Throughput: an operation per cycle. Latency: 10 cycles. Expected critical path: two multiplexers of a
-    signal with a hundred loads.
+    Expected critical path: two multiplexers of a signal with a hundred loads.
 
     Members
     -------
@@ -48,7 +47,7 @@ class Normalize(Stage):
         The difference is exactly zero.
     """
 
-    latency = 10
+    delays = (3.0, 2.5, 2.5, 3.0, 2.5, 2.5, 2.5, 3.0, 2.5, 3.0)
 
     def __init__(self) -> None:
         super().__init__(
@@ -72,54 +71,55 @@ class Normalize(Stage):
         """Return the module."""
         m = Module()
         given, output = self.input, self.output
+        cut = self.cuts(m)
         negative, fill, exponent = [given.negative], [given.subtract], [given.exponent]
-        for cycle in range(1, self.latency):
-            negative.append(register(m, negative[-1], f"negative_{cycle}"))
-            fill.append(register(m, fill[-1], f"fill_{cycle}"))
-            exponent.append(register(m, exponent[-1], f"exponent_{cycle}"))
-        limit = register(m, (given.exponent - 1)[:WINDOW_EXPONENT_BITS], "limit_1")
-        free = register(m, limit[SHIFT_BITS:].any(), "free_2")
-        limit = register(m, limit[:SHIFT_BITS], "limit_2")
+        for number in range(9):
+            negative.append(cut[number](negative[-1], f"negative_{number + 1}"))
+            fill.append(cut[number](fill[-1], f"fill_{number + 1}"))
+            exponent.append(cut[number](exponent[-1], f"exponent_{number + 1}"))
+        limit = cut[0]((given.exponent - 1)[:WINDOW_EXPONENT_BITS], "limit_1")
+        free = cut[1](limit[SHIFT_BITS:].any(), "free_2")
+        limit = cut[1](limit[:SHIFT_BITS], "limit_2")
 
-        # Cycles 1 to 3: the digit of 16 places.
+        # Before cuts 0 to 2: the digit of 16 places.
         value: Value = Cat(fill[0].replicate(GROUP * GROUPS - WINDOW), given.sum)
-        zeros = register(m, _zero_groups(value, GROUP, negative[0]), "zero_groups_1")
-        count = register(m, _leading(zeros), "count_2")
+        zeros = cut[0](_zero_groups(value, GROUP, negative[0]), "zero_groups_1")
+        count = cut[1](_leading(zeros), "count_2")
         digit, free = _digit(count, limit[4:], free)
-        high = register(m, digit, "high_3")
-        free = register(m, free, "free_3")
-        limit = delay(m, limit[:4], 4, "limit_low")
-        value = delay(m, value, 3, "value")
-        # Cycles 4 and 5: its shift.
-        rest = delay(m, given.inexact, 3, "inexact")
+        high = cut[2](digit, "high_3")
+        free = cut[2](free, "free_3")
+        limit = behind(cut[2:6], limit[:4], "limit_low")
+        value = behind(cut[:3], value, "value")
+        # Before cuts 3 and 4: its shift.
+        rest = behind(cut[:3], given.inexact, "inexact")
         value, rest = _shift(value, rest, (64, 32), high[1:], fill[3])
-        value, rest = register(m, value, "value_4"), register(m, rest, "rest_4")
-        value, rest = _shift(value, rest, (16,), register(m, high[0], "high_4"), fill[4])
-        value, rest = register(m, value, "value_5"), register(m, rest, "rest_5")
-        # Cycles 6 to 8: the digit of 4 places, and its shift.
-        zeros = register(m, _zero_groups(value[-16:], 4, negative[5]), "zero_groups_6")
-        value, rest = delay(m, value, 2, "value_5"), delay(m, rest, 2, "rest_5")
-        digit, free = _digit(_leading(zeros[1:]), limit[2:], delay(m, free, 3, "free_3"))
-        middle = register(m, digit, "middle_7")
-        free = delay(m, free, 2, "free_6")
+        value, rest = cut[3](value, "value_4"), cut[3](rest, "rest_4")
+        value, rest = _shift(value, rest, (16,), cut[3](high[0], "high_4"), fill[4])
+        value, rest = cut[4](value, "value_5"), cut[4](rest, "rest_5")
+        # Before cuts 5 to 7: the digit of 4 places, and its shift.
+        zeros = cut[5](_zero_groups(value[-16:], 4, negative[5]), "zero_groups_6")
+        value, rest = behind(cut[5:7], value, "value_5"), behind(cut[5:7], rest, "rest_5")
+        digit, free = _digit(_leading(zeros[1:]), limit[2:], behind(cut[3:6], free, "free_3"))
+        middle = cut[6](digit, "middle_7")
+        free = behind(cut[6:8], free, "free_6")
         value, rest = _shift(value, rest, (8, 4), middle, fill[7])
-        value, rest = register(m, value, "value_8"), register(m, rest, "rest_8")
-        # Cycles 9 and 10: the digit of 1 place, its shift, and the exponent.
+        value, rest = cut[7](value, "value_8"), cut[7](rest, "rest_8")
+        # Before cuts 8 and 9: the digit of 1 place, its shift, and the exponent.
         zeros = _zero_groups(value[-4:], 1, negative[8])
-        digit, _ = _digit(_leading(zeros[1:]), delay(m, limit[:2], 2, "limit_6"), free)
-        low = register(m, digit, "low_9")
-        value, rest = register(m, value, "value_9"), register(m, rest, "rest_9")
+        digit, _ = _digit(_leading(zeros[1:]), behind(cut[6:8], limit[:2], "limit_6"), free)
+        low = cut[8](digit, "low_9")
+        value, rest = cut[8](value, "value_9"), cut[8](rest, "rest_9")
         value, rest = _shift(value, rest, (2, 1), low, fill[9])
-        shift = Cat(low, delay(m, middle, 2, "middle_7"), delay(m, high, 6, "high_3"))
+        shift = Cat(low, behind(cut[7:9], middle, "middle_7"), behind(cut[3:9], high, "high_3"))
         value = value ^ negative[9].replicate(KEPT)
-        cancelled = (count == GROUPS) & fill[2] & ~delay(m, given.inexact, 2, "inexact_early")
-        value = register(m, value, "value_10")
+        cancelled = (count == GROUPS) & fill[2] & ~behind(cut[:2], given.inexact, "inexact_early")
+        value = cut[9](value, "value_10")
         m.d.comb += [
             output.significand.eq(value[1:]),
             output.guard.eq(value[0]),
-            output.rest.eq(register(m, rest, "rest_10")),
-            output.biased.eq(register(m, (exponent[9] - shift)[:WINDOW_EXPONENT_BITS], "biased_10")),
-            output.cancelled.eq(delay(m, cancelled, 8, "cancelled")),
+            output.rest.eq(cut[9](rest, "rest_10")),
+            output.biased.eq(cut[9]((exponent[9] - shift)[:WINDOW_EXPONENT_BITS], "biased_10")),
+            output.cancelled.eq(behind(cut[2:], cancelled, "cancelled")),
         ]
         return m
 

@@ -1,11 +1,11 @@
 """Round: the result's bits, in the mode of the operation."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux
 from amaranth.lib.wiring import Out
 
 from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, WINDOW_EXPONENT_BITS
-from hdl.stream.pipeline import Stage, delay, register
+from hdl.stream.pipeline import Stage, behind
 
 __all__ = ["Round"]
 
@@ -23,7 +23,7 @@ class Round(Stage):
     infinity before, and any infinity that is not a special value becomes the largest finite number after,
     in the modes that want that. These replacements are synchronous resets and sets as in `Decode`.
 
-    Throughput: an operation per cycle. Latency: 4 cycles. Expected critical path: the carry chain of 63 bits.
+    Expected critical path: the carry chain of 63 bits.
 
     Members
     -------
@@ -37,7 +37,7 @@ class Round(Stage):
     output.d : 64
     """
 
-    latency = 4
+    delays = (3.5, 2.0, 5.0, 2.5)
 
     def __init__(self) -> None:
         super().__init__(
@@ -60,7 +60,9 @@ class Round(Stage):
         """Return the module."""
         m = Module()
         given = self.input
-        # Cycle 1: the sign, and whether to round up.
+        first, second, third, last = self.cuts(m)
+        three = (first, second, third)
+        # The sign, and whether to round up.
         nearest, minus, plus = (given.rounding == mode for mode in (NEAREST, MINUS, PLUS))
         negative = Mux(given.cancelled, minus, given.product_sign ^ given.negative)
         away = Mux(negative, minus, plus)
@@ -72,32 +74,28 @@ class Round(Stage):
             | (unit & nearest & given.significand[0]),
         )
         hidden = given.significand[-1]
-        exponent_1 = Signal(EXPONENT_BITS, reset_less=True)
-        m.d.sync += exponent_1.eq(given.biased)
-        with m.If(~hidden):
-            m.d.sync += exponent_1.eq(0)
-        fraction_1 = register(m, given.significand[:FRACTION], "fraction_1")
-        increment_1 = register(m, increment, "increment_1")
+        exponent = first(Mux(hidden, given.biased[:EXPONENT_BITS], 0), "exponent_1")
+        fraction = first(given.significand[:FRACTION], "fraction_1")
+        increment = first(increment, "increment_1")
         too_large = given.biased[-1] | given.biased[:EXPONENT_BITS].all()
-        overflow = register(m, hidden & ~given.special & too_large, "overflow")
-        finite = delay(m, ~(nearest | away | given.special), 3, "finite")
-        negative = delay(m, negative, 3, "negative")
-        # Cycle 2: too large an exponent.
-        exponent_2 = Signal(EXPONENT_BITS, init=SPECIAL_EXPONENT, reset_less=True)
-        fraction_2 = Signal(FRACTION, reset_less=True)
-        increment_2 = Signal(reset_less=True)
-        m.d.sync += [exponent_2.eq(exponent_1), fraction_2.eq(fraction_1), increment_2.eq(increment_1)]
-        with m.If(overflow):
-            m.d.sync += [exponent_2.eq(SPECIAL_EXPONENT), fraction_2.eq(0), increment_2.eq(0)]
-        # Cycle 3: round up.
-        rounded = register(
-            m, (Cat(fraction_2, exponent_2) + increment_2)[: FRACTION + EXPONENT_BITS], "rounded"
+        overflow = first(hidden & ~given.special & too_large, "overflow")
+        finite = behind(three, ~(nearest | away | given.special), "finite")
+        negative = behind(three, negative, "negative")
+        # Too large an exponent.
+        exponent = Mux(overflow, SPECIAL_EXPONENT, exponent)
+        exponent = second(exponent, "exponent_2", init=SPECIAL_EXPONENT)
+        fraction = second(Mux(overflow, 0, fraction), "fraction_2")
+        increment = second(increment & ~overflow, "increment_2")
+        # Round up.
+        rounded = (Cat(fraction, exponent) + increment)[: FRACTION + EXPONENT_BITS]
+        rounded = third(rounded, "rounded")
+        # The largest finite number: all ones, but for the lowest bit of the exponent.
+        is_largest = finite & (rounded[FRACTION:] == SPECIAL_EXPONENT)
+        fraction = last(
+            Mux(is_largest, (1 << FRACTION) - 1, rounded[:FRACTION]), "fraction", init=(1 << FRACTION) - 1
         )
-        # Cycle 4: the largest finite number.
-        largest = (1 << FRACTION) - 1
-        d = Signal(64, init=largest, reset_less=True)
-        m.d.sync += d.eq(Cat(rounded, negative))
-        with m.If(finite & (rounded[FRACTION:] == SPECIAL_EXPONENT)):
-            m.d.sync += d[: FRACTION + 1].eq(largest)
-        m.d.comb += self.output.d.eq(d)
+        lowest = last(rounded[FRACTION] & ~is_largest, "exponent_lowest")
+        m.d.comb += self.output.d.eq(
+            Cat(fraction, lowest, last(Cat(rounded[FRACTION + 1 :], negative), "top"))
+        )
         return m

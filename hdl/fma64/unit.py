@@ -1,14 +1,21 @@
 """The f64 fused multiply-add unit: one result per cycle."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.fma64.arithmetic import Arithmetic
+from hdl.config import CoreConfig
+from hdl.fma64.add import Add, PlaceProduct
+from hdl.fma64.align import Align, Place
+from hdl.fma64.decode import Decode
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
-from hdl.stream.elastic import CreditQueue
+from hdl.fma64.multiply import Multiply
+from hdl.fma64.normalize import Normalize
+from hdl.fma64.round import Round
+from hdl.stream.elastic import with_flow_control
+from hdl.stream.pipeline import Pipeline
 
-__all__ = ["FMA64_SIGNATURE", "FusedMultiplyAdd64"]
+__all__ = ["FMA64_SIGNATURE", "Arithmetic", "FusedMultiplyAdd64"]
 
 FMA64_SIGNATURE = wiring.Signature(
     {
@@ -19,6 +26,33 @@ FMA64_SIGNATURE = wiring.Signature(
 """The ports of a fused multiply-add unit."""
 
 
+class Arithmetic(Pipeline):
+    """All stages of the fused multiply-add, one after the other; the addend is aligned beside the product.
+
+    The order of the steps is that of the classic fused multiply-add (J.-M. Muller et al., Handbook of
+    Floating-Point Arithmetic, 2nd edition, 2018, chapter 8).
+
+    Parameters
+    ----------
+    registers : int or None
+        As of `Pipeline`.
+
+    Members
+    -------
+    input.a, input.b, input.c, input.rounding
+        As in `hdl.fma64.fma64_operands.FusedMultiplyAdd64Operands`.
+    output.d : 64
+    """
+
+    def __init__(self, registers: int | None = None) -> None:
+        super().__init__(
+            {"a": Out(64), "b": Out(64), "c": Out(64), "rounding": Out(2)},
+            {"d": Out(64)},
+            [Decode(), Multiply(), Place(), Align(), PlaceProduct(), Add(), Normalize(), Round()],
+            registers=registers,
+        )
+
+
 class FusedMultiplyAdd64(wiring.Component):
     """IEEE 754 fused multiply-adds with flow control: ``d = a * b + c``, rounded once.
 
@@ -26,13 +60,14 @@ class FusedMultiplyAdd64(wiring.Component):
     A NaN among the operands comes back made quiet, with its sign and payload, looked for in the order b, c,
     a; an invalid operation gives the canonical NaN.
 
-    The arithmetic never stops, so nothing in it waits for a receiver and no enable signal has to reach its
-    registers; `hdl.stream.elastic.CreditQueue` admits only what it has a place for. Nothing passes
-    combinationally from one port's ready to the other's.
+    Latency: `latency` cycles from the acceptance of operands to their result's valid, the depth. Throughput:
+    one result per cycle as long as the receiver takes one per cycle. Results leave in the order of their
+    operands. Flow control: `hdl.stream.elastic.with_flow_control`.
 
-    Latency: `latency` cycles from the acceptance of operands to their result's valid. Throughput: one
-    result per cycle as long as the receiver takes one per cycle. Results leave in the order of their
-    operands.
+    Parameters
+    ----------
+    depth : int
+        As `hdl.config.CoreConfig.f64_depth`.
 
     Attributes
     ----------
@@ -44,29 +79,12 @@ class FusedMultiplyAdd64(wiring.Component):
     result : Out(stream.Signature(FusedMultiplyAdd64Result))
     """
 
-    latency = Arithmetic.latency + 1
-
-    def __init__(self) -> None:
+    def __init__(self, depth: int = CoreConfig.f64_depth) -> None:
+        self.latency = depth
         super().__init__(FMA64_SIGNATURE)
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        occupied = Signal(Arithmetic.latency)
-        places = 1 << (Arithmetic.latency + 1).bit_length()
-        queue = CreditQueue(FusedMultiplyAdd64Result, depth=places)
-        m.submodules.arithmetic = arithmetic = Arithmetic()
-        m.submodules.queue = queue
-        m.d.sync += occupied.eq(Cat(queue.enter, occupied[:-1]))
-        m.d.comb += [
-            *(
-                getattr(arithmetic.input, name).eq(self.operands.payload[name])
-                for name in arithmetic.consumes
-            ),
-            self.operands.ready.eq(queue.ready),
-            queue.enter.eq(self.operands.valid & self.operands.ready),
-            queue.payload.d.eq(arithmetic.output.d),
-            queue.push.eq(occupied[-1]),
-        ]
-        wiring.connect(m, queue.output, wiring.flipped(self.result))
+        with_flow_control(m, Arithmetic(self.latency - 1), self.operands, self.result)
         return m

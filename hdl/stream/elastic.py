@@ -1,11 +1,43 @@
 """Flow control around a pipeline that never stops."""
 
+from typing import Any
+
 from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["CreditQueue"]
+from hdl.stream.pipeline import Pipeline, delay
+
+__all__ = ["CreditQueue", "with_flow_control"]
+
+
+def with_flow_control(m: Module, pipeline: Pipeline, operands: Any, result: Any) -> None:
+    """Put a pipeline between two streams of a unit, with a queue behind it.
+
+    The arithmetic never waits, so no enable has to reach its registers: operands are accepted only while the
+    queue has a place for their result. Nothing passes combinationally from one port's ready to the other's.
+    The latency is that of the pipeline and one cycle.
+
+    Parameters
+    ----------
+    m : Module
+    pipeline : Pipeline
+        Its fields are those of the payloads.
+    operands, result : stream
+    """
+    # One cycle passes in the queue, and another until the place is free again.
+    places = 1 << (pipeline.latency + 1).bit_length()
+    m.submodules.arithmetic = pipeline
+    m.submodules.queue = queue = CreditQueue(result.payload.shape(), depth=places)
+    m.d.comb += [
+        *(getattr(pipeline.input, name).eq(operands.payload[name]) for name in pipeline.consumes),
+        *(queue.payload[name].eq(getattr(pipeline.output, name)) for name in pipeline.produces),
+        operands.ready.eq(queue.ready),
+        queue.enter.eq(operands.valid & operands.ready),
+        queue.push.eq(delay(m, queue.enter, pipeline.latency, "occupied", reset_less=False)),
+    ]
+    wiring.connect(m, queue.output, wiring.flipped(result))
 
 
 class CreditQueue(wiring.Component):

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-import numpy as np
 import typer
 from rich.console import Console
 
 from openwmma.arguments import load_array
-from openwmma.usage import require_folder
+from openwmma.output_files import array_bytes, require_outputs
+from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
+from sim.files import write_files
 
 __all__ = ["matmul"]
 
@@ -46,7 +47,7 @@ def matmul(
         raise UsageError("give either -o D.npy or --compare D.npy")
     x, y = load_array("A.npy", a), load_array("B.npy", b)
     if output is not None:
-        require_folder(f"--output {output}", output)
+        require_outputs([(f"--output {output}", output)], (a, b))
     with Console(stderr=True).status("multiplying"):
         if compare is not None:
             observed = load_array("--compare", compare)
@@ -65,7 +66,7 @@ def matmul(
                 threads=threads,
             )
     if result is not None and output is not None:
-        np.save(output, result)
+        write_files({output: array_bytes(result)})
         return 0
-    print(found)
+    tell(found, lines=True)
     return 0 if found else 1

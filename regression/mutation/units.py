@@ -232,7 +232,14 @@ UNITS: Final = (
     _stage("reduce"),
     _stage("normalize", profile="hopper"),
     _stage("round", profile="hopper"),
-    _stage("flow", "unit", "unit integers result_buffer words"),
+    _unit(
+        "dot product: flow",
+        "dot_product.test_unit",
+        "dot_product/unit.py dot_product/integers.py dot_product/words.py stream/elastic.py "
+        "stream/pipeline.py",
+        mutants=_STAGE_MUTANTS,
+        depth=16,
+    ),
     *(
         _unit(f"fma64: {name}", f"fma64.test_fma64_{name}", f"fma64/{name}.py", mutants=_STAGE_MUTANTS)
         for name in ("decode", "multiply", "add", "normalize", "round")
@@ -243,6 +250,7 @@ UNITS: Final = (
         "fma64/ stream/elastic.py stream/pipeline.py",
         test="test_fma64",
         mutants=_STAGE_MUTANTS,
+        depth=16,
     ),
     _unit("uart", "boards.test_uart", "boards/gateware/uart.py", divider=5),
     _unit(

@@ -15,7 +15,6 @@ from hdl.command import COMMAND_WORDS, MemoryCommand, MmaCommand, RegisterComman
 from hdl.config import QUADS, CoreConfig, DotProductConfig
 from hdl.control.scoreboard import Footprint, Unit
 from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
-from hdl.dot_product.unit import DotProductUnit
 from hdl.dot_product.widths import Widths
 from hdl.dot_product.words import PLACE
 from hdl.memory.fragment_geometry import legal_fragments
@@ -69,7 +68,7 @@ def describe_unit(config: DotProductConfig, top: Top, observations: list[Observa
     return {
         "profile": config.profile.name,
         "formats": sorted(config.formats),
-        "latency": DotProductUnit.latency,
+        "latency": config.depth,
         "words": offset,
         "stages": list(stages.values()),
         "signals": signals,

@@ -69,8 +69,10 @@ def observed_unit(config: DotProductConfig) -> tuple[Top, list[Observation]]:
     top.output("result_valid", unit.result.valid)
     top.input("result_ready", unit.result.ready)
     observations = []
-    for stage, start in inside.submodules.arithmetic.schedule:
-        name, cycle = stage_name(stage), start + stage.latency
+    pipeline = inside.submodules.arithmetic
+    for stage, begin in pipeline.schedule:
+        name, start = stage_name(stage), pipeline.cycle(begin)
+        cycle = start + stage.latency
         observations += [
             _observe(top, name, field, getattr(stage.output, field), start=start, cycle=cycle)
             for field in stage.produces

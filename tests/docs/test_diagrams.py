@@ -17,7 +17,7 @@ from docs.diagrams.timeline import example_trace, read_stored, timeline_svg
 from docs.diagrams.units import units_svg
 from hdl.config import PRESETS
 from hdl.core import Core
-from hdl.fma64.arithmetic import Arithmetic
+from hdl.fma64.unit import Arithmetic
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.stream.stream_buffer import StreamBuffer
@@ -131,7 +131,7 @@ def test_a_pipeline_shows_every_stage_for_its_cycles():
     titles = [element.find(f"{SVG}title").text for element in drawn.iter(f"{SVG}rect") if len(element)]
     assert len(titles) == len(pipeline.schedule)
     for (stage, start), title in zip(pipeline.schedule, titles, strict=True):
-        assert title.startswith(f"{type(stage).__name__}: cycles {start} to {start + stage.latency - 1}; ")
+        assert title.startswith(f"{type(stage).__name__}: cuts {start + 1} to {start + stage.latency}; ")
     bits = field_bits(pipeline)
     assert (bits["a"], bits["product"], bits["d"]) == (64, 106, 64)
     ends = [start + stage.latency for stage, start in pipeline.schedule]

@@ -3,10 +3,11 @@
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from golden.tables.formats import FloatFormat, float_format
-from hdl.stream.pipeline import Stage, delay, register, stage_signature
+from hdl.stream.pipeline import delay, register, stage_signature
 from hdl.verilog.shared_module import SharedModule
 
 __all__ = ["ADDITION_MODULE", "RoundedAddition"]
@@ -29,7 +30,7 @@ _SHIFT_BITS: Final = 5
 """Of a distance; with 32 or more, nothing is left of the smaller operand."""
 
 
-class RoundedAddition(Stage):
+class RoundedAddition(wiring.Component):
     """``d = x + y`` to nearest even, of two f32 or of two f16 in the low halves; a NaN is the canonical one.
 
     Both formats share a datapath of f32's width: an f16 keeps its own exponent, and its fraction lies at the
@@ -64,7 +65,7 @@ class RoundedAddition(Stage):
     latency = 9
 
     def __init__(self) -> None:
-        super().__init__(*_PORTS)
+        super().__init__(stage_signature(*_PORTS))
 
     @classmethod
     def shared(cls) -> SharedModule:

@@ -1,0 +1,96 @@
+"""The clock cycles that programs take on each preset: a contract, kept in ``bench/data/cycles.json``.
+
+    python -m bench.cycles [PRESET ...]
+
+simulates the programs and writes the file anew, for all presets or the named ones. Commit the file with the
+change that moved a number: `tests/sim/test_sim_cycles.py` fails where one moves by more than 1 % without it.
+"""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+import golden
+from bench.core import INSTRUCTION
+from bench.utilisation import FIGURES
+from golden.programs.tiles import multiply_tiles
+from golden.resolve import resolve_instruction
+from hdl.config import PRESETS
+from sim.build import build_core
+from sim.machines import Backend, open_machine
+
+__all__ = ["CYCLES", "cycles", "recorded"]
+
+CYCLES: Final = Path(__file__).parent / "data" / "cycles.json"
+"""Cycles by preset and program."""
+
+_TILES: Final = 32
+_UTILISATION: Final = "standard"
+"""The preset of `bench.utilisation`."""
+
+
+def recorded() -> dict[str, dict[str, int]]:
+    """The content of `CYCLES`."""
+    found: dict[str, dict[str, int]] = json.loads(CYCLES.read_text())
+    return found
+
+
+def cycles(preset: str) -> dict[str, int]:
+    """Simulate the programs of a preset, and compare their results with the golden model's.
+
+    Parameters
+    ----------
+    preset : str
+
+    Returns
+    -------
+    dict of str to int
+        Clock cycles by program.
+
+    Raises
+    ------
+    RuntimeError
+        If a result differs.
+    """
+    config = PRESETS[preset]
+    instruction = resolve_instruction(INSTRUCTION)
+    random = np.random.default_rng(3)
+    a, b = (random.standard_normal((_TILES, 16, 16)).astype(np.float16).view(np.uint16) for _ in "ab")
+    c = random.standard_normal((_TILES, 16, 16)).astype(np.float32).view(np.uint32)
+    build_core(config)
+    run = multiply_tiles(
+        instruction,
+        (a, b, c),
+        lambda size: open_machine(Backend.RTL, config, size),
+        registers=config.registers,
+    )
+    if not np.array_equal(run.d, golden.mma(instruction, a, b, c, profile=config.dot_product.profile)):
+        raise RuntimeError(f"preset {preset}: the core's results differ from the golden model's")
+    found = {f"{_TILES} tiles with loads and store": run.execution.counters.cycles}
+    if preset == _UTILISATION:
+        found |= {figure.name: figure.cycles for figures in FIGURES.values() for figure in figures()}
+    return found
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("presets", nargs="*", metavar="PRESET", help=f"of {', '.join(PRESETS)}")
+    chosen = parser.parse_args().presets or list(PRESETS)
+    unknown = sorted(set(chosen) - set(PRESETS))
+    if unknown:
+        parser.error(f"presets must be among {', '.join(PRESETS)}, not {', '.join(unknown)}")
+    found = recorded() if CYCLES.exists() else {}
+    for preset in chosen:
+        found[preset] = cycles(preset)
+    ordered = {preset: found[preset] for preset in PRESETS if preset in found}
+    CYCLES.write_text(json.dumps(ordered, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,23 @@
+"""Cycle counts are a contract: none moves by more than 1 % unless `bench/data/cycles.json` moves with it."""
+
+import pytest
+
+from bench.cycles import cycles, recorded
+from hdl.config import PRESETS
+
+FAST = ("tiny", "small", "standard")
+
+
+@pytest.mark.parametrize(
+    "preset", [pytest.param(name, marks=() if name in FAST else pytest.mark.long) for name in PRESETS]
+)
+def test_cycles_are_those_recorded(preset: str) -> None:
+    expected = recorded()[preset]
+    found = cycles(preset)
+    assert found.keys() == expected.keys()
+    moved = {
+        name: (found[name], expected[name])
+        for name in found
+        if abs(found[name] - expected[name]) > 0.01 * expected[name]
+    }
+    assert not moved, f"cycles found and recorded: {moved}; record them with python -m bench.cycles {preset}"
