@@ -115,7 +115,7 @@ def _dispatcher(function: Callable[..., Any]) -> Any:
     for marked in MARKED:
         if marked not in _known:
             _known.add(marked)
-            register_jitable(marked)
+            register_jitable(forceinline=True)(marked)
     folder = _folder()
     before = _config.CACHE_DIR
     try:

@@ -9,7 +9,7 @@ from golden.arithmetic.compiled import bit_length, compiled
 from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, Format, decode
 from golden.arithmetic.round_pack import DOWN, round_pack
 
-__all__ = ["add", "fused_multiply_add", "multiply_wide"]
+__all__ = ["add", "fused_multiply_add", "multiply", "multiply_wide"]
 
 _WORD: Final = 62
 _MASK: Final = (1 << 62) - 1
@@ -153,3 +153,17 @@ def add(a: int, b: int, format: Format, rounding: int) -> int:
         negative = a_negative if a_negative == b_negative else 1 if rounding == DOWN else 0
     weight = exponent - format.fraction_bits - _GUARD
     return round_pack(negative, abs(total), weight, format, rounding, False)
+
+
+@compiled
+def multiply(a: int, b: int, format: Format, rounding: int) -> int:
+    """The IEEE 754 product, in formats of up to 32 bits; NaN is canonical."""
+    a_negative, x, x_exponent, a_kind = decode(a, format)
+    b_negative, y, y_exponent, b_kind = decode(b, format)
+    negative = a_negative ^ b_negative
+    if max(a_kind, b_kind) > FINITE:
+        if max(a_kind, b_kind) == NAN or min(a_kind, b_kind) == ZERO:
+            return format.canonical_nan
+        return format.infinity | negative << (format.bits - 1)
+    weight = x_exponent + y_exponent - 2 * format.fraction_bits
+    return round_pack(negative, x * y, weight, format, rounding, False)
