@@ -15,7 +15,7 @@ from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import float_format
 
-__all__ = ["Operation", "form", "operation"]
+__all__ = ["Operation", "form", "operation", "scalar"]
 
 Operation = Callable[..., NDArray[Any]]
 """From one array of bit patterns per operand, all of the register's unsigned dtype, to one of results."""
@@ -70,8 +70,13 @@ def _narrow(found: ApproximateInstruction) -> Operation:
     return of_register
 
 
-def _wide(found: ApproximateInstruction) -> Operation:
+def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any, ...]]:
+    """The function of one element, on its operands and these constants."""
     function, scaling = found.function, not found.flush
+    coefficients = table(_TABLES.get(found.function, found.function))
+    f32 = layout(float_format("f32"))
+    if found.element in {"f16", "bf16"}:
+        return getattr(narrow, function), (coefficients, f32, layout(float_format(found.element)))
     if found.type == "f64":
         function, scaling = f"{function}_upper_word", False
     elif function == "div":
@@ -79,12 +84,14 @@ def _wide(found: ApproximateInstruction) -> Operation:
     # sin, cos and tanh have one f32 function each.
     scaling = scaling and function in scaled.__all__
     modules = (scaled,) if scaling else (unit, wave, upper_word)
-    (scalar,) = (getattr(module, function) for module in modules if function in module.__all__)
-    name = _TABLES.get(found.function, found.function)
+    (element,) = (getattr(module, function) for module in modules if function in module.__all__)
+    return element, (coefficients, f32) if scaling else (coefficients,)
 
+
+def _wide(found: ApproximateInstruction) -> Operation:
     def of_registers(*operands: NDArray[Any]) -> NDArray[Any]:
-        constants = (table(name), layout(float_format("f32"))) if scaling else (table(name),)
-        return elementwise(scalar, operands, constants, operands[0].dtype)
+        element, constants = scalar(found)
+        return elementwise(element, operands, constants, operands[0].dtype)
 
     return of_registers
 

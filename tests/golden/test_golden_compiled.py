@@ -1,5 +1,6 @@
 """Compiled and uncompiled, the same functions give the same bits; and the cache of what was compiled."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -10,9 +11,11 @@ import pytest
 from random_operands import random_operands
 
 import golden
+from golden.approximation.instructions import FORMS
+from golden.approximation.operations import operation, scalar
 from golden.arithmetic import engine
 from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_factors
-from golden.arithmetic.fma import add, fused_multiply_add
+from golden.arithmetic.fma import add, fused_multiply_add, multiply
 from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.integer import (
     OPERATIONS,
@@ -139,6 +142,66 @@ def test_compiled_equals_uncompiled(text):
 @pytest.mark.parametrize("text", FAMILIES[:5])
 def test_compiled_equals_uncompiled_of_other_generations(text, profile):
     compare(text, FEW // 5, 22, profile)
+
+
+F32_ENDS = (0, 1, 0x7FFFFF, 0x800000, 0x3B7FFFFF, 0x3B800000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x40800000)
+F32_ENDS += (0x40FFFFFF, 0x41000000, 0x42FC0000, 0x42FC0001, 0x43000000, 0x7E800000, 0x7E800001, 0x7F7FFFFF)
+F32_ENDS += (0x7F800000, 0x7F800001, 0x7FFFFFFF)
+
+
+def approximate_operands(found, count, random):
+    """The ends of intervals with either sign, in pairs for divisions, and random bit patterns."""
+    if found.bits == 32:
+        ends = [bits | sign for bits in F32_ENDS for sign in (0, 1 << 31)]
+    else:
+        half = found.bits // 2
+        ends = [upper << half for upper in range(0, 1 << half, 0x0F if found.bits < 64 else 0x7FFFFF)]
+    corners = list(itertools.product(ends, repeat=found.operands))
+    drawn = random.integers(0, 1 << found.bits, (count, found.operands), f"u{found.bits // 8}").tolist()
+    return [*corners, *map(tuple, drawn)]
+
+
+def compare_approximate(text, count, seed):
+    found = FORMS[text]
+    operands = approximate_operands(found, count, np.random.default_rng(seed))
+    columns = [np.array(column, f"u{found.bits // 8}") for column in zip(*operands, strict=True)]
+    compiled = operation(text)(*columns).tolist()
+    function, constants = scalar(found)
+    for given, bits in zip(operands, compiled, strict=True):
+        assert bits == function(*given, *constants), (text, [hex(x) for x in given], hex(bits))
+
+
+ELEMENTS = [text for text, found in FORMS.items() if not found.packed]
+
+
+@pytest.mark.parametrize("text", ELEMENTS)
+def test_compiled_equals_uncompiled_of_approximate_functions(text):
+    compare_approximate(text, FEW, 24)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", ELEMENTS)
+def test_compiled_equals_uncompiled_of_approximate_functions_ten_million_times(text):
+    for seed in range(100):
+        compare_approximate(text, MANY // 100, seed)
+
+
+@pytest.mark.parametrize("format", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("rounding", range(len(ROUNDINGS)))
+def test_a_sum_is_a_fused_multiply_add_by_one(format, rounding):
+    format = float_format(format)
+    one = format.bias << format.fraction_bits
+    random = np.random.default_rng(25)
+    for _ in range(FEW):
+        x, y = (int(bits) for bits in random.integers(0, 1 << format.bits, 2, f"u{format.bits // 8}"))
+        near = (x + int(random.integers(-3, 3)) ^ 1 << format.bits - 1) & (1 << format.bits) - 1
+        for other in (y, near, near ^ 3 << format.fraction_bits):
+            assert add(x, other, format, rounding) == fused_multiply_add(x, one, other, format, rounding)
+            if format.bits < 64:
+                zero = (x ^ other) & 1 << format.bits - 1
+                assert multiply(x, other, format, rounding) == fused_multiply_add(
+                    x, other, zero, format, rounding
+                )
 
 
 @pytest.mark.long
