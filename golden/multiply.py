@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import are_values, as_values, checked_array, dtype_of
+from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.tiles import (
     exact_tiles,
     float_tiles,
     fp8_tiles,
     in_chunks,
-    integer_tiles,
     multiply_add_tiles,
 )
 from golden.invalid_argument import InvalidArgument

@@ -13,8 +13,9 @@ from golden.arguments import dtype_of
 from golden.arithmetic.arrays import add, convert, elementwise
 from golden.arithmetic.decode import layout
 from golden.arithmetic.engine import run_chunks
+from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.round_pack import convert as convert_number
-from golden.arithmetic.tiles import float_tiles, integer_tiles, multiply_add_tiles
+from golden.arithmetic.tiles import float_tiles, multiply_add_tiles
 from golden.host_arrays import host_array
 from golden.integers import checked_text, integer_of, quoted, shortened
 from golden.invalid_argument import InvalidArgument

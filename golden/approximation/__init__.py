@@ -6,10 +6,11 @@
 `operations`       one function per form, on bit patterns alone
 `interpolator`     the unit: piecewise quadratic interpolation, and its tables
 `unit`             the f32 forms with ``.ftz``, and tanh
+`wave`             sin and cos
+`upper_word`       the forms on the upper word of an f64
 `scaled`           the f32 forms without ``.ftz``, and the divisions
 `narrow`           f16, bf16 and their pairs
-`f64`              the forms on the upper word of an f64
-`explain`          every step of one result: `steps`, with `single` for the unit's
+`explain`          every step of one result, as `steps`; the unit's by `unit_steps`
 `exact`            the correctly rounded result, for comparison
 =================  ===========================================================
 

@@ -9,80 +9,46 @@ Symposium on Computer Arithmetic, 2005.
 """
 
 import json
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "ARGUMENT_BITS",
-    "SQUARER_BITS",
-    "Table",
-    "TanhTable",
-    "evaluate",
-    "interpolate",
-    "squares",
-    "table",
-    "tanh_table",
-]
+from golden.arithmetic.compiled import compiled
 
-ARGUMENT_BITS = 23
+__all__ = ["ARGUMENT_BITS", "SQUARER_BITS", "TANH_UNIT", "Table", "polynomial", "squares", "table"]
+
+ARGUMENT_BITS: Final = 23
 """Width of the argument, and of the stored significand of f32."""
 
-SQUARER_BITS = 15
+SQUARER_BITS: Final = 15
 """Leading bits of the offset that are squared; also the first column of the square that is summed."""
 
-TANH_OFFSET_BITS = 17
-TANH_LEAST_EXPONENT = -8
-_TANH_INDEX_BITS = 4
-_TANH_EXPONENTS = 11
+TANH_UNIT: Final = 31
+"""Arguments of tanh have so many bits behind the point."""
+
+_TANH_OFFSET_BITS: Final = 17
+_TANH_CELLS: Final = 176
+"""Sixteenths of the binades from ``2**-8`` to ``2**2``."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """Coefficients of a function on equal intervals.
-
-    Parameters
-    ----------
-    fraction_bits : int
-        Places of the polynomial behind the point.
-    offset_bits : int
-        Bits of the argument below the row's number.
-    c0, c1, c2 : ndarray of int64, shape (rows,)
-    """
+class Table(NamedTuple):
+    """Coefficients of a function on intervals."""
 
     fraction_bits: int
+    """Places of the polynomial behind the point."""
     offset_bits: int
-    c0: NDArray[np.int64]
-    c1: NDArray[np.int64]
-    c2: NDArray[np.int64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TanhTable(Table):
-    """Coefficients of tanh, on intervals of unequal width.
-
-    Parameters
-    ----------
-    start : ndarray of float64, shape (rows,)
-        Least magnitude of the interval.
-    width : ndarray of float64, shape (rows,)
-    row : ndarray of intp, shape (176,)
-        The row of each sixteenth of the binades from ``2**-8`` to ``2**2``.
-    """
-
-    start: NDArray[np.float64]
-    width: NDArray[np.float64]
-    row: NDArray[np.intp]
-
-    def row_of(self, magnitude: NDArray[np.uint32]) -> NDArray[np.intp]:
-        """Row of a magnitude from ``2**-8`` to below 8, given as an f32 bit pattern."""
-        first = (127 + TANH_LEAST_EXPONENT) << _TANH_INDEX_BITS
-        cell = (magnitude >> np.uint32(ARGUMENT_BITS - _TANH_INDEX_BITS)).astype(np.intp) - first
-        return self.row.take(cell)
+    """Bits of the argument below the row's number."""
+    rows: Any
+    """``c0, c1, c2`` of each interval."""
+    squares: Any
+    """See `squares`."""
+    starts: Any
+    """Of tanh, whose intervals are unequal: each row's least argument, and the logarithm of its width."""
+    cells: Any
+    """Of tanh: the row of each sixteenth of a binade."""
 
 
 @cache
@@ -94,36 +60,23 @@ def _data() -> dict[str, dict[str, Any]]:
 
 @cache
 def table(name: str) -> Table:
-    """Coefficients of a function of equal intervals, by its name in ``tables.json``."""
+    """Coefficients by name; of roots for both parities, that of odd exponents first, or each alone."""
+    starts = np.zeros((1, 2), np.int64)
+    cells = np.zeros(1, np.int64)
+    if name in {"rsqrt", "sqrt"}:
+        odd, even = table(f"{name}_odd"), table(f"{name}_even")
+        return even._replace(rows=np.concatenate([odd.rows, even.rows]))
     found = _data()[name]
-    c0, c1, c2 = np.array(found["rows"], np.int64).T.copy()
-    return Table(
-        fraction_bits=found["fraction_bits"],
-        offset_bits=ARGUMENT_BITS - (len(c0).bit_length() - 1),
-        c0=c0,
-        c1=c1,
-        c2=c2,
-    )
-
-
-@cache
-def tanh_table() -> TanhTable:
-    """Coefficients of tanh."""
-    found = _data()["tanh"]
-    start, width = np.array([row[:2] for row in found["rows"]], np.float64).T.copy()
-    c0, c1, c2 = np.array([row[2:] for row in found["rows"]], np.int64).T.copy()
-    exponent, index = np.divmod(np.arange(_TANH_EXPONENTS << _TANH_INDEX_BITS), 1 << _TANH_INDEX_BITS)
-    least = np.ldexp(1 + index / (1 << _TANH_INDEX_BITS), exponent + TANH_LEAST_EXPONENT)
-    return TanhTable(
-        fraction_bits=found["fraction_bits"],
-        offset_bits=TANH_OFFSET_BITS,
-        c0=c0,
-        c1=c1,
-        c2=c2,
-        start=start,
-        width=width,
-        row=np.searchsorted(start, least, side="right") - 1,
-    )
+    rows = np.array([row[-3:] for row in found["rows"]], np.int64)
+    offset_bits = ARGUMENT_BITS - (len(rows).bit_length() - 1)
+    if name == "tanh":
+        offset_bits = _TANH_OFFSET_BITS
+        scaled = [(int(row[0] * 2**TANH_UNIT), int(row[1] * 2**TANH_UNIT)) for row in found["rows"]]
+        starts = np.array([(start, width.bit_length() - 1) for start, width in scaled], np.int64)
+        exponents, sixteenths = np.divmod(np.arange(_TANH_CELLS), 16)
+        least = (16 + sixteenths) << (exponents + TANH_UNIT - 8 - 4)
+        cells = np.searchsorted(starts[:, 0], least, side="right") - 1
+    return Table(found["fraction_bits"], offset_bits, rows, squares(), starts, cells)
 
 
 @cache
@@ -142,36 +95,19 @@ def squares() -> NDArray[np.int64]:
         for j in range(i + 1, SQUARER_BITS):
             if i + j + 1 >= SQUARER_BITS:
                 total += (bit & a >> j) << (i + j + 1)
-    return total >> SQUARER_BITS
+    return (total >> SQUARER_BITS).astype(np.int32)
 
 
-def interpolate(coefficients: Table, argument: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The polynomial of each 23-bit argument.
+@compiled
+def polynomial(table: Table, row: int, offset: int) -> int:
+    """The polynomial of a row, in units of ``2**-fraction_bits``.
 
     Parameters
     ----------
-    coefficients : Table
-    argument : ndarray of int64
-        From 0 to ``2**23 - 1``.
-
-    Returns
-    -------
-    ndarray of int64
-        In units of ``2**-fraction_bits``.
+    table : Table
+    row : int
+    offset : int
+        Of `Table.offset_bits` bits.
     """
-    offset = argument & ((1 << coefficients.offset_bits) - 1)
-    return evaluate(coefficients, argument >> coefficients.offset_bits, offset)
-
-
-def evaluate(
-    coefficients: Table, row: NDArray[np.int64] | NDArray[np.intp], offset: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """The polynomial of one row at an offset of `coefficients.offset_bits` bits."""
-    # Every index is in range; mode="clip" spares the check of each.
-    total = coefficients.c1.take(row, mode="clip")
-    total *= offset
-    total += coefficients.c0.take(row, mode="clip")
-    square = squares().take(offset >> (coefficients.offset_bits - SQUARER_BITS), mode="clip")
-    square *= coefficients.c2.take(row, mode="clip")
-    total += square
-    return total
+    c0, c1, c2 = int(table.rows[row, 0]), int(table.rows[row, 1]), int(table.rows[row, 2])
+    return c0 + c1 * offset + c2 * int(table.squares[offset >> (table.offset_bits - SQUARER_BITS)])

@@ -4,19 +4,44 @@ A format has 65 536 numbers, so each function is a table, made on first use.
 """
 
 from functools import cache
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.approximation import unit
-from golden.approximation.unit import INFINITY, LEAST_NORMAL, MAGNITUDE, SIGN, Bits
+from golden.approximation.interpolator import Table, table
+from golden.arithmetic.arrays import elementwise
+from golden.arithmetic.compiled import compiled
+from golden.arithmetic.decode import FINITE, Format, decode, layout
+from golden.arithmetic.round_pack import TOWARDS_ZERO, convert, round_pack
+from golden.tables.formats import float_format
 
-__all__ = ["NAN", "results"]
+__all__ = ["ex2", "results", "tanh", "truncate"]
 
-NAN = np.uint16(0x7FFF)
-_F16_INFINITY = np.uint16(0x7C00)
+_F32: Final = float_format("f32")
 
-_FUNCTIONS = {"ex2": unit.ex2, "tanh": unit.tanh}
+
+@compiled
+def truncate(bits: int, source: Format, target: Format) -> int:
+    """Convert towards zero; beyond the largest number, infinity."""
+    negative, significand, exponent, kind = decode(bits, source)
+    if kind > FINITE:
+        return convert(bits, source, target)
+    unit = exponent - source.fraction_bits
+    return round_pack(negative, significand, unit, target, TOWARDS_ZERO, True)
+
+
+@compiled
+def ex2(x: int, table: Table, f32: Format, narrow: Format) -> int:
+    """Two to the power x; of bf16, with ``.ftz``."""
+    return truncate(unit.ex2(convert(x, narrow, f32), table), f32, narrow)
+
+
+@compiled
+def tanh(x: int, table: Table, f32: Format, narrow: Format) -> int:
+    """The hyperbolic tangent of x."""
+    return truncate(unit.tanh(convert(x, narrow, f32), table), f32, narrow)
 
 
 @cache
@@ -26,32 +51,14 @@ def results(function: str, element: str) -> NDArray[np.uint16]:
     Parameters
     ----------
     function : {"ex2", "tanh"}
-        ex2 of bf16 is the form with ``.ftz``.
     element : {"f16", "bf16"}
 
     Returns
     -------
     ndarray of uint16, shape (65536,), read-only
     """
-    every = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
-    if element == "f16":
-        with np.errstate(invalid="ignore"):
-            wide = every.view(np.float16).astype(np.float32).view(np.uint32)
-    else:
-        wide = every.astype(np.uint32) << np.uint32(16)
-    result = _FUNCTIONS[function](wide)
-    narrow = _truncated_f16(result) if element == "f16" else (result >> np.uint32(16)).astype(np.uint16)
-    narrow[wide & MAGNITUDE > INFINITY] = NAN
+    scalar = {"ex2": ex2, "tanh": tanh}[function]
+    constants = table(function), layout(_F32), layout(float_format(element))
+    narrow: NDArray[np.uint16] = elementwise(scalar, (np.arange(1 << 16),), constants, np.uint16)
     narrow.flags.writeable = False
     return narrow
-
-
-def _truncated_f16(x: Bits) -> NDArray[np.uint16]:
-    """An f32 number, truncated to f16; from 65536 up, infinity."""
-    magnitude = x & MAGNITUDE
-    normal = (magnitude.astype(np.int64) - (112 << 23)) >> 13
-    significand = (magnitude & np.uint32(0x7FFFFF) | LEAST_NORMAL).astype(np.int64)
-    shift = np.clip(126 - (magnitude >> np.uint32(23)).astype(np.int64), 0, 31)
-    narrow = np.where(magnitude >= np.uint32(113 << 23), normal, significand >> shift)
-    narrow = np.minimum(narrow, int(_F16_INFINITY))
-    return (narrow | ((x & SIGN) >> np.uint32(16)).astype(np.int64)).astype(np.uint16)

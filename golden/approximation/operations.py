@@ -6,18 +6,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.approximation import f64, narrow, scaled, unit
+from golden.approximation import narrow, scaled, unit, upper_word, wave
 from golden.approximation.instructions import FORMS, ApproximateInstruction
+from golden.approximation.interpolator import table
+from golden.arithmetic.arrays import elementwise
+from golden.arithmetic.decode import layout
 from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
+from golden.tables.formats import float_format
 
-__all__ = ["Operation", "form", "operation"]
+__all__ = ["Operation", "form", "operation", "scalar"]
 
 Operation = Callable[..., NDArray[Any]]
 """From one array of bit patterns per operand, all of the register's unsigned dtype, to one of results."""
 
-_BLOCK = 1 << 15
-"""Elements computed at once: their intermediate results stay in a second-level cache."""
+_TABLES = {"div": "rcp", "cos": "sin"}
+"""Tables that have not the function's name."""
 
 
 def form(instruction: str) -> ApproximateInstruction:
@@ -57,40 +61,42 @@ def operation(instruction: str) -> Operation:
     return found if found is not None else _OPERATIONS[form(instruction).text]
 
 
-def _blockwise(function: Operation) -> Operation:
-    """`function` of one-dimensional arrays, for arrays of any shape and size."""
-
-    def blockwise(*operands: NDArray[Any]) -> NDArray[Any]:
-        arrays = np.broadcast_arrays(*operands) if len(operands) > 1 else operands
-        flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
-        result = np.empty_like(flat[0])
-        for start in range(0, result.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            result[block] = function(*(array[block] for array in flat))
-        return result.reshape(arrays[0].shape)
-
-    return blockwise
-
-
-def _narrow(function: str, element: str) -> Operation:
+def _narrow(found: ApproximateInstruction) -> Operation:
     def of_register(x: NDArray[Any]) -> NDArray[Any]:
-        halves = np.ascontiguousarray(x).view(np.uint16)
-        return narrow.results(function, element).take(halves).view(x.dtype)
+        halves = np.ascontiguousarray(x).reshape(-1).view(np.uint16)
+        results = narrow.results(found.function, found.element).take(halves)
+        return results.view(x.dtype).reshape(x.shape)
 
     return of_register
 
 
-def _resolved(found: ApproximateInstruction) -> Operation:
+def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any, ...]]:
+    """The function of one element, on its operands and these constants."""
+    function, scaling = found.function, not found.flush
+    coefficients = table(_TABLES.get(found.function, found.function))
+    f32 = layout(float_format("f32"))
     if found.element in {"f16", "bf16"}:
-        return _blockwise(_narrow(found.function, found.element))
+        return getattr(narrow, function), (coefficients, f32, layout(float_format(found.element)))
     if found.type == "f64":
-        return _blockwise(getattr(f64, found.function))
-    if found.function == "div":
-        name = f"div_{'full' if found.full else 'approx'}{'_ftz' if found.flush else ''}"
-        return _blockwise(getattr(scaled, name))
+        function, scaling = f"{function}_upper_word", False
+    elif function == "div":
+        function, scaling = f"div_{'full' if found.full else 'approx'}{'_ftz' if found.flush else ''}", True
     # sin, cos and tanh have one f32 function each.
-    source = unit if found.flush or not hasattr(scaled, found.function) else scaled
-    return _blockwise(getattr(source, found.function))
+    scaling = scaling and function in scaled.__all__
+    modules = (scaled,) if scaling else (unit, wave, upper_word)
+    (element,) = (getattr(module, function) for module in modules if function in module.__all__)
+    return element, (coefficients, f32) if scaling else (coefficients,)
 
 
-_OPERATIONS: dict[str, Operation] = {text: _resolved(found) for text, found in FORMS.items()}
+def _wide(found: ApproximateInstruction) -> Operation:
+    def of_registers(*operands: NDArray[Any]) -> NDArray[Any]:
+        element, constants = scalar(found)
+        return elementwise(element, operands, constants, operands[0].dtype)
+
+    return of_registers
+
+
+_OPERATIONS: dict[str, Operation] = {
+    text: _narrow(found) if found.element in {"f16", "bf16"} else _wide(found)
+    for text, found in FORMS.items()
+}

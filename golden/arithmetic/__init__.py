@@ -13,10 +13,12 @@
 `compiled`      the mark of the functions that are compiled
 `engine`        numba, the cache and the threads
 `arrays`        the scalar functions on arrays
-`tiles`         batches of tiles
+`chains`        chains of FDPAs on batches of tiles
+`integer_tiles` tiles of integers and single bits
+`tiles`         every other family, and pieces of batches
 `element`       elements as PTX names them
 ==============  ===========================================================================================
 
-All but the last four run without numpy and numba: the explanations, the pages and a debugger step through the
+All but the last six run without numpy and numba: the explanations, the pages and a debugger step through the
 functions that the arrays run compiled.
 """

@@ -37,25 +37,25 @@ _F64 = float_format("f64")
 
 @cache
 def _loop(function: Callable[..., int], operands: int) -> Callable[..., None]:
-    """A compiled loop over flat arrays of int64; the result is written into the first."""
+    """A compiled loop over flat arrays."""
     if operands == 1:
 
-        def loop(x: Any, constants: Any) -> None:
+        def loop(out: Any, x: Any, constants: Any) -> None:
             for i in range(len(x)):
-                x[i] = function(x[i], *constants)
+                out[i] = function(x[i], *constants)
 
         return kernel(loop)
     if operands == 2:
 
-        def loop2(x: Any, y: Any, constants: Any) -> None:
+        def loop2(out: Any, x: Any, y: Any, constants: Any) -> None:
             for i in range(len(x)):
-                x[i] = function(x[i], y[i], *constants)
+                out[i] = function(x[i], y[i], *constants)
 
         return kernel(loop2)
 
-    def loop3(x: Any, y: Any, z: Any, constants: Any) -> None:
+    def loop3(out: Any, x: Any, y: Any, z: Any, constants: Any) -> None:
         for i in range(len(x)):
-            x[i] = function(x[i], y[i], z[i], *constants)
+            out[i] = function(x[i], y[i], z[i], *constants)
 
     return kernel(loop3)
 
@@ -83,19 +83,22 @@ def elementwise(
         As for `golden.arithmetic.engine.thread_count`.
     """
     arrays = np.broadcast_arrays(*operands)
-    flat = [array.reshape(-1) for array in arrays]
+    flat = [_signed(np.ascontiguousarray(array).reshape(-1)) for array in arrays]
     result = np.empty(arrays[0].shape, dtype)
-    out = result.reshape(-1)
+    out = _signed(result.reshape(-1))
     loop = _loop(function, len(flat))
 
     def work(piece: slice) -> None:
-        words = [array[piece].astype(np.int64) for array in flat]
-        loop(*words, constants)
-        out[piece] = words[0].astype(dtype)
+        loop(out[piece], *(array[piece] for array in flat), constants)
 
     few = len(out) <= _LEAST_CHUNKS_FOR_THREADS * _CHUNK
     run_chunks(work, len(out), _CHUNK, 1 if few else threads)
     return result
+
+
+def _signed(array: NDArray[Any]) -> NDArray[Any]:
+    """In 64 bits, words become signed, as they are in compiled code."""
+    return array.view(np.int64) if array.dtype == np.uint64 else array
 
 
 def _unsigned(format: FloatFormat) -> np.dtype[Any]:

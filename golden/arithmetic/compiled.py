@@ -8,7 +8,7 @@ masks give the same fields of both.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["MARKED", "bit_length", "compiled", "word"]
+__all__ = ["MARKED", "bit_count", "bit_length", "compiled", "word"]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -25,6 +25,11 @@ def compiled(function: _Function) -> _Function:
 def bit_length(value: int) -> int:
     """Bits of a non-negative integer, 0 for 0; compiled, one instruction of the processor."""
     return int(value).bit_length()
+
+
+def bit_count(value: int) -> int:
+    """Ones of an integer from 0 to ``2**32 - 1``; compiled, one instruction."""
+    return value.bit_count()
 
 
 def word(value: int) -> int:

@@ -22,7 +22,7 @@ from numba.core import event, types
 from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
 
-from golden.arithmetic.compiled import MARKED, bit_length, word
+from golden.arithmetic.compiled import MARKED, bit_count, bit_length, word
 from golden.integers import checked_integer, parsed_integer
 
 __all__ = ["THREADS_VARIABLE", "kernel", "run_chunks", "thread_count"]
@@ -43,6 +43,19 @@ def _leading_zeros(context: Any, value: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.int64), generate
+
+
+@intrinsic
+def _ones(context: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int32(types.int32), generate
+
+
+@overload(bit_count)
+def _bit_count(value):  # type: ignore[no-untyped-def]
+    return lambda value: _ones(types.int32(value))  # type: ignore[call-arg]
 
 
 @overload(bit_length)
@@ -102,13 +115,15 @@ def _dispatcher(function: Callable[..., Any]) -> Any:
     for marked in MARKED:
         if marked not in _known:
             _known.add(marked)
-            register_jitable(marked)
+            register_jitable(forceinline=True)(marked)
     folder = _folder()
     before = _config.CACHE_DIR
     try:
         # numba reads the folder when it makes the dispatcher.
         _config.CACHE_DIR = folder or before
-        return numba.njit(function, nogil=True, cache=folder is not None)
+        # Kernels allocate nothing, so the arrays' reference counts need not follow each view (_nrt).
+        options: dict[str, Any] = {"nogil": True, "cache": folder is not None, "_nrt": False}
+        return numba.njit(function, **options)
     finally:
         _config.CACHE_DIR = before
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from golden.arithmetic.align import align
 from golden.arithmetic.compiled import compiled, word
-from golden.arithmetic.decode import INFINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
+from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
 from golden.arithmetic.round_pack import pack, round_significand
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "aligned_addend",
     "decode_factors",
     "dot_products",
+    "mark_factors",
     "round_sum",
     "signed_term",
     "special_sum",
@@ -28,6 +29,10 @@ __all__ = [
 
 GROUP: Final = 4
 """Products added in one step; blocks of other lengths are filled up with zeros."""
+
+INFINITE_EXPONENT: Final = 1 << 13
+NAN_EXPONENT: Final = 1 << 14
+"""Stand where factors are not finite."""
 
 Table = Any
 """Two or three axes: lists of lists, or a compiled array."""
@@ -60,7 +65,7 @@ class Operand(NamedTuple):
     terms: Table
     """Significands with their sign; those of A times ``2**(fraction_bits - product_bits)``, where whole."""
     exponents: Table
-    """With `ZERO_EXPONENT` for a zero."""
+    """With `ZERO_EXPONENT`, `INFINITE_EXPONENT` and `NAN_EXPONENT`."""
     nan: Table
     infinite: Table
     zero: Table
@@ -69,8 +74,11 @@ class Operand(NamedTuple):
 
 @compiled
 def signed_term(bits: int, format: Format) -> tuple[int, int]:
-    """The significand with its sign, and the exponent for the alignment."""
+    """The significand with its sign (of an infinity, any), and the exponent for the alignment."""
     negative, significand, exponent, kind = decode(bits, format)
+    if kind > FINITE:
+        significand = 1
+        exponent = NAN_EXPONENT if kind == NAN else INFINITE_EXPONENT
     return -significand if negative else significand, ZERO_EXPONENT if kind == ZERO else exponent
 
 
@@ -98,12 +106,11 @@ def add_group(
         The group's.
     lane : int
     """
-    group = 0
     for k in range(GROUP):
         product = word(a_terms[k][lane] * b_terms[k][lane])
         distance = word(reach - word(a_exponents[k][lane] + b_exponents[k][lane]))
-        group = word(group + align(product, distance))
-    return total + group
+        total = word(total + align(product, distance))
+    return total
 
 
 @compiled
@@ -132,23 +139,22 @@ def round_sum(total: int, exponent: int, rules: Rules) -> int:
 
 
 @compiled
-def special_sum(nan: int, plus: int, minus: int, c_bits: int, format: Format) -> int:
+def special_sum(nan: int, plus: int, minus: int, addend: int, exponent: int, format: Format) -> int:
     """The result where a term is not finite; 0 where all are.
 
     Parameters
     ----------
     nan, plus, minus : int
         Not zero where a product is NaN (infinity times zero included), +infinity, -infinity.
-    c_bits : int
-        The addend.
+    addend, exponent : int
+        The addend as a `signed_term`.
     format : FloatFormat or Layout
-        Of addend and result.
+        Of the result.
     """
-    c_negative, _, _, kind = decode(c_bits, format)
-    infinite = kind == INFINITE
-    positive = (plus != 0) | (infinite & (c_negative == 0))
-    negative = (minus != 0) | (infinite & (c_negative != 0))
-    if (nan != 0) | (kind == NAN) | (positive & negative):
+    infinite = exponent == INFINITE_EXPONENT
+    positive = (plus != 0) | (infinite & (addend > 0))
+    negative = (minus != 0) | (infinite & (addend < 0))
+    if (nan != 0) | (exponent == NAN_EXPONENT) | (positive & negative):
         return format.canonical_nan
     if positive | negative:
         return format.infinity | (1 if negative else 0) << (format.bits - 1)
@@ -156,43 +162,50 @@ def special_sum(nan: int, plus: int, minus: int, c_bits: int, format: Format) ->
 
 
 @compiled
-def decode_factors(
-    operand: Operand, line: int, block: int, number: int, bits: Any, format: Format, scale: int
-) -> None:
-    """Decode factor `number` of a block, of all lanes.
+def decode_factors(bits: Any, format: Format, scale: int, terms: Any, exponents: Any) -> None:
+    """Decode any number of factors.
 
     Parameters
     ----------
-    operand : Operand
-        Its marks of this block are zero before the first factor.
-    line : int
-        Row or column.
-    block, number : int
     bits : sequence of int
         Bit patterns.
     format : FloatFormat or Layout
     scale : int
         The terms are multiplied by ``2**scale``.
+    terms, exponents : sequence of int
+        The results.
     """
-    group = block * (len(operand.terms[line]) // len(operand.nan[line])) + number // GROUP
-    terms = operand.terms[line][group][number % GROUP]
-    exponents = operand.exponents[line][group][number % GROUP]
-    nan, infinite = operand.nan[line][block], operand.infinite[line][block]
-    zero, signs = operand.zero[line][block], operand.negative[line][block]
-    for lane in range(len(bits)):
-        negative, significand, exponent, kind = decode(bits[lane], format)
-        term = significand << scale
-        terms[lane] = -term if negative else term
-        exponents[lane] = ZERO_EXPONENT if kind == ZERO else exponent
-        nan[lane] |= word((kind == NAN) << number)
-        infinite[lane] |= word((kind == INFINITE) << number)
-        zero[lane] |= word((kind == ZERO) << number)
-        signs[lane] |= word(negative << number)
+    for i in range(len(bits)):
+        term, exponents[i] = signed_term(bits[i], format)
+        terms[i] = term << scale
+
+
+@compiled
+def mark_factors(operand: Operand, line: int) -> None:
+    """Fill the marks of one row or column from its terms and exponents."""
+    blocks = len(operand.nan[line])
+    groups = len(operand.terms[line]) // blocks
+    for block in range(blocks):
+        nan, infinite = operand.nan[line][block], operand.infinite[line][block]
+        zero, signs = operand.zero[line][block], operand.negative[line][block]
+        for lane in range(len(nan)):
+            nan[lane] = infinite[lane] = zero[lane] = signs[lane] = 0
+        for group in range(groups):
+            terms = operand.terms[line][block * groups + group]
+            exponents = operand.exponents[line][block * groups + group]
+            for k in range(GROUP):
+                factors, powers = terms[k], exponents[k]
+                mark = word(1 << group * GROUP + k)
+                for lane in range(len(nan)):
+                    nan[lane] |= mark if powers[lane] == NAN_EXPONENT else 0
+                    infinite[lane] |= mark if powers[lane] == INFINITE_EXPONENT else 0
+                    zero[lane] |= mark if powers[lane] == ZERO_EXPONENT else 0
+                    signs[lane] |= mark if factors[lane] < 0 else 0
 
 
 @compiled
 def dot_products(
-    a: Operand, row: int, b: Operand, column: int, c: Any, largest: Any, total: Any, rules: Rules
+    a: Operand, row: int, b: Operand, column: int, c: Any, room: tuple[Any, ...], rules: Rules
 ) -> None:
     """The chain of FDPAs over ascending k, for each lane.
 
@@ -202,11 +215,13 @@ def dot_products(
     row, column : int
     c : sequence of int
         Bit patterns; the results take their place.
-    largest, total : sequence of int
-        Room for an intermediate result of each lane.
+    room : tuple of five sequences of int
+        They take, of each lane's last sum, the largest exponent, the addend and its exponent, the sum of the
+        products, and the total.
     rules : Rules
     """
     lanes = len(c)
+    largest, addends, powers, products, total = room
     format = rules.format
     fraction_bits = rules.fraction_bits
     beyond = max(rules.product_bits - fraction_bits, 0)
@@ -220,23 +235,24 @@ def dot_products(
         first = block * rules.groups
         # 1. The largest exponent of all terms that are not zero, with its lower limit.
         for lane in range(lanes):
-            _, exponent = signed_term(c[lane], format)
-            largest[lane] = max(rules.least_exponent, exponent)
+            addends[lane], powers[lane] = signed_term(c[lane], format)
+            largest[lane] = max(rules.least_exponent, powers[lane])
         for group in range(first, first + rules.groups):
             a_powers, b_powers = a_exponents[group], b_exponents[group]
             for lane in range(lanes):
                 largest[lane] = largest_of_group(largest[lane], a_powers, b_powers, lane)
-        # 2. The terms in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
+        # 2. The products in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
         for lane in range(lanes):
-            addend, exponent = signed_term(c[lane], format)
-            total[lane] = aligned_addend(addend, exponent, largest[lane], format.fraction_bits, fraction_bits)
+            products[lane] = 0
         for group in range(first, first + rules.groups):
             a_factors, a_powers = a_terms[group], a_exponents[group]
             b_factors, b_powers = b_terms[group], b_exponents[group]
             for lane in range(lanes):
-                reach = largest[lane] + beyond
-                total[lane] = add_group(total[lane], reach, a_factors, a_powers, b_factors, b_powers, lane)
-        # 3. One rounding, unless a term is NaN or an infinity.
+                reach = word(largest[lane] + beyond)
+                products[lane] = add_group(
+                    products[lane], reach, a_factors, a_powers, b_factors, b_powers, lane
+                )
+        # 3. The addend likewise, and one rounding, unless a term is NaN or an infinity.
         a_nan, a_infinite = a.nan[row][block], a.infinite[row][block]
         a_zero, a_negative = a.zero[row][block], a.negative[row][block]
         b_nan, b_infinite = b.nan[column][block], b.infinite[column][block]
@@ -247,5 +263,8 @@ def dot_products(
                 a_nan[lane] | b_nan[lane] | a_infinite[lane] & b_zero[lane] | a_zero[lane] & b_infinite[lane]
             )
             minus = infinite & (a_negative[lane] ^ b_negative[lane])
-            special = special_sum(nan, infinite & ~minus, minus, c[lane], format)
+            special = special_sum(nan, infinite & ~minus, minus, addends[lane], powers[lane], format)
+            total[lane] = products[lane] + aligned_addend(
+                addends[lane], powers[lane], largest[lane], format.fraction_bits, fraction_bits
+            )
             c[lane] = special if special else round_sum(total[lane], largest[lane] - fraction_bits, rules)

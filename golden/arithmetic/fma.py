@@ -9,13 +9,14 @@ from golden.arithmetic.compiled import bit_length, compiled
 from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, Format, decode
 from golden.arithmetic.round_pack import DOWN, round_pack
 
-__all__ = ["add", "fused_multiply_add", "multiply_wide"]
+__all__ = ["add", "fused_multiply_add", "multiply", "multiply_wide"]
 
 _WORD: Final = 62
 _MASK: Final = (1 << 62) - 1
 _HALF: Final = 27
 _HALF_MASK: Final = (1 << 27) - 1
 _SIGNIFICAND: Final = 53
+_GUARD: Final = 8
 
 _PRODUCT_SHIFT: Final = 17
 _ADDEND_SHIFT: Final = 70
@@ -129,6 +130,40 @@ def fused_multiply_add(a: int, b: int, c: int, format: Format, rounding: int) ->
 
 @compiled
 def add(a: int, b: int, format: Format, rounding: int) -> int:
-    """The IEEE 754 sum: a fused multiply-add by one."""
-    one = format.bias << (format.fraction_bits + format.ignored_bits)
-    return fused_multiply_add(a, one, b, format, rounding)
+    """The IEEE 754 sum: `fused_multiply_add` of a, 1 and b, in single words.
+
+    Both significands have at most 53 bits and move up by 8 places. The one of lesser exponent is shifted
+    down, with sticky. Bits are lost only where the exponents differ by more than 8; then the sum has at least
+    six bits more than the format, so the sticky bit decides as the bits would.
+    """
+    a_negative, x, x_exponent, a_kind = decode(a, format)
+    b_negative, y, y_exponent, b_kind = decode(b, format)
+    if max(a_kind, b_kind) > FINITE:
+        if max(a_kind, b_kind) == NAN and format.bits == 64:
+            return (b if b_kind == NAN else a) | 1 << (format.fraction_bits - 1)
+        if max(a_kind, b_kind) == NAN or (a_kind == b_kind and a_negative != b_negative):
+            return format.canonical_nan
+        return format.infinity | (a_negative if a_kind == INFINITE else b_negative) << (format.bits - 1)
+    exponent = max(x_exponent, y_exponent)
+    _, x = shift_right_sticky(0, x << _GUARD, min(exponent - x_exponent, _WORD))
+    _, y = shift_right_sticky(0, y << _GUARD, min(exponent - y_exponent, _WORD))
+    total = (-x if a_negative else x) + (-y if b_negative else y)
+    negative = 1 if total < 0 else 0
+    if total == 0:
+        negative = a_negative if a_negative == b_negative else 1 if rounding == DOWN else 0
+    weight = exponent - format.fraction_bits - _GUARD
+    return round_pack(negative, abs(total), weight, format, rounding, False)
+
+
+@compiled
+def multiply(a: int, b: int, format: Format, rounding: int) -> int:
+    """The IEEE 754 product, in formats of up to 32 bits; NaN is canonical."""
+    a_negative, x, x_exponent, a_kind = decode(a, format)
+    b_negative, y, y_exponent, b_kind = decode(b, format)
+    negative = a_negative ^ b_negative
+    if max(a_kind, b_kind) > FINITE:
+        if max(a_kind, b_kind) == NAN or min(a_kind, b_kind) == ZERO:
+            return format.canonical_nan
+        return format.infinity | negative << (format.bits - 1)
+    weight = x_exponent + y_exponent - 2 * format.fraction_bits
+    return round_pack(negative, x * y, weight, format, rounding, False)

@@ -2,12 +2,27 @@
 
 from typing import Any, Final
 
-from golden.arithmetic.compiled import compiled
+from golden.arithmetic.compiled import bit_count, compiled, word
 
-__all__ = ["OPERATIONS", "combine", "finish_integer", "integer_products"]
+__all__ = [
+    "OPERATIONS",
+    "PRODUCTS",
+    "WORD",
+    "combine",
+    "count_bits",
+    "finish_integer",
+    "pack_bits",
+    "sum_of_products",
+]
 
 OPERATIONS: Final = ("mul", "xor", "and")
 """What is done with two elements; an operation's number is its place."""
+
+PRODUCTS: Final = 16
+"""Products of integers added at once."""
+
+WORD: Final = 32
+"""Single bits in a word."""
 
 _MULTIPLY: Final = 0
 _XOR: Final = 1
@@ -16,10 +31,42 @@ _SIGN: Final = 1 << 31
 
 @compiled
 def combine(a: int, b: int, operation: int) -> int:
-    """The product of two integers, or ``a op b`` of two single bits, each counted as 0 or 1."""
+    """The product of two integers, or ``a op b`` of single bits, of one or of a word."""
     if operation == _MULTIPLY:
         return a * b
     return a ^ b if operation == _XOR else a & b
+
+
+@compiled
+def sum_of_products(a: Any, b: Any, column: int) -> int:
+    """Exact: `PRODUCTS` products of a row and a column of 8-bit integers.
+
+    Parameters
+    ----------
+    a : sequence of int
+    b : sequence of sequence of int
+        Rows.
+    column : int
+    """
+    total = 0
+    for k in range(PRODUCTS):
+        total = word(total + word(combine(word(a[k]), word(b[k][column]), _MULTIPLY)))
+    return total
+
+
+@compiled
+def pack_bits(bits: Any, column: int) -> int:
+    """A word of `WORD` single bits of a column, the first one in bit 0."""
+    packed = 0
+    for k in range(WORD):
+        packed = word(packed | word(word(bits[k][column]) << k))
+    return packed
+
+
+@compiled
+def count_bits(total: int, a: int, b: int, operation: int) -> int:
+    """Add how many of the combined bits of two words are 1."""
+    return word(total + bit_count(word(combine(a, b, operation))))
 
 
 @compiled
@@ -28,26 +75,3 @@ def finish_integer(total: int, saturate: bool) -> int:
     if saturate:
         return max(-_SIGN, min(total, _SIGN - 1))
     return (total + _SIGN & 2 * _SIGN - 1) - _SIGN
-
-
-@compiled
-def integer_products(a: Any, b: Any, c: Any, operation: int, saturate: bool) -> None:
-    """One row of D = A B + C.
-
-    Parameters
-    ----------
-    a : sequence of int
-        The row, of k elements.
-    b : sequence of sequence of int, (k, n)
-    c : sequence of int
-        The result takes its place. Every partial sum is exact: at most 256 products of 16 bits beside 32.
-    operation : int
-        Place in `OPERATIONS`.
-    saturate : bool
-    """
-    for k in range(len(a)):
-        factor, column = a[k], b[k]
-        for j in range(len(c)):
-            c[j] += combine(factor, column[j], operation)
-    for j in range(len(c)):
-        c[j] = finish_integer(c[j], saturate)

@@ -10,8 +10,8 @@ from golden.tables.profiles import Profile
 __all__ = ["fused_format", "fused_rules"]
 
 _F32 = float_format("f32")
-_GREATEST_FRACTION = 27
-"""The products of one group, below ``2**(fraction_bits + 4)``, fit into 32 bits with their sign."""
+_SUM_BITS = 31
+"""The sum of a block's products, each below ``2**(fraction_bits + 2)``, fits into 32 bits with its sign."""
 
 
 def fused_format(c_format: FloatFormat, d_format: FloatFormat) -> FloatFormat:
@@ -36,15 +36,16 @@ def fused_rules(
     Raises
     ------
     InvalidArgument
-        The profile keeps more than 27 fraction bits, or does not multiply these formats.
+        The profile keeps too many fraction bits for so many products, or does not multiply these formats.
     """
     block = profile.block(a_format, mnemonic)
     fp8 = a_format.bits == 8
     kept = profile.fp8_fraction_bits if fp8 else profile.fraction_bits
     if block is None or kept is None:
         raise InvalidArgument("profile", f"{profile.name}, which has no {a_format.name}", "one that has")
-    if not 0 < kept <= _GREATEST_FRACTION:
-        raise InvalidArgument("profile", f"{kept} fraction bits", f"1 to {_GREATEST_FRACTION}")
+    greatest = _SUM_BITS - 2 - (block - 1).bit_length()
+    if not 0 < kept <= greatest:
+        raise InvalidArgument("profile", f"{kept} fraction bits", f"1 to {greatest} for {block} products")
     least = profile.least_exponent(fused)
     if least is None:  # a limit that no term can be below
         least = min(a_format.minimum_exponent + b_format.minimum_exponent, fused.minimum_exponent)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import Decoded, convert, decode
+from golden.arithmetic.chains import block_sums
 from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.rules import fused_rules
-from golden.arithmetic.tiles import block_sums
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import WGMMA_TILE, Use
 from golden.tables.matrix_instructions import MmaInstruction

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import bit_lengths, convert, decode
+from golden.arithmetic.chains import block_sums
 from golden.arithmetic.decode import ZERO
 from golden.arithmetic.rules import fused_rules
-from golden.arithmetic.tiles import block_sums
 from golden.explanation.explain import explain
 from golden.explanation.record import FusedSum, Rounding
 from golden.tables.formats import FloatFormat, float_format

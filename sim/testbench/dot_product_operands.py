@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.tiles import float_tiles, integer_tiles
+from golden.arithmetic.integer_tiles import integer_tiles
+from golden.arithmetic.tiles import float_tiles
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import multiplicand_formats
 from golden.tables.profiles import HOPPER, Profile

@@ -119,7 +119,7 @@ def test_truncated_squares():
 )
 def test_tables(name, rows, offset_bits):
     found = table(name)
-    assert (len(found.c0), found.offset_bits) == (rows, offset_bits)
+    assert (len(found.rows), found.offset_bits) == (rows, offset_bits)
 
 
 NARROW = [form for form in FORMS if form.endswith("f16")]

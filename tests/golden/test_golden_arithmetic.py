@@ -243,7 +243,7 @@ def test_empty_batch():
 )
 def test_memory_does_not_grow_with_the_batch(text):
     instruction = resolve_instruction(f"{WMMA}.{text}")
-    few = random_operands(np.random.default_rng(6), instruction, 600)
+    few = random_operands(np.random.default_rng(6), instruction, 4500)
     many = tuple(np.concatenate([operand] * 4) for operand in few)
     beyond_result = []
     golden.mma(instruction, *few)

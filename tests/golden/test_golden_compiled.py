@@ -1,5 +1,6 @@
 """Compiled and uncompiled, the same functions give the same bits; and the cache of what was compiled."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -10,12 +11,21 @@ import pytest
 from random_operands import random_operands
 
 import golden
+from golden.approximation.instructions import FORMS
+from golden.approximation.operations import operation, scalar
 from golden.arithmetic import engine
-from golden.arithmetic.decode import ZERO_EXPONENT
-from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products
-from golden.arithmetic.fma import add, fused_multiply_add
+from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_factors
+from golden.arithmetic.fma import add, fused_multiply_add, multiply
 from golden.arithmetic.fp8 import fp8_halves
-from golden.arithmetic.integer import OPERATIONS, integer_products
+from golden.arithmetic.integer import (
+    OPERATIONS,
+    PRODUCTS,
+    WORD,
+    count_bits,
+    finish_integer,
+    pack_bits,
+    sum_of_products,
+)
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.invalid_argument import InvalidArgument
@@ -47,29 +57,45 @@ def chained(a, b, c, formats, rules, block):
     blocks = -(-len(a) // block)
 
     def tables(elements, format, scale):
-        groups = blocks * rules.groups
-        terms, exponents = (
-            [[[[start] for _ in range(GROUP)] for _ in range(groups)]] for start in (0, ZERO_EXPONENT)
-        )
-        operand = Operand(terms, exponents, *([[[0] for _ in range(blocks)]] for _ in range(4)))
+        groups, room = blocks * rules.groups, [0] * (blocks * rules.groups * GROUP)
+        terms, exponents = [0] * len(room), [0] * len(room)
         for k, bits in enumerate(elements):
-            decode_factors(operand, 0, k // block, k % block, [bits], format, scale)
+            room[k // block * rules.groups * GROUP + k % block] = bits
+        decode_factors(room, format, scale, terms, exponents)
+        rows = [
+            [[[row[group * GROUP + k]] for k in range(GROUP)] for group in range(groups)]
+            for row in (terms, exponents)
+        ]
+        operand = Operand(*([row] for row in rows), *([[[0] for _ in range(blocks)]] for _ in range(4)))
+        mark_factors(operand, 0)
         return operand
 
     scale = max(rules.fraction_bits - rules.product_bits, 0)
     d = [c]
-    dot_products(tables(a, formats[0], scale), 0, tables(b, formats[1], 0), 0, d, [0], [0], rules)
+    room = tuple([0] for _ in range(5))
+    dot_products(tables(a, formats[0], scale), 0, tables(b, formats[1], 0), 0, d, room, rules)
     return d[0]
+
+
+def integers(a, b, c, operation, saturate):
+    """One element of D."""
+    total = 0
+    size = WORD if operation else PRODUCTS
+    for start in range(0, len(a), size):
+        row, column = a[start : start + size], [[x] for x in b[start : start + size]]
+        if operation:
+            words = pack_bits([[x] for x in row], 0), pack_bits(column, 0)
+            total = count_bits(total, *words, OPERATIONS.index(operation))
+        else:
+            total += sum_of_products(row, column, 0)
+    return finish_integer(c + total, saturate)
 
 
 def uncompiled(instruction, profile, a, b, c):
     """One element of D; a and b are lists."""
     a_format, b_format = FORMATS[instruction.a_type], FORMATS[instruction.b_type]
     if not isinstance(a_format, FloatFormat):
-        d = [c]
-        operation = OPERATIONS.index(instruction.operation or "mul")
-        integer_products(a, [[x] for x in b], d, operation, instruction.saturate)
-        return d[0]
+        return integers(a, b, c, instruction.operation, instruction.saturate)
     if a_format.bits == 64:
         for x, y in zip(a, b, strict=True):
             c = fused_multiply_add(x, y, c, a_format, ROUNDINGS.index(instruction.rounding or "rn"))
@@ -116,6 +142,66 @@ def test_compiled_equals_uncompiled(text):
 @pytest.mark.parametrize("text", FAMILIES[:5])
 def test_compiled_equals_uncompiled_of_other_generations(text, profile):
     compare(text, FEW // 5, 22, profile)
+
+
+F32_ENDS = (0, 1, 0x7FFFFF, 0x800000, 0x3B7FFFFF, 0x3B800000, 0x3F7FFFFF, 0x3F800000, 0x3F800001, 0x40800000)
+F32_ENDS += (0x40FFFFFF, 0x41000000, 0x42FC0000, 0x42FC0001, 0x43000000, 0x7E800000, 0x7E800001, 0x7F7FFFFF)
+F32_ENDS += (0x7F800000, 0x7F800001, 0x7FFFFFFF)
+
+
+def approximate_operands(found, count, random):
+    """The ends of intervals with either sign, in pairs for divisions, and random bit patterns."""
+    if found.bits == 32:
+        ends = [bits | sign for bits in F32_ENDS for sign in (0, 1 << 31)]
+    else:
+        half = found.bits // 2
+        ends = [upper << half for upper in range(0, 1 << half, 0x0F if found.bits < 64 else 0x7FFFFF)]
+    corners = list(itertools.product(ends, repeat=found.operands))
+    drawn = random.integers(0, 1 << found.bits, (count, found.operands), f"u{found.bits // 8}").tolist()
+    return [*corners, *map(tuple, drawn)]
+
+
+def compare_approximate(text, count, seed):
+    found = FORMS[text]
+    operands = approximate_operands(found, count, np.random.default_rng(seed))
+    columns = [np.array(column, f"u{found.bits // 8}") for column in zip(*operands, strict=True)]
+    compiled = operation(text)(*columns).tolist()
+    function, constants = scalar(found)
+    for given, bits in zip(operands, compiled, strict=True):
+        assert bits == function(*given, *constants), (text, [hex(x) for x in given], hex(bits))
+
+
+ELEMENTS = [text for text, found in FORMS.items() if not found.packed]
+
+
+@pytest.mark.parametrize("text", ELEMENTS)
+def test_compiled_equals_uncompiled_of_approximate_functions(text):
+    compare_approximate(text, FEW, 24)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", ELEMENTS)
+def test_compiled_equals_uncompiled_of_approximate_functions_ten_million_times(text):
+    for seed in range(100):
+        compare_approximate(text, MANY // 100, seed)
+
+
+@pytest.mark.parametrize("format", ["f16", "f32", "f64"])
+@pytest.mark.parametrize("rounding", range(len(ROUNDINGS)))
+def test_a_sum_is_a_fused_multiply_add_by_one(format, rounding):
+    format = float_format(format)
+    one = format.bias << format.fraction_bits
+    random = np.random.default_rng(25)
+    for _ in range(FEW):
+        x, y = (int(bits) for bits in random.integers(0, 1 << format.bits, 2, f"u{format.bits // 8}"))
+        near = (x + int(random.integers(-3, 3)) ^ 1 << format.bits - 1) & (1 << format.bits) - 1
+        for other in (y, near, near ^ 3 << format.fraction_bits):
+            assert add(x, other, format, rounding) == fused_multiply_add(x, one, other, format, rounding)
+            if format.bits < 64:
+                zero = (x ^ other) & 1 << format.bits - 1
+                assert multiply(x, other, format, rounding) == fused_multiply_add(
+                    x, other, zero, format, rounding
+                )
 
 
 @pytest.mark.long

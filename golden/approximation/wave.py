@@ -1,0 +1,96 @@
+"""sin and cos: the operand in turns, of which a quarter is the unit's argument; as in `unit`."""
+
+from typing import Final
+
+from golden.approximation.interpolator import ARGUMENT_BITS, Table, polynomial
+from golden.approximation.unit import (
+    FRACTION,
+    HIDDEN,
+    INFINITY,
+    LEAST_NORMAL,
+    MAGNITUDE,
+    NAN,
+    NOT_SPECIAL,
+    ONE,
+    SIGNIFICAND,
+    Argument,
+    assemble,
+    exponent_of,
+    split,
+)
+from golden.arithmetic.compiled import bit_length, compiled
+
+__all__ = ["RECIPROCAL_TAU", "cos", "sin", "truncated_turns", "wave_argument", "wave_special"]
+
+RECIPROCAL_TAU: Final = 0x3E22F983
+"""1 / (2 pi) in f32: the factor of sin and cos."""
+
+_TURN_BITS: Final = 25
+"""Places of a turn behind the point: two number the quarter, 23 are the unit's argument."""
+
+
+@compiled
+def truncated_turns(x: int) -> tuple[int, int]:
+    """The magnitude of x times 1 / (2 pi), truncated to 24 bits: these, and the exponent of their lowest."""
+    significand = x & FRACTION | HIDDEN if x & MAGNITUDE >= LEAST_NORMAL else 0
+    product = significand * (RECIPROCAL_TAU & FRACTION | HIDDEN)
+    cut = max(bit_length(product) - SIGNIFICAND, 0)
+    weight = exponent_of(x) + exponent_of(RECIPROCAL_TAU) - 2 * ARGUMENT_BITS
+    return product >> cut, weight + cut
+
+
+@compiled
+def turn_of(x: int) -> int:
+    """The turns modulo 1, truncated to 25 fraction bits."""
+    turns, weight = truncated_turns(x)
+    shift = weight + _TURN_BITS
+    turn = turns << min(max(shift, 0), _TURN_BITS) >> min(max(-shift, 0), 62)
+    return turn & ((1 << _TURN_BITS) - 1)
+
+
+@compiled
+def wave_special(x: int, quarter: int) -> int:
+    """At the ends of quarter turns 0 or 1: `quarter` is 0 for the sine, 1 for the cosine."""
+    turn = turn_of(x)
+    rising = (turn >> ARGUMENT_BITS & 1) == quarter
+    end = (0 if rising else ONE) | wave_sign(x, turn, quarter) << 31
+    finite = NOT_SPECIAL if turn & FRACTION else end
+    return NAN if x & MAGNITUDE >= INFINITY else finite
+
+
+@compiled
+def wave_sign(x: int, turn: int, quarter: int) -> int:
+    """The cosine is even; each is negative for half a turn."""
+    half = (turn >> ARGUMENT_BITS) + quarter >> 1 & 1
+    return half if quarter else half ^ x >> 31
+
+
+@compiled
+def wave_argument(x: int, quarter: int, table: Table) -> Argument:
+    """The fraction of a quarter turn, counted backwards where the wave falls."""
+    turn = turn_of(x)
+    falling = turn >> ARGUMENT_BITS & 1 ^ quarter
+    row, offset = split((turn ^ -falling) & FRACTION, table)
+    return row, offset, 0, wave_sign(x, turn, quarter)
+
+
+@compiled
+def wave(x: int, quarter: int, table: Table) -> int:
+    """Sine or cosine."""
+    special = wave_special(x, quarter)
+    row, offset, _, negative = wave_argument(x, quarter, table)
+    total = polynomial(table, row, offset)
+    result = assemble(total, -table.fraction_bits, negative)
+    return result if special == NOT_SPECIAL else special
+
+
+@compiled
+def sin(x: int, table: Table) -> int:
+    """The sine of x."""
+    return wave(x, 0, table)
+
+
+@compiled
+def cos(x: int, table: Table) -> int:
+    """The cosine of x."""
+    return wave(x, 1, table)
