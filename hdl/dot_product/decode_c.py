@@ -1,18 +1,16 @@
 """Decode C: the accumulator input as one more term."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation, Result
-from hdl.dot_product.special import Special
-from hdl.dot_product.widths import HALF, INTEGER, WIDE, Widths
-from hdl.stream.pipeline import Stage
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.operands import Result
+from hdl.dot_product.widths import HALF, INTEGER, WIDE
 
 __all__ = ["DecodeC"]
 
 
-class DecodeC(Stage):
+class DecodeC(DotProductStage):
     """Take C apart: f32, f16 that counts as f16, f16 widened to f32, or s32.
 
     Widening makes a subnormal f16 a normal f32, and with it the exponent that the alignment sees, so those
@@ -40,17 +38,7 @@ class DecodeC(Stage):
     delays = (2.0, 3.0, 3.0, 1.0)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.config = config
-        self.widths = Widths(config)
-        super().__init__(
-            {"c": Out(32), "operation": Out(Operation)},
-            {
-                "c_sign": Out(1),
-                "c_value": Out(32),
-                "c_exponent": Out(self.widths.exponent_bits),
-                "c_special": Out(Special),
-            },
-        )
+        super().__init__(config, "c operation", "c_sign c_value c_exponent c_special")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -79,7 +67,8 @@ class DecodeC(Stage):
         value = second(Cat(fraction, upper), "value_2")
         wide_offset, offset = self._offset(narrow=False), self._offset(narrow=True)
         offset = Mux(wide, wide_offset, Mux(half, offset + 112, offset))
-        biased = (exponent | ~hidden) + offset
+        # The exponent of a subnormal is 1, not 0.
+        biased = exponent + offset + ~hidden
         biased = second(biased[: self.widths.exponent_bits], "biased_2")
         normalise = second(half & ~half_result & ~hidden, "normalise_2")
         zero = second(~hidden & ~some, "zero_2")
