@@ -61,7 +61,7 @@ class Align(DotProductStage):
         A significand is never negative: signs are relative to that of C.
     """
 
-    delays = (0.8, 2.5)
+    delays = (0.8, 2.9)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(

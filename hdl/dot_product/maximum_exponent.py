@@ -26,7 +26,7 @@ class ProductMaximum(DotProductStage):
     output.product_maximum : 9
     """
 
-    delays = (2.4,) * (LANES - 1).bit_length()
+    delays = (2.7,) * (LANES - 1).bit_length()
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(config, "product_exponent", "product_maximum")
@@ -57,7 +57,7 @@ class Fp8Maximum(DotProductStage):
     """
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.delays = (2.2,) * (Widths(config).fp8_lanes - 1).bit_length()
+        self.delays = (2.6,) * (Widths(config).fp8_lanes - 1).bit_length()
         super().__init__(config, "fp8_exponent", "fp8_maximum")
 
     def elaborate(self, platform: object) -> Module:
@@ -86,7 +86,7 @@ class Fp8OrC(DotProductStage):
     output.c_or_fp8_exponent : 9
     """
 
-    delays = (2.4,)
+    delays = (2.7,)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(config, "fp8_maximum c_exponent", "c_or_fp8_exponent")
@@ -126,7 +126,7 @@ class MaximumExponent(DotProductStage):
         beside other formats.
     """
 
-    delays = (2.8,)
+    delays = (3.2,)
 
     def __init__(self, config: DotProductConfig) -> None:
         widths = Widths(config)

@@ -43,7 +43,7 @@ class Normalize(DotProductStage):
         limit is negative, by so much, and counts as 0 here. Only with such limits.
     """
 
-    delays = (2.7, 2.9, 2.9, 2.4, 3.2)
+    delays = (3.2, 3.4, 3.1, 2.9, 3.4)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(config, "operation sum limit", "negative value exponent right")

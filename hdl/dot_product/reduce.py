@@ -43,7 +43,7 @@ class Reduce(DotProductStage):
     output.sum : signed(total)
     """
 
-    delays = (2.6, 2.4, 2.4, 2.4, 3.2)
+    delays = (2.9, 2.4, 2.4, 2.6, 3.4)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(config, "term carry fp8_term fp8_carry c_term", "sum")

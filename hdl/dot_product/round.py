@@ -40,7 +40,7 @@ class Round(DotProductStage):
     output.d : 32
     """
 
-    delays = (3.3, 3.7, 3.0, 2.7)
+    delays = (4.2, 3.7, 3.2, 3.6)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(config, "operation c_sign negative value exponent right special", "d")
