@@ -75,7 +75,7 @@ class Decode(DotProductStage):
         Words of flags: what a product is.
     """
 
-    delays = (3.3, 3.3, 4.4)
+    delays = (3.5, 3.4, 3.9)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(

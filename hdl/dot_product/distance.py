@@ -44,7 +44,7 @@ class Distance(DotProductStage):
         have, less one.
     """
 
-    delays = (3.6,)
+    delays = (4.2,)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(

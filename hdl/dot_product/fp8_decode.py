@@ -74,7 +74,7 @@ class Fp8Decode(DotProductStage):
     cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Special`.
     """
 
-    delays = (3.3, 3.0)
+    delays = (3.5, 3.0)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(

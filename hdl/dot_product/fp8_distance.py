@@ -42,7 +42,7 @@ class Fp8Distance(DotProductStage):
         Significands; one of them is zero where the distance is 16 or more, and in other formats.
     """
 
-    delays = (3.6,)
+    delays = (4.2,)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(

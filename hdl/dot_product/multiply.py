@@ -60,7 +60,7 @@ class Multiply(DotProductStage):
     cocotb_tests/dot_product/test_multiply.py.
     """
 
-    delays = (3.8, 0.1, 5.9)
+    delays = (3.8, 0.1, 4.9)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(

@@ -43,7 +43,7 @@ class Normalize(DotProductStage):
         limit is negative, by so much, and counts as 0 here. Only with such limits.
     """
 
-    delays = (3.2, 3.4, 3.1, 2.9, 3.4)
+    delays = (3.4, 3.9, 3.6, 3.1, 3.8)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(config, "operation sum limit", "negative value exponent right")
