@@ -256,25 +256,35 @@ def _require_power_of_two(name: str, value: int, least: int, most: int) -> None:
         raise ValueError(f"{name} must be a power of two from {least} to {most}, not {value}")
 
 
+_DEPTH: Final = 16
+"""Of the presets' units: no core's clock needs a deeper one."""
+
 PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
     {
-        "tiny": CoreConfig(registers=32, queue_depth=4, outstanding_reads=2),
+        "tiny": CoreConfig(
+            dot_product=DotProductConfig(depth=_DEPTH), registers=32, queue_depth=4, outstanding_reads=2
+        ),
         "small": CoreConfig(
-            dot_product=DotProductConfig(formats=_ALL), f64_units=1, shared_bytes=4 * PAGE_BYTES
+            dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH),
+            f64_units=1,
+            f64_depth=_DEPTH,
+            shared_bytes=4 * PAGE_BYTES,
         ),
         "standard": CoreConfig(
-            dot_product=DotProductConfig(formats=_ALL),
+            dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH),
             dot_product_units=4,
             f64_units=1,
+            f64_depth=_DEPTH,
             registers=128,
             queue_depth=32,
             outstanding_reads=32,
             shared_bytes=16 * PAGE_BYTES,
         ),
         "large": CoreConfig(
-            dot_product=DotProductConfig(formats=_ALL),
+            dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH),
             dot_product_units=64,
             f64_units=4,
+            f64_depth=_DEPTH,
             registers=256,
             queue_depth=64,
             outstanding_reads=64,

@@ -222,9 +222,8 @@ def test_decode_c(simulate: Simulate) -> None:
 
 
 def test_product_special(simulate: Simulate) -> None:
-    simulate(
-        unit_design("dot_product_product_special", ProductSpecial()), __name__, cases=("product_special",)
-    )
+    design = unit_design("dot_product_product_special", ProductSpecial(CONFIG))
+    simulate(design, __name__, cases=("product_special",))
 
 
 def test_special_values(simulate: Simulate) -> None:

@@ -13,9 +13,10 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
 from golden.tables.formats import FloatFormat, float_format
 from hdl.config import DotProductConfig
+from hdl.dot_product.fields import Special
 from hdl.dot_product.fp8_decode import Fp8Decode
 from hdl.dot_product.operands import Operation
-from hdl.dot_product.special import Fp8Special, Special
+from hdl.dot_product.special import Fp8Special
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Pipeline
 from sim.testbench.dot_product_operands import FP8_MODES, MODES, Mode

@@ -1,12 +1,11 @@
 """Align: every term as a number of multiples of 2**(Emax - fraction bits)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import FLOATING, INTEGER, LANES, Widths
-from hdl.stream.pipeline import Cut, Stage
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import FLOATING, INTEGER, LANES
+from hdl.stream.pipeline import Cut
 
 __all__ = ["Align"]
 
@@ -14,7 +13,7 @@ _FIELD = 11
 """Bits of an aligned term that come from a pair of 4-bit products; what lies above is another field."""
 
 
-class Align(Stage):
+class Align(DotProductStage):
     """Bring products and C to Emax, cutting off what lies below the last bit, then apply the signs.
 
     The magnitude is cut before it is negated, which truncates towards zero. A negative term leaves as its
@@ -62,28 +61,13 @@ class Align(Stage):
         A significand is never negative: signs are relative to that of C.
     """
 
-    delays = (0.8, 2.5)
+    delays = (0.8, 2.9)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        lanes = {
-            "coarse": Out(3).array(LANES),
-            **({"quarter": Out(LANES), "foreign": Out(3).array(LANES)} if self.widths.fp8 else {}),
-            "sign": Out(LANES),
-            "c_sign": Out(1),
-            **({"count": Out(8)} if "b1" in config.formats else {}),
-            "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
-        }
-        terms = {"term": Out(signed(self.widths.window + 1)).array(LANES), "carry": Out(LANES)}
         super().__init__(
-            {
-                "operation": Out(Operation),
-                "c_value": Out(32),
-                **({"c_beyond": Out(1)} if config.formats & {"i8", "i4"} else {}),
-                "c_distance": Out(6),
-                **(lanes if self.widths.lanes else {}),
-            },
-            {**(terms if self.widths.lanes else {}), "c_term": Out(signed(self.widths.total))},
+            config,
+            "operation coarse quarter foreign sign c_sign count product c_value c_beyond c_distance",
+            "term carry c_term",
         )
 
     def elaborate(self, platform: object) -> Module:

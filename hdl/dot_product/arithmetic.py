@@ -69,7 +69,7 @@ def _stages(config: DotProductConfig) -> list[Stage | tuple[Stage, ...]]:
     single_bits = when("b1" in config.formats, Popcount)
     return [
         (*when(lanes, Decode), DecodeC(config), *single_bits, *when(fp8, Fp8Decode)),
-        *((ProductSpecial(),) if lanes else ()),
+        *when(lanes, ProductSpecial),
         *when(fp8, Fp8Special),
         SpecialValues(config),
         *when(fp8, Fp8Maximum),

@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.adders import sums
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import LANES, WIDE, Widths
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import WIDE
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
-from hdl.stream.pipeline import Cut, Stage, behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Decode"]
 
@@ -42,7 +41,7 @@ class _Kinds:
     e4m3: Value
 
 
-class Decode(Stage):
+class Decode(DotProductStage):
     """Take the multiplicands apart (IEEE 754-2019, 3.4, and the like fields of bf16 and tf32).
 
     Lane k holds element k of f16 and bf16. A tf32 element takes two lanes: its upper half is a bf16 in the
@@ -76,24 +75,13 @@ class Decode(Stage):
         Words of flags: what a product is.
     """
 
-    delays = (3.2, 3.0, 3.0)
+    delays = (3.5, 3.4, 3.9)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.config = config
-        self.widths = Widths(config)
-        self._has_bytes = bool(config.formats & {"i8", "i4"})
-        odd = Out(64).array(WORDS // 2)
         super().__init__(
-            {"a": Out(256), "b": Out(256), "operation": Out(Operation)},
-            {
-                "significand_a": Out(64).array(WORDS),
-                "significand_b": Out(64).array(WORDS),
-                **({"byte_a": odd, "byte_b": odd} if self._has_bytes else {}),
-                "product_exponent": Out(self.widths.exponent_bits).array(LANES),
-                "sign": Out(LANES),
-                "nan": Out(64).array(WORDS),
-                "infinite": Out(64).array(WORDS),
-            },
+            config,
+            "a b operation",
+            "significand_a significand_b byte_a byte_b product_exponent sign nan infinite",
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -133,7 +121,7 @@ class Decode(Stage):
         self._exponents(m, third, sides_a, sides_b)
         # Lane k's sign is bit 16 * k of all words' bits.
         m.d.comb += output.sign.eq(Cat(Cat(*signs)[::PLACE]))
-        if self._has_bytes:
+        if self.widths.multiplied_integer:
             for index in range(WORDS // 2):
                 for name in "ab":
                     odd = (getattr(self.input, name).word_select(index, 64) >> 8) & every_place(0xFF)

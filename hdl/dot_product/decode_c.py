@@ -1,18 +1,17 @@
 """Decode C: the accumulator input as one more term."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation, Result
-from hdl.dot_product.special import Special
-from hdl.dot_product.widths import HALF, INTEGER, WIDE, Widths
-from hdl.stream.pipeline import Stage
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.operands import Result
+from hdl.dot_product.widths import HALF, INTEGER, WIDE
+from hdl.stream.pipeline import behind
 
 __all__ = ["DecodeC"]
 
 
-class DecodeC(Stage):
+class DecodeC(DotProductStage):
     """Take C apart: f32, f16 that counts as f16, f16 widened to f32, or s32.
 
     Widening makes a subnormal f16 a normal f32, and with it the exponent that the alignment sees, so those
@@ -37,28 +36,17 @@ class DecodeC(Stage):
     output.c_special : Special
     """
 
-    delays = (2.0, 3.0, 3.0, 1.0)
+    delays = (2.6, 2.6, 2.7, 2.7, 1.2)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.config = config
-        self.widths = Widths(config)
-        super().__init__(
-            {"c": Out(32), "operation": Out(Operation)},
-            {
-                "c_sign": Out(1),
-                "c_value": Out(32),
-                "c_exponent": Out(self.widths.exponent_bits),
-                "c_special": Out(Special),
-            },
-        )
+        super().__init__(config, "c operation", "c_sign c_value c_exponent c_special")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
         m = Module()
-        first, second, third, fourth = self.cuts(m)
+        first, second, third, fourth, fifth = self.cuts(m)
         operation = self.input.operation
         integer = self.widths.chosen(operation.multiplicand, INTEGER)
-        wide = self.widths.chosen(operation.multiplicand, WIDE)
         half = operation.c_is_f16 & ~integer if self.config.formats & HALF else Const(0, 1)
         # C of fp8 has the type of D.
         widened = "f16" in self.config.formats
@@ -68,34 +56,44 @@ class DecodeC(Stage):
         c = Mux(half, Cat(Const(0, 13), self.input.c[:15], Const(0, 3), self.input.c[15]), self.input.c)
         c = first(c, "c_1")
         half, half_result = first(half, "half_1"), first(half_result, "half_result_1")
-        integer, wide = first(integer, "integer_1"), first(wide, "wide_1")
+        integer = first(integer, "integer_1")
+        wide = first(self.widths.chosen(operation.multiplicand, WIDE), "wide_1")
 
-        # To the second cut: what they mean.
+        # To the second cut: classes.
+        hidden = second(c[23:31].any(), "hidden_2")
+        some = second(c[:23].any(), "some_2")
+        maximal = second(c[23:28].all() & (half | c[28:31].all()), "maximal_2")
+        c, half, half_result, integer, wide = (
+            second(value, f"{name}_2")
+            for name, value in zip(
+                ("c", "half", "half_result", "integer", "wide"),
+                (c, half, half_result, integer, wide),
+                strict=True,
+            )
+        )
+
+        # To the third cut: what the fields mean.
         fraction, exponent = c[:23], c[23:31]
-        hidden, some = exponent.any(), fraction.any()
-        maximal = exponent[:5].all() & (half | exponent[5:].all())
-        sign = second(c[31] & ~integer, "sign_2")
-        upper = Mux(integer, c[23:], hidden)
-        value = second(Cat(fraction, upper), "value_2")
+        sign = third(c[31] & ~integer, "sign_3")
+        value = third(Cat(fraction, Mux(integer, c[23:], hidden)), "value_3")
         wide_offset, offset = self._offset(narrow=False), self._offset(narrow=True)
         offset = Mux(wide, wide_offset, Mux(half, offset + 112, offset))
-        biased = (exponent | ~hidden) + offset
-        biased = second(biased[: self.widths.exponent_bits], "biased_2")
-        normalise = second(half & ~half_result & ~hidden, "normalise_2")
-        zero = second(~hidden & ~some, "zero_2")
-        nan = second(maximal & some & ~integer, "nan_2")
-        infinite = second(maximal & ~some & ~integer, "infinite_2")
-        wide = second(wide, "wide_2")
-        half_result = second(half_result, "half_result_2")
+        # The exponent of a subnormal is 1, not 0.
+        biased = third((exponent + offset + ~hidden)[: self.widths.exponent_bits], "biased_3")
+        normalise = third(half & ~half_result & ~hidden, "normalise_3")
+        zero = third(~hidden & ~some, "zero_3")
+        nan = third(maximal & some & ~integer, "nan_3")
+        infinite = third(maximal & ~some & ~integer, "infinite_3")
+        wide, half_result = third(wide, "wide_3"), third(half_result, "half_result_3")
 
-        # To the third cut: the leading one of a widened f16 subnormal comes to the hidden bit.
+        # To the fourth cut: the leading one of a widened f16 subnormal comes to the hidden bit.
         count = Signal(4)
         for position in range(10):
             with m.If(value[13 + position]):
                 m.d.comb += count.eq(10 - position)
         count = Mux(normalise, count, 0)
-        shifted = third(Cat(value[:13], (value[13:24] << count)[:11], value[24:]), "value_3")
-        moved = third((biased - count)[: self.widths.exponent_bits], "exponent_3")
+        shifted = fourth(Cat(value[:13], (value[13:24] << count)[:11], value[24:]), "value_4")
+        moved = fourth((biased - count)[: self.widths.exponent_bits], "exponent_4")
         floor = Mux(
             wide,
             self.widths.least_maximum(narrow=False, half_result=False),
@@ -105,18 +103,17 @@ class DecodeC(Stage):
                 self.widths.least_maximum(narrow=True, half_result=False),
             ),
         )
-        floor = third(floor, "floor_3")
-        zero = third(zero, "zero_3")
-        sign_3 = third(sign, "sign_3")
+        floor, zero = fourth(floor, "floor_4"), fourth(zero, "zero_4")
 
         output = self.output
+        last = (fourth, fifth)
         m.d.comb += [
-            output.c_sign.eq(fourth(sign_3, "sign_4")),
-            output.c_value.eq(fourth(shifted, "value_4")),
-            output.c_exponent.eq(fourth(Mux(zero, floor, moved), "exponent_4")),
-            output.c_special.nan.eq(fourth(third(nan, "nan_3"), "nan_4")),
-            output.c_special.positive.eq(fourth(third(infinite & ~sign, "positive_3"), "positive_4")),
-            output.c_special.negative.eq(fourth(third(infinite & sign, "negative_3"), "negative_4")),
+            output.c_sign.eq(behind(last, sign, "sign_4")),
+            output.c_value.eq(fifth(shifted, "value_5")),
+            output.c_exponent.eq(fifth(Mux(zero, floor, moved), "exponent_5")),
+            output.c_special.nan.eq(behind(last, nan, "nan_4")),
+            output.c_special.positive.eq(behind(last, infinite & ~sign, "positive_4")),
+            output.c_special.negative.eq(behind(last, infinite & sign, "negative_4")),
         ]
         return m
 

@@ -1,18 +1,17 @@
 """Distance: how far below Emax each term lies, and what the sum may be shifted in the end."""
 
 from amaranth.hdl import Cat, Module, Mux, Value
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.adders import differences
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import LANES, WIDE, Widths
-from hdl.stream.pipeline import Cut, Stage
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import WIDE
+from hdl.stream.pipeline import Cut
 
 __all__ = ["Distance"]
 
 
-class Distance(Stage):
+class Distance(DotProductStage):
     """Subtract the exponents from Emax.
 
     Expected critical path: the carry chain of four lanes, 36 bits, and the OR of a difference's upper bits.
@@ -45,27 +44,13 @@ class Distance(Stage):
         have, less one.
     """
 
-    delays = (3.4,)
+    delays = (4.2,)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        exponent = Out(self.widths.exponent_bits)
-        lanes = self.widths.lanes
-        self._has_quarters = has_quarters = lanes and self.widths.fp8
         super().__init__(
-            {
-                "operation": Out(Operation),
-                "maximum": exponent,
-                **({"reference": exponent} if has_quarters else {}),
-                **({"product_exponent": exponent.array(LANES)} if lanes else {}),
-                "c_exponent": exponent,
-            },
-            {
-                **({"fine": Out(3).array(LANES), "coarse": Out(3).array(LANES)} if lanes else {}),
-                **({"quarter": Out(LANES), "foreign": Out(3).array(LANES)} if has_quarters else {}),
-                "c_distance": Out(6),
-                "limit": exponent,
-            },
+            config,
+            "operation maximum reference product_exponent c_exponent",
+            "fine coarse quarter foreign c_distance limit",
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -84,13 +69,14 @@ class Distance(Stage):
         return m
 
     def _lanes(self, m: Module, cut: Cut) -> None:
-        reference = self.input.reference if self._has_quarters else self.input.maximum
+        has_quarters = "quarter" in self.produces
+        reference = self.input.reference if has_quarters else self.input.maximum
         fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
         exponents = list(self.input.product_exponent)
         for lane, difference in enumerate(differences(m, reference, exponents)):
             distance = _clamped(difference)
             fine, coarse = distance[:3], distance[3:]
-            if self._has_quarters:
+            if has_quarters:
                 fine = Cat(fine[:2], Mux(fp8, 0, fine[2]))
                 quarter = cut(Mux(fp8, distance[2], 0), f"quarter{lane}")
                 foreign = Mux(fp8, ~Cat(fine[:2].all(), fine[1], fine[:2].any()), 0)

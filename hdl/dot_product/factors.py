@@ -1,22 +1,18 @@
 """Factors: what the multipliers get, but for the shift of floating-point significands."""
 
 from amaranth.hdl import Module, Mux
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
+from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.integers import IntegerMode, integer_factors
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import FLOATING, Widths
+from hdl.dot_product.widths import FLOATING
 from hdl.dot_product.words import WORDS, every_place, up
-from hdl.stream.pipeline import Cut, Stage
+from hdl.stream.pipeline import Cut
 
-__all__ = ["INTEGER_FACTORS", "Factors"]
-
-INTEGER_FACTORS = ("low_a", "top_a", "low_b", "top_b")
-"""Fields of integers of more than one bit."""
+__all__ = ["Factors"]
 
 
-class Factors(Stage):
+class Factors(DotProductStage):
     """Significands, zero in operations on integers, and integers, zero in others.
 
     Expected critical path: a nibble's borrow, three look-up tables, in front of the OR of `Multiply`.
@@ -46,21 +42,10 @@ class Factors(Stage):
     delays = (2.0,)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        words = Out(64).array(WORDS)
-        odd = {"byte_a": Out(64).array(WORDS // 2), "byte_b": Out(64).array(WORDS // 2)}
         super().__init__(
-            {
-                "operation": Out(Operation),
-                "significand_a": words,
-                "significand_b": words,
-                **(odd if self.widths.multiplied_integer else {}),
-            },
-            {
-                "float_a": words,
-                "float_b": words,
-                **(dict.fromkeys(INTEGER_FACTORS, words) if self.widths.multiplied_integer else {}),
-            },
+            config,
+            "operation significand_a significand_b byte_a byte_b",
+            "float_a float_b low_a top_a low_b top_b",
         )
 
     def elaborate(self, platform: object) -> Module:

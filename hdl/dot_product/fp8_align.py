@@ -1,12 +1,10 @@
 """Align fp8: the products with lanes of their own as multiples of 2**(Emax - 13)."""
 
-from amaranth.hdl import Cat, Module, Mux, Value, signed
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Cat, Module, Mux, Value
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import LANES, Widths
-from hdl.stream.pipeline import Stage
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import LANES
 
 __all__ = ["Fp8Align"]
 
@@ -14,7 +12,7 @@ _BITS = 11
 """A product of eight bits, shifted left by up to 3."""
 
 
-class Fp8Align(Stage):
+class Fp8Align(DotProductStage):
     """Shift right by a multiple of 4, cut off what lies below the last bit, then apply the signs.
 
     First by 0 or 8, which mostly is a choice between bits and zeros, and so a register that is reset or not;
@@ -52,19 +50,10 @@ class Fp8Align(Stage):
     delays = (0.8, 1.5)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        lanes = self.widths.fp8_lanes
         super().__init__(
-            {
-                "operation": Out(Operation),
-                "product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES),
-                "fp8_quarter": Out(lanes),
-                "fp8_near": Out(lanes),
-                "fp8_far": Out(lanes),
-                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {}),
-                "fp8_sign": Out(lanes),
-            },
-            {"fp8_term": Out(signed(self.widths.fp8_window + 1)).array(lanes), "fp8_carry": Out(lanes)},
+            config,
+            "operation product fp8_quarter fp8_near fp8_far fp8_shifted fp8_sign",
+            "fp8_term fp8_carry",
         )
 
     def elaborate(self, platform: object) -> Module:

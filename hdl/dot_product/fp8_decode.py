@@ -3,20 +3,15 @@
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Module, Mux, Value
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.adders import sums
-from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import LANES, Widths
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
-from hdl.stream.pipeline import Cut, Stage
+from hdl.stream.pipeline import Cut
 
-__all__ = ["FP8_SIGNIFICAND_BITS", "Fp8Decode"]
-
-FP8_SIGNIFICAND_BITS = 4
-"""Of e4m3; those of e5m2 have three and a zero below them."""
+__all__ = ["Fp8Decode"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,7 @@ class _Operands:
         return self.maximal & self.special & flags(self.significand >> 2 | self.significand >> 1)
 
 
-class Fp8Decode(Stage):
+class Fp8Decode(DotProductStage):
     """Take e4m3 and e5m2 apart (Open Compute Project, "8-bit floating point specification", 2023).
 
     Lane k takes the elements 2 k. Where only fp8 is computed, lane 16 + k takes the elements 2 k + 1; beside
@@ -79,24 +74,13 @@ class Fp8Decode(Stage):
     cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Special`.
     """
 
-    delays = (3.2, 2.5)
+    delays = (3.5, 3.0)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        lanes = self.widths.fp8_lanes
-        words = lanes * WORDS // LANES
-        significands = Out(FP8_SIGNIFICAND_BITS).array(lanes)
         super().__init__(
-            {"a": Out(256), "b": Out(256), "operation": Out(Operation), "c": Out(32)},
-            {
-                "fp8_significand_a": significands,
-                "fp8_significand_b": significands,
-                "fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes),
-                "fp8_sign": Out(lanes),
-                "fp8_zero": Out(64).array(words),
-                "fp8_infinite": Out(64).array(words),
-                "fp8_nan": Out(64).array(words // 2),
-            },
+            config,
+            "a b operation c",
+            "fp8_significand_a fp8_significand_b fp8_exponent fp8_sign fp8_zero fp8_infinite fp8_nan",
         )
 
     def elaborate(self, platform: object) -> Module:

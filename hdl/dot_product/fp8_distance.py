@@ -1,20 +1,16 @@
 """Distance of fp8: how far below Emax the products with lanes of their own lie."""
 
 from amaranth.hdl import Cat, Module, Mux
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.adders import differences
-from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
-from hdl.dot_product.maximum_exponent import FP8_EXPONENT_BITS
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import Widths
-from hdl.stream.pipeline import Stage
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import FP8_EXPONENT_BITS
 
 __all__ = ["Fp8Distance"]
 
 
-class Fp8Distance(Stage):
+class Fp8Distance(DotProductStage):
     """Subtract the exponents from Emax; a significand too far below it becomes zero.
 
     A product that is not zero has an exponent of 130 to 188 with `Widths.half_offset`, and Emax is not less.
@@ -46,29 +42,13 @@ class Fp8Distance(Stage):
         Significands; one of them is zero where the distance is 16 or more, and in other formats.
     """
 
-    delays = (3.4,)
+    delays = (4.2,)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        lanes = self.widths.fp8_lanes
-        significands = Out(FP8_SIGNIFICAND_BITS).array(lanes)
         super().__init__(
-            {
-                "operation": Out(Operation),
-                "maximum": Out(self.widths.exponent_bits),
-                "fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes),
-                "fp8_significand_a": significands,
-                "fp8_significand_b": significands,
-            },
-            {
-                "fp8_fine": Out(2).array(lanes),
-                "fp8_quarter": Out(lanes),
-                "fp8_near": Out(lanes),
-                "fp8_far": Out(lanes),
-                **({"fp8_shifted": Out(lanes)} if self.widths.lanes else {}),
-                "fp8_a": significands,
-                "fp8_b": significands,
-            },
+            config,
+            "operation maximum fp8_exponent fp8_significand_a fp8_significand_b",
+            "fp8_fine fp8_quarter fp8_near fp8_far fp8_shifted fp8_a fp8_b",
         )
 
     def elaborate(self, platform: object) -> Module:

@@ -1,19 +1,17 @@
 """Multiply: the products, with the fine part of the alignment done in the multipliers."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.factors import INTEGER_FACTORS
-from hdl.dot_product.fp8_decode import FP8_SIGNIFICAND_BITS
-from hdl.dot_product.widths import LANES, Widths
-from hdl.dot_product.words import WORDS, place
-from hdl.stream.pipeline import Stage, behind
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import LANES
+from hdl.dot_product.words import place
+from hdl.stream.pipeline import behind
 
 __all__ = ["Multiply"]
 
 
-class Multiply(Stage):
+class Multiply(DotProductStage):
     """Sixteen 18-bit multipliers; float products come out shifted left by 0 to 7.
 
     Shifting an 11-bit significand before the multiplication takes about half the logic of shifting the
@@ -62,23 +60,13 @@ class Multiply(Stage):
     cocotb_tests/dot_product/test_multiply.py.
     """
 
-    delays = (5.0, 0.1, 4.2)
+    delays = (3.8, 0.1, 4.9)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        words = Out(64).array(WORDS)
-        names = ["float_a", "float_b"] if self.widths.lanes else []
-        names += INTEGER_FACTORS if self.widths.multiplied_integer else ()
-        fp8_lanes = self.widths.fp8_lanes
-        significands = Out(FP8_SIGNIFICAND_BITS).array(fp8_lanes)
         super().__init__(
-            {
-                **({"fine": Out(3).array(LANES)} if self.widths.lanes else {}),
-                **dict.fromkeys(names, words),
-                **({"fp8_fine": Out(2).array(fp8_lanes)} if fp8_lanes else {}),
-                **({"fp8_a": significands, "fp8_b": significands} if fp8_lanes else {}),
-            },
-            {"product": Out(signed(2 * self.widths.multiplier_bits)).array(LANES)},
+            config,
+            "fine float_a float_b low_a top_a low_b top_b fp8_fine fp8_a fp8_b",
+            "product",
         )
 
     def elaborate(self, platform: object) -> Module:

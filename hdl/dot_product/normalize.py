@@ -1,12 +1,11 @@
 """Normalize: sign, magnitude and exponent of the sum."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import INTEGER, WIDE, Widths
-from hdl.stream.pipeline import Stage, behind
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import INTEGER, WIDE
+from hdl.stream.pipeline import behind
 
 __all__ = ["Normalize"]
 
@@ -14,7 +13,7 @@ _STEPS = ((16,), (8,), (4,), (2, 1))
 """The steps of the shift before each cut from the second on."""
 
 
-class Normalize(Stage):
+class Normalize(DotProductStage):
     """Shift the magnitude of the sum left until it is normal, or until the exponent is that of subnormals.
 
     The limit is spent bit by bit together with the shift: a step of 16, say, is allowed if the limit has
@@ -44,23 +43,10 @@ class Normalize(Stage):
         limit is negative, by so much, and counts as 0 here. Only with such limits.
     """
 
-    delays = (2.7, 2.9, 2.9, 2.4, 3.2)
+    delays = (3.4, 3.9, 3.6, 3.1, 3.8)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        super().__init__(
-            {
-                "operation": Out(Operation),
-                "sum": Out(signed(self.widths.total)),
-                "limit": Out(self.widths.exponent_bits),
-            },
-            {
-                "negative": Out(1),
-                "value": Out(self.widths.total - 1),
-                "exponent": Out(self.widths.exponent_bits),
-                **({"right": Out(self.widths.right_bits)} if self.widths.right_bits else {}),
-            },
-        )
+        super().__init__(config, "operation sum limit", "negative value exponent right")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -1,12 +1,9 @@
 """Popcount: the dot product of single bits."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import Widths
-from hdl.stream.pipeline import Stage
+from hdl.dot_product.fields import DotProductStage
 
 __all__ = ["Popcount"]
 
@@ -26,7 +23,7 @@ def _schedule() -> list[list[int]]:
     return levels
 
 
-class Popcount(Stage):
+class Popcount(DotProductStage):
     """Count the ones of ``a xor b`` or ``a and b`` with full adders: three bits of one weight to two.
 
     A Wallace tree (C. S. Wallace, "A suggestion for a fast multiplier", IEEE Transactions on Electronic
@@ -52,8 +49,7 @@ class Popcount(Stage):
     delays = (0.5, 2.0, *(2.5,) * ((len(_schedule()) + 1) // 2), 3.0)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        super().__init__({"a": Out(256), "b": Out(256), "operation": Out(Operation)}, {"count": Out(8)})
+        super().__init__(config, "a b operation", "count")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -1,17 +1,17 @@
 """Reduce: the exact sum of all terms."""
 
-from amaranth.hdl import Cat, Module, Value, signed
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Cat, Module, Value
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.adders import signed_sums
-from hdl.dot_product.widths import LANES, Widths
-from hdl.stream.pipeline import Cut, Stage, behind
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import LANES
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Reduce"]
 
 
-class Reduce(Stage):
+class Reduce(DotProductStage):
     """Add the sixteen terms and C in a binary tree of carry-propagate adders, a cut behind each level.
 
     On a carry-chain FPGA an adder bit takes one look-up table and removes one term, a carry-save bit takes
@@ -43,21 +43,10 @@ class Reduce(Stage):
     output.sum : signed(total)
     """
 
-    delays = (2.6, 2.4, 2.4, 2.4, 3.2)
+    delays = (2.9, 2.4, 2.4, 2.6, 3.4)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        lanes, fp8_lanes = self.widths.lanes, self.widths.fp8_lanes
-        fp8_term = Out(signed(self.widths.fp8_window + 1)).array(fp8_lanes)
-        super().__init__(
-            {
-                **({"term": Out(signed(self.widths.window + 1)).array(LANES)} if lanes else {}),
-                **({"carry": Out(LANES)} if lanes else {}),
-                **({"fp8_term": fp8_term, "fp8_carry": Out(fp8_lanes)} if fp8_lanes else {}),
-                "c_term": Out(signed(self.widths.total)),
-            },
-            {"sum": Out(signed(self.widths.total))},
-        )
+        super().__init__(config, "term carry fp8_term fp8_carry c_term", "sum")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

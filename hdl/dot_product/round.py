@@ -1,14 +1,13 @@
 """Round: the result's bits."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.adders import incremented
-from hdl.dot_product.operands import Operation, Result
-from hdl.dot_product.special import Special
-from hdl.dot_product.widths import HALF, INTEGER, Widths
-from hdl.stream.pipeline import Cut, Stage, behind
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.operands import Result
+from hdl.dot_product.widths import HALF, INTEGER
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Round"]
 
@@ -16,7 +15,7 @@ _DISCARDED = 10
 """Fraction bits that an f32 result of fp8 lacks."""
 
 
-class Round(Stage):
+class Round(DotProductStage):
     """Pack the normalised sum as f32, truncated, or as f16, rounded to nearest even; clamp integers.
 
     For a direct f16 result the bits below the 24 leading ones count as sticky; for an f16 made of the f32
@@ -41,23 +40,10 @@ class Round(Stage):
     output.d : 32
     """
 
-    delays = (3.3, 3.7, 3.0, 2.7)
+    delays = (4.2, 3.7, 3.2, 3.6)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.config = config
-        self.widths = Widths(config)
-        super().__init__(
-            {
-                "operation": Out(Operation),
-                "c_sign": Out(1),
-                "negative": Out(1),
-                "value": Out(self.widths.total - 1),
-                "exponent": Out(self.widths.exponent_bits),
-                **({"right": Out(self.widths.right_bits)} if self.widths.right_bits else {}),
-                "special": Out(Special),
-            },
-            {"d": Out(32)},
-        )
+        super().__init__(config, "operation c_sign negative value exponent right special", "d")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

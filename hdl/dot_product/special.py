@@ -1,37 +1,23 @@
 """Special values: what infinities and NaN among the terms make of the result."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
-from amaranth.lib import data
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation
-from hdl.dot_product.widths import FLOATING, LANES, Widths
-from hdl.dot_product.words import PLACE, WORDS, common
-from hdl.stream.pipeline import Stage
+from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.widths import FLOATING
+from hdl.dot_product.words import PLACE, common
 
-__all__ = ["Fp8Special", "ProductSpecial", "Special", "SpecialValues"]
-
-
-class Special(data.Struct):
-    """What the special values among the terms make of the result.
-
-    Members
-    -------
-    nan : unsigned(1)
-    positive, negative : unsigned(1)
-        There is an infinity of that sign; with both the result is NaN.
-    """
-
-    nan: unsigned(1)
-    positive: unsigned(1)
-    negative: unsigned(1)
+__all__ = ["Fp8Special", "ProductSpecial", "SpecialValues"]
 
 
-class ProductSpecial(Stage):
+class ProductSpecial(DotProductStage):
     """Look for special values among the products.
 
     Expected critical path: the OR of 32 bits.
+
+    Parameters
+    ----------
+    config : DotProductConfig
 
     Members
     -------
@@ -42,11 +28,8 @@ class ProductSpecial(Stage):
 
     delays = (2.5,)
 
-    def __init__(self) -> None:
-        flags = Out(64).array(WORDS)
-        super().__init__(
-            {"nan": flags, "infinite": flags, "sign": Out(LANES)}, {"product_special": Out(Special)}
-        )
+    def __init__(self, config: DotProductConfig) -> None:
+        super().__init__(config, "nan infinite sign", "product_special")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -60,7 +43,7 @@ class ProductSpecial(Stage):
         return m
 
 
-class Fp8Special(Stage):
+class Fp8Special(DotProductStage):
     """Look for special values among the products of fp8 outside the lanes of 16 bits.
 
     Expected critical path: the OR of 48 bits.
@@ -84,15 +67,7 @@ class Fp8Special(Stage):
     delays = (2.5,)
 
     def __init__(self, config: DotProductConfig) -> None:
-        lanes = Widths(config).fp8_lanes
-        words = lanes * WORDS // LANES
-        super().__init__(
-            {
-                **{"fp8_zero": Out(64).array(words), "fp8_infinite": Out(64).array(words)},
-                **{"fp8_nan": Out(64).array(words // 2), "fp8_sign": Out(lanes), "c_sign": Out(1)},
-            },
-            {"fp8_special": Out(Special)},
-        )
+        super().__init__(config, "fp8_zero fp8_infinite fp8_nan fp8_sign c_sign", "fp8_special")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -111,7 +86,7 @@ class Fp8Special(Stage):
         return m
 
 
-class SpecialValues(Stage):
+class SpecialValues(DotProductStage):
     """Special values among the products and C; none among integers.
 
     Expected critical path: three look-up tables.
@@ -132,16 +107,7 @@ class SpecialValues(Stage):
     delays = (2.5,)
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.widths = Widths(config)
-        self._names = [
-            *(("product_special",) if self.widths.lanes else ()),
-            *(("fp8_special",) if self.widths.fp8 else ()),
-            "c_special",
-        ]
-        super().__init__(
-            {"operation": Out(Operation), **dict.fromkeys(self._names, Out(Special))},
-            {"special": Out(Special)},
-        )
+        super().__init__(config, "operation product_special fp8_special c_special", "special")
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -149,7 +115,7 @@ class SpecialValues(Stage):
         (cut,) = self.cuts(m)
         floating = self.widths.chosen(self.input.operation.multiplicand, FLOATING)
         special: Value = Const(0, 3)
-        for name in self._names:
+        for name in self.consumes[1:]:
             special = special | getattr(self.input, name).as_value()
         m.d.comb += self.output.special.eq(cut(Mux(floating, special, 0), "special"))
         return m

@@ -10,10 +10,26 @@ from golden.tables.profiles import Profile
 from hdl.config import MULTIPLIERS, DotProductConfig
 from hdl.dot_product.operands import Multiplicand
 
-__all__ = ["FLOATING", "HALF", "INTEGER", "LANES", "WIDE", "Widths", "float_format"]
+__all__ = [
+    "FLOATING",
+    "FP8_EXPONENT_BITS",
+    "FP8_SIGNIFICAND_BITS",
+    "HALF",
+    "INTEGER",
+    "LANES",
+    "WIDE",
+    "Widths",
+    "float_format",
+]
 
 LANES = MULTIPLIERS
 """Multipliers of one unit."""
+
+FP8_SIGNIFICAND_BITS = 4
+"""Of e4m3, and of e5m2 with a zero behind."""
+
+FP8_EXPONENT_BITS = 6
+"""The sum of two biased exponents on e5m2's scale, 2 to 60; 0 for a zero product."""
 
 FLOATING = frozenset({"f16", "bf16", "tf32", "fp8"})
 """Multiplicand formats with an exponent."""

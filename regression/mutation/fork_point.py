@@ -11,13 +11,13 @@ import signal
 import time
 import traceback
 from collections.abc import Awaitable, Callable
-from importlib import import_module
 from typing import Any, Final
 
 import cocotb
-from cocotb.regression import Test, TestGenerator
+from cocotb.regression import Test
 
 from regression.mutation.settings import FAILED, SELECT, SURVIVED, Settings
+from sim.testbench.limited import TESTS
 
 _POLL_SECONDS: Final = 0.01
 _Body = Callable[..., Awaitable[None]]
@@ -89,13 +89,7 @@ def _limited(test: Test, is_last: bool) -> Test:
 
 def _tests() -> list[Test]:
     """The unit's tests, the shortest first."""
-    found: list[Test] = []
-    for item in vars(import_module(settings.module)).values():
-        if isinstance(item, Test):
-            found.append(item)
-        elif isinstance(item, TestGenerator):
-            found += item.generate_tests()
-    chosen = [test for test in found if not settings.cases or test.name.endswith(settings.cases)]
+    chosen = [test for test in TESTS if not settings.cases or test.name.endswith(settings.cases)]
     return sorted(chosen, key=lambda test: settings.limits.get(test.name, 0.0))
 
 

@@ -25,10 +25,8 @@ class Settings:
 
     Parameters
     ----------
-    module : str
-        Import path of the unit's tests.
     cases : tuple of str
-        Their names; none stands for all.
+        Names of the unit's tests; none stands for all.
     mutants : tuple of int
         Values of `SELECT` to be tried.
     folder : str
@@ -43,7 +41,6 @@ class Settings:
         Whether to write down how long each test takes.
     """
 
-    module: str
     cases: tuple[str, ...]
     mutants: tuple[int, ...]
     folder: str

@@ -14,7 +14,7 @@ from cocotb_tools.runner import get_runner
 from regression.mutation.netlist import Mutated
 from regression.mutation.settings import FAILED, SURVIVED, Settings
 from regression.mutation.units import Simulation
-from sim.testbench.parameters import parameter_variables
+from sim.testbench.parameters import bench_variables
 from sim.testbench.runner import BenchFailure, build, tool_environment
 
 __all__ = ["Outcome", "run_mutants"]
@@ -121,7 +121,6 @@ class _Run:
         self, numbers: tuple[int, ...], limits: Mapping[str, float], limit: float, *, measure: bool
     ) -> Settings:
         return Settings(
-            module=self._simulation.module,
             cases=self._simulation.cases,
             mutants=numbers,
             folder=str(self._folder),
@@ -149,7 +148,7 @@ class _Run:
 
     def _simulate(self, settings: Settings) -> None:
         variables = {
-            **parameter_variables(self._simulation.values),
+            **bench_variables(self._simulation.module, self._simulation.values),
             **settings.variables(),
             "COCOTB_LOG_LEVEL": "ERROR",
         }

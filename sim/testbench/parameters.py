@@ -5,8 +5,9 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["parameter_variables", "parameters"]
+__all__ = ["bench_module", "bench_variables", "parameters"]
 
+_MODULE: Final = "OPENWMMA_BENCH_MODULE"
 _PARAMETERS: Final = "OPENWMMA_BENCH_PARAMETERS"
 
 
@@ -15,6 +16,11 @@ def parameters() -> dict[str, Any]:
     return dict(json.loads(os.environ[_PARAMETERS]))
 
 
-def parameter_variables(values: Mapping[str, Any] | None) -> dict[str, str]:
-    """The environment variables through which `parameters` returns these values in a simulation."""
-    return {_PARAMETERS: json.dumps(dict(values or {}))}
+def bench_module() -> str:
+    """Within the simulation: import path of the module with the tests."""
+    return os.environ[_MODULE]
+
+
+def bench_variables(module: str, values: Mapping[str, Any] | None) -> dict[str, str]:
+    """The environment variables through which `bench_module` and `parameters` return these."""
+    return {_MODULE: module, _PARAMETERS: json.dumps(dict(values or {}))}

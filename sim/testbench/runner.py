@@ -24,7 +24,7 @@ from sim.cache import cached, checksum, is_whole
 from sim.compiler import compiler
 from sim.files import locked
 from sim.testbench.design import Design
-from sim.testbench.parameters import parameter_variables
+from sim.testbench.parameters import bench_variables
 from sim.testbench.precompiled import precompiled_header
 from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
 
@@ -57,6 +57,7 @@ _RUNTIME_OBJECTS: Final = "verilated*.o"
 _TIMESCALE: Final = ("1ns", "1ps")
 # By default cocotb rewrites the assertions of all modules, numpy's too, which takes a second a simulation.
 _REWRITTEN: Final = "cocotb_tests/*.py"
+_LIMITED: Final = "sim.testbench.limited"
 
 
 class SimulatorMissing(RuntimeError):
@@ -187,6 +188,8 @@ def run(
 ) -> None:
     """Run every cocotb test of a module on a design, in a process of its own.
 
+    A test fails after a limit of simulated time (`sim.testbench.limited`).
+
     Parameters
     ----------
     design : Design
@@ -225,14 +228,14 @@ def run(
     with tool_environment():
         try:
             get_runner(simulator).test(
-                test_module=module,
+                test_module=_LIMITED,
                 hdl_toplevel=design.top,
                 hdl_toplevel_lang="verilog",
                 build_dir=folder,
                 test_dir=place,
                 testcase=list(cases) or None,
                 seed=seed,
-                extra_env=parameter_variables(values),
+                extra_env=bench_variables(module, values),
                 results_xml=str(results),
                 waves=waves,
                 timescale=_TIMESCALE,
