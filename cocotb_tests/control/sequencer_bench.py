@@ -111,7 +111,9 @@ class Stubs:
         self.causes: dict[int, int] = {}
         self._dut = dut
         self._rng = rng
-        self._sinks = {unit: StreamSink(dut, unit.name.lower(), pauses(rng, 0.3)) for unit in Unit}
+        self._sinks = {
+            unit: StreamSink(dut, unit.name.lower(), pauses(rng, 0.3), steady=True) for unit in Unit
+        }
         for name in ("fetched", "done", "load_cause", "store_cause", "store_progress", "clear", "serial"):
             getattr(dut, name).value = 0
         cocotb.start_soon(self._serve())
