@@ -155,7 +155,8 @@ class Scoreboard(wiring.Component):
         m = Module()
         slots = {unit: self._ring(m, unit) for unit in self._units}
         reads = self.footprint.reads
-        read, other = Signal(Range), Signal(Range)
+        read = Signal(Range)
+        other = Signal(Range)
         m.d.comb += [
             read.eq(Mux(self.second, reads[2], reads[0])),
             other.eq(Mux(self.second, self.footprint.write, reads[1])),
