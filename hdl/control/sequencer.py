@@ -282,7 +282,9 @@ class Sequencer(wiring.Component):
                         m.next = "EMPTY"
 
         # Rows that are being read come to their end: no later command may see them.
-        reading_rows = issuing.ongoing("ROWS") if self._config.shared_bytes else Const(0, 1)
+        reading_rows = Signal()
+        if self._config.shared_bytes:
+            m.d.comb += reading_rows.eq(issuing.ongoing("ROWS"))
         with m.FSM(name="core"):
             with m.State("RUN"):
                 m.d.comb += [

@@ -119,7 +119,7 @@ def test_formats_for_surfer_are_set_for_the_right_item(waves):
         if line.startswith("item_focus "):
             digits = "".join(f"{ord(letter) - ord('a'):x}" for letter in line.split(" ")[1])
             focused[items[int(digits, 16)]] = following.removeprefix("item_set_format ")
-    assert focused["TOP.openwmma_core.core.sequencer.state"] == "openwmma-sequencer-state"
+    assert focused["TOP.openwmma_core.core.sequencer.scoreboard.unit"] == "openwmma-unit"
     assert focused["TOP.openwmma_core.m_axi_araddr"] == "Hexadecimal"
     assert focused["TOP.openwmma_core.m_axi_arlen"] == "Unsigned"
     assert "TOP.openwmma_core.aclk" not in focused
@@ -134,11 +134,9 @@ def test_a_core_without_f64_and_memory_has_no_group_for_them():
 
 def test_a_signal_that_is_gone_is_an_error():
     text = core_verilog(CONFIG)
-    assert signal_widths(text)["sequencer.state"] == 4
-    with pytest.raises(ValueError, match=r"the Verilog of the core has no signal sequencer\.state"):
-        signal_groups(
-            CONFIG, text.replace(" state = ", " status = ").replace("[3:0] state;", "[3:0] status;")
-        )
+    assert signal_widths(text)["sequencer.halt"] == 1
+    with pytest.raises(ValueError, match=r"the Verilog of the core has no signal sequencer\.halt"):
+        signal_groups(CONFIG, re.sub(r"\bhalt\b", "stall", text))
 
 
 def test_layouts_need_no_waveform(tmp_path):
