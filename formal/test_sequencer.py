@@ -17,7 +17,7 @@ from formal.streams import offer_stays, transferred
 from hdl.config import PRESETS
 from hdl.control import sequencer
 from hdl.control.decoder import Decoded, Decoder
-from hdl.control.scoreboard import SLOTS, Scoreboard, Unit
+from hdl.control.scoreboard import Scoreboard, Unit, slots
 from hdl.memory.beats import CAUSE_BITS
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
@@ -163,7 +163,7 @@ def _faults(claim: Claim, unit: Any, inside: Any, start: Signal) -> None:
     """Nothing starts between a failure and its report, which comes when all that started has ended."""
     m = claim.module
     in_flight = Signal(8, name="started_and_not_ended")
-    most = sum(SLOTS.values())
+    most = sum(slots(CONFIG).values())
     done = sum((unit.done[which.value] for which in Unit), Const(0, 1))
     m.d.sync += in_flight.eq(in_flight + start - done)
     claim.assume("ends_what_was_started", done <= in_flight)

@@ -11,10 +11,11 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from hdl.config import CoreConfig
-from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Scoreboard, Unit, span_layout
+from hdl.control.scoreboard import Footprint, Scoreboard, Unit, slots, span_layout, tag_bits
 from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(f64_units=1, address_bits=16)
+SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
 FOOTPRINT = Packing(Footprint)
 SPAN = Packing(span_layout(CONFIG))
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}

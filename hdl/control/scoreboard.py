@@ -10,10 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 
-__all__ = ["SLOTS", "TAG_BITS", "Footprint", "Range", "Scoreboard", "Unit", "span_layout"]
-
-TAG_BITS = 5
-"""Bits of a command's number that tell the commands in flight apart."""
+__all__ = ["Footprint", "Range", "Scoreboard", "Unit", "slots", "span_layout", "tag_bits"]
 
 
 class Unit(enum.Enum, shape=3):
@@ -26,12 +23,28 @@ class Unit(enum.Enum, shape=3):
     MOVE = 4
 
 
-SLOTS: Final = MappingProxyType({Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: 4, Unit.F64: 2, Unit.MOVE: 1})
-"""Commands that may be in flight in each unit: as many as it needs to work without a gap."""
-
 _READS: Final = MappingProxyType({Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1})
 _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
 _IN_MEMORY: Final = frozenset({Unit.LOAD, Unit.STORE})
+
+
+_TILE_CYCLES: Final = 20
+"""From a tile's slot to its registers, beside the depth of the units."""
+
+
+def slots(config: CoreConfig) -> dict[Unit, int]:
+    """Commands that may be in flight in each unit: as many as it needs to work without a gap.
+
+    The shortest tiles of one pass with f32 results have 128 of them.
+    """
+    issue_cycles = max(128 // config.dot_product_units, 2)
+    tiles = max(-(-(config.dot_product.depth + _TILE_CYCLES) // issue_cycles), 4)
+    return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1}
+
+
+def tag_bits(config: CoreConfig) -> int:
+    """Bits of a command's number that tell the commands in flight apart, and which of two is older."""
+    return (2 * sum(slots(config).values())).bit_length()
 
 
 class Range(data.Struct):
@@ -108,7 +121,7 @@ class Scoreboard(wiring.Component):
     -------
     unit : In(Unit)
         Of the new command.
-    footprint : In(Footprint), span : In(span_layout(config)), tag : In(5)
+    footprint : In(Footprint), span : In(span_layout(config)), tag : In(tag_bits(config))
         Of the new command; the span counts in loads and stores only.
     second : In(1)
         The second cycle; it may be repeated until `allocate`.
@@ -124,7 +137,7 @@ class Scoreboard(wiring.Component):
         A bit for each `Unit`.
     clear : In(1)
         All slots become free.
-    load_tag, store_tag : Out(5)
+    load_tag, store_tag : Out(tag_bits(config))
         Of the oldest load and store in flight: with its `done`, the one that has finished.
     """
 
@@ -136,7 +149,7 @@ class Scoreboard(wiring.Component):
                 "unit": In(Unit),
                 "footprint": In(Footprint),
                 "span": In(span_layout(config)),
-                "tag": In(TAG_BITS),
+                "tag": In(tag_bits(config)),
                 "second": In(1),
                 "allocate": In(1),
                 "full": Out(1),
@@ -145,15 +158,15 @@ class Scoreboard(wiring.Component):
                 "fetched": In(len(Unit)),
                 "done": In(len(Unit)),
                 "clear": In(1),
-                "load_tag": Out(TAG_BITS),
-                "store_tag": Out(TAG_BITS),
+                "load_tag": Out(tag_bits(config)),
+                "store_tag": Out(tag_bits(config)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        slots = {unit: self._ring(m, unit) for unit in self._units}
+        rings = {unit: self._ring(m, unit) for unit in self._units}
         reads = self.footprint.reads
         read = Signal(Range)
         other = Signal(Range)
@@ -162,7 +175,7 @@ class Scoreboard(wiring.Component):
             other.eq(Mux(self.second, self.footprint.write, reads[1])),
         ]
         registers, spans = [], []
-        for unit, ring in slots.items():
+        for unit, ring in rings.items():
             foreign = self.unit != unit
             for index, slot in enumerate(ring):
                 if unit in _WRITERS:
@@ -193,11 +206,11 @@ class Scoreboard(wiring.Component):
     def _ring(self, m: Module, unit: Unit) -> list[_Slot]:
         """The slots of a unit, and what happens to them; `writing` also says that a slot is taken."""
         name = unit.name.lower()
-        capacity = SLOTS[unit]
+        capacity = slots(self._config)[unit]
         shapes: dict[str, ShapeLike] = {
             "footprint": Footprint,
             "span": span_layout(self._config),
-            "tag": TAG_BITS,
+            "tag": tag_bits(self._config),
         }
         ring = [
             _Slot(

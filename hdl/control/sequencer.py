@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.command import COMMAND_BITS
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
-from hdl.control.scoreboard import SLOTS, TAG_BITS, Scoreboard, Unit
+from hdl.control.scoreboard import Scoreboard, Unit, slots, tag_bits
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.row_addresses import RowRequest
@@ -27,13 +27,6 @@ class _Issued(data.Struct):
     tile: TileRequest
     f64: F64Request
     move: MoveRequest
-
-
-class _BusFault(data.Struct):
-    """The oldest command that a memory refused; nothing while `cause` is zero."""
-
-    cause: unsigned(CAUSE_BITS)
-    tag: unsigned(TAG_BITS)
 
 
 class Sequencer(wiring.Component):
@@ -154,7 +147,7 @@ class Sequencer(wiring.Component):
         stopped = Signal()
         refused = Signal()
         dispatched = Signal(64, init=self._count_from)
-        in_flight = Signal(range(sum(SLOTS.values()) + 1))
+        in_flight = Signal(range(sum(slots(self._config).values()) + 1))
         completed = Signal(range(len(Unit) + 1))
         refusal = Signal(CAUSE_BITS)
         refused_rows = Signal()
@@ -310,11 +303,11 @@ class Sequencer(wiring.Component):
             has_decoded.eq(~comparing.ongoing("EMPTY")),
             has_issued.eq(~issuing.ongoing("EMPTY")),
         ]
-        behind = Signal(TAG_BITS)
+        behind = Signal(tag_bits(self._config))
         index = Signal(64)
         in_slot = Signal()  # the command that was refused
         m.d.comb += [
-            behind.eq(Mux(failed, dispatched[:TAG_BITS] - bus_fault.tag, in_slot)),
+            behind.eq(Mux(failed, dispatched[: len(behind)] - bus_fault.tag, in_slot)),
             index.eq(dispatched - behind),
         ]
         with m.If(running):
@@ -328,8 +321,8 @@ class Sequencer(wiring.Component):
         return m
 
     def _bus_fault(self, m: Module, scoreboard: Scoreboard) -> Signal:
-        """Keep the oldest of the failures that the memories report."""
-        oldest = Signal(_BusFault)
+        """Keep the oldest of the failures that the memories report; none while its cause is zero."""
+        oldest = Signal(data.StructLayout({"cause": CAUSE_BITS, "tag": tag_bits(self._config)}))
         load_first = Signal()
         store_first = Signal()
         load_failed = self.done[Unit.LOAD.value] & (self.load_cause != 0)
@@ -357,12 +350,12 @@ class Sequencer(wiring.Component):
         return oldest
 
 
-def _replaces(oldest: Signal, tag: Value) -> Value:
+def _replaces(oldest: data.View, tag: Value) -> Value:
     """Whether a failure with this tag comes before the one that is kept, if any is."""
     return (oldest.cause == 0) | _is_older(tag, oldest.tag)
 
 
 def _is_older(one: Value, other: Value) -> Value:
     """Whether one tag comes before another, of fewer commands than half the tags there are."""
-    age = (other - one)[:TAG_BITS]
+    age = (other - one)[: len(one)]
     return (age != 0) & ~age[-1]

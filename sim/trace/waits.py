@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from hdl.control.scoreboard import SLOTS, Unit
+from hdl.control.scoreboard import Unit
 from sim.trace.lifetimes import Lifetime, RegisterRange
 from sim.trace.recording import Interval, Recording
 
@@ -194,8 +194,17 @@ def _memory(_recording: Recording, cycle: int, command: Lifetime, before: Sequen
 
 def _unit(recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
     under_way = [other for other in before if other.is_under_way(cycle)]
+    unit = command.unit or Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
+    name = unit.name.lower()
+    mine = tuple(other for other in under_way if other.unit is unit)
+    if command.allocated is None or cycle <= command.allocated:
+        return _Cause(
+            f"unit {name} full, {_named(mine[:1])}",
+            f"for a slot of unit {name}, which has {len(mine)} commands; the oldest is {_named(mine[:1])}",
+            mine[:1],
+        )
     reads = recording.pulses("sequencer.rows_start")
-    at = bisect_left(reads, command.accepted)
+    at = bisect_left(reads, command.allocated)
     if at < len(reads) and reads[at] <= command.ended:
         return _Cause("row addresses", "until the addresses of its rows have been read from their register")
     if recording.value("sequencer.serial", cycle) and under_way:
@@ -204,15 +213,6 @@ def _unit(recording: Recording, cycle: int, command: Lifetime, before: Sequence[
             f"serial mode, {_named(blockers)}",
             f"until {_named(blockers)} has ended: the core is in serial mode",
             blockers,
-        )
-    unit = command.unit or Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
-    name = unit.name.lower()
-    mine = tuple(other for other in under_way if other.unit is unit)
-    if len(mine) == SLOTS[unit]:
-        return _Cause(
-            f"unit {name} full, {_named(mine[:1])}",
-            f"for a slot of unit {name}, which has {len(mine)} commands; the oldest is {_named(mine[:1])}",
-            mine[:1],
         )
     return _Cause(
         f"unit {name} busy",
