@@ -118,7 +118,7 @@ def build_verilog(
     *,
     observed: bool = False,
     probes: Sequence[Probe] = (),
-    inspected: Sequence[Probe] = (),
+    inspected: Probe | None = None,
 ) -> Path:
     """Build the simulation of Verilog text whose top module has the core's name and ports.
 
@@ -132,9 +132,8 @@ def build_verilog(
         signals.
     probes : sequence of Probe
         The signals it can record, where it can.
-    inspected : sequence of Probe
-        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`); if several,
-        each has a row in its turn.
+    inspected : Probe or None
+        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`).
 
     Returns
     -------
@@ -151,7 +150,7 @@ def build_verilog(
         verilog,
         _configuration_header(constants, inspected),
         harness_header(probes),
-        _SETTINGS + verilator_settings([*(probes if observed else ()), *inspected]),
+        _SETTINGS + verilator_settings([*(probes if observed else ()), *filter(None, (inspected,))]),
     )
     cache = cache_folder()
     library = cache / f"core-{_key(texts, observed)}.so"
@@ -168,7 +167,7 @@ def build_verilog(
     return library
 
 
-def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Probe]) -> str:
+def _configuration_header(constants: Mapping[str, int], inspected: Probe | None) -> str:
     values = {
         **constants,
         "COMMAND": host_map.COMMAND,
@@ -177,12 +176,10 @@ def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Prob
         "STATUS_BUSY": host_map.STATUS_BUSY,
         "STATUS_FAULT": host_map.STATUS_FAULT,
         "STATUS_FREE": host_map.STATUS_FREE,
-        "INSPECTED": len(inspected),
     }
     lines = (f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
     text = "\n".join(lines)
-    memories = " ".join(f"MEMORY({probe.member})" for probe in inspected)
-    memory = f"#define OPENWMMA_INSPECTED(MEMORY) {memories}\n" if inspected else ""
+    memory = f"#define OPENWMMA_INSPECTED {inspected.member}\n" if inspected else ""
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
