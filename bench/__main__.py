@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = (
     "bench.golden",
+    "bench.matmul",
     "bench.approximate",
     "bench.scalar",
     "bench.kernels",

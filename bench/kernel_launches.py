@@ -91,7 +91,7 @@ def cutlass_launches() -> Mapping[str, Launch]:
     try:
         ptx = script["load"]().ptx
     except CompilerError as error:
-        Console().print(str(error))
+        print(error)
         return {}
 
     def launch(kernel: str, **machine: Any) -> KernelRun:

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.host_arrays import host_array
+from golden.host_arrays import host_array, little_endian
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
 
@@ -37,7 +37,7 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     Floating point comes as values in the dtype of the format (float16, float32, float64, ml_dtypes' bfloat16,
     float8_e4m3fn and float8_e5m2), or as raw bit patterns in the unsigned integer of its width; s32 as int32,
     smaller integers and single bits as values in any integer dtype. Values of tf32 are float32, of which an
-    instruction ignores the low 13 bits. Nothing is rounded: another dtype is refused.
+    instruction ignores the low 13 bits. Any byte order will do. Nothing is rounded: another dtype is refused.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     Returns
     -------
     ndarray
-        `array` itself, if it is one; of values the bit patterns, in the same memory.
+        `array` itself, if it is one in native byte order; of values the bit patterns, in the same memory.
 
     Raises
     ------
@@ -60,22 +60,24 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     """
     try:
         checked = host_array(array)
-    except (TypeError, BufferError, RuntimeError) as error:
+    except (TypeError, BufferError, RuntimeError, OverflowError) as error:
         raise InvalidArgument(
             argument, f"{array.__class__.__name__} ({error})", "an array in host memory"
         ) from None
     except ValueError:
         raise InvalidArgument(argument, "a ragged sequence", f"an array of shape {_shape(extent)}") from None
     element = FORMATS[type]
+    given, checked = checked.dtype, little_endian(checked)
     if _holds_values(checked, element):
         checked = checked.view(dtype_of(element))
     exact = isinstance(element, FloatFormat) or element.bits == 32
     if exact and checked.dtype != dtype_of(element):
         held = "raw bit patterns of" if isinstance(element, FloatFormat) else "values of"
+        values = f", or {_VALUES[type]} (values)" if isinstance(element, FloatFormat) else ""
         raise InvalidArgument(
-            argument, f"dtype {checked.dtype}", f"{dtype_of(element)} ({held} {element.name})"
+            argument, f"dtype {given}", f"{dtype_of(element)} ({held} {element.name}){values}"
         )
-    if not np.issubdtype(checked.dtype, np.integer):
+    if checked.dtype.kind not in "iu":  # a span of time is an integer for numpy
         raise InvalidArgument(
             argument, f"dtype {checked.dtype}", f"any integer dtype (values of {element.name})"
         )
@@ -108,7 +110,7 @@ def as_values(bits: NDArray[Any], type: str) -> NDArray[Any]:
 
 
 def _holds_values(array: NDArray[Any], element: Format) -> bool:
-    return array.dtype.isnative and array.dtype.name == _VALUES.get(element.name)
+    return array.dtype.name == _VALUES.get(element.name)
 
 
 def _shape(extent: tuple[int, ...]) -> str:

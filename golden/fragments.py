@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, dtype_of
+from golden.host_arrays import host_array, little_endian
+from golden.integers import checked_text, quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
 from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
@@ -101,7 +103,12 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     """
     shape = _checked_shape(use, type, shape)
     table = _table(use, type, shape)
-    checked = np.asarray(registers)
+    try:
+        checked = little_endian(host_array(registers))
+    except (TypeError, ValueError, BufferError, RuntimeError, OverflowError) as error:
+        raise InvalidArgument(
+            "registers", f"{registers.__class__.__name__} ({error})", "an array of uint32"
+        ) from None
     extent = (table.layout.registers, LANES)
     if checked.dtype != np.uint32:
         raise InvalidArgument("registers", f"dtype {checked.dtype}", "uint32")
@@ -152,14 +159,16 @@ def _table(use: Use, type: str, shape: Shape) -> _Table:
 
 def _checked_shape(use: Use, type: str, shape: Shape | str) -> Shape:
     """The shape, after a check that some instruction has this fragment."""
-    if use not in get_args(Use):
-        raise InvalidArgument("use", repr(use), "a, b, c, d")
+    if not isinstance(use, str) or use not in get_args(Use):
+        raise InvalidArgument("use", quoted(use), "a, b, c, d")
+    type = checked_text("type", type)
     families = [f for f in FAMILIES if type in f.types(use)]
     if not families:
         types = dict.fromkeys(t for f in FAMILIES for t in f.types(use))
-        raise InvalidArgument("type", repr(type), f"{', '.join(types)} for {use}")
-    named = _SHAPES_BY_NAME.get(str(shape))
+        raise InvalidArgument("type", quoted(type), f"{', '.join(types)} for {use}")
+    name = str(shape) if isinstance(shape, str | Shape) else quoted(shape)
+    named = _SHAPES_BY_NAME.get(name)
     shapes = dict.fromkeys(known for family in families for known in family.shapes)
     if named not in shapes:
-        raise InvalidArgument("shape", repr(str(shape)), f"{', '.join(map(str, shapes))} for {use} of {type}")
+        raise InvalidArgument("shape", quoted(name), f"{', '.join(map(str, shapes))} for {use} of {type}")
     return named

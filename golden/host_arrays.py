@@ -5,7 +5,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["host_array", "shared_array"]
+__all__ = ["host_array", "little_endian", "raw_bytes", "shared_array"]
+
+
+def little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    """The array with its values in the byte order of the device; `array` itself where they are."""
+    dtype = array.dtype.newbyteorder("<")
+    if dtype == array.dtype:
+        return array
+    swapped = np.zeros(array.shape, dtype)  # zeros between the fields of a structure, too
+    swapped[...] = array
+    return swapped
+
+
+def raw_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """The bytes of an array on the device: little-endian, in C order; no copy where it is like that."""
+    flat = np.ascontiguousarray(little_endian(array)).reshape(-1)
+    return flat.view(np.uint8) if flat.nbytes else np.zeros(0, np.uint8)
 
 
 def host_array(given: Any) -> NDArray[Any]:
@@ -27,7 +43,10 @@ def host_array(given: Any) -> NDArray[Any]:
         return given
     if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
         return np.asarray(np.from_dlpack(given))
-    return np.asarray(given)
+    try:
+        return np.asarray(given)
+    except MemoryError:
+        raise BufferError("it needs more memory than the host has") from None
 
 
 def shared_array(given: Any) -> NDArray[Any] | None:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.element import compute
+from golden.integers import checked_integer
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Machine
 from golden.tables.commands import Elementwise, HostWork, SetLanes, Uniform
@@ -40,10 +41,8 @@ def execute_host_work(machine: Machine, work: HostWork) -> None:
 def _set_lanes(machine: Machine, work: SetLanes) -> None:
     if len(work.values) != LANES:
         raise InvalidArgument("values", f"{len(work.values)} values", f"{LANES}, one for each lane")
-    for value in work.values:
-        if not 0 <= value < 1 << 32:
-            raise InvalidArgument("values", f"{value:#x}", "32-bit patterns")
-    machine.write_registers(work.register, np.array([work.values], dtype=np.uint32))
+    values = [checked_integer("values", value, 0, (1 << 32) - 1, unit="in 32 bits") for value in work.values]
+    machine.write_registers(work.register, np.array([values], dtype=np.uint32))
 
 
 def _compute(machine: Machine, command: Elementwise) -> None:

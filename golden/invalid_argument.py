@@ -1,5 +1,7 @@
 """The error of an argument that cannot be used."""
 
+from golden.message_text import sentence
+
 __all__ = ["InvalidArgument"]
 
 
@@ -20,4 +22,4 @@ class InvalidArgument(ValueError):
         self.argument = argument
         self.given = given
         self.allowed = allowed
-        super().__init__(f"{argument}: got {given}; allowed: {allowed}")
+        super().__init__(sentence(f"{argument}: got {given}; allowed: {allowed}"))

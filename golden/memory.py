@@ -3,7 +3,13 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import checked_integer, shortened
+from golden.invalid_argument import InvalidArgument
+from golden.limits import DEVICE_BYTES
+
 __all__ = ["Memory"]
+
+_LAST = (1 << 64) - 1
 
 
 class Memory:
@@ -23,15 +29,17 @@ class Memory:
 
     Raises
     ------
-    ValueError
-        For a size or base that breaks the rules above.
+    InvalidArgument
+        For a size or base that breaks the rules above, and more than `golden.limits.DEVICE_BYTES`.
     """
 
     def __init__(self, size: int, base: int = 0) -> None:
-        if size <= 0 or size % 64:
-            raise ValueError(f"memory size must be a positive multiple of 64 bytes, not {size}")
-        if base < 0 or base % 4096:
-            raise ValueError(f"memory base must be a multiple of 4096, not {base:#x}")
+        size = checked_integer("memory size", size, 64, DEVICE_BYTES, unit="bytes")
+        base = checked_integer("memory base", base, 0, _LAST)
+        if size % 64:
+            raise InvalidArgument("memory size", str(size), "a positive multiple of 64 bytes")
+        if base % 4096:
+            raise InvalidArgument("memory base", shortened(base), "a multiple of 4096")
         self.base = base
         self.data: NDArray[np.uint8] = np.zeros(size, dtype=np.uint8)
 
@@ -42,6 +50,7 @@ class Memory:
 
     def contains(self, address: int, count: int) -> bool:
         """Whether all `count` bytes from `address` on exist."""
+        address, count = _checked(address, count)
         return self.base <= address and address + count <= self.base + self.size
 
     def read(self, address: int, count: int) -> NDArray[np.uint8]:
@@ -50,12 +59,21 @@ class Memory:
 
     def write(self, address: int, values: NDArray[np.uint8]) -> None:
         """Write bytes; IndexError, with nothing written, where not all of them exist."""
+        if not isinstance(values, np.ndarray) or values.dtype != np.uint8 or values.ndim != 1:
+            raise InvalidArgument("values", shortened(values), "an array of uint8 with one axis")
         self.data[self._slice(address, values.size)] = values
 
     def _slice(self, address: int, count: int) -> slice:
-        if not self.contains(address, count):
-            end = self.base + self.size
+        address, count = _checked(address, count)
+        end = self.base + self.size
+        if not self.base <= address <= end - count:
             raise IndexError(
                 f"{count} bytes at {address:#x} are outside the memory {self.base:#x} .. {end:#x}"
             )
         return slice(address - self.base, address - self.base + count)
+
+
+def _checked(address: int, count: int) -> tuple[int, int]:
+    if type(address) is type(count) is int and 0 <= address <= _LAST >= count >= 0:
+        return address, count  # as in every command
+    return checked_integer("address", address, 0, _LAST), checked_integer("count", count, 0, _LAST)

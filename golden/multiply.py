@@ -1,17 +1,21 @@
 """Whole matrix multiplies: what `wmma.mma` and `mma` give for any batch of tiles."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import are_values, as_values, checked_array, dtype_of
-from golden.arithmetic.exact import exact_dot_product
-from golden.arithmetic.fdpa import dot_product
-from golden.arithmetic.fma64 import matrix_multiply64
-from golden.arithmetic.fp8 import fp8_dot_product
-from golden.arithmetic.integer import bit_dot_product, integer_dot_product
+from golden.arithmetic.tiles import (
+    exact_tiles,
+    float_tiles,
+    fp8_tiles,
+    in_chunks,
+    integer_tiles,
+    multiply_add_tiles,
+)
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
@@ -19,9 +23,6 @@ from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
 __all__ = ["mma"]
-
-_CHUNK_ELEMENTS = 1 << 14
-"""Elements of D computed at once: the working set stays in the second-level cache."""
 
 
 def mma(
@@ -31,6 +32,7 @@ def mma(
     c: ArrayLike,
     *,
     profile: str | Profile | ExactProfile = "hopper",
+    threads: int | None = None,
 ) -> NDArray[Any]:
     """D = A B + C as the instruction computes it, to the bit.
 
@@ -49,6 +51,8 @@ def mma(
         arrays too. Nothing is rounded on the way in.
     profile : str, Profile or ExactProfile
         Name in `golden.tables.profiles.PROFILES` or `EXACT_PROFILES`, or the object.
+    threads : int or None
+        Threads that share a large batch; None for what `golden.arithmetic.engine.THREADS_VARIABLE` says.
 
     Returns
     -------
@@ -81,74 +85,29 @@ def mma(
     tiles = [operand.reshape(-1, *operand.shape[-2:]) for operand in operands]
     values = are_values((a, b, c), (instruction.a_type, instruction.b_type, instruction.c_type))
     result = np.empty((len(tiles[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
-    step = max(1, _CHUNK_ELEMENTS // (shape.m * shape.n))
-    for chunk in _chunks(len(result), step):
-        a_chunk, b_chunk, c_chunk = (operand[chunk] for operand in tiles)
-        result[chunk] = _multiply(instruction, a_chunk, b_chunk, c_chunk, profile)
+    a_tiles, b_tiles, c_tiles = tiles
+    in_chunks(_arithmetic(instruction, profile), a_tiles, b_tiles, c_tiles, result, threads)
     result = result.reshape(*leading, shape.m, shape.n)
     return as_values(result, instruction.d_type) if values else result
 
 
-def _chunks(count: int, step: int) -> Iterator[slice]:
-    for start in range(0, count, step):
-        yield slice(start, start + step)
-
-
-def _multiply(
-    instruction: MmaInstruction,
-    a: NDArray[Any],
-    b: NDArray[Any],
-    c: NDArray[Any],
-    profile: Profile | ExactProfile,
-) -> NDArray[Any]:
-    """One chunk of tiles, by the arithmetic of the instruction's family."""
-    multiplicand = FORMATS[instruction.a_type]
-    if not isinstance(multiplicand, FloatFormat):
-        if instruction.operation is not None:
-            return bit_dot_product(a, b, c, instruction.operation)
-        return integer_dot_product(a, b, c, instruction.saturate)
-
-    b_format = float_format(instruction.b_type)
-    c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
-    rows = np.ascontiguousarray(a.transpose(2, 1, 0))
-    columns = np.ascontiguousarray(b.transpose(1, 2, 0))
-    addends = np.ascontiguousarray(c.transpose(1, 2, 0))
+def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Callable[..., NDArray[Any]]:
+    """D = A B + C of some tiles, by the arithmetic of the instruction's family."""
+    a_format = FORMATS[instruction.a_type]
+    if not isinstance(a_format, FloatFormat):
+        return partial(integer_tiles, operation=instruction.operation, satfinite=instruction.saturate)
     rounding = instruction.rounding or "rn"
+    formats: dict[str, Any] = {"a_format": a_format, "b_format": float_format(instruction.b_type)}
+    c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
+    if isinstance(profile, Profile) and instruction.family.converted_to is not None:
+        return partial(fp8_tiles, **formats, d_format=d_format, profile=profile)
+    formats |= {"c_format": c_format, "d_format": d_format}
     if isinstance(profile, ExactProfile):
-        result = exact_dot_product(
-            rows,
-            columns,
-            addends,
-            multiplicand=multiplicand,
-            b_multiplicand=b_format,
-            c_format=c_format,
-            d_format=d_format,
-            rounding=profile.rounding or rounding,
-            saturate=instruction.saturate,
+        return partial(
+            exact_tiles, **formats, rounding=profile.rounding or rounding, satf=instruction.saturate
         )
-    elif instruction.family.converted_to is not None:
-        result = fp8_dot_product(
-            rows,
-            columns,
-            addends,
-            a_format=multiplicand,
-            b_format=b_format,
-            d_format=d_format,
-            profile=profile,
-        )
-    elif multiplicand.bits == 64:
-        result = matrix_multiply64(rows, columns, addends, rounding)
-    else:
-        result = dot_product(
-            rows,
-            columns,
-            addends,
-            multiplicand=multiplicand,
-            c_format=c_format,
-            d_format=d_format,
-            profile=profile,
-            mnemonic=instruction.mnemonic,
-            saturate=instruction.saturate,
-            b_multiplicand=b_format,
-        )
-    return result.transpose(2, 0, 1)
+    if a_format.bits == 64:
+        return partial(multiply_add_tiles, rounding=rounding)
+    return partial(
+        float_tiles, **formats, profile=profile, mnemonic=instruction.mnemonic, satf=instruction.saturate
+    )

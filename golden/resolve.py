@@ -1,5 +1,6 @@
 """The instruction and the profile that a caller names, as objects."""
 
+from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
 from golden.ptx.mnemonic import parse_instruction
 from golden.tables.formats import FORMATS, FloatFormat
@@ -24,7 +25,7 @@ def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
     if not isinstance(parsed, MmaInstruction):
         raise InvalidArgument(
             "instruction",
-            repr(instruction),
+            quoted(instruction, 400),
             "a multiply, as PTX text without operands or parsed",
         )
     return parsed
@@ -44,10 +45,10 @@ def resolve_profile(
         found = PROFILES.get(profile) or EXACT_PROFILES.get(profile)
         if found is None:
             names = ", ".join((*PROFILES, *EXACT_PROFILES))
-            raise InvalidArgument("profile", repr(profile), names)
+            raise InvalidArgument("profile", quoted(profile), names)
         profile = found
     if not isinstance(profile, Profile | ExactProfile):
-        raise InvalidArgument("profile", repr(profile), "a name, a Profile or an ExactProfile")
+        raise InvalidArgument("profile", quoted(profile), "a name, a Profile or an ExactProfile")
     multiplicand = FORMATS[instruction.a_type]
     mnemonic = instruction.mnemonic
     if (

@@ -1,6 +1,7 @@
 """The golden machine: a warp's registers and memory, and commands executed on them to the bit."""
 
 from collections.abc import Iterable
+from types import NoneType
 from typing import Final, NoReturn
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from golden.address_spaces import AddressSpaces, NoMemory
 from golden.fragments import collect, distribute
 from golden.host_work import execute_host_work
+from golden.integers import checked_integer, checked_object, checked_objects, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters, Work
@@ -65,7 +67,7 @@ class GoldenMachine:
     Raises
     ------
     InvalidArgument
-        For an unknown format, or sizes below one.
+        For an unknown format, sizes below one, and objects of other classes.
     """
 
     def __init__(
@@ -79,14 +81,19 @@ class GoldenMachine:
         families: Iterable[Family] = CORE_FAMILIES,
         profile: Profile = HOPPER,
     ) -> None:
-        chosen = frozenset(formats)
+        checked_object("memory", memory, Memory, "a Memory")
+        checked_object("shared", shared, (Memory, NoneType), "a Memory or None")
+        checked_object("profile", profile, Profile, "a Profile")
+        families = checked_objects("families", families, Family, "a Family")
+        chosen = frozenset(checked_objects("formats", formats, str, "a text"))
         unknown = sorted(chosen - MULTIPLICAND_FORMATS)
         if unknown:
             raise InvalidArgument("formats", ", ".join(unknown), ", ".join(sorted(MULTIPLICAND_FORMATS)))
-        if registers < 1:
-            raise InvalidArgument("registers", str(registers), "at least 1")
-        if address_bits < 1:
-            raise InvalidArgument("address_bits", str(address_bits), "at least 1")
+        registers = checked_integer("registers", registers, 1)
+        address_bits = checked_integer("address_bits", address_bits, 1)
+        for name, value, most in (("registers", registers, 1 << 16), ("address_bits", address_bits, 64)):
+            if value > most:
+                raise InvalidArgument(name, shortened(value), f"at most {most}")
         self._memory = memory
         self._shared = shared
         self._spaces = AddressSpaces(memory, shared)

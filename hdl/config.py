@@ -1,9 +1,10 @@
 """The configuration of a core: everything that has a size or can be left out, in one frozen object."""
 
+import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.profiles import HOPPER, Profile
@@ -21,6 +22,9 @@ PAGE_BYTES: Final = 4096
 
 MOST_SHARED_BYTES: Final = 228 * 1024
 """The shared memory of a multiprocessor of compute capability 9.0."""
+
+_MOST_BITS: Final = 64
+"""Of an integer in a configuration."""
 
 _MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
 _ALL = frozenset(_MULTIPLICANDS)
@@ -49,6 +53,8 @@ class DotProductConfig:
         For an empty set, an unknown format, a depth out of its range, or a profile that lacks one of the
         formats or has constants for which the datapath has no room. `volta` and `turing` have no tf32; only
         `hopper` has fp8.
+    TypeError
+        For formats and a profile of other classes.
     """
 
     depths: ClassVar[range] = range(1, 30)
@@ -59,11 +65,17 @@ class DotProductConfig:
     depth: int = depths[-1]
 
     def __post_init__(self) -> None:
+        _require_class("Profile", self.profile, Profile, "a Profile")
+        _require_class("Formats", self.formats, frozenset | set, "a set of texts")
+        for name in self.formats:
+            _require_class("A format", name, str, "a text")
+        object.__setattr__(self, "formats", frozenset(self.formats))
         unknown = sorted(set(self.formats) - set(_MULTIPLICANDS))
         if unknown:
             raise ValueError(f"Formats must be among {', '.join(_MULTIPLICANDS)}, not {', '.join(unknown)}")
         if not self.formats:
             raise ValueError("Formats must name at least one format, not none")
+        object.__setattr__(self, "depth", _integer("Depth", self.depth))
         _require_range("Depth", self.depth, self.depths[0], self.depths[-1])
         self._check_profile()
 
@@ -137,6 +149,8 @@ class CoreConfig:
     ------
     ValueError
         For a value out of its range, naming the value and the range, and for fp8 as the only format.
+    TypeError
+        For a dot product of another class.
     """
 
     least_data_bits: ClassVar[int] = 64
@@ -161,6 +175,11 @@ class CoreConfig:
     shared_base: int = 0xFF00_0000
 
     def __post_init__(self) -> None:
+        _require_class("Dot product", self.dot_product, DotProductConfig, "a DotProductConfig")
+        for item in fields(self):
+            if item.type is int:
+                value = _integer(item.name.replace("_", " ").capitalize(), getattr(self, item.name))
+                object.__setattr__(self, item.name, value)
         _require_power_of_two("Dot-product units", self.dot_product_units, 1, 64)
         if self.f64_units not in (0, 1, 2, 4):
             raise ValueError(f"f64 units must be 0, 1, 2 or 4 (they divide four lanes), not {self.f64_units}")
@@ -212,6 +231,24 @@ class CoreConfig:
 def _require_range(name: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
         raise ValueError(f"{name} must be from {least} to {most}, not {value}")
+
+
+def _require_class(name: str, value: object, kind: Any, allowed: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} must be {allowed}, not of type {type(value).__name__}")
+
+
+def _integer(name: str, value: Any) -> int:
+    """An integer, also numpy's; ValueError for another type, and for what no field could ever take."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise ValueError(f"{name} must be an integer, not of type {type(value).__name__}")
+    if number.bit_length() > _MOST_BITS:
+        raise ValueError(f"{name} must have at most {_MOST_BITS} bits, not {number.bit_length()}")
+    return number
 
 
 def _require_power_of_two(name: str, value: int, least: int, most: int) -> None:

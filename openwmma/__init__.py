@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from hdl.config import PRESETS, CoreConfig
     from openwmma.launch_repeat import read_launches
     from openwmma.launching import KernelRun
+    from openwmma.matrix_product import matmul
     from openwmma.modules import Kernel, Module
+    from openwmma.product_match import MatmulMatch, match_matmul
     from openwmma.target import open_on_board
     from openwmma.verilog_files import write_verilog
     from sim.lockstep import LockstepMachine
@@ -54,6 +56,7 @@ __all__ = [
     "LaunchError",
     "LockstepMachine",
     "Machine",
+    "MatmulMatch",
     "Memory",
     "Module",
     "Output",
@@ -67,6 +70,8 @@ __all__ = [
     "explain",
     "fragment_layout",
     "golden_machine",
+    "match_matmul",
+    "matmul",
     "mma",
     "multiply_matrices",
     "multiply_tiles",
@@ -101,7 +106,9 @@ _MODULES = {
     "hdl.config": ("PRESETS", "CoreConfig"),
     "openwmma.launch_repeat": ("read_launches",),
     "openwmma.launching": ("KernelRun",),
+    "openwmma.matrix_product": ("matmul",),
     "openwmma.modules": ("Kernel", "Module"),
+    "openwmma.product_match": ("MatmulMatch", "match_matmul"),
     "openwmma.target": ("open_on_board",),
     "openwmma.verilog_files": ("write_verilog",),
     "sim.lockstep": ("LockstepMachine",),

@@ -8,18 +8,26 @@ from contextlib import contextmanager
 import typer
 from typer.exceptions import TyperException
 
+from golden.machine import Difference
 from golden.programs.array_types import ArrayTypeWarning
 from openwmma.commands.build import build
 from openwmma.commands.explain import explain
 from openwmma.commands.layout import layout
 from openwmma.commands.learn import learn
+from openwmma.commands.matmul import matmul
 from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
 from openwmma.commands.verilog import verilog
+from openwmma.cuda_source import CompilerError
+from openwmma.terminal import encodable, tell
 from openwmma.usage import INTERRUPTED, MISUSE, exit_code
+from sim.verilate import BuildError
 
-__all__ = ["app", "main"]
+__all__ = ["app", "explain_error", "main"]
+
+_OF_SEVERAL_LINES = (BuildError, CompilerError, Difference)
+"""Errors with what a tool said, or with a table."""
 
 app = typer.Typer(
     help="An open tensor core: run PTX wmma programs on its golden model and on its RTL.",
@@ -27,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, explain, layout, learn, verilog, build, presets):
+for _command in (run, mma, matmul, explain, layout, learn, verilog, build, presets):
     app.command()(_command)
 
 
@@ -45,24 +53,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
+    encodable(sys.stdout)
     try:
         with _warnings_in_one_line():
             outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
     except TyperException as error:
-        return _complain(error.format_message(), MISUSE)
+        return _complain(" ".join(error.format_message().split()), MISUSE)
     except Exception as error:
-        code = exit_code(error)
+        code = explain_error(error)
         if code is None:
             raise
-        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        return _complain(text, code)
+        return code
     if outcome == INTERRUPTED:
         return _complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
 
 
-def _complain(message: str, code: int) -> int:
-    print(f"openwmma: {message}", file=sys.stderr)
+def explain_error(error: Exception) -> int | None:
+    """Print what an error says and return its exit code; None for an error that no input may cause."""
+    code = exit_code(error)
+    if code is None:
+        return None
+    text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
+    return _complain(text, code, lines=isinstance(error, _OF_SEVERAL_LINES))
+
+
+def _told(error: OSError) -> str:
+    """One sentence about an error of the system, which need not have a file or a number."""
+    reason = error.strerror or str(error) or type(error).__name__
+    return reason if error.filename is None else f"{error.filename}: {reason}"
+
+
+def _complain(message: str, code: int, *, lines: bool = False) -> int:
+    tell(f"openwmma: {message}", error=True, lines=lines)
     return code
 
 
@@ -77,7 +100,7 @@ def _warnings_in_one_line() -> Iterator[None]:
             message: Warning | str, category: type[Warning], *place: object, **rest: object
         ) -> None:
             if issubclass(category, ArrayTypeWarning):
-                print(f"openwmma: warning: {message}", file=sys.stderr)
+                tell(f"openwmma: warning: {message}", error=True)
             else:
                 show(message, category, *place, **rest)  # type: ignore[arg-type]
 

@@ -5,12 +5,17 @@ from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from golden.integers import integer_of, parsed_integer, shortened
 from golden.tables.profiles import PROFILES, Profile
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from openwmma.core_profile import preset_formats
 from openwmma.usage import UsageError
 
 __all__ = ["adjusted_config", "parse_settings", "presets_with_shared"]
+
+
+_MOST_BITS: Final = 64
+"""Of an integer in a configuration."""
 
 
 def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyType({})) -> CoreConfig:
@@ -47,7 +52,7 @@ def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyTy
             whole["dot_product"] = replace(formats, **unit)
         return replace(config, **whole)
     except ValueError as error:
-        given = ", ".join(f"{name}={value}" for name, value in settings.items())
+        given = ", ".join(f"{name}={shortened(value)}" for name, value in settings.items())
         raise UsageError(f"{preset} with {given}: {error}") from None
 
 
@@ -75,12 +80,13 @@ def presets_with_shared(count: int) -> tuple[str, ...]:
 
 
 def _integer(name: str, value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
     try:
-        return int(str(value), 0)
-    except ValueError:
-        raise UsageError(f"setting {name}: expected an integer, not {value}") from None
+        number = parsed_integer(value) if isinstance(value, str) else integer_of(value)
+    except OverflowError:
+        number = None
+    if number is None or number.bit_length() > _MOST_BITS:
+        raise UsageError(f"setting {name}: expected an integer, not {shortened(value)}")
+    return number
 
 
 def _formats(name: str, value: object) -> frozenset[str]:
@@ -88,15 +94,15 @@ def _formats(name: str, value: object) -> frozenset[str]:
         return frozenset(value.split(","))
     if isinstance(value, list | tuple | set | frozenset):
         return frozenset(str(item) for item in value)
-    raise UsageError(f"setting {name}: expected names of formats, not {value}")
+    raise UsageError(f"setting {name}: expected names of formats, not {shortened(value)}")
 
 
 def _profile(name: str, value: object) -> Profile:
     if isinstance(value, Profile):
         return value
-    if str(value) not in PROFILES:
-        raise UsageError(f"setting {name}: expected one of {', '.join(PROFILES)}, not {value}")
-    return PROFILES[str(value)]
+    if not isinstance(value, str) or value not in PROFILES:
+        raise UsageError(f"setting {name}: expected one of {', '.join(PROFILES)}, not {shortened(value)}")
+    return PROFILES[value]
 
 
 _UNIT_FIELDS: Final = tuple(field.name for field in fields(DotProductConfig))

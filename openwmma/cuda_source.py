@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from golden.ptx.source import source_text
+
 __all__ = ["ARCHITECTURE", "CompilerError", "compile_cuda", "compile_file", "is_cuda", "nvrtc_folder"]
 
 ARCHITECTURE: Final = "sm_90"
@@ -41,8 +43,15 @@ def compile_file(path: Path, options: Sequence[str] = ()) -> str:
     OSError
         For a file that cannot be read.
     CompilerError
+    golden.ptx.source.PtxError
+        For a file that is not UTF-8.
     """
-    return _compile(path.read_text(), str(path), ("-I", str(path.resolve().parent), *options), path)
+    return _compile(
+        source_text(path.read_bytes(), str(path)),
+        str(path),
+        ("-I", str(path.resolve().parent), *options),
+        path,
+    )
 
 
 def compile_cuda(text: str, name: str = "kernel.cu", options: Sequence[str] = ()) -> str:

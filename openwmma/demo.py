@@ -15,16 +15,16 @@ import golden
 from golden.machine import Counters
 from golden.memory import Memory
 from golden.programs.buffers import BASE, Buffers
-from golden.programs.execution import Execution, ProgramFault, execute
+from golden.programs.execution import Execution, execute
 from golden.ptx.program import Entry, parse_module
-from golden.simt import LaunchResult, Module, SimtError
+from golden.simt import LaunchResult, Module
 from golden.simt.machine_engine import MachineEngine
 from hdl.config import PRESETS
+from openwmma.cli import explain_error
 from openwmma.report import execution_rows
 from sim.build import core_verilog
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, golden_machine, open_machine
-from sim.mismatch import Mismatch
 from sim.rtl_machine import RtlMachine
 
 __all__ = ["main", "run_cuda_kernel"]
@@ -178,8 +178,18 @@ def main() -> int:
     Returns
     -------
     int
-        0 when every bit is equal, else 1.
+        0 when every bit is equal, else 1; for what fails, as of the command line.
     """
+    try:
+        return _demonstrate()
+    except Exception as error:
+        code = explain_error(error)
+        if code is None:
+            raise
+        return code
+
+
+def _demonstrate() -> int:
     console = Console(highlight=False)
     FOLDER.mkdir(parents=True, exist_ok=True)
     verilog_path, waves = FOLDER / "core.v", FOLDER / "gemm_f16_f32.fst"
@@ -189,11 +199,7 @@ def main() -> int:
     a, b = (random.standard_normal((SIZE, SIZE)).astype(np.float16) for _ in "ab")
     verilog_path.write_text(core_verilog(PRESETS[PRESET]))
     entry = parse_module(KERNEL.read_text(), str(KERNEL)).entry()
-    try:
-        result = run_kernel(entry, a, b, waves, console)
-    except (Mismatch, ProgramFault) as error:
-        console.print(f"[red]{error}[/red]")
-        return 1
+    result = run_kernel(entry, a, b, waves, console)
     expected = expected_product(a.view(np.uint16), b.view(np.uint16))
     for name, array in (("a", a), ("b", b), ("d", result.rtl.view(np.float32))):
         np.save(FOLDER / f"{name}.npy", array)
@@ -210,11 +216,7 @@ def main() -> int:
     table.add_row("waveform (GTKWave, Surfer)", str(waves))
     table.add_row("Verilog of the core", str(verilog_path))
     console.print(table)
-    try:
-        differences["CUDA kernel"] = show_cuda_kernel(a[:CUDA_ROWS], b, expected[:CUDA_ROWS], console)
-    except (Mismatch, SimtError) as error:
-        console.print(f"[red]{error}[/red]")
-        return 1
+    differences["CUDA kernel"] = show_cuda_kernel(a[:CUDA_ROWS], b, expected[:CUDA_ROWS], console)
     return 1 if any(differences.values()) else 0
 
 

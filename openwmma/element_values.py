@@ -3,6 +3,7 @@
 import math
 
 from golden.explanation.operands import checked_elements
+from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.usage_error import UsageError
@@ -67,21 +68,22 @@ def _element(name: str, word: str, type: str) -> tuple[int, str]:
     format = FORMATS[type]
     is_raw = word.lower().startswith("0x")
     number: int | float
+    shown = shortened(word)
     try:
         number = int(word, 16) if is_raw else float(word) if isinstance(format, FloatFormat) else int(word)
     except ValueError:
         decimal = "a decimal number, inf, nan" if isinstance(format, FloatFormat) else "an integer"
         raise UsageError(
-            f"{name} {word}: expected {decimal} or raw bits in hexadecimal (0x...) of {type}"
+            f"{name} {shown}: expected {decimal} or raw bits in hexadecimal (0x...) of {type}"
         ) from None
     if is_raw:
         return _raw(name, int(number), type), ""
     if isinstance(number, float) and math.isinf(number) and "inf" not in word.lower():
-        raise UsageError(f"{name} {word}: expected a value that f64 can hold, or inf")
+        raise UsageError(f"{name} {shown}: expected a value that f64 can hold, or inf")
     try:
         (bits,), notes = checked_elements(name, number, type, None)
     except InvalidArgument as error:
-        raise UsageError(f"{name} {word}: expected {error.allowed}") from None
+        raise UsageError(f"{name} {shown}: expected {error.allowed}") from None
     return bits, notes[0] if notes else ""
 
 
@@ -89,7 +91,9 @@ def _raw(name: str, bits: int, type: str) -> int:
     """A raw bit pattern; of an integer format the value that it stands for."""
     format = FORMATS[type]
     if bits >> format.bits:
-        raise UsageError(f"{name} {bits:#x}: expected at most {format.bits} bits, those of {type}")
+        raise UsageError(
+            f"{name} {shortened(hex(bits))}: expected at most {format.bits} bits, those of {type}"
+        )
     if isinstance(format, FloatFormat) or not format.signed:
         return bits
     return bits - (bits >> format.bits - 1 << format.bits)

@@ -1,238 +1,183 @@
 """Writes a launch to files in the format of docs/reference/launch-files.md."""
 
-import itertools
+import io
 import json
 import math
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import integer_of, listed
+from golden.limits import ARRAY_BYTES
 from golden.ptx.syntax import Variable
-from golden.simt.arguments import BoundArguments, bind
-from golden.simt.buffers import DEVICE, DeviceBuffer
-from golden.simt.device_memory import Allocation
+from golden.simt.arguments import BoundArguments
 from golden.simt.errors import LaunchError
 from golden.simt.module import Kernel
+from openwmma.launch_arrays import POINTER_BYTES, LaunchArrays, ModuleVariables, Pointers
+from openwmma.output_files import require_outputs
+from openwmma.usage_error import UsageError
+from sim.files import write_files
 
-__all__ = ["SavedLaunch"]
-
-POINTER_BYTES = 8
+__all__ = ["SavedLaunch", "saved_files"]
 
 
-@dataclass
-class _Array:
-    """A buffer of the launch: where its contents are, and what they were before."""
+def saved_files(path: Path) -> tuple[Path, Path, Path]:
+    """The files of a saved launch: description, arrays, PTX. A suffix ``.json`` of the path is dropped.
 
-    key: str
-    allocation: Allocation
-    source: NDArray[Any] | None
-    """The array that was handed in directly; None for a buffer in device memory."""
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-    variable: str | None = None
-    before: NDArray[Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.before = self.contents()
-
-    def contents(self) -> NDArray[Any]:
-        if self.source is not None:
-            return _plain(self.source.copy())
-        data = self.allocation.bytes.copy()
-        return _plain(data.view(self.dtype).reshape(self.shape))
+    Raises
+    ------
+    LaunchError
+        For a path without a name.
+    """
+    stem = path.with_suffix("") if path.suffix == ".json" else path
+    if not stem.name:
+        raise LaunchError(f"save {path}: expected the name of files")
+    description, arrays, ptx = (stem.with_name(f"{stem.name}.{suffix}") for suffix in ("json", "npz", "ptx"))
+    return description, arrays, ptx
 
 
 class SavedLaunch:
     """A launch that is being written to ``PATH.json``, ``PATH.npz`` and ``PATH.ptx``.
 
+    `begin` writes what it starts from, so that a launch that fails is written too, and `end` what it left.
+
     Parameters
     ----------
     path : Path
-        Without a suffix.
-    case : dict
-        The description so far.
-    arrays : sequence
-        The buffers.
+        A suffix ``.json`` is dropped.
+    ptx : str
+    kernel : Kernel
+    extents : tuple of two extents
+        Grid and block, as for `golden.simt.module.Kernel.launch`.
+    arguments : sequence, or mapping of str to value
+    shared : int
+    variables : mapping of str to (DeviceBuffer, ndarray)
+        The variables of the module, with the contents that they have when it is loaded.
+    inputs : iterable of Path
+        Files that must not be overwritten.
+    contract : bool
+        As for the launch.
+
+    Raises
+    ------
+    LaunchError
+        For files that cannot be written.
     """
 
-    def __init__(self, path: Path, case: dict[str, Any], arrays: Sequence[_Array]) -> None:
-        self._path = path
-        self._case = case
-        self._arrays = arrays
-
-    @classmethod
-    def begin(
-        cls,
+    def __init__(
+        self,
         path: Path,
         ptx: str,
         kernel: Kernel,
-        grid: int | Sequence[int],
-        block: int | Sequence[int],
+        extents: tuple[Any, Any],
         arguments: Sequence[Any] | Mapping[str, Any],
         shared: int,
-        variables: Mapping[str, DeviceBuffer],
-    ) -> "SavedLaunch":
-        """Write what a launch starts from, before it starts: a launch that fails is written too.
+        variables: ModuleVariables,
+        inputs: Iterable[Path],
+        *,
+        contract: bool,
+    ) -> None:
+        self._files = saved_files(path)
+        try:
+            require_outputs([(f"save {path}", file) for file in self._files], inputs)
+        except UsageError as error:
+            raise LaunchError(str(error)) from None
+        self._ptx = ptx
+        self._parameters = kernel.compiled.parameters
+        self._values = arguments
+        self._variables = variables
+        self._case: dict[str, Any] = {
+            "case": self._files[0].name.removesuffix(".json"),
+            "file": self._files[2].name,
+            "entry": kernel.name,
+            "grid": _triple(extents[0]),
+            "block": _triple(extents[1]),
+            "shared": integer_of(shared),
+            **({} if contract else {"contract": False}),
+        }
+        self._arrays: LaunchArrays
+        self._before: dict[str, Pointers]
 
-        Parameters
-        ----------
-        path : Path
-            A suffix ``.json`` is dropped.
-        ptx : str
-        kernel : Kernel
-        grid, block, arguments, shared
-            As for `golden.simt.module.Kernel.launch`.
-        variables : mapping of str to DeviceBuffer
-            Variables of the module whose contents are not those of the file.
+    def begin(self, bound: BoundArguments) -> None:
+        """Write what the launch starts from.
 
         Raises
         ------
         LaunchError
-            For arguments that do not fit, for a folder that does not exist, and for a buffer that holds the
-            address of another one, which the format cannot express.
+            For more bytes than a launch file may have.
         """
-        path = path.with_suffix("") if path.suffix == ".json" else path
-        if not path.parent.is_dir():
-            raise LaunchError(f"save {path}: expected files in a folder that exists, not in {path.parent}")
-        compiled = kernel.compiled
-        bound = bind(compiled, arguments, DEVICE)
-        try:
-            found = _Arrays(bound, arguments, variables)
-            described = [
-                found.describe(parameter, bytes(bound.data[offset : offset + (parameter.size or 0)]))
-                for parameter, offset in compiled.parameters
-            ]
-        finally:
-            bound.release()
-        case = {
-            "case": path.name,
-            "file": f"{path.name}.ptx",
-            "entry": kernel.name,
-            "grid": _triple(grid),
-            "block": _triple(block),
-            "shared": shared,
-            "arguments": described,
-            "outputs": [],
-            "arrays": [array.key for array in found.arrays],
-            "variables": {array.key: array.variable for array in found.arrays if array.variable is not None},
-        }
-        saved = cls(path, case, found.arrays)
-        path.with_name(f"{path.name}.ptx").write_text(ptx)
-        saved._write({})
-        return saved
+        values = self._values.values() if isinstance(self._values, Mapping) else self._values
+        self._arrays = arrays = LaunchArrays(bound, values, self._variables)
+        self._case["arguments"] = [
+            _described(arrays, parameter, bytes(bound.data[offset : offset + (parameter.size or 0)]))
+            for parameter, offset in self._parameters
+        ]
+        arrays.follow()
+        total = sum(array.allocation.nbytes for array in arrays.found)
+        most = ARRAY_BYTES // 2  # before and after the launch
+        if total > most:
+            raise LaunchError(
+                f"save {self._files[0]}: a launch file has at most {most} bytes of arrays, not {total}"
+            )
+        self._before = {array.key: arrays.pointers(array) for array in arrays.found}
+        self._write({})
 
     def end(self) -> None:
         """Add what the launch has left."""
-        after = {}
-        for array in self._arrays:
-            contents = array.contents()
-            if contents.tobytes() != array.before.tobytes():
-                after[array.key] = contents
-        self._case["outputs"] = self._case["changed"] = list(after)
-        self._write(after)
+        for array in self._arrays.found:  # grows by variables whose addresses the kernel has written
+            if array.is_changed:
+                self._arrays.pointers(array, only_variables=True)
+        changed = [array for array in self._arrays.found if array.is_changed]
+        self._write({array.key: array.contents() for array in changed})
 
     def _write(self, after: Mapping[str, NDArray[Any]]) -> None:
+        found = self._arrays.found
         name = self._case["case"]
-        contents = {f"{name}/{array.key}": array.before for array in self._arrays}
+        contents = {f"{name}/{array.key}": array.before for array in found}
         contents |= {f"{name}/{key}.after": array for key, array in after.items()}
-        with self._path.with_name(f"{self._path.name}.npz").open("wb") as file:
-            np.savez_compressed(file, **contents)  # type: ignore[arg-type]
+        pointers = {key: places for key, places in self._before.items() if places}
+        for array in found:
+            places = self._arrays.pointers(array, only_variables=True) if array.key in after else {}
+            if places or (array.key in after and array.key in pointers):
+                pointers[f"{array.key}.after"] = places
+        self._case |= {
+            "arrays": [array.key for array in found],
+            "outputs": list(after),
+            "variables": {array.key: array.variable for array in found if array.variable is not None},
+            "addresses": {array.key: array.allocation.address for array in found if array.variable is None},
+            "pointers": {
+                key: {str(offset): list(target) for offset, target in places.items()}
+                for key, places in pointers.items()
+            },
+        }
+        if after:
+            self._case["changed"] = list(after)
+        archive = io.BytesIO()
+        np.savez_compressed(archive, **contents)  # type: ignore[arg-type]
+        description, arrays, ptx = self._files
         text = json.dumps([self._case], indent=1)
-        self._path.with_name(f"{self._path.name}.json").write_text(text + "\n")
+        write_files({description: text + "\n", arrays: archive.getvalue(), ptx: self._ptx})
 
 
-class _Arrays:
-    """The buffers that the parameters of a launch point to."""
-
-    def __init__(
-        self,
-        bound: BoundArguments,
-        arguments: Sequence[Any] | Mapping[str, Any],
-        variables: Mapping[str, DeviceBuffer],
-    ) -> None:
-        self.arrays: list[_Array] = []
-        self._sources = {allocation.address: array for array, allocation, _ in bound.placed}
-        values = arguments.values() if isinstance(arguments, Mapping) else arguments
-        self._buffers = {value.address: value for value in values if isinstance(value, DeviceBuffer)}
-        for name, buffer in variables.items():
-            self._add(buffer.allocation, buffer.dtype, buffer.shape, variable=name)
-
-    def describe(self, parameter: Variable, data: bytes) -> Any:
-        """A parameter as the format has it."""
-        pointers = {}
-        for offset in range(0, len(data) - POINTER_BYTES + 1, POINTER_BYTES):
-            target = self._target(int.from_bytes(data[offset : offset + POINTER_BYTES], "little"))
-            if target is not None:
-                pointers[offset] = target
-        if not pointers and not parameter.is_array:
-            number = _number(parameter, data)
-            if number is not None:
-                return number
-        if len(data) == POINTER_BYTES and pointers and not pointers[0][1]:
-            return pointers[0][0]
-        content = bytearray(data)
-        for offset in pointers:
-            content[offset : offset + POINTER_BYTES] = bytes(POINTER_BYTES)
-        described: dict[str, Any] = {"struct": len(data), "hex": content.hex()}
-        if pointers:
-            described["pointers"] = {str(offset): list(target) for offset, target in pointers.items()}
-        return described
-
-    def _target(self, address: int) -> tuple[str, int] | None:
-        """The array at an address, or just before it, and the offset in it."""
-        allocation = DEVICE.find(address) or (DEVICE.find(address - 1) if address else None)
-        if allocation is None:
-            return None
-        key = next((array.key for array in self.arrays if array.allocation is allocation), None)
-        if key is None:
-            source = self._sources.get(allocation.address)
-            buffer = self._buffers.get(allocation.address)
-            if source is not None:
-                key = self._add(allocation, source.dtype, source.shape, source=source)
-            elif buffer is not None:
-                key = self._add(allocation, buffer.dtype, buffer.shape)
-            else:
-                key = self._add(allocation, np.dtype(np.uint8), (allocation.nbytes,))
-        return key, address - allocation.address
-
-    def _add(
-        self,
-        allocation: Allocation,
-        dtype: np.dtype[Any],
-        shape: tuple[int, ...],
-        *,
-        source: NDArray[Any] | None = None,
-        variable: str | None = None,
-    ) -> str:
-        base = re.sub(r"\W+", "_", allocation.name)
-        used = {array.key for array in self.arrays}
-        names = itertools.chain([base], (f"{base}_{number}" for number in itertools.count(2)))
-        key = next(name for name in names if name not in used)
-        if math.prod(shape) * dtype.itemsize != allocation.nbytes:
-            dtype, shape = np.dtype(np.uint8), (allocation.nbytes,)
-        array = _Array(key, allocation, source, dtype, shape, variable)
-        words = allocation.bytes[: allocation.nbytes // POINTER_BYTES * POINTER_BYTES].view("<u8")
-        for place in np.flatnonzero(words >= DEVICE.first_address):
-            other = DEVICE.find(int(words[place]))
-            if other is not None and variable is None:
-                raise LaunchError(
-                    f"cannot save: byte {place * POINTER_BYTES} of {allocation.name} holds the address of "
-                    f"{other.name}, which the format of launch files does not have"
-                )
-        self.arrays.append(array)
-        return key
-
-
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Types that numpy cannot read back, such as bfloat16, as their bit patterns."""
-    if array.dtype.kind == "V" and array.dtype.fields is None and array.dtype.itemsize in (1, 2, 4, 8):
-        return array.view(f"u{array.dtype.itemsize}")
-    return array
+def _described(arrays: LaunchArrays, parameter: Variable, data: bytes) -> Any:
+    """A parameter as the format has it."""
+    pointers = arrays.addresses(np.frombuffer(data, np.uint8))
+    if not pointers and not parameter.is_array:
+        number = _number(parameter, data)
+        if number is not None:
+            return number
+    if len(data) == POINTER_BYTES and pointers and not pointers[0][1]:
+        return pointers[0][0]
+    content = bytearray(data)
+    for offset in pointers:
+        content[offset : offset + POINTER_BYTES] = bytes(POINTER_BYTES)
+    described: dict[str, Any] = {"struct": len(data), "hex": content.hex()}
+    if pointers:
+        described["pointers"] = {str(offset): list(target) for offset, target in pointers.items()}
+    return described
 
 
 def _number(parameter: Variable, data: bytes) -> dict[str, Any] | None:
@@ -247,6 +192,6 @@ def _number(parameter: Variable, data: bytes) -> dict[str, Any] | None:
     return {"type": f"f{bits}", "value": value} if math.isfinite(value) else None
 
 
-def _triple(extent: int | Sequence[int]) -> list[int]:
-    values = list(extent) if isinstance(extent, Sequence | np.ndarray) else [extent]
-    return [int(value) for value in [*values, 1, 1][:3]]
+def _triple(extent: Any) -> list[int]:
+    """Three extents; those that are none are refused by the launch, before anything is written."""
+    return [integer_of(value) or 0 for value in [*(listed(extent) or ()), 1, 1][:3]]

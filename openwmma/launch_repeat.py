@@ -1,7 +1,5 @@
 """Reads launch files (docs/reference/launch-files.md) and repeats what they describe."""
 
-import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,16 +9,39 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.host_arrays import raw_bytes
+from golden.integers import integer_of, shortened
 from golden.simt.buffers import DeviceBuffer, device
 from golden.simt.errors import LaunchError
-from openwmma.launch_files import POINTER_BYTES
+from openwmma.input_files import UnreadableFile, is_readable, read_archive, read_json
+from openwmma.launch_arrays import POINTER_BYTES
+from openwmma.launch_files import saved_files
 from openwmma.launching import KernelRun
 from openwmma.modules import Kernel, Module
+from openwmma.output_files import checked_path, is_same_file
+from openwmma.typed_numbers import typed_number
 
 __all__ = ["ArrayDifference", "RecordedLaunch", "read_launches"]
 
 SHOWN: Final = 8
 """Differing bytes of an array that are listed."""
+
+_AFTER: Final = ".after"
+_REASON: Final = 200
+"""Most characters of a list or of an error in a message."""
+
+_KINDS: Final[Mapping[str, type]] = {
+    **dict.fromkeys(("case", "file", "entry"), str),
+    **dict.fromkeys(("arguments",), list),
+    **dict.fromkeys(("variables", "addresses", "pointers"), dict),
+    "contract": bool,
+}
+_KIND_NAMES: Final[Mapping[type, str]] = {
+    str: "a text",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+}
 
 _KEYS: Final = ("case", "file", "entry", "grid", "block", "arguments")
 
@@ -60,30 +81,42 @@ class RecordedLaunch:
     ----------
     case : mapping
         Its description.
-    folder : Path
-        In which the PTX lies.
+    path : Path
+        The launch file, which has arrays beside it.
     arrays : mapping of str to ndarray
         Those of the file, as ``CASE/NAME`` and ``CASE/NAME.after``.
+    allow_outside : bool
+        Whether the PTX may lie outside of the folder of the launch file.
 
     Raises
     ------
     LaunchError
-        For a description that lacks something.
+        For a description that lacks something, or has another type.
     """
 
-    def __init__(self, case: Mapping[str, Any], folder: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(
+        self,
+        case: Mapping[str, Any],
+        path: Path,
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        allow_outside: bool = False,
+    ) -> None:
         missing = [key for key in _KEYS if key not in case]
         if missing:
-            raise LaunchError(f"a launch without {missing[0]!r}: {str(dict(case))[:60]}")
+            raise LaunchError(f"a launch without {missing[0]!r}: {shortened(dict(case))}")
+        for key, kind in _KINDS.items():
+            if key in case and not isinstance(case[key], kind):
+                given = f"{shortened(case[key])} as {key!r}"
+                raise LaunchError(f"a launch with {given}: expected {_KIND_NAMES[kind]}")
         self.name = str(case["case"])
         self._case = case
-        self._folder = folder
+        self._path = path
+        self._allow_outside = allow_outside
         prefix = f"{self.name}/"
         own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-        self._before = {key: array for key, array in own.items() if not key.endswith(".after")}
-        self._after = {
-            key.removesuffix(".after"): array for key, array in own.items() if key.endswith(".after")
-        }
+        self._before = {key: array for key, array in own.items() if not key.endswith(_AFTER)}
+        self._after = {key.removesuffix(_AFTER): array for key, array in own.items() if key.endswith(_AFTER)}
 
     @property
     def is_compared(self) -> bool:
@@ -92,10 +125,22 @@ class RecordedLaunch:
 
     @cached_property
     def module(self) -> Module:
-        """The module, freshly loaded."""
-        path = self._folder / str(self._case["file"])
-        if not path.is_file():
+        """The module, freshly loaded.
+
+        Raises
+        ------
+        LaunchError
+            For a file that is missing, or outside of the launch file's folder.
+        """
+        folder, file = self._path.parent, str(self._case["file"])
+        path = folder / file
+        if not is_readable(path):
             raise LaunchError(f"{self.name}: there is no file {path}")
+        if not self._allow_outside and not path.resolve().is_relative_to(folder.resolve()):
+            raise LaunchError(
+                f"{self.name}: {path} lies outside of the launch file's folder; "
+                "--allow-outside (allow_outside=True) allows that"
+            )
         return Module(path)
 
     @property
@@ -105,15 +150,23 @@ class RecordedLaunch:
 
     @cached_property
     def buffers(self) -> Mapping[str, DeviceBuffer]:
-        """The arrays, in device memory."""
+        """The arrays, in device memory: where they were when the launch was saved, if there is room."""
         variables = self._case.get("variables", {})
+        addresses = self._case.get("addresses", {})
         found = {}
         for name, array in self._before.items():
-            if name in variables:
-                found[name] = self.module[variables[name]]
-                found[name].write(array)
-            else:
-                found[name] = device(array, name=name)
+            if name not in variables:
+                address = integer_of(addresses.get(name))
+                found[name] = device(_supported(name, array), name=name, address=address)
+        for name in [name for name in self._before if name in variables]:
+            try:
+                found[name] = self.module[str(variables[name])]
+            except KeyError as error:
+                raise LaunchError(f"{self.name}: {error.args[0]}") from None
+            found[name].write(self._before[name])
+        found = {name: found[name] for name in self._before}
+        for name, buffer in found.items():
+            buffer.allocation.bytes[:] = self._relocated(name, buffer.numpy(), name, found)
         return found
 
     def launch(self, **options: Any) -> KernelRun:
@@ -125,21 +178,29 @@ class RecordedLaunch:
             For a description that is malformed, and as `Kernel.launch` does.
         """
         case = self._case
+        if options.get("save") is not None:
+            self._require_other_files(checked_path("save", options["save"]) or Path())
+        self.buffers  # noqa: B018  takes its addresses before the module does
         kernel = self.kernel
         try:
             arguments = [self._argument(item) for item in case["arguments"]]
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             if isinstance(error, LaunchError):
                 raise
-            raise LaunchError(f"{self.name}: malformed arguments ({error!r})") from None
+            reason = shortened(repr(error), _REASON)
+            raise LaunchError(f"{self.name}: malformed arguments ({reason})") from None
+        options = {"contract": case.get("contract", True)} | options
         return kernel.launch(case["grid"], case["block"], arguments, case.get("shared", 0), **options)
 
     def differences(self) -> list[ArrayDifference]:
-        """The arrays that are not as recorded; what the launch did not change must be as before it."""
+        """The arrays that are not as recorded; what the launch did not change must be as before it.
+
+        Addresses of arrays that stand in arrays are compared as such, wherever the arrays lie now.
+        """
         found = []
         for name, buffer in self.buffers.items():
-            recorded = _bytes(self._after.get(name, self._before[name]))
-            now = _bytes(buffer.numpy())
+            now = raw_bytes(buffer.numpy())
+            recorded = self._recorded(name)
             if len(recorded) != len(now):
                 raise LaunchError(f"{self.name}: {name} has {len(now)} bytes, {name}.after {len(recorded)}")
             places = np.flatnonzero(recorded != now)
@@ -148,71 +209,121 @@ class RecordedLaunch:
                 found.append(ArrayDifference(name, len(now), shown, len(places)))
         return found
 
+    def _recorded(self, name: str) -> NDArray[np.uint8]:
+        """What an array is to hold in the end, with the addresses of now."""
+        before, pointers = self._before[name], self._case.get("pointers", {})
+        if name not in self._after:
+            return self._relocated(name, before, name, self.buffers)
+        after = self._after[name]
+        key = f"{name}{_AFTER}"
+        if key in pointers or name not in pointers:
+            return self._relocated(key, after, name, self.buffers)
+        # Without a list of its own, an address is still one where the bytes are as they were.
+        recorded = self._relocated(name, after, name, self.buffers)
+        old, new = raw_bytes(before), raw_bytes(after)
+        for offset in map(int, pointers[name]):
+            word = slice(offset, offset + POINTER_BYTES)
+            if len(old) != len(new) or (old[word] != new[word]).any():
+                recorded[word] = new[word]
+        return recorded
+
+    def _relocated(
+        self, key: str, array: NDArray[Any], name: str, buffers: Mapping[str, DeviceBuffer]
+    ) -> NDArray[np.uint8]:
+        """The bytes of an array, with the addresses of now that ``pointers`` has under a key."""
+        data = bytearray(raw_bytes(array))
+        try:
+            self._set_pointers(data, self._case.get("pointers", {}).get(key, {}), buffers)
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            if isinstance(error, LaunchError):
+                raise
+            reason = shortened(repr(error), _REASON)
+            raise LaunchError(f"{self.name}: malformed pointers of {name} ({reason})") from None
+        return np.frombuffer(data, np.uint8)
+
+    def _set_pointers(self, content: bytearray, pointers: Any, buffers: Mapping[str, DeviceBuffer]) -> None:
+        for place, (name, inside) in pointers.items():
+            offset = int(place)
+            if not 0 <= offset <= len(content) - POINTER_BYTES:
+                raise LaunchError(f"{self.name}: a pointer at byte {offset} of {len(content)} bytes")
+            address = self._buffer(name, buffers).require() + inside
+            content[offset : offset + POINTER_BYTES] = address.to_bytes(POINTER_BYTES, "little")
+
     def _argument(self, item: Any) -> Any:
         if isinstance(item, str):
-            return self._buffer(item)
+            return self._buffer(item, self.buffers)
         if "struct" in item:
             content = bytearray.fromhex(item["hex"])
             if len(content) != item["struct"]:
                 raise LaunchError(
-                    f"{self.name}: a structure of {item['struct']} bytes with {len(content)} bytes in hex"
+                    f"{self.name}: a structure of {shortened(item['struct'])} bytes "
+                    f"with {len(content)} bytes in hex"
                 )
-            for offset, (name, inside) in item.get("pointers", {}).items():
-                address = self._buffer(name).require() + inside
-                content[int(offset) : int(offset) + POINTER_BYTES] = address.to_bytes(POINTER_BYTES, "little")
-            if len(content) != item["struct"]:
-                raise LaunchError(f"{self.name}: a pointer past the end of its structure")
+            self._set_pointers(content, item.get("pointers", {}), self.buffers)
             return bytes(content)
-        kind, bits = item["type"][0], int(item["type"][1:])
-        code = {"s": "i", "b": "u"}.get(kind, kind)
-        return np.dtype(f"{code}{bits // 8}").type(item["value"])
+        return typed_number(item["type"], item["value"])
 
-    def _buffer(self, name: str) -> DeviceBuffer:
-        if name not in self.buffers:
-            raise LaunchError(f"{self.name}: no array {name}; arrays: {', '.join(self.buffers) or 'none'}")
-        return self.buffers[name]
+    def _buffer(self, name: str, buffers: Mapping[str, DeviceBuffer]) -> DeviceBuffer:
+        if name not in buffers:
+            known = ", ".join(buffers) or "none"
+            raise LaunchError(f"{self.name}: no array {shortened(name)}; arrays: {shortened(known, _REASON)}")
+        return buffers[name]
+
+    def _require_other_files(self, save: Path) -> None:
+        """Refuse to save over the launch file itself."""
+        for file in saved_files(save):
+            for own in (self._path, self._path.with_suffix(".npz")):
+                if is_same_file(file, own):
+                    raise LaunchError(f"save {save}: expected another file than {own}, which is read too")
 
 
-def read_launches(path: Path, case: str | None = None) -> list[RecordedLaunch]:
+def read_launches(
+    path: str | Path, case: str | None = None, *, allow_outside: bool = False
+) -> list[RecordedLaunch]:
     """Read a launch file.
 
     Parameters
     ----------
-    path : Path
+    path : str or Path
         ``NAME.json``; ``NAME.npz`` beside it has the arrays.
     case : str or None
         The one launch to read; None for all.
+    allow_outside : bool
+        Whether its PTX may lie outside of its folder.
 
     Raises
     ------
     LaunchError
         For files that are missing or malformed, and for an unknown case.
     """
-    if not path.is_file():
+    if not isinstance(path, str | Path):
+        raise LaunchError(f"a launch file has a path, not {shortened(path)}")
+    path = Path(path)
+    if not is_readable(path):
         raise LaunchError(f"there is no launch file {path}")
-    try:
-        cases = json.loads(path.read_text())
-    except ValueError as error:  # of the decoding of text, too
-        raise LaunchError(f"{path}: not JSON ({error})") from None
-    cases = [cases] if isinstance(cases, dict) else cases
-    if not isinstance(cases, list) or not all(isinstance(item, dict) for item in cases):
-        raise LaunchError(f"{path}: expected a list of launches")
     arrays_path = path.with_suffix(".npz")
-    if not arrays_path.is_file():
-        raise LaunchError(f"{path}: there is no {arrays_path.name} beside it")
     try:
-        with np.load(arrays_path, allow_pickle=False) as file:
-            arrays = dict(file)
-    except (ValueError, OSError, EOFError, TypeError, zipfile.BadZipFile):
-        raise LaunchError(f"{arrays_path}: expected an archive of arrays") from None
-    launches = [RecordedLaunch(item, path.parent, arrays) for item in cases]
+        cases = read_json(path)
+        cases = [cases] if isinstance(cases, dict) else cases
+        if not isinstance(cases, list) or not all(isinstance(item, dict) for item in cases):
+            raise LaunchError(f"{path}: expected a list of launches")
+        if not is_readable(arrays_path):
+            raise LaunchError(f"{path}: there is no {arrays_path.name} beside it")
+        arrays = read_archive(arrays_path)
+    except UnreadableFile as error:
+        raise LaunchError(str(error)) from None
+    launches = [RecordedLaunch(item, path, arrays, allow_outside=allow_outside) for item in cases]
     if case is None:
         return launches
     chosen = [launch for launch in launches if launch.name == case]
     if not chosen:
-        raise LaunchError(f"{path}: no case {case}; cases: {', '.join(launch.name for launch in launches)}")
+        known = shortened(", ".join(launch.name for launch in launches), _REASON)
+        raise LaunchError(f"{path}: no case {shortened(case)}; cases: {known}")
     return chosen
 
 
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+def _supported(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """An array of the archive; LaunchError for one that is no array of numbers, bytes or structures."""
+    if array.dtype.kind not in "biufcV":
+        raise LaunchError(f"array {shortened(name)}: expected numbers or structures, not {array.dtype}")
+    return array

@@ -7,12 +7,16 @@ from types import MappingProxyType
 from typing import Any
 
 import golden.simt.module as simt
+from golden.integers import checked_integer, checked_objects, checked_text, integer_of, shortened
 from golden.ptx.contraction.passes import Contraction
+from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
 from openwmma.cuda_source import compile_file, is_cuda
+from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
 from openwmma.launching import KernelRun, open_stage, require_shared
+from openwmma.output_files import checked_path
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
 
@@ -49,10 +53,21 @@ class Module:
     def __init__(
         self, source: str | Path, *, name: str | None = None, compile_options: Sequence[str] = ()
     ) -> None:
+        checked_objects("compile_options", compile_options, str, "a text")
+        if name is not None:
+            checked_text("name", name)
+        self.files: tuple[Path, ...] = ()
+        """The files that were read."""
+        if not isinstance(source, str | Path):
+            raise UsageError(f"a module is a path, or PTX as text, not {shortened(source)}")
         if isinstance(source, Path) or "\n" not in source:
             path = Path(source)
-            text = compile_file(path, compile_options) if is_cuda(path) else path.read_text()
+            if is_cuda(path):
+                text = compile_file(path, compile_options)
+            else:
+                text = source_text(path.read_bytes(), str(path))
             label = f"{path}.ptx" if is_cuda(path) else str(path)
+            self.files = (path,)
         else:
             text, label = source, "<ptx>"
         self.ptx = text
@@ -67,14 +82,9 @@ class Module:
         return self._module.entries
 
     @property
-    def changed_variables(self) -> Mapping[str, DeviceBuffer]:
-        """The variables that differ from how the module was loaded, by name."""
-        found = {key: self._module[key] for key in self._fresh}
-        return {
-            key: buffer
-            for key, buffer in found.items()
-            if buffer.numpy().tobytes() != self._fresh[key].tobytes()
-        }
+    def variables(self) -> ModuleVariables:
+        """The variables by name, each with the contents that it had when the module was loaded."""
+        return {key: (self._module[key], fresh) for key, fresh in self._fresh.items()}
 
     def kernel(self, entry: str | None = None) -> "Kernel":
         """A kernel by name.
@@ -215,28 +225,34 @@ class Kernel:
             For what the kernel does wrong.
         golden.machine.Difference
             In lockstep, when core and golden model differ.
+        boards.host.link.LinkError
+            For a port that cannot be opened, and a board that does not answer.
         """
         try:
             target = Target(
                 on=_kind(on),
                 preset=preset,
                 profile=profile,
-                waves=None if waves is None else Path(waves),
-                trace=None if trace is None else Path(trace),
+                waves=checked_path("waves", waves),
+                trace=checked_path("trace", trace),
                 port=port,
                 baud=baud,
-                settings=dict(config),
+                settings=config,
             )
         except UsageError as error:  # which has the spelling of the command line
             raise UsageError(str(error).removeprefix("--")) from None
-        jobs = cores() if jobs == 0 else jobs
+        shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
+        if integer_of(jobs) == 0:
+            jobs = cores()
+        jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
         if jobs > 1 and (port is not None or waves is not None or trace is not None):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
-        saved = None
-        if save is not None:
-            saved = SavedLaunch.begin(
-                Path(save), self._module.ptx, self._kernel, grid, block, arguments, shared,
-                self._module.changed_variables,
+        recorder = None
+        folder = checked_path("save", save)
+        if folder is not None:
+            recorder = SavedLaunch(
+                folder, self._module.ptx, self._kernel, (grid, block), arguments, shared,
+                self._module.variables, self._module.files, contract=contract,
             )  # fmt: skip
         compiled = self._kernel.compiled if contract else self._kernel.uncontracted
         with open_stage(target, compiled) as stage:
@@ -255,11 +271,9 @@ class Kernel:
                 jobs=jobs,
                 on_block=on_block,
                 on_matrix=stage.on_matrix,
+                recorder=recorder,
             )
-            run = stage.report(result, before)
-        if saved is not None:
-            saved.end()
-        return run
+            return stage.report(result, before)
 
     def __getitem__(self, extents: tuple[Any, ...]) -> Callable[..., KernelRun]:
         """``kernel[grid, block](...)`` or ``kernel[grid, block, shared](...)``: a launch on golden."""
@@ -283,6 +297,8 @@ def cores() -> int:
 
 def _kind(name: str | MachineKind) -> MachineKind:
     try:
-        return MachineKind(name)
-    except ValueError:
-        raise LaunchError(f"on {name!r}: expected one of {', '.join(MachineKind)}") from None
+        return MachineKind(checked_text("on", name, refuse=LaunchError.refused))
+    except ValueError as error:
+        if isinstance(error, LaunchError):
+            raise
+        raise LaunchError(f"on {shortened(repr(name))}: expected one of {', '.join(MachineKind)}") from None

@@ -19,6 +19,7 @@ from golden.ptx.contraction.passes import Contraction
 from hdl.config import CoreConfig
 from openwmma.launching import KernelRun
 from openwmma.target import Target
+from openwmma.terminal import plain, tell
 
 __all__ = ["block_progress", "execution_rows", "print_contractions", "print_launch", "print_result"]
 __all__ += ["progress"]
@@ -55,7 +56,7 @@ def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
 
 def print_result(title: str, target: Target, execution: Execution, config: CoreConfig) -> None:
     """Print a table of what an execution took."""
-    table = Table(title=f"{title} on {target.on.value}", show_header=False)
+    table = Table(title=plain(f"{title} on {target.on.value}"), show_header=False)
     for row in execution_rows(execution, config.dot_product_units):
         table.add_row(*row)
     _add_files(table, target)
@@ -64,7 +65,7 @@ def print_result(title: str, target: Target, execution: Execution, config: CoreC
 
 def print_launch(title: str, target: Target, run: KernelRun) -> None:
     """Print a table of what a launch did, and its notes."""
-    table = Table(title=f"{title} on {target.on.value}", show_header=False)
+    table = Table(title=plain(f"{title} on {target.on.value}"), show_header=False)
     table.add_row("blocks", f"{run.blocks:,}")
     table.add_row("warp instructions", f"{run.warp_instructions:,}")
     table.add_row("matrix multiplies", f"{run.matrix_instructions:,}")
@@ -76,7 +77,7 @@ def print_launch(title: str, target: Target, run: KernelRun) -> None:
     console = Console()
     console.print(table)
     for note in run.notes:
-        print(f"note: {note}")
+        tell(f"note: {note}")
 
 
 def print_contractions(title: str, contractions: Sequence[Contraction]) -> None:
@@ -89,7 +90,7 @@ def print_contractions(title: str, contractions: Sequence[Contraction]) -> None:
 def _add_files(table: Table, target: Target) -> None:
     for name, path in (("waveform", target.waves), ("trace", target.trace)):
         if path is not None:
-            table.add_row(name, str(path))
+            table.add_row(name, plain(path))
 
 
 @contextmanager

@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import Final
 
 from boards.host.board_machine import BoardMachine, open_board
+from golden.integers import checked_integer, checked_text, shortened
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
 from openwmma.core_profile import require_profile, with_profile
 from openwmma.core_settings import adjusted_config
-from openwmma.usage import UsageError, require_folder
+from openwmma.output_files import require_outputs
+from openwmma.usage import UsageError
 from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, golden_machine, open_machine
 from sim.trace.trace_file import TraceFile
+from sim.waves.layout_files import layout_paths
 
 __all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineKind", "MachineSource", "Target", "open_on_board"]
 
@@ -97,6 +100,12 @@ class Target:
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for name in ("preset", "profile", "port"):
+            if getattr(self, name) is not None:
+                checked_text(name, getattr(self, name), refuse=_refused)
+        if not isinstance(self.settings, Mapping):
+            raise UsageError(f"--config {shortened(self.settings)}: expected a mapping of names to values")
+        checked_integer("baud", self.baud, 1, (1 << 31) - 1, refuse=_refused)
         if self.preset is not None and self.preset not in PRESETS:
             raise UsageError(f"--preset {self.preset}: expected one of {', '.join(PRESETS)}")
         if self.profile is not None:
@@ -113,19 +122,26 @@ class Target:
             self.config  # noqa: B018  raises for settings that do not fit
         for option, path in (("--waves", self.waves), ("--trace", self.trace)):
             if path is not None:
-                self._require_simulation(option, path)
+                self._require_simulation(option)
+        require_outputs(self.outputs)
 
-    def _require_simulation(self, option: str, path: Path) -> None:
-        """UsageError for a machine that simulates no core, and for a file that cannot be written."""
+    @property
+    def outputs(self) -> list[tuple[str, Path]]:
+        """The files that the machine writes, each after what a message about it begins with."""
+        files = [(f"--trace {self.trace}", self.trace)] if self.trace is not None else []
+        if self.waves is not None:
+            paths = (self.waves, *layout_paths(self.waves).values())
+            files += [(f"--waves {self.waves}", path) for path in paths]
+        return files
+
+    def _require_simulation(self, option: str) -> None:
+        """UsageError for a machine that simulates no core."""
         if self.on is MachineKind.GOLDEN:
             raise UsageError(
                 f"{option}: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
             )
         if self.port is not None:
             raise UsageError(f"{option}: expected a simulated core, not one on a board")
-        require_folder(f"{option} {path}", path)
-        if path.is_dir():
-            raise UsageError(f"{option} {path}: expected a file, not a folder")
 
     @property
     def config(self) -> CoreConfig:
@@ -179,6 +195,10 @@ class Target:
             )
         finally:
             board.close()
+
+
+def _refused(name: str, given: str, allowed: str) -> UsageError:
+    return UsageError(f"--{name} {given}: expected {allowed}")
 
 
 def open_on_board(

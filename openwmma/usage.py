@@ -1,7 +1,5 @@
 """Errors of the command line, and the exit code of every error."""
 
-from pathlib import Path
-
 from boards.host.link import BoardRefusal, LinkError, PortError
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
@@ -15,7 +13,7 @@ from sim.capabilities import CapabilityError
 from sim.simulation import SimulationError
 from sim.verilate import BuildError
 
-__all__ = ["FAILURE", "INTERRUPTED", "MISUSE", "UsageError", "exit_code", "require_folder"]
+__all__ = ["FAILURE", "INTERRUPTED", "MISUSE", "UsageError", "exit_code"]
 
 FAILURE = 1
 """Exit code for a difference, a fault, and hardware or tools that fail."""
@@ -34,6 +32,7 @@ _CODES: dict[type[Exception], int] = {
     IllegalInstruction: MISUSE,
     InvalidArgument: MISUSE,
     OSError: MISUSE,
+    MemoryError: MISUSE,
     LaunchError: MISUSE,
     KernelFault: FAILURE,
     CompilerError: MISUSE,
@@ -45,12 +44,6 @@ _CODES: dict[type[Exception], int] = {
     LinkError: FAILURE,
     BoardRefusal: FAILURE,
 }
-
-
-def require_folder(what: str, path: Path) -> None:
-    """UsageError, which begins with `what`, for a file in a folder that does not exist."""
-    if not path.parent.is_dir():
-        raise UsageError(f"{what}: expected a file in a folder that exists, not in {path.parent}")
 
 
 def exit_code(error: Exception) -> int | None:

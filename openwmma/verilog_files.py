@@ -10,7 +10,7 @@ from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
 from sim.files import write_files
 
-__all__ = ["VerilogFiles", "write_verilog"]
+__all__ = ["VerilogFiles", "write_verilog", "written_files"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +38,12 @@ class VerilogFiles:
     lines: int
 
 
+def written_files(output: Path) -> tuple[Path, Path, Path, Path]:
+    """The files of core, description, registers and example."""
+    example = output.with_name(f"{output.stem}_example.v")
+    return output, output.with_suffix(".json"), output.with_suffix(".rdl"), example
+
+
 def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
     """Write a core as Verilog-2001, with a description, its registers and an example beside it.
 
@@ -58,8 +64,7 @@ def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
         When a file cannot be written.
     """
     text, description = generate(config)
-    beside, rdl = output.with_suffix(".json"), output.with_suffix(".rdl")
-    example = output.with_name(f"{output.stem}_example.v")
+    _, beside, rdl, example = written_files(output)
     write_files(
         {
             output: text,

@@ -12,9 +12,9 @@ import golden
 import hdl
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import generate
-from sim.files import locked, write_files
+from sim.cache import cache_folder, cached
 from sim.trace.probes import REGISTER_FILE, probes_of
-from sim.verilate import build_verilog, cache_folder
+from sim.verilate import build_verilog
 
 __all__ = ["build_core", "core_description", "core_verilog"]
 
@@ -67,11 +67,16 @@ def core_description(config: CoreConfig) -> dict[str, Any]:
 def _generated(config: CoreConfig) -> tuple[str, str]:
     path = cache_folder() / f"core-{_key(config)}.v"
     beside = path.with_suffix(".json")
-    with locked(path.with_suffix(".v.lock")):
-        if not (path.exists() and beside.exists()):
-            text, description = generate(config)
-            write_files({path: text, beside: json.dumps(description)})
-    return path.read_text(), beside.read_text()
+
+    def build(folder: Path) -> tuple[Path, Path]:
+        text, description = generate(config)
+        built = folder / "core.v", folder / "core.json"
+        for file, content in zip(built, (text, json.dumps(description)), strict=True):
+            file.write_text(content, encoding="utf-8", newline="\n")
+        return built
+
+    cached((path, beside), build)
+    return path.read_text(encoding="utf-8"), beside.read_text(encoding="utf-8")
 
 
 def _key(config: CoreConfig) -> str:

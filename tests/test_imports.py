@@ -11,7 +11,7 @@ SHIPPED = ("golden", "hdl", "sim", "boards")
 EVERYTHING = ("*",)
 
 MAY_IMPORT = {
-    "golden": ("numpy", "itanium_demangler"),
+    "golden": ("numpy", "numba", "llvmlite", "platformdirs", "itanium_demangler"),
     "hdl": ("amaranth", "golden.tables"),
     "sim": ("golden", "hdl"),
     "boards": ("golden", "hdl", "sim"),
@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "openwmma": SHIPPED,
     "cocotb_tests": ("golden", "hdl", "boards", "sim.build", "sim.files", "sim.testbench", "sim.verilate"),
     "formal": ("hdl", "golden.tables"),
-    "regression": (*SHIPPED, "formal", "bench"),
+    "regression": (*SHIPPED, "openwmma", "formal", "bench"),
     "bench": (*SHIPPED, "openwmma", "formal", "regression"),
     "docs": (*SHIPPED, "openwmma", "regression"),
     "examples": (*SHIPPED, "openwmma"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cocotb_tests.fma64.corners import CORNERS
 from cocotb_tests.fma64.exact import MODES, expected_fma64
 from cocotb_tests.fma64.operands import KINDS, Case, pack_all, random_arrays
-from golden.arithmetic.fma64 import fma64
+from golden.arithmetic.arrays import fma64
 from hdl.config import CoreConfig
 from hdl.fma64.unit import FusedMultiplyAdd64
 from sim.testbench.bulk import BulkUnit

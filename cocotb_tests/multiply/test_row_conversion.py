@@ -8,7 +8,7 @@ import numpy as np
 from cocotb.triggers import Timer
 
 from cocotb_tests.conftest import Simulate
-from golden.arithmetic.fdpa import convert
+from golden.arithmetic.arrays import convert
 from golden.tables.formats import float_format
 from hdl.multiply.tile.conversion import RowConversion
 from sim.testbench.unit import unit_design

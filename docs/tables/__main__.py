@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from docs.tables.command_line import command_line, make_targets, random_programs
+from docs.tables.command_line import command_line, fuzzing, make_targets, random_programs
 from docs.tables.command_words import command_words, type_and_shape_codes
 from docs.tables.configurations import (
     board_table,
@@ -37,6 +37,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "faults": fault_causes,
     "formats": format_table,
     "fragment-registers": fragment_registers,
+    "fuzzing": fuzzing,
     "limits": limit_table,
     "make": make_targets,
     "multiplies": multiply_table,

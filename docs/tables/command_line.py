@@ -8,9 +8,10 @@ import typer
 
 from docs.tables.markdown import table
 from openwmma.cli import app
+from regression.fuzz.__main__ import app as fuzz_app
 from regression.random_programs.__main__ import app as random_programs_app
 
-__all__ = ["command_line", "make_targets", "random_programs"]
+__all__ = ["command_line", "fuzzing", "make_targets", "random_programs"]
 
 _ROOT = Path(__file__).parents[2]
 
@@ -24,6 +25,11 @@ def command_line() -> str:
 def random_programs() -> str:
     """The same for ``python -m regression.random_programs``."""
     return _section("python -m regression.random_programs", typer.main.get_command(random_programs_app))
+
+
+def fuzzing() -> str:
+    """The same for ``python -m regression.fuzz``."""
+    return _section("python -m regression.fuzz", typer.main.get_command(fuzz_app))
 
 
 def make_targets() -> str:

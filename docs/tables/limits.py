@@ -1,4 +1,4 @@
-"""The limits on inputs."""
+"""The limits of inputs, from the constants and docstrings of `golden.limits`."""
 
 import ast
 import inspect
@@ -11,7 +11,7 @@ __all__ = ["limit_table"]
 
 
 def limit_table() -> str:
-    """Every constant of `golden.limits`, with its value and its docstring."""
+    """A row for each constant: its value and what it bounds."""
     statements = ast.parse(inspect.getsource(limits)).body
     rows = []
     for statement, text in pairwise(statements):
@@ -20,6 +20,9 @@ def limit_table() -> str:
         name = statement.target.id
         assert isinstance(text, ast.Expr), f"{name} has no docstring"
         assert isinstance(text.value, ast.Constant), f"{name} has no docstring"
-        value = f"{getattr(limits, name):,}".replace(",", " ")
-        rows.append((f"`{name}`", value, str(text.value.value)))
-    return table(("limit", "value", "of what"), rows)
+        rows.append((f"`{name}`", _number(getattr(limits, name)), str(text.value.value)))
+    return table(("limit", "value", "meaning"), rows)
+
+
+def _number(value: int | tuple[int, ...]) -> str:
+    return f"{value:,}".replace(",", " ") if isinstance(value, int) else " x ".join(map(_number, value))

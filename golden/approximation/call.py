@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.approximation.instructions import ApproximateInstruction
 from golden.approximation.operations import form, operation
+from golden.host_arrays import host_array, little_endian
 from golden.invalid_argument import InvalidArgument
 
 __all__ = ["approximate", "checked_operands"]
@@ -92,7 +93,11 @@ def _register(
     values = _VALUES[found.element]
     register = np.dtype(f"u{found.bits // 8}")
     try:
-        array = np.asarray(operand)
+        array = little_endian(host_array(operand))
+    except (TypeError, BufferError, RuntimeError, OverflowError) as error:
+        raise InvalidArgument(
+            name, f"{operand.__class__.__name__} ({error})", f"an array of {values} or {register}"
+        ) from None
     except ValueError:
         raise InvalidArgument(name, "a ragged sequence", f"an array of {values} or {register}") from None
     if (

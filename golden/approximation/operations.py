@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from golden.approximation import f64, narrow, scaled, unit
 from golden.approximation.instructions import FORMS, ApproximateInstruction
+from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
 
 __all__ = ["Operation", "form", "operation"]
@@ -29,7 +30,7 @@ def form(instruction: str) -> ApproximateInstruction:
     """
     found = FORMS.get(instruction) if isinstance(instruction, str) else None
     if found is None:
-        raise InvalidArgument("instruction", repr(instruction), ", ".join(FORMS))
+        raise InvalidArgument("instruction", quoted(instruction), ", ".join(FORMS))
     return found
 
 

@@ -1,6 +1,22 @@
-"""Arithmetic of the matrix unit, to the bit, one step a module.
+"""Arithmetic of the matrix unit, to the bit: one scalar function on integers for each rule.
 
-Floating point goes through the same four functions in every format: `decode`, `align`, `accumulate`
-and `round_pack`. `fdpa` composes them into the fused dot-product-add, `fma64` is the f64 unit,
-`integer` the integers and single bits, and `exact` the same sums without any of the hardware's limits.
+==============  ===========================================================================================
+`decode`        a bit pattern into sign, significand, exponent and kind
+`align`         a term in whole units
+`fdpa`          the fused dot-product-add, and its chain
+`round_pack`    the only rounding; conversions and satf
+`fma`           the fused multiply-add of IEEE 754
+`integer`       integers and single bits
+`fp8`           what `mma.sync` makes of fp8
+`exact`         sums without any of the hardware's limits
+`rules`         the constants of an instruction under a profile
+`compiled`      the mark of the functions that are compiled
+`engine`        numba, the cache and the threads
+`arrays`        the scalar functions on arrays
+`tiles`         batches of tiles
+`element`       elements as PTX names them
+==============  ===========================================================================================
+
+All but the last four run without numpy and numba: the explanations, the pages and a debugger step through the
+functions that the arrays run compiled.
 """

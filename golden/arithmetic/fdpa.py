@@ -1,212 +1,251 @@
-"""The fused dot-product-add (FDPA) of f16, bf16 and tf32, and the chain that makes an element of D of it."""
+"""The fused dot-product-add (FDPA): products and an addend aligned, added exactly and rounded once.
 
-from typing import Any
+`dot_products` chains them, for several independent results at once: its *lanes*, each with factors of its
+own. Factors are decoded before. The products of a block are taken in groups, one group for all lanes, so
+that a processor computes several lanes with one instruction. With one lane it is a dot product.
 
-import numpy as np
-from numpy.typing import NDArray
+Sources: ``docs/explanation/numerics.md``.
+"""
 
-from golden.arithmetic.accumulate import accumulate
-from golden.arithmetic.align import align, power_of_two
-from golden.arithmetic.decode import decode
-from golden.arithmetic.round_pack import round_pack
-from golden.tables.formats import FloatFormat, float_format
-from golden.tables.instruction_set import Mnemonic
-from golden.tables.profiles import Profile
+from typing import Any, Final, NamedTuple
 
-__all__ = ["convert", "dot_product", "fdpa", "put_specials", "saturate_to_finite"]
+from golden.arithmetic.align import align
+from golden.arithmetic.compiled import compiled, word
+from golden.arithmetic.decode import INFINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
+from golden.arithmetic.round_pack import pack, round_significand
 
-F32 = float_format("f32")
+__all__ = [
+    "GROUP",
+    "Operand",
+    "Rules",
+    "aligned_addend",
+    "decode_factors",
+    "dot_products",
+    "round_sum",
+    "signed_term",
+    "special_sum",
+]
 
-# How float64 carries the arithmetic exactly. A finite operand has at most 24 significand bits and a
-# magnitude between 2**-149 and 2**128, so the product of two multiplicands (at most 11 bits each) is an
-# exact float64 between 2**-272 and 2**256, and infinities and NaN multiply as the specification asks.
-# Truncation needs only the product with a power of two (`align`), the sum only integers below 2**53
-# (`accumulate`), so that nothing is ever rounded before `round_pack`.
+GROUP: Final = 4
+"""Products added in one step; blocks of other lengths are filled up with zeros."""
+
+Table = Any
+"""Two or three axes: lists of lists, or a compiled array."""
 
 
-class Operand:
-    """Elements of A, B or C, decoded once for all the products they take part in.
+class Rules(NamedTuple):
+    """How sums are formed; `golden.arithmetic.rules.rules` makes them of an instruction and a profile."""
+
+    groups: int
+    """Groups of products in one sum."""
+    fraction_bits: int
+    """Alignment keeps multiples of ``2**(Emax - fraction_bits)``."""
+    product_bits: int
+    """Fraction bits of a product."""
+    least_exponent: int
+    """Lower limit of Emax."""
+    format: Format
+    """Of the sums' results and of the addend."""
+    rounding: int
+    discarded_bits: int
+    """Lowest fraction bits that are zero in every result."""
+
+
+class Operand(NamedTuple):
+    """Rows of A or columns of B, decoded: tables with the axes (row or column, group, k, lane).
+
+    The last four have one bit for each product of a block, and the axes (row or column, block, lane).
+    """
+
+    terms: Table
+    """Significands with their sign; those of A times ``2**(fraction_bits - product_bits)``, where whole."""
+    exponents: Table
+    """With `ZERO_EXPONENT` for a zero."""
+    nan: Table
+    infinite: Table
+    zero: Table
+    negative: Table
+
+
+@compiled
+def signed_term(bits: int, format: Format) -> tuple[int, int]:
+    """The significand with its sign, and the exponent for the alignment."""
+    negative, significand, exponent, kind = decode(bits, format)
+    return -significand if negative else significand, ZERO_EXPONENT if kind == ZERO else exponent
+
+
+@compiled
+def largest_of_group(largest: int, a_exponents: Table, b_exponents: Table, lane: int) -> int:
+    """The largest exponent so far; a product's is the sum of its factors' exponents."""
+    for k in range(GROUP):
+        largest = word(max(word(largest), word(a_exponents[k][lane] + b_exponents[k][lane])))
+    return largest
+
+
+@compiled
+def add_group(
+    total: int, reach: int, a_terms: Table, a_exponents: Table, b_terms: Table, b_exponents: Table, lane: int
+) -> int:
+    """Add a group's products, each truncated to whole units; nothing is rounded in between.
 
     Parameters
     ----------
-    bits : ndarray
+    total : int
+        Units.
+    reach : int
+        Exponent from which on a product is whole units: a lesser one is shifted by the difference.
+    a_terms, a_exponents, b_terms, b_exponents
+        The group's.
+    lane : int
+    """
+    group = 0
+    for k in range(GROUP):
+        product = word(a_terms[k][lane] * b_terms[k][lane])
+        distance = word(reach - word(a_exponents[k][lane] + b_exponents[k][lane]))
+        group = word(group + align(product, distance))
+    return total + group
+
+
+@compiled
+def aligned_addend(addend: int, exponent: int, largest: int, addend_bits: int, fraction_bits: int) -> int:
+    """The addend, of `addend_bits` fraction bits, in units of ``2**(largest - fraction_bits)``."""
+    more = fraction_bits - addend_bits
+    return align(addend << max(more, 0), largest - exponent + max(-more, 0))
+
+
+@compiled
+def round_sum(total: int, exponent: int, rules: Rules) -> int:
+    """The result of a sum of finite terms, in units of ``2**exponent``.
+
+    f32 is truncated, f16 rounded to nearest even; beyond the largest finite number the result is an infinity
+    in spite of the truncation. Every zero is +0, also when a negative sum rounds to it.
+    """
+    negative = 1 if total < 0 else 0
+    format = rules.format
+    normal, _, kept, up = round_significand(
+        negative, abs(total), exponent, format, rules.rounding, rules.discarded_bits
+    )
+    significand = kept + up << rules.discarded_bits
+    if significand == 0:
+        return 0
+    return pack(negative, significand, normal, format, rules.rounding, True)
+
+
+@compiled
+def special_sum(nan: int, plus: int, minus: int, c_bits: int, format: Format) -> int:
+    """The result where a term is not finite; 0 where all are.
+
+    Parameters
+    ----------
+    nan, plus, minus : int
+        Not zero where a product is NaN (infinity times zero included), +infinity, -infinity.
+    c_bits : int
+        The addend.
+    format : FloatFormat or Layout
+        Of addend and result.
+    """
+    c_negative, _, _, kind = decode(c_bits, format)
+    infinite = kind == INFINITE
+    positive = (plus != 0) | (infinite & (c_negative == 0))
+    negative = (minus != 0) | (infinite & (c_negative != 0))
+    if (nan != 0) | (kind == NAN) | (positive & negative):
+        return format.canonical_nan
+    if positive | negative:
+        return format.infinity | (1 if negative else 0) << (format.bits - 1)
+    return 0
+
+
+@compiled
+def decode_factors(
+    operand: Operand, line: int, block: int, number: int, bits: Any, format: Format, scale: int
+) -> None:
+    """Decode factor `number` of a block, of all lanes.
+
+    Parameters
+    ----------
+    operand : Operand
+        Its marks of this block are zero before the first factor.
+    line : int
+        Row or column.
+    block, number : int
+    bits : sequence of int
         Bit patterns.
-    format : FloatFormat
-
-    Attributes
-    ----------
-    values : ndarray of float64
-    exponents : ndarray of int16
-        Alignment exponents.
+    format : FloatFormat or Layout
+    scale : int
+        The terms are multiplied by ``2**scale``.
     """
+    group = block * (len(operand.terms[line]) // len(operand.nan[line])) + number // GROUP
+    terms = operand.terms[line][group][number % GROUP]
+    exponents = operand.exponents[line][group][number % GROUP]
+    nan, infinite = operand.nan[line][block], operand.infinite[line][block]
+    zero, signs = operand.zero[line][block], operand.negative[line][block]
+    for lane in range(len(bits)):
+        negative, significand, exponent, kind = decode(bits[lane], format)
+        term = significand << scale
+        terms[lane] = -term if negative else term
+        exponents[lane] = ZERO_EXPONENT if kind == ZERO else exponent
+        nan[lane] |= word((kind == NAN) << number)
+        infinite[lane] |= word((kind == INFINITE) << number)
+        zero[lane] |= word((kind == ZERO) << number)
+        signs[lane] |= word(negative << number)
 
-    def __init__(self, bits: NDArray[Any], format: FloatFormat) -> None:
-        decoded = decode(bits, format)
-        self.values = decoded.float64()
-        self.exponents = decoded.alignment_exponent()
 
-
-def fdpa(
-    a: list[tuple[NDArray[np.float64], NDArray[np.int16]]],
-    b: list[tuple[NDArray[np.float64], NDArray[np.int16]]],
-    c: Operand,
-    fraction_bits: int,
-    least_exponent: int,
-) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
-    """Align and add the products of one block and c.
+@compiled
+def dot_products(
+    a: Operand, row: int, b: Operand, column: int, c: Any, largest: Any, total: Any, rules: Rules
+) -> None:
+    """The chain of FDPAs over ascending k, for each lane.
 
     Parameters
     ----------
-    a, b : list of (values, exponents)
-        One entry a product; the arrays of a and b broadcast against each other to the shape of c.
-    c : Operand
-    fraction_bits : int
-        The unit is ``2**(Emax - fraction_bits)``.
-    least_exponent : int
-        Emax is never less.
-
-    Returns
-    -------
-    total : ndarray of float64
-        Whole number of units; infinite or NaN where the result is.
-    exponent : ndarray of int16
-        Of the unit.
+    a, b : Operand
+    row, column : int
+    c : sequence of int
+        Bit patterns; the results take their place.
+    largest, total : sequence of int
+        Room for an intermediate result of each lane.
+    rules : Rules
     """
-    largest = np.maximum(c.exponents, np.int16(least_exponent))
-    sums = np.empty_like(largest)
-    for (_, a_exponents), (_, b_exponents) in zip(a, b, strict=True):
-        np.add(a_exponents, b_exponents, out=sums)
-        np.maximum(largest, sums, out=largest)
-    unit = largest
-    unit -= np.int16(fraction_bits)
-    per_unit = power_of_two(np.negative(unit, out=sums))
-
-    total = align(c.values, per_unit)
-    products = np.empty_like(total)
-    for (a_values, _), (b_values, _) in zip(a, b, strict=True):
-        np.multiply(a_values, b_values, out=products)
-        accumulate(total, align(products, per_unit, out=products))
-    return total, unit
-
-
-def pack_sum(
-    total: NDArray[np.float64], unit: NDArray[np.int16], format: FloatFormat, rounding: str
-) -> NDArray[Any]:
-    """Round the sum of an FDPA to `format`: NaN is canonical, every zero is +0."""
-    finite = np.isfinite(total)
-    all_finite = bool(finite.all())
-    magnitude = np.abs(total)
-    if not all_finite:
-        magnitude[~finite] = 0.0
-    result = round_pack(total < 0, magnitude.astype(np.int64), unit, format, rounding, "infinity")
-    result[result == format.sign_mask] = 0
-    if not all_finite:
-        put_specials(result, total, format)
-    return result
-
-
-def put_specials(result: NDArray[Any], values: NDArray[np.float64], format: FloatFormat) -> None:
-    """Put infinities and the canonical NaN where `values` has any, in place."""
-    result[np.isnan(values)] = format.canonical_nan
-    result[values == np.inf] = format.infinity
-    result[values == -np.inf] = format.infinity | format.sign_mask
-
-
-def _truncate(result: NDArray[Any], count: int) -> None:
-    """Clear the lowest fraction bits of finite f32 results, in place."""
-    nan = result == F32.canonical_nan
-    result &= np.uint32(~((1 << count) - 1) & 0xFFFFFFFF)
-    result[nan] = F32.canonical_nan
-
-
-def convert(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
-    """Convert between formats as IEEE 754 does, to nearest even; a NaN becomes the canonical one."""
-    number = decode(bits, source)
-    significand = np.where(number.special, 0, number.significand.astype(np.int64))
-    result = round_pack(number.negative, significand, number.exponent - source.fraction_bits, target, "rn")
-    result[number.infinite] |= target.infinity
-    result[number.nan] = target.canonical_nan
-    return result
-
-
-def saturate_to_finite(bits: NDArray[Any], format: FloatFormat) -> None:
-    """satf, in place: infinities become the largest finite number of their sign, NaN becomes +0."""
-    number = decode(bits, format)
-    bits[number.infinite] -= 1 << format.ignored_bits
-    bits[number.nan] = 0
-
-
-def dot_product(
-    a: NDArray[Any],
-    b: NDArray[Any],
-    c: NDArray[Any],
-    *,
-    multiplicand: FloatFormat,
-    c_format: FloatFormat,
-    d_format: FloatFormat,
-    profile: Profile,
-    mnemonic: Mnemonic = "wmma",
-    saturate: bool = False,
-    b_multiplicand: FloatFormat | None = None,
-) -> NDArray[Any]:
-    """D = A B + C by chained FDPAs; the tiles are the last axis, where numpy is fastest.
-
-    Parameters
-    ----------
-    a : ndarray, shape (k, m, tiles)
-        Bit patterns of `multiplicand`.
-    b : ndarray, shape (k, n, tiles)
-        Likewise.
-    c : ndarray, shape (m, n, tiles)
-        Bit patterns of `c_format`.
-    multiplicand, c_format, d_format : FloatFormat
-    profile : Profile
-    mnemonic : {"wmma", "mma", "wgmma"}
-        Decides how many products of tf32 an FDPA takes.
-    saturate : bool
-        satf.
-    b_multiplicand : FloatFormat or None
-        Format of b where it is not that of a.
-
-    Returns
-    -------
-    ndarray, shape (m, n, tiles)
-        Bit patterns of `d_format`.
-    """
-    block = profile.block(multiplicand, mnemonic)
-    if block is None:
-        raise ValueError(f"profile {profile.name} has no {multiplicand.name}")
-    fraction_bits = profile.fraction_bits
-    discarded = 0
-    if multiplicand.bits == 8:
-        assert profile.fp8_fraction_bits is not None
-        fraction_bits = profile.fp8_fraction_bits
-        discarded = F32.fraction_bits - fraction_bits
-    fused = d_format if c_format == d_format else F32
-    if c_format != fused:
-        c, c_format = convert(c, c_format, fused), fused
-    least = profile.least_exponent(fused)
-    if least is None:  # a limit that no term can be below
-        least = min(2 * multiplicand.minimum_exponent, fused.minimum_exponent)
-    rounding = "rz" if fused == F32 else "rn"
-
-    rows, columns = Operand(a, multiplicand), Operand(b, b_multiplicand or multiplicand)
-    row_terms = [(v[:, None, :], e[:, None, :]) for v, e in zip(rows.values, rows.exponents, strict=True)]
-    column_terms = [
-        (v[None, :, :], e[None, :, :]) for v, e in zip(columns.values, columns.exponents, strict=True)
-    ]
-    result = c
-    with np.errstate(invalid="ignore"):
-        for start in range(0, len(row_terms), block):
-            here = slice(start, start + block)
-            total, unit = fdpa(
-                row_terms[here], column_terms[here], Operand(result, c_format), fraction_bits, least
+    lanes = len(c)
+    format = rules.format
+    fraction_bits = rules.fraction_bits
+    beyond = max(rules.product_bits - fraction_bits, 0)
+    a_terms, a_exponents, b_terms, b_exponents = (
+        a.terms[row],
+        a.exponents[row],
+        b.terms[column],
+        b.exponents[column],
+    )
+    for block in range(len(a.nan[row])):
+        first = block * rules.groups
+        # 1. The largest exponent of all terms that are not zero, with its lower limit.
+        for lane in range(lanes):
+            _, exponent = signed_term(c[lane], format)
+            largest[lane] = max(rules.least_exponent, exponent)
+        for group in range(first, first + rules.groups):
+            a_powers, b_powers = a_exponents[group], b_exponents[group]
+            for lane in range(lanes):
+                largest[lane] = largest_of_group(largest[lane], a_powers, b_powers, lane)
+        # 2. The terms in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
+        for lane in range(lanes):
+            addend, exponent = signed_term(c[lane], format)
+            total[lane] = aligned_addend(addend, exponent, largest[lane], format.fraction_bits, fraction_bits)
+        for group in range(first, first + rules.groups):
+            a_factors, a_powers = a_terms[group], a_exponents[group]
+            b_factors, b_powers = b_terms[group], b_exponents[group]
+            for lane in range(lanes):
+                reach = largest[lane] + beyond
+                total[lane] = add_group(total[lane], reach, a_factors, a_powers, b_factors, b_powers, lane)
+        # 3. One rounding, unless a term is NaN or an infinity.
+        a_nan, a_infinite = a.nan[row][block], a.infinite[row][block]
+        a_zero, a_negative = a.zero[row][block], a.negative[row][block]
+        b_nan, b_infinite = b.nan[column][block], b.infinite[column][block]
+        b_zero, b_negative = b.zero[column][block], b.negative[column][block]
+        for lane in range(lanes):
+            infinite = a_infinite[lane] | b_infinite[lane]
+            nan = (
+                a_nan[lane] | b_nan[lane] | a_infinite[lane] & b_zero[lane] | a_zero[lane] & b_infinite[lane]
             )
-            result = pack_sum(total, unit, fused, rounding)
-            if discarded and fused == F32:
-                _truncate(result, discarded)
-    if d_format != fused:
-        result = convert(result, fused, d_format)
-    if saturate:
-        saturate_to_finite(result, d_format)
-    return result
+            minus = infinite & (a_negative[lane] ^ b_negative[lane])
+            special = special_sum(nan, infinite & ~minus, minus, c[lane], format)
+            c[lane] = special if special else round_sum(total[lane], largest[lane] - fraction_bits, rules)

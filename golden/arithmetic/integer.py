@@ -1,70 +1,53 @@
 """Integers and single bits: exact sums, then wrapped or clamped to s32."""
 
-from typing import Any
+from typing import Any, Final
 
-import numpy as np
-from numpy.typing import NDArray
+from golden.arithmetic.compiled import compiled
 
-from golden.tables.formats import integer_format
+__all__ = ["OPERATIONS", "combine", "finish_integer", "integer_products"]
 
-__all__ = ["bit_dot_product", "integer_dot_product"]
+OPERATIONS: Final = ("mul", "xor", "and")
+"""What is done with two elements; an operation's number is its place."""
 
-# Why float32 matrix products are exact here. Every partial sum, in whatever order, is an integer of at
-# most k * max|a| * max|b|: 16 * 255 * 255, 32 * 15 * 15 or 128, all below 2**24.
+_MULTIPLY: Final = 0
+_XOR: Final = 1
+_SIGN: Final = 1 << 31
 
 
-def integer_dot_product(
-    a: NDArray[Any], b: NDArray[Any], c: NDArray[np.int32], saturate: bool = False
-) -> NDArray[np.int32]:
-    """``c + a b``, exact, then wrapped modulo 2**32, or clamped once at the end.
+@compiled
+def combine(a: int, b: int, operation: int) -> int:
+    """The product of two integers, or ``a op b`` of two single bits, each counted as 0 or 1."""
+    if operation == _MULTIPLY:
+        return a * b
+    return a ^ b if operation == _XOR else a & b
+
+
+@compiled
+def finish_integer(total: int, saturate: bool) -> int:
+    """The exact sum of products and addend, clamped to s32 once, or wrapped modulo ``2**32``."""
+    if saturate:
+        return max(-_SIGN, min(total, _SIGN - 1))
+    return (total + _SIGN & 2 * _SIGN - 1) - _SIGN
+
+
+@compiled
+def integer_products(a: Any, b: Any, c: Any, operation: int, saturate: bool) -> None:
+    """One row of D = A B + C.
 
     Parameters
     ----------
-    a : ndarray of integers, shape (tiles, m, k)
-        Values of at most 8 bits.
-    b : ndarray of integers, shape (tiles, k, n)
-        Likewise.
-    c : ndarray of int32, shape (tiles, m, n)
+    a : sequence of int
+        The row, of k elements.
+    b : sequence of sequence of int, (k, n)
+    c : sequence of int
+        The result takes its place. Every partial sum is exact: at most 256 products of 16 bits beside 32.
+    operation : int
+        Place in `OPERATIONS`.
     saturate : bool
-        Clamp.
-
-    Returns
-    -------
-    ndarray of int32, shape (tiles, m, n)
     """
-    total = _product(a, b)
-    if not saturate:
-        total += c
-        return total
-    s32 = integer_format("s32")
-    wide = total.astype(np.int64) + c
-    np.clip(wide, s32.minimum, s32.maximum, out=wide)
-    return wide.astype(np.int32)
-
-
-def _product(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.int32]:
-    exact: NDArray[np.float32] = np.matmul(a.astype(np.float32), b.astype(np.float32))
-    return exact.astype(np.int32)
-
-
-def bit_dot_product(
-    a: NDArray[Any], b: NDArray[Any], c: NDArray[np.int32], operation: str
-) -> NDArray[np.int32]:
-    """``c + popcount(a op b)`` over k, wrapped modulo 2**32; shapes as in `integer_dot_product`.
-
-    XOR is counted as ``|a| + |b| - 2 |a and b|``, so one matrix product serves both operations.
-
-    Parameters
-    ----------
-    a, b : ndarray of integers
-        Zeros and ones.
-    c : ndarray of int32
-    operation : {"xor", "and"}
-    """
-    total = _product(a, b)
-    if operation == "xor":
-        total *= -2
-        total += a.sum(axis=-1, dtype=np.int32)[..., :, None]
-        total += b.sum(axis=-2, dtype=np.int32)[..., None, :]
-    total += c
-    return total
+    for k in range(len(a)):
+        factor, column = a[k], b[k]
+        for j in range(len(c)):
+            c[j] += combine(factor, column[j], operation)
+    for j in range(len(c)):
+        c[j] = finish_integer(c[j], saturate)

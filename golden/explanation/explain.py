@@ -4,6 +4,10 @@ from typing import Any, overload
 
 from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
 from golden.approximation.steps import Approximation
+from golden.arithmetic.fp8 import fp8_halves
+from golden.arithmetic.integer import OPERATIONS, combine, finish_integer
+from golden.arithmetic.round_pack import ROUNDINGS
+from golden.arithmetic.rules import fused_format, fused_rules
 from golden.explanation.operands import Array, Elements, checked_elements
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
 from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
@@ -15,8 +19,7 @@ from golden.tables.profiles import ExactProfile, Profile
 
 __all__ = ["explain"]
 
-F16, F32 = float_format("f16"), float_format("f32")
-FP8_BITS = 8
+F16 = float_format("f16")
 
 
 @overload
@@ -112,21 +115,17 @@ def explain(
     )
 
 
-def _wrapped(value: int) -> int:
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
-
-
 def _integers(a: list[int], b: list[int], c: int, saturate: bool) -> IntegerSum:
-    products = tuple(x * y for x, y in zip(a, b, strict=True))
+    products = tuple(combine(x, y, OPERATIONS.index("mul")) for x, y in zip(a, b, strict=True))
     exact = c + sum(products)
-    result = max(-(1 << 31), min(exact, (1 << 31) - 1)) if saturate else _wrapped(exact)
+    result = finish_integer(exact, saturate)
     return IntegerSum(
         a=tuple(a), b=tuple(b), products=products, c=c, exact=exact, saturate=saturate, result=result
     )
 
 
 def _bits(operation: str, a: list[int], b: list[int], c: int) -> BitStep:
-    combined = tuple(x ^ y if operation == "xor" else x & y for x, y in zip(a, b, strict=True))
+    combined = tuple(combine(x, y, OPERATIONS.index(operation)) for x, y in zip(a, b, strict=True))
     count = sum(combined)
     return BitStep(
         a=tuple(a),
@@ -135,7 +134,7 @@ def _bits(operation: str, a: list[int], b: list[int], c: int) -> BitStep:
         combined=combined,
         count=count,
         c=c,
-        result=_wrapped(c + count),
+        result=finish_integer(c + count, False),
     )
 
 
@@ -151,21 +150,21 @@ def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rule
         return Rules(format=d_format, block=instruction.shape.k, rounding=profile.rounding or rounding)
     if d_format.bits == 64:
         return Rules(format=d_format, block=1, rounding=rounding, propagate_nan=True)
-    fused = d_format if c_format == d_format else F32
-    multiplicand = float_format(instruction.a_type)
+    multiplicands = float_format(instruction.a_type), float_format(instruction.b_type)
     if _is_fp8_on_f16(instruction):
-        multiplicand = F16
-    is_fp8 = multiplicand.bits == FP8_BITS
-    fraction_bits = profile.fp8_fraction_bits if is_fp8 else profile.fraction_bits
-    assert fraction_bits is not None
+        multiplicands = F16, F16
+    rules, block = fused_rules(
+        *multiplicands, fused_format(c_format, d_format), profile, instruction.mnemonic
+    )
+    fused = float_format(rules.format.name)  # type: ignore[union-attr]
     return Rules(
         format=fused,
-        block=profile.block(multiplicand, instruction.mnemonic) or instruction.shape.k,
-        rounding="rz" if fused == F32 else "rn",
+        block=block,
+        rounding=ROUNDINGS[rules.rounding],
         overflow="infinity",
-        fraction_bits=fraction_bits,
+        fraction_bits=rules.fraction_bits,
         least_exponent=profile.least_exponent(fused),
-        discarded_bits=F32.fraction_bits - fraction_bits if is_fp8 and fused == F32 else 0,
+        discarded_bits=rules.discarded_bits,
     )
 
 
@@ -182,9 +181,9 @@ def _fp8(instruction: MmaInstruction, profile: Profile, a: list[int], b: list[in
     ]
     steps: list[Step] = []
     total = 0
-    for half in (0, 2):
-        here = [pair for k, pair in enumerate(factors) if k % 4 - half in (0, 1)]
-        steps.append(fused_sum(here, decoded("sum" if half else "zero", total, d_format), rules))
+    for name, half in zip(("zero", "sum"), fp8_halves(len(factors)), strict=True):
+        here = [factors[k] for k in half]
+        steps.append(fused_sum(here, decoded(name, total, d_format), rules))
         total = steps[-1].result
     addition = Rules(format=d_format, block=1, rounding="rn")
     steps.append(fused_sum([(decoded("sum", total, d_format),)], decoded("c", c, d_format), addition))

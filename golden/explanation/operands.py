@@ -7,10 +7,14 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 from golden.explanation.steps import convert, decoded, float_value
+from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
 
 __all__ = ["Array", "Elements", "checked_elements"]
+
+_TIMES = ("m", "M")
+"""Kinds of dtypes for dates and spans of time."""
 
 F64 = float_format("f64")
 
@@ -73,7 +77,7 @@ def checked_elements(
         at = raw.index(True)
         raise InvalidArgument(
             names[at],
-            f"the integer {numbers[at]} beside floating-point values",
+            f"the integer {shortened(numbers[at])} beside floating-point values",
             "only raw bit patterns (integers), or only values (floating-point numbers)",
         )
     if any(raw):
@@ -84,6 +88,8 @@ def checked_elements(
 
 def _plain(given: object) -> Any:
     """Without numpy: the lists or the number that an array or one of its scalars stands for."""
+    if getattr(getattr(given, "dtype", None), "kind", "") in _TIMES:  # integers for numpy, and for tolist
+        return given.astype(str).tolist()  # type: ignore[attr-defined]
     if hasattr(given, "tolist"):
         return given.tolist()
     if hasattr(given, "__array__"):
@@ -116,9 +122,9 @@ def _check(name: str, number: object, format: Format) -> None:
             raise InvalidArgument(name, f"the truth value {number}", allowed)
     elif isinstance(number, Integral):
         if not least <= int(number) <= greatest:
-            raise InvalidArgument(name, f"the value {number}", allowed)
+            raise InvalidArgument(name, f"the value {shortened(number)}", allowed)
     elif not isinstance(number, Real):
-        raise InvalidArgument(name, f"{number!r} of type {number.__class__.__name__}", allowed)
+        raise InvalidArgument(name, f"{shortened(repr(number))} of type {number.__class__.__name__}", allowed)
     elif not isinstance(format, FloatFormat):
         raise InvalidArgument(name, f"the floating-point value {number}", allowed)
     elif not _is_f64(number):

@@ -5,6 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from golden.arithmetic.align import align
+from golden.arithmetic.decode import FINITE, decode
+from golden.arithmetic.exact import zero_is_negative
+from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
 from golden.tables.formats import FloatFormat, float_format
 
@@ -48,25 +52,16 @@ class Rules:
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:
     """Take one bit pattern apart; bits that the format ignores have no say."""
-    stored = bits >> format.ignored_bits
-    significand = stored & ((1 << format.fraction_bits) - 1)
-    field = stored >> format.fraction_bits & ((1 << format.exponent_bits) - 1)
-    kind: Class
-    is_nan = bits & (format.sign_mask - 1) == format.infinity if not format.has_infinity else significand > 0
-    if field == (1 << format.exponent_bits) - 1 and (format.has_infinity or is_nan):
-        kind = "nan" if is_nan else "infinity"
-    elif field:
-        kind = "normal"
-        significand |= 1 << format.fraction_bits
-    else:
-        kind = "subnormal" if significand else "zero"
+    negative, significand, exponent, kind = decode(bits, format)
+    names: tuple[Class, ...] = ("zero", "normal", "infinity", "nan")
+    subnormal = kind == FINITE and significand >> format.fraction_bits == 0
     return Number(
         name=name,
         format=format.name,
         bits=bits,
-        kind=kind,
-        negative=bits >= format.sign_mask,
-        exponent=max(field, 1) - format.bias,
+        kind="subnormal" if subnormal else names[kind],
+        negative=negative == 1,
+        exponent=exponent,
         significand=significand,
         fraction_bits=format.fraction_bits,
     )
@@ -98,7 +93,8 @@ def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) ->
     special = _special(terms)
     rounding: Rounding | None = None
     if special is None:
-        negative = total < 0 or (total == 0 and _zero_is_negative(terms, rules.rounding))
+        signs = {int(term.negative) for term in terms}
+        negative = total < 0 or (total == 0 and zero_is_negative(signs, ROUNDINGS.index(rules.rounding)))
         rounding = _rounded(
             negative,
             abs(total),
@@ -168,7 +164,7 @@ def _aligned(numbers: tuple[Number, ...], unit: int) -> Term:
     if kind != "finite":
         significand = 0
     cut = unit - (exponent - fraction_bits)
-    aligned = significand >> cut if cut > 0 else significand << -cut if significand else 0
+    aligned = align(significand << max(-cut, 0), max(cut, 0)) if significand else 0
     return Term(
         factors=numbers,
         kind=kind,
@@ -202,12 +198,6 @@ def _nan(operands: list[tuple[Number, ...]], rules: Rules) -> int:
     return rules.format.canonical_nan
 
 
-def _zero_is_negative(terms: tuple[Term, ...], rounding: str) -> bool:
-    """Sign of an exact zero, as IEEE 754 has it."""
-    signs = {term.negative for term in terms}
-    return signs == {True} or (rounding == "rm" and signs != {False})
-
-
 def _rounded(
     negative: bool,
     magnitude: int,
@@ -219,21 +209,13 @@ def _rounded(
     discarded_bits: int = 0,
 ) -> Rounding:
     """One rounding, of ``magnitude * 2**exponent``, to a result whose lowest `discarded_bits` are zero."""
+    place = ROUNDINGS.index(mode)
+    normal, dropped_bits, kept, up = round_significand(
+        int(negative), magnitude, exponent, format, place, discarded_bits
+    )
+    bits = pack(int(negative), kept + up << discarded_bits, normal, format, place, overflow == "infinity")
     leading = exponent + magnitude.bit_length() - 1 if magnitude else None
-    normal = max(format.minimum_exponent if leading is None else leading, format.minimum_exponent)
-    last_place = normal - format.fraction_bits + discarded_bits
-    dropped_bits = last_place - exponent
-    kept = magnitude >> dropped_bits if dropped_bits > 0 else magnitude << -dropped_bits if magnitude else 0
-    dropped = magnitude - (kept << dropped_bits) if dropped_bits > 0 else 0
-
-    up = _rounds_up(mode, negative, kept, dropped, dropped_bits)
-    # The hidden bit raises the exponent field by one, and so does a carry out of the significand.
-    packed = ((normal - format.minimum_exponent) << format.fraction_bits) + (kept + up << discarded_bits)
-    infinity = format.infinity >> format.ignored_bits
-    is_beyond = packed >= infinity
-    if is_beyond:
-        is_finite = overflow == "ieee" and mode in ("rz", "rp" if negative else "rm")
-        packed = infinity - is_finite
+    largest = 2 * (1 << format.fraction_bits - discarded_bits) - 1
     return Rounding(
         format=format.name,
         mode=mode,
@@ -241,21 +223,12 @@ def _rounded(
         significand=magnitude,
         exponent=exponent,
         leading_exponent=leading,
-        last_place=last_place,
+        last_place=normal - format.fraction_bits + discarded_bits,
         kept=kept,
         dropped_bits=dropped_bits,
-        dropped=dropped,
+        dropped=magnitude - (kept << dropped_bits) if dropped_bits > 0 else 0,
         up=up,
-        subnormal=bool(magnitude) and leading is not None and leading < format.minimum_exponent,
-        overflow=is_beyond,
-        bits=packed << format.ignored_bits | (format.sign_mask if negative else 0),
+        subnormal=leading is not None and leading < format.minimum_exponent,
+        overflow=normal > format.bias or (normal == format.bias and kept + up > largest),
+        bits=bits,
     )
-
-
-def _rounds_up(mode: str, negative: bool, kept: int, dropped: int, dropped_bits: int) -> bool:
-    if not dropped or mode == "rz":
-        return False
-    if mode == "rn":
-        half = 1 << (dropped_bits - 1)
-        return dropped > half or (dropped == half and kept & 1 == 1)
-    return negative == (mode == "rm")

@@ -6,13 +6,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array
+from golden.integers import checked_integer, checked_object, integer_of, listed, shortened
 from golden.lines import pack, unpack
 from golden.machine import Machine
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Layout, Shape, Use
@@ -88,7 +91,9 @@ class Gemm:
     with_c: bool = False
 
     def __post_init__(self) -> None:
-        instruction, shape = self.instruction, self.instruction.shape
+        instruction = resolve_instruction(self.instruction)
+        object.__setattr__(self, "instruction", instruction)
+        shape = instruction.shape
         if instruction.mnemonic != "wmma":
             raise ValueError(f"Instruction must be a wmma.mma, which has loads and stores, not {instruction}")
         if instruction.c_type != instruction.d_type:
@@ -96,11 +101,18 @@ class Gemm:
                 "Instruction must have one type for C and D, as D is the next C, "
                 f"not {instruction.c_type} and {instruction.d_type}"
             )
-        for name, size, tile in (("m", self.m, shape.m), ("n", self.n, shape.n), ("k", self.k, shape.k)):
-            if size <= 0 or size % tile:
-                raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {size}")
-        if min(self.block) < 1:
-            raise ValueError(f"Block must have at least one tile each way, not {self.block}")
+        for name, given, tile in (("m", self.m, shape.m), ("n", self.n, shape.n), ("k", self.k, shape.k)):
+            size = integer_of(given) or 0
+            if not 0 < size < 1 << 31 or size % tile:
+                raise ValueError(f"Size {name} must be a positive multiple of {tile}, not {shortened(given)}")
+            object.__setattr__(self, name, size)
+        object.__setattr__(self, "registers", checked_integer("registers", self.registers, 0))
+        given = checked_object("with_c", self.with_c, (bool, np.bool_), "True or False")
+        object.__setattr__(self, "with_c", bool(given))
+        rows, columns = (integer_of(extent) or 0 for extent in [*(listed(self.block) or ()), 0, 0][:2])
+        if min(rows, columns) < 1:
+            raise ValueError(f"Block must have at least one tile each way, not {shortened(self.block)}")
+        object.__setattr__(self, "block", (rows, columns))
         if self._accumulators < self.block[0] * self.block[1]:
             raise ValueError(
                 f"Block must fit the registers: {self.block[0]} x {self.block[1]} tiles need "

@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.host_arrays import little_endian
+from golden.integers import checked_integer, checked_object, checked_objects, shortened
 from golden.invalid_argument import InvalidArgument
+from golden.limits import DEVICE_BYTES
 from golden.machine import Machine
 from golden.programs.array_types import checked_types
 from golden.programs.buffers import Buffers
@@ -69,8 +72,9 @@ def run_program(
     Raises
     ------
     InvalidArgument
-        For an output that does not fit its argument, and for an argument or output that does not fit its
-        variable.
+        For an output that does not fit its argument, for an argument or output that does not fit its
+        variable, for an argument that is neither array nor number, and for more than
+        `golden.limits.DEVICE_BYTES` of arrays.
     golden.ptx.source.PtxError
         For arguments that do not fit the kernel.
     golden.programs.execution.ProgramFault
@@ -82,11 +86,18 @@ def run_program(
     golden.programs.array_types.ArrayTypeWarning
         For an array of values that are loaded as another type.
     """
+    checked_object("entry", entry, Entry, "an Entry")
+    registers = checked_integer("registers", registers, 1)
+    checked_object("arguments", arguments, Mapping, "a mapping of names to arrays and numbers")
+    outputs = checked_objects("outputs", outputs, Output, "an Output")
+    arguments = _converted(entry, arguments)
     variables = _variable_sizes(entry, arguments, outputs)
     buffers = Buffers(_parameter_sizes(variables, arguments, outputs) | variables)
     numbers = {name: value for name, value in arguments.items() if not isinstance(value, np.ndarray)}
     values = {**numbers, **buffers.addresses}
     entry.require(values, registers=registers)
+    if buffers.memory_size > DEVICE_BYTES:
+        raise InvalidArgument("arrays", f"{buffers.memory_size} bytes", f"at most {DEVICE_BYTES} bytes")
     machine = open_machine(buffers.memory_size)
     try:
         shared = machine.shared
@@ -108,6 +119,24 @@ def run_program(
     return ProgramRun(outputs=results, execution=execution)
 
 
+def _converted(entry: Entry, arguments: Mapping[str, Argument]) -> dict[str, Argument]:
+    """Arrays in the byte order of the machine; numpy's numbers, and arrays of one, as Python's."""
+    widths = {parameter.name: parameter.type.bits for parameter in entry.parameters}
+    found: dict[str, Argument] = {}
+    for name, value in arguments.items():
+        if isinstance(value, np.ndarray) and (value.ndim or widths.get(name, 64) == 64):
+            if value.dtype.hasobject:
+                raise InvalidArgument(f"argument {name}", f"dtype {value.dtype}", "an array of numbers")
+            found[name] = little_endian(value)
+        elif isinstance(value, np.generic | np.ndarray):
+            if value.dtype.kind not in "biuf":
+                raise InvalidArgument(f"argument {name}", f"the {value.dtype} {shortened(value)}", "a number")
+            found[name] = float(value) if value.dtype.kind == "f" else int(value)
+        else:
+            found[name] = int(value) if isinstance(value, bool) else value
+    return found
+
+
 def _parameter_sizes(
     variables: Collection[str], arguments: Mapping[str, Argument], outputs: Sequence[Output]
 ) -> dict[str, int]:
@@ -123,7 +152,7 @@ def _parameter_sizes(
         argument = arguments.get(output.name)
         if argument is not None and not isinstance(argument, np.ndarray):
             raise InvalidArgument(
-                f"output {output.name}", f"the number {argument} as its argument", "an array"
+                f"output {output.name}", f"the number {shortened(argument)} as its argument", "an array"
             )
         if argument is not None and argument.nbytes < output.size:
             raise InvalidArgument(
@@ -145,7 +174,7 @@ def _variable_sizes(
         argument = arguments.get(name)
         if argument is not None and not isinstance(argument, np.ndarray):
             raise InvalidArgument(
-                f"argument {name}", f"the number {argument}", f"an array, as {name} is a variable"
+                f"argument {name}", f"the number {shortened(argument)}", f"an array, as {name} is a variable"
             )
         given = {
             "argument": 0 if argument is None else argument.nbytes,

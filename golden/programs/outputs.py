@@ -1,11 +1,14 @@
 """Arrays that a program leaves in memory."""
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from golden.integers import checked_text, integer_of, listed, shortened
 from golden.invalid_argument import InvalidArgument
+from golden.limits import DEVICE_BYTES
 
 __all__ = ["OUTPUT_TYPES", "Output"]
 
@@ -37,7 +40,7 @@ class Output:
     Raises
     ------
     InvalidArgument
-        For an unknown type, and for an extent below 1.
+        For an unknown type, an extent below 1, and more bytes than `golden.limits.DEVICE_BYTES`.
     """
 
     name: str
@@ -45,10 +48,19 @@ class Output:
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if self.type not in OUTPUT_TYPES:
-            raise InvalidArgument(f"output {self.name}", f"type {self.type}", ", ".join(OUTPUT_TYPES))
-        if min(self.shape, default=1) < 1:
-            raise InvalidArgument(f"output {self.name}", f"shape {self.shape}", "extents of at least 1")
+        checked_text("output", self.name)
+        if not isinstance(self.type, str) or self.type not in OUTPUT_TYPES:
+            given = f"type {shortened(self.type)}"
+            raise InvalidArgument(f"output {self.name}", given, ", ".join(OUTPUT_TYPES))
+        extents = [integer_of(value) or 0 for value in listed(self.shape) or (0,)]
+        if min(extents, default=1) < 1:
+            given = f"shape {shortened(self.shape)}"
+            raise InvalidArgument(f"output {self.name}", given, "extents of at least 1")
+        object.__setattr__(self, "shape", tuple(extents))
+        if self.size > DEVICE_BYTES:
+            raise InvalidArgument(
+                f"output {self.name}", f"{shortened(self.size)} bytes", f"at most {DEVICE_BYTES} bytes"
+            )
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -58,4 +70,4 @@ class Output:
     @property
     def size(self) -> int:
         """Bytes in memory."""
-        return int(np.prod(self.shape)) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize

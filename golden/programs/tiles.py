@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, dtype_of
 from golden.fragments import collect, distribute
+from golden.integers import checked_integer, checked_objects
 from golden.invalid_argument import InvalidArgument
 from golden.lines import pack, unpack
 from golden.machine import Machine, Storage
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
+from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, USES, Layout, Use
@@ -86,6 +88,13 @@ def multiply_tiles(
     golden.machine.Difference
         From a machine that checks itself.
     """
+    registers = checked_integer("registers", registers, 1, 1 << 16)
+    if memory_bytes is not None:
+        memory_bytes = checked_integer("memory_bytes", memory_bytes, 0)
+    instruction = resolve_instruction(instruction)
+    operands = checked_objects("operands", operands, object, "an array")
+    if len(operands) != len(USES[:3]):
+        raise InvalidArgument("operands", f"{len(operands)} arrays", "a, b and c")
     tiles = _Tiles.of(instruction, operands)
     count = len(tiles.a)
     if instruction.mnemonic != "wmma":

@@ -4,7 +4,14 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final
 
-from golden.limits import VARIABLE_BYTES
+from golden.limits import (
+    ALIGNMENT_BYTES,
+    ARRAY_DIMENSIONS,
+    CONSTANT_BYTES,
+    LOCAL_BYTES,
+    PARAMETER_BYTES,
+    VARIABLE_BYTES,
+)
 from golden.ptx.cursor import Cursor
 from golden.ptx.initialisers import initialised
 from golden.ptx.lexer import Token
@@ -16,8 +23,15 @@ __all__ = ["STATE_SPACES", "declare", "parameters"]
 STATE_SPACES: Final = (".shared", ".local", ".global", ".const", ".param")
 """What a declaration of variables begins with."""
 
-_DEEPEST: Final = 16
-"""Dimensions of a variable."""
+_LARGEST: Final = {
+    ".global": VARIABLE_BYTES,
+    ".const": CONSTANT_BYTES,
+    ".shared": VARIABLE_BYTES,
+    ".local": LOCAL_BYTES,
+    ".param": PARAMETER_BYTES,
+    ".reg": PARAMETER_BYTES,
+}
+"""Bytes of a variable, by state space."""
 
 
 def declare(
@@ -71,7 +85,7 @@ def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...
     PtxError
     """
     cursor.expect("(")
-    found: list[Variable] = []
+    found: dict[str, Variable] = {}
     while not cursor.accept(")"):
         if found:
             cursor.expect(",")
@@ -83,10 +97,11 @@ def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...
         variable, _ = form.variable(cursor, name, space)
         if variable.size is None:
             raise cursor.error(name, f"parameter {name.text} must have a size")
-        if any(other.name == name.text and name.text != "_" for other in found):
+        key = name.text if name.text != "_" else str(len(found))
+        if key in found:
             raise cursor.error(name, f"parameter {name.text} is already declared")
-        found.append(variable)
-    return tuple(found)
+        found[key] = variable
+    return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -144,8 +159,10 @@ class _Form:
         extents = _extents(cursor)
         inner = math.prod(extent or 0 for extent in extents[1:]) * element
         size = None if extents[:1] == (None,) else (extents[0] or 0) * inner if extents else element
-        if max(inner, size or 0) > VARIABLE_BYTES:
-            raise cursor.error(name, f"{name.text} has {size or inner} bytes, more than {VARIABLE_BYTES}")
+        if max(inner, size or 0) > _LARGEST[space]:
+            raise cursor.error(
+                name, f"a variable in {space} has at most {_LARGEST[space]} bytes, not {size or inner}"
+            )
         variable = Variable(
             key=name.text,
             name=name.text,
@@ -162,8 +179,9 @@ class _Form:
 def _alignment(cursor: Cursor) -> int:
     token = cursor.next
     value = cursor.integer("an alignment")
-    if value < 1 or value & (value - 1) or value > 1 << 16:
-        raise cursor.error(token, f"the alignment must be a power of two up to 65536, not {value}")
+    if value < 1 or value & (value - 1) or value > ALIGNMENT_BYTES:
+        message = f"the alignment must be a power of two up to {ALIGNMENT_BYTES}, not {value}"
+        raise cursor.error(token, message)
     return value
 
 
@@ -179,6 +197,6 @@ def _extents(cursor: Cursor) -> tuple[int | None, ...]:
         else:
             extents.append(cursor.integer("the size of an array"))
             cursor.expect("]")
-        if len(extents) > _DEEPEST:
-            raise cursor.error(token, f"a variable has at most {_DEEPEST} dimensions")
+        if len(extents) > ARRAY_DIMENSIONS:
+            raise cursor.error(token, f"a variable has at most {ARRAY_DIMENSIONS} dimensions")
     return tuple(extents)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, Protocol
 
+from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
 from golden.ptx.lexer import Kind, Token
 from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.source import PtxError
@@ -28,9 +29,6 @@ _FLOAT_PATTERN: Final = re.compile(r"0(?:[fF](?P<f32>[0-9A-Fa-f]{8})|[dD](?P<f64
 _DECIMAL_FLOAT: Final = re.compile(r"[0-9]*(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
 _LONGEST_NUMBER: Final = 67
 """Characters of a 64-bit binary constant with prefix and suffix."""
-
-_DEEPEST: Final = 64
-"""Operators and parentheses within each other."""
 
 _SIZE: Final = 1 << 64
 
@@ -127,6 +125,8 @@ def literal(cursor: _Cursor) -> _Value:
     """
     token = cursor.expect_kind("number", "a constant")
     text = token.text
+    if len(text) > NUMBER_CHARACTERS:
+        raise cursor.error(token, f"a number has at most {NUMBER_CHARACTERS} characters, not {len(text)}")
     if pattern := _FLOAT_PATTERN.fullmatch(text):
         return _Value(int(text[2:], 16), "f32" if pattern["f32"] else "f64")
     if _DECIMAL_FLOAT.fullmatch(text):
@@ -267,5 +267,6 @@ class _Parser:
 
     def _enter(self, token: Token) -> None:
         self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._cursor.error(token, f"a constant expression is nested deeper than {_DEEPEST} levels")
+        if self._depth > EXPRESSION_DEPTH:
+            message = f"a constant expression is nested deeper than {EXPRESSION_DEPTH} levels"
+            raise self._cursor.error(token, message)

@@ -3,9 +3,8 @@
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from golden.ptx.source import Location, Source
 
@@ -36,8 +35,7 @@ _TOKEN: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """One token.
 
     Parameters

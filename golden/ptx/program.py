@@ -1,8 +1,9 @@
 """PTX modules as programs: kernels that give commands for a machine."""
 
-import operator
+import math
 from collections.abc import Iterator, Mapping
 
+from golden.integers import checked_text, integer_of, shortened
 from golden.ptx.allocation import allocate
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction
@@ -212,13 +213,14 @@ class Entry:
                 variable.location, f"variable {variable.name} in .global has no argument: its address"
             )
         address = arguments[variable.name]
-        if isinstance(address, float) or not 0 <= address < 1 << 64 or address % variable.alignment:
+        number = integer_of(address)
+        if number is None or not 0 <= number < 1 << 64 or number % variable.alignment:
             raise self._source.error(
                 variable.location,
-                f"the address {address} of variable {variable.name} is no 64-bit multiple of "
+                f"the address {shortened(address)} of variable {variable.name} is no 64-bit multiple of "
                 f"{variable.alignment}, its alignment",
             )
-        return address
+        return number
 
     def _pattern(self, parameter: Variable, arguments: Mapping[str, int | float]) -> int:
         name, type_ = parameter.name, parameter.type
@@ -234,13 +236,22 @@ class Entry:
                 raise self._source.error(
                     parameter.location, f"argument {name} must be an integer, as {type_} is, not {value}"
                 )
-            return type_.float_bits(value)
-        number = operator.index(value)
+            bits = type_.float_bits(value)
+            if math.isfinite(value) and bits in (type_.float_bits(math.inf), type_.float_bits(-math.inf)):
+                raise self._source.error(
+                    parameter.location, f"argument {name} is {value}, which {type_} cannot hold"
+                )
+            return bits
+        number = integer_of(value)
+        if number is None:
+            raise self._source.error(
+                parameter.location, f"argument {name} must be a number, not {type(value).__name__}"
+            )
         least, greatest = type_.range
         if not least <= number <= greatest:
             raise self._source.error(
                 parameter.location,
-                f"argument {name} is {number}, outside {least} to {greatest} of {type_}",
+                f"argument {name} is {shortened(number)}, outside {least} to {greatest} of {type_}",
             )
         return type_.wrap(number)
 
@@ -331,4 +342,4 @@ def parse_module(text: str, filename: str = "<ptx>") -> Program:
     PtxError
         For a lexical or syntactic error; illegal instructions are refused by `Program.entry`.
     """
-    return Program(parse_syntax(Source(text, filename)))
+    return Program(parse_syntax(Source(checked_text("PTX", text), filename)))

@@ -1,9 +1,10 @@
 """What one pair of braces declares: registers, and the names of variables and labels."""
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from golden.limits import REGISTERS
 from golden.ptx.cursor import Cursor
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -11,7 +12,7 @@ from golden.ptx.syntax import Register, Selected, Vector
 
 __all__ = ["Scope"]
 
-_MOST_REGISTERS: Final = 1 << 20
+_INDEX_DIGITS: Final = len(str(REGISTERS))
 _VECTORS: Final = {".v2": 2, ".v4": 4}
 _COMPONENTS: Final = "xyzw"
 _COLOURS: Final = str.maketrans("rgba", _COMPONENTS)
@@ -93,7 +94,7 @@ class Scope:
 
     def _part(self, token: Token, base: str, selector: str) -> Selected | None:
         """A part of a register, such as ``r.b0``."""
-        register = self.register(replace(token, text=base)) if _SELECTOR.fullmatch(selector) else None
+        register = self.register(token._replace(text=base)) if _SELECTOR.fullmatch(selector) else None
         return Selected(register, selector, False, token.location) if isinstance(register, Register) else None
 
     def _find(self, name: str) -> _Registers | None:
@@ -101,10 +102,10 @@ class Scope:
         if name in self.registers:
             return self.registers[name]
         prefix = name.rstrip("0123456789")
-        for split in range(len(prefix), len(name)):
+        for split in range(max(len(prefix), len(name) - _INDEX_DIGITS), len(name)):
             index = name[split:]
             canonical = index == "0" or not index.startswith("0")
-            found = self.ranges.get(name[:split]) if canonical and len(index) <= 10 else None
+            found = self.ranges.get(name[:split]) if canonical else None
             if found is not None and int(index) < found.numbers:
                 return found
         return None
@@ -136,8 +137,8 @@ class Scope:
                     raise cursor.error(token, f"registers {token.text} are already declared")
                 number = cursor.next
                 count = cursor.number("the number of registers")
-                if count > _MOST_REGISTERS:
-                    raise cursor.error(number, f"{count} registers exceed {_MOST_REGISTERS}")
+                if count > REGISTERS:
+                    raise cursor.error(number, f"{count} registers exceed {REGISTERS}")
                 self.ranges[token.text] = _Registers(type_, length, count)
                 cursor.expect(">")
             elif token.text in self.registers:

@@ -4,9 +4,11 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
-__all__ = ["Location", "PtxError", "Source", "SourceLine"]
+from golden.message_text import excerpt, sentence
+
+__all__ = ["Location", "PtxError", "Source", "SourceLine", "source_text"]
 
 
 _FILE: Final = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
@@ -32,15 +34,37 @@ class PtxError(Exception):
         self.line = line
         self.column = column
         self.message = message
-        super().__init__(f"{file}:{line}:{column}: {message}")
+        super().__init__(sentence(f"{file}:{line}:{column}: {message}"))
 
 
-@dataclass(frozen=True)
-class Location:
+class Location(NamedTuple):
     """A place in a source text; both numbers count from 1."""
 
     line: int
     column: int
+
+
+def source_text(data: bytes, file: str) -> str:
+    """The text of a file.
+
+    Parameters
+    ----------
+    data : bytes
+        Of the whole file, in UTF-8.
+    file : str
+        Its name, for messages.
+
+    Raises
+    ------
+    PtxError
+        For bytes that are no UTF-8.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        start = error.start
+        line, column = data.count(b"\n", 0, start) + 1, start - data.rfind(b"\n", 0, start)
+        raise PtxError(file, line, column, f"the byte {data[start]:#04x} is not UTF-8") from None
 
 
 @dataclass(frozen=True)
@@ -65,7 +89,7 @@ class SourceLine:
     origin: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.text}"
+        return f"{self.file}:{self.line}: {excerpt(self.text)}"
 
 
 class Source:
@@ -74,12 +98,13 @@ class Source:
     Parameters
     ----------
     text : str
-        The whole file.
+        The whole file. Lines may end as on any system; a byte order mark is dropped.
     file : str
         Its name, for messages.
     """
 
     def __init__(self, text: str, file: str) -> None:
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         self.text = text
         self.file = file
         self._lines = text.split("\n")

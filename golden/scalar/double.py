@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.arithmetic.fma64 import fma64, multiply
-from golden.arithmetic.round_pack import round_pack
+from golden.arithmetic.arrays import elementwise, fma64, round_pack
+from golden.arithmetic.compiled import compiled
+from golden.arithmetic.fma import multiply_wide
 from golden.scalar.floats import F64_INVALID, FLOATS, is_nan, quieted, silent
 from golden.scalar.form import Array, Evaluate, Form
 from golden.scalar.packed import of_one_type
-from golden.scalar.rounding import MODES, directed, odd_sum, two_sum
+from golden.scalar.rounding import MODES, directed
 from golden.tables.formats import float_format
 
 __all__ = ["FORMS", "multiply_add"]
@@ -21,9 +22,6 @@ _F64: Final = FLOATS["f64"]
 _FORMAT: Final = float_format("f64")
 _ONE, _MINUS_ZERO = np.uint64(_F64.one), np.uint64(_F64.sign)
 _SIGNIFICAND: Final = 53
-_SPLITTER: Final = 2.0**27 + 1
-_LEAST: Final = 2.0**-900
-_GREATEST: Final = 2.0**900
 
 
 def _with_nan(result: Array, *operands: Array) -> Array:
@@ -54,14 +52,18 @@ def _split(a: Array) -> tuple[Array, Array]:
     return (fraction * 2.0**_SIGNIFICAND).astype(np.int64), exponent.astype(np.int64) - _SIGNIFICAND
 
 
+@compiled
+def wide_sign(x: int, y: int, target: int, shift: int) -> int:
+    """The sign of ``target * 2**shift - x * y``; factors below 2**53, target below 2**55."""
+    high, low = multiply_wide(x, y)
+    wanted_high, wanted_low = target >> (62 - shift), (target & ((1 << (62 - shift)) - 1)) << shift
+    if high == wanted_high and low == wanted_low:
+        return 0
+    return 1 if high < wanted_high or (high == wanted_high and low < wanted_low) else -1
+
+
 def _wide_sign(x: Array, y: Array, target: Array, shift: int) -> Array:
-    """The sign of ``target * 2**shift - x * y``; factors below 2**53, `shift` from 1 to 63."""
-    product = multiply(x.astype(np.uint64), y.astype(np.uint64))
-    wanted = target.astype(np.uint64)
-    high, low = wanted >> np.uint64(64 - shift), wanted << np.uint64(shift)
-    less = (product.high < high) | ((product.high == high) & (product.low < low))
-    same = (product.high == high) & (product.low == low)
-    return np.where(same, 0, np.where(less, 1, -1))
+    return elementwise(wide_sign, (x, y, target), (shift,), np.int64)
 
 
 def _divided(a: Array, b: Array) -> Array:
@@ -107,42 +109,9 @@ def _root(rounding: str, a: Array) -> Array:
     return directed(nearest.view(np.float64), np.where(usable, -side, 0), rounding)
 
 
-def _split_product(x: Array, y: Array) -> tuple[Array, Array]:
-    """The rounded product and its error, exactly (Veltkamp, Dekker)."""
-    product = x * y
-    halves = []
-    for factor in (x, y):
-        scaled = factor * _SPLITTER
-        high = scaled - (scaled - factor)
-        halves.append((high, factor - high))
-    (x_high, x_low), (y_high, y_low) = halves
-    error = ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
-    return product, error
-
-
 def multiply_add(a: Array, b: Array, c: Array) -> Array:
-    """Multiply and add with one rounding to nearest, in float64 operations; elsewhere by `fma64`.
-
-    The exact result is a sum of three float64: addend, rounded product and its error. Of their sum a leading
-    part is split off exactly, and the rest, rounded to odd, is added to it with the only rounding that counts
-    (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Products from 2**-900 to
-    2**900 and operands up to 2**900 cannot overflow or lose bits on the way; the others go to `fma64`.
-    """
-    x, y, z = a.view(np.float64), b.view(np.float64), c.view(np.float64)
-    with np.errstate(all="ignore"):
-        product, error = _split_product(x, y)
-        low_sum, low_error = two_sum(z, error)
-        high_sum, high_error = two_sum(product, low_sum)
-        result = high_sum + odd_sum(low_error, high_error)
-        magnitude = np.abs(product)
-        greatest = np.maximum(np.maximum(np.abs(x), np.abs(y)), np.maximum(np.abs(z), magnitude))
-        safe = (magnitude >= _LEAST) & (greatest <= _GREATEST)
-    bits = result.view(np.uint64)
-    if np.count_nonzero(safe) < safe.size:
-        rest = ~safe
-        a, b, c = np.broadcast_arrays(a, b, c)
-        bits[rest] = fma64(a[rest], b[rest], c[rest])
-    return bits
+    """Multiply and add with one rounding to nearest."""
+    return fma64(a, b, c)
 
 
 _NEAREST: Final = MappingProxyType[str, Callable[..., Array]](

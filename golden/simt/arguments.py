@@ -1,13 +1,16 @@
 """From the arguments of a launch to the bytes of a kernel's parameters."""
 
 import ctypes
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.host_arrays import shared_array
+from golden.host_arrays import raw_bytes, shared_array
+from golden.integers import integer_of, shortened
+from golden.ptx.scalar_types import ScalarType, float_bits
 from golden.ptx.syntax import Variable
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.compiled import CompiledKernel
@@ -16,6 +19,14 @@ from golden.simt.errors import LaunchError
 
 __all__ = ["BoundArguments", "bind"]
 
+_FLOATS: Final = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+"""The dtype of numpy or ml_dtypes with the values of a parameter's type."""
+
+_INFINITIES: Final = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
+
+_KINDS_WITH_BYTES: Final = "biufcV"
+"""Kinds of dtypes whose scalars may stand for a structure; not dates, text and objects."""
+
 
 class BoundArguments:
     """The parameters of one launch.
@@ -23,6 +34,9 @@ class BoundArguments:
     Parameters
     ----------
     memory : DeviceMemory
+        Where arrays are placed.
+    size : int
+        Bytes of all parameters.
 
     Attributes
     ----------
@@ -32,8 +46,8 @@ class BoundArguments:
 
     def __init__(self, memory: DeviceMemory, size: int) -> None:
         self.data = bytearray(size)
-        self._memory = memory
-        self._arrays: list[tuple[NDArray[Any], Allocation, bytes]] = []
+        self.memory = memory
+        self._arrays: list[tuple[NDArray[Any], Allocation, NDArray[np.uint8]]] = []
 
     def place(self, array: NDArray[Any], name: str) -> int:
         """Copy an array into device memory for the time of the launch; its address."""
@@ -44,13 +58,13 @@ class BoundArguments:
                 raise LaunchError(f"the arrays for {name} and {allocation.name} overlap in part")
         if array.dtype.hasobject:
             raise LaunchError(f"{name}: an array of {array.dtype} has no bytes to copy to a device")
-        allocation = self._memory.allocate(array.nbytes, name)
-        allocation.bytes[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        self._arrays.append((array, allocation, allocation.bytes.tobytes()))
+        allocation = self.memory.allocate(array.nbytes, name)
+        allocation.bytes[:] = raw_bytes(array)
+        self._arrays.append((array, allocation, allocation.bytes.copy()))
         return allocation.address
 
     @property
-    def placed(self) -> tuple[tuple[NDArray[Any], Allocation, bytes], ...]:
+    def placed(self) -> tuple[tuple[NDArray[Any], Allocation, NDArray[np.uint8]], ...]:
         """The arrays in device memory, each with its memory and what that held at first."""
         return tuple(self._arrays)
 
@@ -63,16 +77,16 @@ class BoundArguments:
             For a change of a read-only array.
         """
         for array, allocation, before in self._arrays:
-            if allocation.bytes.tobytes() == before:
+            if np.array_equal(allocation.bytes, before):
                 continue
             if not array.flags.writeable:
                 raise LaunchError(f"{allocation.name}: the kernel writes to an array that is read-only")
-            array[...] = allocation.bytes.view(array.dtype).reshape(array.shape)
+            array[...] = allocation.bytes.view(array.dtype.newbyteorder("<")).reshape(array.shape)
 
     def release(self) -> None:
         """Give back the memory of the arrays."""
         for _, allocation, _ in self._arrays:
-            self._memory.free(allocation)
+            self.memory.free(allocation)
 
 
 def bind(
@@ -85,8 +99,10 @@ def bind(
     kernel : CompiledKernel
     arguments : sequence, or mapping of str to value
         By position, or by the names of the parameters. A pointer takes an array (copied in and out), a
-        `DeviceBuffer` or an integer; a scalar a number; a structure `bytes`, a numpy scalar or array, or a
-        ctypes structure, of its size.
+        `DeviceBuffer` or an integer; a scalar a number, or an array without axes, which a 64-bit integer
+        takes as a pointer; a structure `bytes`, a numpy scalar or array, or a ctypes structure, of its size.
+        Floating point is rounded to nearest, ties to even; a finite number beyond the type is refused,
+        infinities and NaN are passed on.
     memory : DeviceMemory
         Where arrays are placed.
 
@@ -109,6 +125,11 @@ def bind(
 
 def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, Any]) -> list[Any]:
     names = [parameter.name for parameter, _ in kernel.parameters]
+    if not isinstance(arguments, Mapping | Sequence | np.ndarray) or (
+        isinstance(arguments, str | bytes) or (isinstance(arguments, np.ndarray) and not arguments.ndim)
+    ):
+        given = f"{shortened(arguments)} of type {type(arguments).__name__}"
+        raise LaunchError(f"the arguments must be a sequence or a mapping, not {given}")
     if isinstance(arguments, Mapping):
         unknown = [name for name in arguments if name not in names]
         missing = [name for name in names if name not in arguments]
@@ -116,12 +137,13 @@ def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, An
             problem = f"no parameter {unknown[0]}" if unknown else f"no argument for {missing[0]}"
             raise LaunchError(f"{problem}: the kernel is {kernel.signature}")
         return [arguments[name] for name in names]
-    values = list(arguments)
-    if len(values) != len(names):
-        raise LaunchError(
-            f"{len(names)} arguments expected, not {len(values)}: the kernel is {kernel.signature}"
-        )
-    return values
+    try:
+        count = len(arguments)
+    except OverflowError:  # of a range
+        count = 1 << 64
+    if count != len(names):
+        raise LaunchError(f"{len(names)} arguments expected, not {count}: the kernel is {kernel.signature}")
+    return list(arguments)
 
 
 def _bytes(kernel: CompiledKernel, parameter: Variable, value: Any, bound: BoundArguments) -> bytes:
@@ -135,55 +157,94 @@ def _bytes(kernel: CompiledKernel, parameter: Variable, value: Any, bound: Bound
             )
         return raw
     if parameter.is_array:
-        raise _wrong(kernel, parameter, value, f"{size} bytes: bytes, a numpy scalar or a ctypes structure")
+        scalar = f"a numpy scalar{' such as float16' if size == 2 else ''}"
+        raise _wrong(kernel, parameter, value, f"{size} bytes: bytes, {scalar} or a ctypes structure")
     if isinstance(value, DeviceBuffer):
         if size != 8:
             raise _wrong(kernel, parameter, value, f"a number of type {parameter.type}")
         return value.require().to_bytes(8, "little")
     try:
         array = shared_array(value)
-    except (BufferError, TypeError, RuntimeError) as error:
+    except (BufferError, TypeError, RuntimeError, ValueError) as error:
         raise _wrong(kernel, parameter, value, "an array in the memory of the host") from error
-    if array is not None:
-        if size != 8 or parameter.type.kind == "float":
-            raise _wrong(kernel, parameter, value, f"a number of type {parameter.type}")
+    if array is None:
+        return _number(kernel, parameter, value)
+    if size == 8 and parameter.type.kind != "float":
         return bound.place(array, parameter.name).to_bytes(8, "little")
-    return _number(kernel, parameter, value)
+    if array.ndim:
+        raise _wrong(kernel, parameter, value, f"a number of type {parameter.type}")
+    return _number(kernel, parameter, array[()])
 
 
 def _raw(value: Any, *, is_array: bool) -> bytes | None:
     """The bytes of a value that stands for its bytes; None for any other."""
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, bytes | bytearray | memoryview) and not isinstance(value, np.generic):
         return bytes(value)
     if isinstance(value, ctypes.Structure | ctypes.Union | ctypes.Array):
         return bytes(value)
-    if isinstance(value, np.void) or (is_array and isinstance(value, np.generic | np.ndarray)):
-        return bytes(value.tobytes())
+    if is_array and isinstance(value, np.generic | np.ndarray) and value.dtype.kind in _KINDS_WITH_BYTES:
+        return raw_bytes(np.asarray(value)).tobytes()
     return None
 
 
 def _number(kernel: CompiledKernel, parameter: Variable, value: Any) -> bytes:
     type_, size = parameter.type, parameter.size or 0
     if isinstance(value, ctypes._SimpleCData):
-        value = value.value
-    if isinstance(value, np.generic) and value.dtype.kind not in "biuf" and value.nbytes == size:
-        return value.tobytes()
+        value = 0 if value.value is None else value.value  # a null pointer
     if isinstance(value, bool | np.bool_):
         value = int(value)
-    if type_.kind == "float" and isinstance(value, int | float | np.integer | np.floating):
-        return type_.float_bits(float(value)).to_bytes(size, "little")
-    if isinstance(value, int | np.integer):
-        if not -(1 << (8 * size - 1)) <= int(value) < 1 << 8 * size:
-            raise LaunchError(f"{parameter.name} is {type_}, which cannot hold {int(value)}")
-        return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    if isinstance(value, np.floating) and value.nbytes == size and type_.kind == "bits":
+    integer = integer_of(value)
+    if isinstance(value, np.generic) and value.nbytes == size and _stands_for_bits(value, type_):
         return value.tobytes()
-    raise _wrong(kernel, parameter, value, f"a number of type {type_}")
+    if type_.kind == "float" and (integer is not None or isinstance(value, float | np.floating)):
+        bits = _float_pattern(value if integer is None else integer, type_)
+    elif type_.kind == "float" and _is_narrow(value):
+        bits = _float_pattern(float(value), type_)
+    elif integer is not None:
+        least = type_.range[0] if type_.kind == "signed" else -(1 << (8 * size - 1))
+        bits = integer & ((1 << 8 * size) - 1) if least <= integer <= type_.range[1] else None
+    else:
+        raise _wrong(kernel, parameter, value, f"a number of type {type_}")
+    if bits is None:
+        raise LaunchError(f"{parameter.name} is {type_}, which cannot hold {shortened(value)}")
+    return bits.to_bytes(size, "little")
+
+
+def _is_narrow(value: Any) -> bool:
+    """Whether a value is a scalar of ml_dtypes, such as bfloat16."""
+    return isinstance(value, np.generic) and value.dtype.kind == "V" and not isinstance(value, np.void)
+
+
+def _stands_for_bits(value: np.generic, type_: ScalarType) -> bool:
+    """Whether a scalar of the parameter's size is passed bit by bit."""
+    if type_.kind == "float":
+        return value.dtype.name == _FLOATS.get(type_.name)
+    return _is_narrow(value) or (type_.kind == "bits" and isinstance(value, np.floating))
+
+
+def _float_pattern(value: Any, type_: ScalarType) -> int | None:
+    """The bits of a real number, rounded once; None for a finite one that becomes infinite."""
+    try:
+        is_finite = math.isfinite(value)
+        number = float(value) if type_.bits == 64 or not is_finite else _sticky(value)
+    except OverflowError:
+        return None
+    bits = type_.float_bits(number)
+    infinity = _INFINITIES[type_.name]
+    return None if is_finite and bits & infinity == infinity else bits
+
+
+def _sticky(value: Any) -> float:
+    """A finite number in f64, rounded to odd: rounding it again, to f32 or less, is as rounding once."""
+    near = float(value)
+    if near == value or float_bits(near, 64) & 1:
+        return near
+    return math.nextafter(near, math.inf if value > near else -math.inf)
 
 
 def _same(x: NDArray[Any], y: NDArray[Any]) -> bool:
     same: bool = x.__array_interface__["data"] == y.__array_interface__["data"]
-    return same and x.nbytes == y.nbytes and x.strides == y.strides
+    return same and x.nbytes == y.nbytes and x.strides == y.strides and x.dtype.isnative == y.dtype.isnative
 
 
 def _wrong(kernel: CompiledKernel, parameter: Variable, value: Any, expected: str) -> LaunchError:

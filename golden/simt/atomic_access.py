@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.locks import SHARED
 from golden.simt.address_map import GLOBAL
 from golden.simt.arrays import Addresses, Threads, Values
 from golden.simt.device_memory import TYPES
@@ -62,9 +63,16 @@ class AtomicAccess(MemoryAccess):
     def _atomic(
         self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Values
     ) -> NDArray[Any]:
-        """One atomic by each thread, in their order; the old values."""
-        if operation is np.add and cells.size:
-            return self._add(view, cells, sources[0])
+        """One atomic by each thread, in their order; the old values. Other launches wait meanwhile."""
+        with SHARED:
+            if operation is np.add and cells.size:
+                return self._add(view, cells, sources[0])
+            return self._exchange(view, cells, operation, sources)
+
+    def _exchange(
+        self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Values
+    ) -> NDArray[Any]:
+        """Any atomic, in rounds."""
         old = np.empty(cells.size, dtype=view.dtype)
         left = np.arange(cells.size)
         while left.size:

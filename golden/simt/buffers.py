@@ -1,16 +1,22 @@
 """Arrays in device memory, as objects."""
 
+import math
 import weakref
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from golden.host_arrays import host_array
+from golden.host_arrays import host_array, raw_bytes
+from golden.integers import checked_integer, listed, shortened
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 
 __all__ = ["DEVICE", "DeviceBuffer", "device", "empty"]
+
+_MOST_AXES: Final = 64
+"""Of an array of numpy."""
 
 DEVICE = DeviceMemory()
 """The memory in which buffers are made unless another is named."""
@@ -52,7 +58,7 @@ class DeviceBuffer:
 
     def numpy(self) -> NDArray[Any]:
         """A copy of the contents now."""
-        count = int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
+        count = math.prod(self.shape) * self.dtype.itemsize
         return self._live().bytes[:count].copy().view(self.dtype).reshape(self.shape)
 
     def write(self, values: ArrayLike) -> None:
@@ -61,13 +67,16 @@ class DeviceBuffer:
         Raises
         ------
         LaunchError
-            For values of another size in bytes.
+            For values that the dtype does not have, and of another size in bytes.
         """
-        data = np.ascontiguousarray(np.asarray(values, dtype=self.dtype))
+        try:
+            data = self._converted(host_array(values))
+        except (TypeError, ValueError, ArithmeticError, BufferError, RuntimeError) as error:
+            raise LaunchError(f"{self.name} takes values of {self.dtype}: {shortened(str(error))}") from None
         if data.nbytes != self.nbytes:
             raise LaunchError(f"{self.name} has {self.nbytes} bytes, but the values have {data.nbytes}")
         allocation = self._live()
-        allocation.bytes[:] = data.reshape(-1).view(np.uint8)
+        allocation.bytes[:] = raw_bytes(data)
         allocation.written = None
 
     def free(self) -> None:
@@ -98,38 +107,58 @@ class DeviceBuffer:
     def __repr__(self) -> str:
         return f"<{self.name}: {self.dtype} {self.shape} at {self.address:#x}>"
 
+    def _converted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values in the dtype of the buffer; ValueError for those that it does not have."""
+        if values.dtype == self.dtype:
+            return values
+        if values.dtype.kind not in "biufV":
+            raise ValueError(f"not of {values.dtype}")
+        with np.errstate(invalid="ignore", over="raise"):
+            converted = values.astype(self.dtype)
+        if self.dtype.kind in "iu" and not np.array_equal(converted, values):
+            raise ValueError("it does not have all of these")
+        return converted
+
     def _live(self) -> Allocation:
         if self._allocation is None:
             raise LaunchError(f"{self.name} has been freed")
         return self._allocation
 
 
-def device(array: ArrayLike, *, name: str = "", memory: DeviceMemory = DEVICE) -> DeviceBuffer:
+def device(
+    array: ArrayLike, *, name: str = "", memory: DeviceMemory = DEVICE, address: int | None = None
+) -> DeviceBuffer:
     """Copy an array into device memory.
 
     Parameters
     ----------
     array : array_like
-        Anything numpy makes an array of, or an object with ``__dlpack__``.
+        Anything numpy makes an array of, or an object with ``__dlpack__``; in little-endian byte order on
+        the device.
     name : str
         For messages.
     memory : DeviceMemory
+    address : int or None
+        Where the buffer is to lie, if there is room.
 
     Raises
     ------
     LaunchError
-        For an array of Python objects.
+        For an array of Python objects, for what is no array, and for more bytes than are left.
     """
-    data = host_array(array)
+    try:
+        data = host_array(array)
+    except (TypeError, ValueError, OverflowError, BufferError, RuntimeError) as error:
+        raise LaunchError(f"a buffer takes an array: {shortened(str(error))}") from None
     if data.dtype.hasobject:
         raise LaunchError(f"an array of {data.dtype} has no bytes to copy to a device")
-    allocation = memory.allocate(data.nbytes, name)
-    allocation.bytes[:] = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
-    return DeviceBuffer(memory, allocation, data.dtype, data.shape)
+    allocation = memory.allocate(data.nbytes, name, address=address)
+    allocation.bytes[:] = raw_bytes(data)
+    return DeviceBuffer(memory, allocation, data.dtype.newbyteorder("<"), data.shape)
 
 
 def empty(
-    shape: int | tuple[int, ...],
+    shape: int | Sequence[int],
     dtype: DTypeLike = np.float32,
     *,
     name: str = "",
@@ -139,16 +168,35 @@ def empty(
 
     Parameters
     ----------
-    shape : int or tuple of int
+    shape : int or sequence of int
     dtype : dtype_like
     name : str
         For messages.
     memory : DeviceMemory
+
+    Raises
+    ------
+    LaunchError
+        For a shape that is no such one, a dtype without bytes, and more bytes than are left.
     """
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    element = np.dtype(dtype)
-    if any(extent < 0 for extent in extents):
-        raise LaunchError(f"a buffer cannot have the shape {extents}")
-    allocation = memory.allocate(int(np.prod(extents, dtype=np.int64)) * element.itemsize, name)
-    allocation.written = np.zeros(allocation.data.size, dtype=np.bool_)
+    values = listed(shape)
+    if values is None:
+        raise LaunchError(f"a shape takes integers, not {shortened(shape)}")
+    extents = tuple(
+        checked_integer("an extent of a shape", value, 0, refuse=LaunchError.refused) for value in values
+    )
+    try:
+        element = np.dtype(dtype).newbyteorder("<")
+    except (TypeError, ValueError) as error:
+        raise LaunchError(f"dtype {shortened(dtype)}: {shortened(str(error))}") from None
+    if element.hasobject or not element.itemsize:
+        raise LaunchError(f"an array of {element} has no bytes on a device")
+    if len(extents) > _MOST_AXES:
+        raise LaunchError(f"a shape must have 0 to {_MOST_AXES} axes, not {len(extents)}")
+    allocation = memory.allocate(math.prod(extents) * element.itemsize, name)
+    try:
+        allocation.written = np.zeros(allocation.data.size, dtype=np.bool_)
+    except MemoryError:
+        memory.free(allocation)
+        raise LaunchError(f"the host has no memory for a buffer of {allocation.nbytes} bytes") from None
     return DeviceBuffer(memory, allocation, element, extents)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from golden.limits import LOCAL_BYTES, PARAMETER_BYTES
+from golden.locks import SHARED
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Function, Instruction, SpecialRegister, Symbol, Variable, parts
 from golden.simt.code import BlockCode, compile_block
@@ -86,12 +87,7 @@ class CompiledKernel:
         self.parameter_bytes = max(
             (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
-        if self.parameter_bytes > PARAMETER_BYTES:
-            raise source.error(
-                entry.location,
-                f"{self.readable} has {self.parameter_bytes} bytes of parameters, "
-                f"more than {PARAMETER_BYTES}",
-            )
+        self._limit(entry, "of parameters", self.parameter_bytes, PARAMETER_BYTES)
         symbols: dict[str, tuple[Variable, int]] = {
             parameter.key: (replace(parameter, space="entry"), offset)
             for parameter, offset in self.parameters
@@ -115,12 +111,6 @@ class CompiledKernel:
         for variable in flat.variables.values():
             if variable.space in ("local", "param"):
                 symbols[variable.key] = (variable, self._place_local(variable))
-        if self.local_bytes > LOCAL_BYTES:
-            raise source.error(
-                entry.location,
-                f"{self.readable} needs {self.local_bytes} bytes of local memory in each thread, "
-                f"more than {LOCAL_BYTES}",
-            )
         context = Context(source, version, symbols)
         self.blocks = build_blocks(context, flat)
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
@@ -128,6 +118,7 @@ class CompiledKernel:
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
+        self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self.slots = context.slots
         self.widths = context.widths
         self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
@@ -143,10 +134,13 @@ class CompiledKernel:
 
     def code(self, number: int, everyone: bool) -> BlockCode:
         """The compiled block, for all threads of the block or for some."""
-        code = compile_block(
-            self.blocks[number], number, everyone=everyone, slots=self.slots, widths=self.widths
-        )
-        self.codes[everyone][number] = code
+        with SHARED:
+            code = self.codes[everyone][number]
+            if code is None:
+                code = compile_block(
+                    self.blocks[number], number, everyone=everyone, slots=self.slots, widths=self.widths
+                )
+                self.codes[everyone][number] = code
         return code
 
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:
@@ -188,6 +182,11 @@ class CompiledKernel:
     def signature(self) -> str:
         """Name and parameters, for messages."""
         return f"{self.readable}({', '.join(_told(parameter) for parameter, _ in self.parameters)})"
+
+    def _limit(self, entry: Function, what: str, given: int, most: int) -> None:
+        if given > most:
+            message = f"{self.readable} needs {given} bytes {what}, but has at most {most}"
+            raise self._source.error(entry.location, message)
 
     def _place_local(self, variable: Variable) -> int:
         self.local_bytes = -(-self.local_bytes // variable.alignment) * variable.alignment

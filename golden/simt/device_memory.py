@@ -1,12 +1,18 @@
 """Device memory: buffers with 64-bit addresses, and nothing between them."""
 
 import itertools
-from bisect import bisect_right, insort
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import checked_integer, checked_text, shortened
+from golden.limits import DEVICE_BYTES
+from golden.locks import SHARED
 from golden.simt.address_map import GLOBAL
 from golden.simt.errors import LaunchError
 
@@ -17,7 +23,7 @@ _GAP: Final = 1 << 16
 """Bytes without memory behind each buffer, so that what runs past its end reaches nothing."""
 
 _PADDING: Final = 16
-_MOST_BYTES: Final = 1 << 36
+_LAST_ADDRESS: Final = 1 << 62
 _REMEMBERED: Final = 4096
 """Freed buffers whose names are known to messages."""
 
@@ -65,52 +71,86 @@ class Allocation:
 
 
 class DeviceMemory:
-    """All buffers of a device, by address. Addresses are not used again."""
+    """All buffers of a device, by address. Addresses are not used again. Threads may share it."""
 
     def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._allocations: dict[int, Allocation] = {}
+        # Both lists only grow at their ends; what leaves or comes between makes new ones. A reader that has
+        # both needs no lock: `starts` is the shorter one while a buffer is added.
+        self._index: tuple[list[int], list[Allocation]] = ([], [])
         self._freed: dict[int, tuple[int, str]] = {}
         self._next = GLOBAL
+        self._live_bytes = 0
         self._numbers = itertools.count(1)
+        self._dropped: deque[Allocation] = deque()
+        self._is_changing = False
 
-    @property
-    def first_address(self) -> int:
-        """No buffer begins below it."""
-        return GLOBAL
-
-    def allocate(self, nbytes: int, name: str = "") -> Allocation:
+    def allocate(self, nbytes: int, name: str = "", *, address: int | None = None) -> Allocation:
         """Make a buffer of zeros.
+
+        Parameters
+        ----------
+        nbytes : int
+        name : str
+            For messages.
+        address : int or None
+            Where it is to lie, if there is room.
 
         Raises
         ------
         LaunchError
-            For a negative or excessive size.
+            For a name that is no text, an address that is no integer, and a size that is negative, or more
+            than is left of `golden.limits.DEVICE_BYTES`.
         """
-        if not 0 <= nbytes <= _MOST_BYTES:
-            raise LaunchError(f"a buffer has 0 to {_MOST_BYTES} bytes, not {nbytes}")
-        allocation = Allocation(self._next, nbytes, name or f"buffer {next(self._numbers)}")
-        self._next += -(-(nbytes + _GAP) // _ALIGNMENT) * _ALIGNMENT
-        self._allocations[allocation.address] = allocation
-        insort(self._starts, allocation.address)
+        name = checked_text("the name of a buffer", name, refuse=LaunchError.refused)
+        if address is not None:
+            address = checked_integer("address", address, 0, refuse=LaunchError.refused)
+        with self._changing():
+            left = DEVICE_BYTES - self._live_bytes
+            if not 0 <= nbytes <= left:
+                raise LaunchError(
+                    f"{name or 'a buffer'} must have 0 to {left} bytes, the rest of the {DEVICE_BYTES} bytes "
+                    f"of device memory, not {shortened(nbytes)}"
+                )
+            if address is None or not self._has_room(address, nbytes):
+                address = self._next
+            try:
+                allocation = Allocation(address, nbytes, name or f"buffer {next(self._numbers)}")
+            except MemoryError:
+                raise LaunchError(f"the host has no memory for a buffer of {nbytes} bytes") from None
+            self._next = max(self._next, address + -(-(nbytes + _GAP) // _ALIGNMENT) * _ALIGNMENT)
+            self._live_bytes += nbytes
+            starts, allocations = self._index
+            if not starts or address > starts[-1]:
+                allocations.append(allocation)
+                starts.append(address)
+            else:
+                place = bisect_right(starts, address)
+                self._index = (
+                    [*starts[:place], address, *starts[place:]],
+                    [*allocations[:place], allocation, *allocations[place:]],
+                )
         return allocation
 
     def free(self, allocation: Allocation) -> None:
         """Give back a buffer; accesses to it are errors from now on."""
-        if self._allocations.pop(allocation.address, None) is None:
-            return
-        self._starts.remove(allocation.address)
-        self._freed[allocation.address] = (allocation.end, allocation.name)
-        while len(self._freed) > _REMEMBERED:
-            del self._freed[next(iter(self._freed))]
+        self._dropped.append(allocation)
+        with SHARED:
+            if not self._is_changing:  # otherwise the collector has called this within a change
+                with self._changing():
+                    pass
 
     def find(self, address: int) -> Allocation | None:
         """The buffer that holds the byte at an address."""
-        place = bisect_right(self._starts, address) - 1
-        if place < 0:
+        starts, allocations = self._index
+        place = bisect_right(starts, address) - 1
+        if place < 0 or address >= allocations[place].end:
             return None
-        allocation = self._allocations[self._starts[place]]
-        return allocation if address < allocation.end else None
+        return allocations[place]
+
+    @property
+    def allocations(self) -> tuple[Allocation, ...]:
+        """All buffers, in the order of their addresses."""
+        return tuple(self._index[1])
 
     def describe(self, address: int) -> str:
         """Where an address lies, for a message: buffer and offset, or the nearest buffer."""
@@ -128,10 +168,49 @@ class DeviceMemory:
         return f"{nearest.address - address} bytes before {nearest.name} ({nearest.nbytes} bytes)"
 
     def _nearest(self, address: int) -> Allocation | None:
-        place = bisect_right(self._starts, address)
-        near = [self._allocations[start] for start in self._starts[max(0, place - 1) : place + 1]]
+        starts, allocations = self._index
+        place = bisect_right(starts, address)
+        near = allocations[max(0, place - 1) : place + 1]
 
         def distance(allocation: Allocation) -> int:
             return max(allocation.address - address, address - allocation.end)
 
         return min(near, key=distance, default=None)
+
+    def _has_room(self, address: int, nbytes: int) -> bool:
+        """Whether a buffer at an address keeps its distance from all others."""
+        if not GLOBAL <= address <= _LAST_ADDRESS or address % _ALIGNMENT:
+            return False
+        starts, allocations = self._index
+        place = bisect_right(starts, address)
+        after_last = place == 0 or allocations[place - 1].end + _GAP <= address
+        return after_last and (place == len(starts) or address + nbytes + _GAP <= starts[place])
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the lock; forget the buffers that have been given back, before and after."""
+        with SHARED:
+            self._is_changing = True
+            try:
+                self._forget()
+                yield
+                self._forget()
+            finally:
+                self._is_changing = False
+
+    def _forget(self) -> None:
+        while self._dropped:
+            allocation = self._dropped.popleft()
+            starts, allocations = self._index
+            place = bisect_right(starts, allocation.address) - 1
+            if place < 0 or allocations[place] is not allocation:
+                continue
+            self._index = (
+                [*starts[:place], *starts[place + 1 :]],
+                [*allocations[:place], *allocations[place + 1 :]],
+            )
+            self._live_bytes -= allocation.nbytes
+            freed = {**self._freed, allocation.address: (allocation.end, allocation.name)}
+            while len(freed) > _REMEMBERED:
+                del freed[next(iter(freed))]
+            self._freed = freed

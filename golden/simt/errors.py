@@ -1,14 +1,24 @@
 """What can go wrong from a launch to its end; errors in the text are `golden.ptx.source.PtxError`."""
 
+from golden.message_text import sentence
+
 __all__ = ["Deadlock", "KernelFault", "LaunchError", "SimtError", "StepLimit"]
 
 
 class SimtError(Exception):
     """A launch that cannot begin, or a kernel that cannot go on; the message is one sentence."""
 
+    def __init__(self, message: str) -> None:
+        super().__init__(sentence(message))
+
 
 class LaunchError(SimtError, ValueError):
     """A launch whose grid, block, shared memory or arguments do not fit the kernel or the machine."""
+
+    @classmethod
+    def refused(cls, name: str, given: str, allowed: str) -> "LaunchError":
+        """The error of a value that is not allowed."""
+        return cls(f"{name} must be {allowed}, not {given}")
 
 
 class KernelFault(SimtError):

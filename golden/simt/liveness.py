@@ -66,6 +66,8 @@ def remove_unused(blocks: Sequence[Block]) -> list[Step]:
         needed = {id(step) for step in kept}
         removed.extend(step for step in block.steps if id(step) not in needed and step.loads)
         block.steps = kept
+        if all(step.mask is None for step in kept):
+            block.mask = None
         block.live_in = _members(live_in[number])
         block.live_out = frozenset(_members(after[number]))
     return removed

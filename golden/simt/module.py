@@ -1,13 +1,24 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 
-from golden.limits import VARIABLE_BYTES, WARP_INSTRUCTIONS
+from golden.integers import checked_integer, checked_text, integer_of, listed, shortened
+from golden.limits import (
+    BLOCK,
+    GRID,
+    MOST_JOBS,
+    SHARED_BYTES,
+    THREADS,
+    VARIABLE_BYTES,
+    WARP_INSTRUCTIONS,
+)
+from golden.locks import SHARED
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction
 from golden.ptx.parser import parse_syntax
@@ -15,7 +26,7 @@ from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Body, Function, Variable
 from golden.simt.address_map import FUNCTIONS
-from golden.simt.arguments import bind
+from golden.simt.arguments import BoundArguments, bind
 from golden.simt.buffers import DEVICE, DeviceBuffer
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
@@ -27,19 +38,22 @@ from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
-__all__ = ["LIMIT", "SHARED_BYTES", "Kernel", "Module"]
+__all__ = ["LIMIT", "Kernel", "Module", "Recorder"]
 
 LIMIT: Final = WARP_INSTRUCTIONS
 """Most warp instructions of a launch, where it names no other limit."""
 
-SHARED_BYTES: Final = 227 * 1024
-"""Most bytes of shared memory of a block, static and dynamic."""
-
-_GRID: Final = (2**31 - 1, 65535, 65535)
-_BLOCK: Final = (1024, 1024, 64)
-_THREADS: Final = 1024
-
 Extent = int | Sequence[int]
+
+
+class Recorder(Protocol):
+    """What sees a launch from its beginning to its end."""
+
+    def begin(self, bound: BoundArguments) -> None:
+        """Called before the first block, when all arguments are in device memory."""
+
+    def end(self) -> None:
+        """Called after the last block, before the arguments leave device memory."""
 
 
 class Module:
@@ -59,7 +73,7 @@ class Module:
     """
 
     def __init__(self, text: str, name: str = "<ptx>", *, memory: DeviceMemory = DEVICE) -> None:
-        self._source = Source(text, name)
+        self._source = Source(checked_text("PTX", text), name)
         self._memory = memory
         self._syntax = parse_syntax(self._source)
         self._bodies: dict[str, Body] = {}
@@ -98,6 +112,7 @@ class Module:
         PtxError
             For a kernel that is malformed or not supported.
         """
+        name = None if name is None else checked_text("the kernel", name, refuse=LaunchError.refused)
         found = [entry for entry in self.entries if name is None or entry == name]
         if not found and name is not None:
             found = [entry for entry in self.entries if matches(entry, name)]
@@ -105,27 +120,31 @@ class Module:
             names = ", ".join(readable(entry) for entry in self.entries) or "none"
             problem = "name one of the kernels" if name is None or found else f"no kernel {name}"
             raise LaunchError(f"{self._source.file}: {problem}; kernels: {names}")
-        if found[0] not in self._kernels:
-            self._kernels[found[0]] = Kernel(
-                self, self._compile(self._syntax.functions[found[0]]), self._memory
-            )
-        return self._kernels[found[0]]
+        with SHARED:
+            if found[0] not in self._kernels:
+                self._kernels[found[0]] = Kernel(
+                    self, self._compile(self._syntax.functions[found[0]]), self._memory
+                )
+            return self._kernels[found[0]]
 
     def __getitem__(self, name: str) -> DeviceBuffer:
         """The buffer over a ``.global`` or ``.const`` variable."""
+        if not isinstance(name, str):
+            raise KeyError(f"no variable {shortened(name)}: a name is a text")
         found = [key for key in self.variables if key == name]
         found = found or [key for key in self.variables if matches(key, name)]
         if len(found) != 1:
             names = ", ".join(map(readable, self.variables)) or "none"
             raise KeyError(f"no variable {name} in .global or .const; variables: {names}")
         key = found[0]
-        if key not in self._buffers:
-            variable = self._syntax.variables[key]
-            dtype = _dtype(variable)
-            allocation = self._allocations[key]
-            shape = (allocation.nbytes // dtype.itemsize,) if variable.is_array else ()
-            self._buffers[key] = DeviceBuffer(self._memory, allocation, dtype, shape, owned=False)
-        return self._buffers[key]
+        with SHARED:
+            if key not in self._buffers:
+                variable = self._syntax.variables[key]
+                dtype = _dtype(variable)
+                allocation = self._allocations[key]
+                shape = (allocation.nbytes // dtype.itemsize,) if variable.is_array else ()
+                self._buffers[key] = DeviceBuffer(self._memory, allocation, dtype, shape, owned=False)
+            return self._buffers[key]
 
     def __del__(self) -> None:
         for allocation in getattr(self, "_allocations", {}).values():
@@ -247,6 +266,7 @@ class Kernel:
         on_block: Callable[[int, int], None] | None = None,
         on_matrix: Callable[[SourceLine], None] | None = None,
         contract: bool = True,
+        recorder: Recorder | None = None,
     ) -> LaunchResult:
         """Run the kernel on a grid.
 
@@ -274,6 +294,8 @@ class Kernel:
             Called before each matrix instruction that the engine executes, with its `SourceLine`.
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
+        recorder : Recorder or None
+            Sees the arguments before the launch and after it.
 
         Raises
         ------
@@ -285,13 +307,12 @@ class Kernel:
             From an engine that checks itself.
         """
         compiled = self._compiled if contract else self.uncontracted
-        extents = _extent("grid", grid, _GRID), _extent("block", block, _BLOCK)
+        extents = _extent("grid", grid, GRID), _extent("block", block, BLOCK)
         _require_threads(compiled, extents[1])
+        shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
+        jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
+        limit = checked_integer("the limit", limit, 1, unit="instruction", refuse=LaunchError.refused)
         _require_shared(compiled, shared)
-        if jobs < 1:
-            raise LaunchError(f"there must be at least 1 job, not {jobs}")
-        if limit < 1:
-            raise LaunchError(f"the limit must be at least 1 instruction, not {limit}")
         engine = GoldenEngine() if engine is None else engine
         compiled.require(engine.missing)
         bound = bind(compiled, arguments, self._memory)
@@ -308,9 +329,13 @@ class Kernel:
                 races=races,
                 on_matrix=on_matrix,
             )
-            result = run_parallel(compiled, state, jobs, on_block)
+            if recorder is not None:
+                recorder.begin(bound)
+            result = run_parallel(compiled, state, min(jobs, MOST_JOBS), on_block)
             engine.finish()
             bound.collect()
+            if recorder is not None:
+                recorder.end()
         finally:
             bound.release()
         return result
@@ -338,24 +363,24 @@ class Kernel:
 
 
 def _extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:
-    values = tuple(given) if isinstance(given, Sequence | np.ndarray) else (given,)
-    if not 1 <= len(values) <= 3 or not all(isinstance(value, int | np.integer) for value in values):
-        raise LaunchError(f"{what} takes one to three integers, not {given!r}")
-    padded = [*(int(value) for value in values), 1, 1][:3]
-    for axis, value, bound in zip("xyz", padded, most, strict=True):
-        if not 1 <= value <= bound:
-            raise LaunchError(f"{what}.{axis} must be 1 to {bound}, not {value}")
-    return padded[0], padded[1], padded[2]
+    values = listed(given)
+    if values is None or not 1 <= len(values) <= 3 or None in map(integer_of, values):
+        raise LaunchError(f"{what} takes one to three integers, not {shortened(given)}")
+    x, y, z = (
+        checked_integer(f"{what}.{axis}", value, 1, bound, refuse=LaunchError.refused)
+        for axis, value, bound in zip("xyz", [*values, 1, 1], most, strict=False)
+    )
+    return x, y, z
 
 
 def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> None:
     threads = block[0] * block[1] * block[2]
-    if threads > _THREADS:
-        raise LaunchError(f"a block has at most {_THREADS} threads, not {threads}")
+    if threads > THREADS:
+        raise LaunchError(f"a block has at most {THREADS} threads, not {threads}")
     most = kernel.directives.get(".maxntid")
-    if most is not None and threads > int(np.prod(most)):
+    if most is not None and threads > math.prod(most):
         raise LaunchError(
-            f"{kernel.readable} is compiled for at most {int(np.prod(most))} threads, not {threads}"
+            f"{kernel.readable} is compiled for at most {math.prod(most)} threads, not {threads}"
         )
     required = kernel.directives.get(".reqntid")
     if required is not None and tuple([*required, 1, 1][:3]) != block:
@@ -363,13 +388,11 @@ def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> Non
 
 
 def _require_shared(kernel: CompiledKernel, shared: int) -> None:
-    if shared < 0:
-        raise LaunchError(f"shared memory must be at least 0 bytes, not {shared}")
     base = kernel.shared_base
     if base + shared > SHARED_BYTES:
         raise LaunchError(
-            f"{kernel.readable} needs {base + shared} bytes of shared memory "
-            f"({base} static, {shared} dynamic), but a block has at most {SHARED_BYTES}"
+            f"{kernel.readable} needs {shortened(base + shared)} bytes of shared memory "
+            f"({base} static, {shortened(shared)} dynamic), but a block has at most {SHARED_BYTES}"
         )
 
 

@@ -9,7 +9,7 @@ from openwmma.core_profile import DEFAULT_PROFILE
 from openwmma.explaining import explain_text
 from openwmma.explanation_svg import explanation_svg
 from openwmma.explanation_text import explanation_text, html_page, print_wide
-from openwmma.usage import require_folder
+from openwmma.output_files import require_outputs
 from sim.files import write_files
 
 __all__ = ["explain"]
@@ -50,9 +50,7 @@ def explain(
 
         openwmma explain ex2.approx.ftz.f32 --a 0.3
     """
-    for option, path in (("--html", html), ("--svg", svg)):
-        if path is not None:
-            require_folder(f"{option} {path}", path)
+    require_outputs([(f"--{name} {path}", path) for name, path in (("html", html), ("svg", svg)) if path])
     found = explain_text(instruction, a, b, c, profile)
     content = explanation_text(found)
     files = {html: html_page(content)} if html is not None else {}

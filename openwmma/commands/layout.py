@@ -11,7 +11,7 @@ from openwmma.explanation_text import print_wide
 from openwmma.fragment_grid import fragment_grid
 from openwmma.layout_svg import layout_svg
 from openwmma.layout_text import layout_text
-from openwmma.usage import require_folder
+from openwmma.output_files import require_outputs
 from sim.files import write_files
 
 __all__ = ["layout"]
@@ -41,7 +41,7 @@ def layout(
     `T21 r1` is lane 21, register 1 of the fragment. Lanes of one colour are a quad, four neighbouring lanes.
     """
     if svg is not None:
-        require_folder(f"--svg {svg}", svg)
+        require_outputs([(f"--svg {svg}", svg)])
     grid = fragment_grid(use.value, type, shape)
     if svg is not None:
         write_files({svg: layout_svg(grid)})

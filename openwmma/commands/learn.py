@@ -8,6 +8,7 @@ import typer
 
 from openwmma.learn.archive import ROOT
 from openwmma.learn.server import ADDRESS, page_server, require_pages
+from openwmma.terminal import tell
 
 __all__ = ["learn"]
 
@@ -38,7 +39,7 @@ def learn(
     pages = require_pages(PAGES if folder is None else folder)
     with page_server(pages, port) as server:
         address = f"http://{ADDRESS}:{server.server_port}/"
-        print(f"{address} serves {pages}; Ctrl-C ends it", flush=True)
+        tell(f"{address} serves {pages}; Ctrl-C ends it")
         if not no_browser:
             webbrowser.open(address)
         try:

@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from golden.programs.tiles import multiply_tiles
@@ -11,9 +10,10 @@ from golden.resolve import resolve_instruction, resolve_profile
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
 from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves
+from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
-from openwmma.usage import require_folder
+from sim.files import write_files
 
 __all__ = ["mma"]
 
@@ -64,7 +64,7 @@ def mma(
     )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
-    require_folder(f"--output {output}", output)
+    require_outputs([(f"--output {output}", output), *target.outputs], (a, b, c))
     with progress("instructions") as advance, target.prepared() as source:
         resolve_profile(source.config.dot_product.profile, parsed)
         result = multiply_tiles(
@@ -75,5 +75,5 @@ def mma(
             registers=source.config.registers,
             memory_bytes=source.memory_bytes,
         )
-    np.save(output, result.d)
+    write_files({output: array_bytes(result.d)})
     print_result(str(parsed), target, result.execution, source.config)

@@ -9,20 +9,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from golden.programs.kernel_run import run_program
+from golden.programs.outputs import Output
 from golden.ptx.program import parse_module
+from golden.ptx.source import source_text
 from golden.simt.module import LIMIT
-from openwmma.arguments import parse_argument, parse_output
+from openwmma.arguments import input_files, parse_argument, parse_output
 from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat_file
 from openwmma.core_settings import parse_settings
 from openwmma.cuda_source import is_cuda
+from openwmma.input_files import is_readable
 from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
+from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_contractions, print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
+from sim.files import write_files
 
 __all__ = ["run"]
 
@@ -64,6 +68,10 @@ def run(
     case: Annotated[
         str | None, typer.Option("--case", help="One launch of the launch file, not all.")
     ] = None,
+    allow_outside: Annotated[
+        bool,
+        typer.Option("--allow-outside", help="Let a launch file name PTX outside of its own folder."),
+    ] = False,
     save: Annotated[
         Path | None,
         typer.Option("--save", metavar="CASE", help="Write the launch to CASE.json and CASE.npz."),
@@ -80,12 +88,12 @@ def run(
     ] = None,
     limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = LIMIT,
     contract: Annotated[
-        bool,
+        bool | None,
         typer.Option(
             "--contract/--no-contract",
-            help="Join multiplications and additions as NVIDIA's assembler does, or round each.",
+            help="Join multiplications and additions as NVIDIA's assembler does (default), or round each.",
         ),
-    ] = True,
+    ] = None,
     contractions: Annotated[
         bool, typer.Option("--contractions", help="List the joined ones with their lines; run nothing.")
     ] = False,
@@ -139,12 +147,14 @@ def run(
     if launch is not None:
         if file is not None or arg or out or grid or block or entry or save or shared:
             raise UsageError("--launch: expected no file, arguments or grid beside it, which the file has")
-        return repeat_file(launch, case, options)
+        return repeat_file(launch, case, options, allow_outside=allow_outside)
+    if allow_outside:
+        raise UsageError("--allow-outside: expected --launch with it")
     if file is None:
         raise UsageError("expected a kernel: a PTX file, a file that ends in .cu, or --launch CASE.json")
     if case is not None:
         raise UsageError(f"--case {case}: expected --launch with it")
-    if not file.is_file():
+    if not is_readable(file):
         raise UsageError(f"expected a PTX module, but there is no file {file}")
     if grid is not None or block is not None or is_cuda(file):
         return launch_file(
@@ -160,17 +170,15 @@ def run(
             compiler_options=compiler_option or [],
         )
     _require_launch(shared=shared != 0, save=save is not None, jobs=jobs != 1, check=bool(check))
-    try:
-        text = file.read_text()
-    except UnicodeDecodeError:
-        raise UsageError(f"expected a PTX module, but {file} is not text") from None
+    text = source_text(file.read_bytes(), str(file))
     arguments = _unique("--arg", [parse_argument(text) for text in arg or []])
     outputs = [parse_output(text) for text in out or []]
     _unique("--out", [(output.name, path) for output, path in outputs])
-    kernel = parse_module(text, str(file)).entry(entry, contract=contract)
+    kernel = parse_module(text, str(file)).entry(entry, contract=contract is not False)
     if contractions:
         print_contractions(kernel.name, kernel.contractions)
         return 0
+    _require_files(file, arg or [], out or [], outputs, target)
     with progress("instructions") as advance, target.prepared() as source:
         result = run_program(
             kernel,
@@ -181,10 +189,24 @@ def run(
             on_progress=advance,
             on_command=(lambda place: None) if source.trace is None else source.trace.log.place,
         )
-    for output, path in outputs:
-        np.save(path, result.outputs[output.name])
+    write_files({path: array_bytes(result.outputs[output.name]) for output, path in outputs})
     print_result(kernel.name, target, result.execution, source.config)
     return 0
+
+
+def _require_files(
+    source: Path,
+    args: Sequence[str],
+    outs: Sequence[str],
+    outputs: Sequence[tuple[Output, Path]],
+    target: Target,
+) -> None:
+    """Refuse outputs that cannot be written, or overwrite an input; an array may replace its own file."""
+    named = [(f"--out {text}", path) for text, (_, path) in zip(outs, outputs, strict=True)]
+    require_outputs([*named, *target.outputs], [source])
+    require_outputs(target.outputs, input_files(args))
+    for option, (output, _) in zip(named, outputs, strict=True):
+        require_outputs([option], input_files(text for text in args if text.partition("=")[0] != output.name))
 
 
 def _require_launch(**given: bool) -> None:

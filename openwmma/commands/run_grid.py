@@ -1,6 +1,5 @@
 """`openwmma run` of a whole grid, and of launch files: `openwmma.modules` from the command line."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,13 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from golden.simt.names import readable
+from openwmma.arguments import input_files
 from openwmma.launch_arguments import parse_extent, prepare_launch
+from openwmma.launch_files import saved_files
 from openwmma.launch_repeat import read_launches
 from openwmma.launching import KernelRun
 from openwmma.modules import Module, cores
+from openwmma.output_files import require_outputs
 from openwmma.report import block_progress, print_contractions, print_launch
 from openwmma.target import Target
+from openwmma.terminal import tell
 from openwmma.usage import FAILURE, UsageError
+from sim.files import write_files
 
 __all__ = ["Check", "LaunchOptions", "launch_file", "repeat_file"]
 
@@ -38,8 +42,9 @@ class LaunchOptions:
     checks : sequence of Check
     limit : int
         Most warp instructions.
-    contract : bool
-        Whether multiplications and additions are joined as the assembler does.
+    contract : bool or None
+        Whether multiplications and additions are joined as the assembler does; None as a launch file says,
+        and otherwise joined.
     contractions : bool
         Whether those that are joined are listed, and nothing is launched.
     """
@@ -48,7 +53,7 @@ class LaunchOptions:
     jobs: int
     checks: Sequence[Check]
     limit: int
-    contract: bool
+    contract: bool | None
     contractions: bool
 
     def keywords(self) -> dict[str, Any]:
@@ -70,7 +75,7 @@ class LaunchOptions:
             "check": Check.MEMORY in self.checks,
             "races": Check.RACES in self.checks,
             "limit": self.limit,
-            "contract": self.contract,
+            **({} if self.contract is None else {"contract": self.contract}),
         }
 
 
@@ -96,24 +101,24 @@ def launch_file(
     """
     extents = parse_extent("--grid", grid or "1"), parse_extent("--block", block or "32")
     keywords = options.keywords()
-    try:
-        module = Module(file, compile_options=compiler_options)
-    except UnicodeDecodeError:
-        raise UsageError(f"expected PTX or CUDA C++, but {file} is not text") from None
+    module = Module(file, compile_options=compiler_options)
     kernel = module.kernel(entry)
     if options.contractions:
         print_contractions(readable(kernel.name), kernel.contractions)
         return 0
-    arguments, outputs = prepare_launch(module, kernel, args, outs)
+    inputs = [file, *input_files(args)]
+    arguments, outputs = prepare_launch(module, kernel, args, outs, [file])
+    others = [(f"--save {path}", path) for path in saved_files(save)] if save is not None else []
+    require_outputs([*((f"--out {output.path}", output.path) for output in outputs), *others])
+    require_outputs([*others, *options.target.outputs], inputs)
     with block_progress() as on_block:
         run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
-    for output in outputs:
-        output.write(module)
+    write_files({output.path: output.contents(module) for output in outputs})
     print_launch(readable(kernel.name), options.target, run)
     return _tell_reports(run)
 
 
-def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
+def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_outside: bool = False) -> int:
     """Repeat launches of a launch file and compare; the exit code.
 
     Raises
@@ -123,7 +128,8 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
     """
     keywords = options.keywords()
     code = 0
-    for launch in read_launches(path, case):
+    require_outputs(options.target.outputs, [path, path.with_suffix(".npz")])
+    for launch in read_launches(path, case, allow_outside=allow_outside):
         if options.contractions:
             print_contractions(launch.name, launch.kernel.contractions)
             continue
@@ -133,15 +139,15 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions) -> int:
         code = max(code, _tell_reports(run))
         differences = launch.differences() if launch.is_compared else []
         for difference in differences:
-            print(f"openwmma: {launch.name}: {difference}", file=sys.stderr)
+            tell(f"openwmma: {launch.name}: {difference}", error=True)
         if differences:
             code = FAILURE
         elif launch.is_compared:
-            print(f"{launch.name}: memory is as recorded")
+            tell(f"{launch.name}: memory is as recorded")
     return code
 
 
 def _tell_reports(run: KernelRun) -> int:
     for report in run.reports:
-        print(f"openwmma: {report}", file=sys.stderr)
+        tell(f"openwmma: {report}", error=True)
     return FAILURE if run.reports else 0

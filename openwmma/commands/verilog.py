@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from openwmma.core_profile import DEFAULT_PROFILE, with_profile
 from openwmma.options import Preset, Profile, preset_config
+from openwmma.output_files import require_folder, require_outputs
 from openwmma.target import DEFAULT_PRESET
-from openwmma.usage import UsageError, require_folder
-from openwmma.verilog_files import write_verilog
+from openwmma.terminal import tell
+from openwmma.usage import UsageError
+from openwmma.verilog_files import write_verilog, written_files
 
 __all__ = ["verilog"]
 
@@ -41,10 +42,9 @@ def verilog(
     require_folder(f"--output {output}", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
+    require_outputs([(f"--output {path}", path) for path in written_files(output)])
     written = write_verilog(config, output)
-    Console().print(
+    tell(
         f"{written.core}: {written.lines:,} lines; ports and registers in {written.description}; "
-        f"SystemRDL in {written.rdl}; an example in {written.example}",
-        highlight=False,
-        soft_wrap=True,
+        f"SystemRDL in {written.rdl}; an example in {written.example}"
     )

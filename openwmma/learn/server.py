@@ -1,8 +1,14 @@
 """A web server for the pages, on this computer only."""
 
+import os
+import re
+import sys
 from functools import partial
+from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, BinaryIO, Final
+from urllib.parse import unquote_to_bytes
 
 from openwmma.usage_error import UsageError
 
@@ -16,9 +22,18 @@ POLICY = (
 )
 """What a page may load: only what its server has. Each page states it; workers obey the server's header."""
 
+_NAMES: Final = ("localhost", "127.0.0.1", "[::1]")
+"""The names by which a browser of this computer may call the server."""
+
+_PATH: Final = re.compile(r"/(?:[!-$&->@-~]|%[0-9A-Fa-f]{2})*")
+"""A path of visible ASCII with whole escapes, without its query."""
+
 
 class _PageHandler(SimpleHTTPRequestHandler):
     """Files of one folder, with the types and the policy that the pages need."""
+
+    timeout = 30
+    """Seconds after which a client that says nothing is left."""
 
     extensions_map = {  # noqa: RUF012  as the class above has it
         **SimpleHTTPRequestHandler.extensions_map,
@@ -30,7 +45,27 @@ class _PageHandler(SimpleHTTPRequestHandler):
         ".zip": "application/zip",
     }
 
+    def send_head(self) -> BinaryIO | None:
+        """Open the file that is asked for; of a request that is refused, send why and return None."""
+        refusal = self._refusal()
+        if refusal is not None:
+            self.send_error(refusal)
+            return None
+        found: BinaryIO | None = super().send_head()
+        return found
+
+    def list_directory(self, path: str | os.PathLike[str]) -> None:
+        """Refuse a folder without a page of its own."""
+        self.send_error(HTTPStatus.NOT_FOUND)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Send an error; a method that is not supported is one that is not allowed."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            code, message = HTTPStatus.METHOD_NOT_ALLOWED, None
+        super().send_error(code, message, explain)
+
     def end_headers(self) -> None:
+        self.send_header("Allow", "GET, HEAD")
         self.send_header("Content-Security-Policy", f"{POLICY}; frame-ancestors 'none'")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("Cache-Control", "no-cache")
@@ -38,6 +73,42 @@ class _PageHandler(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Print nothing: the requests are those of the reader's own pages."""
+
+    def _refusal(self) -> HTTPStatus | None:
+        """Why the request is not answered; None for one that may name a file of the folder."""
+        assert isinstance(self.server, ThreadingHTTPServer)
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1:
+            return HTTPStatus.BAD_REQUEST
+        # A page from elsewhere whose name was made to mean this computer still sends its own name.
+        name, _, port = hosts[0].strip().lower().rpartition(":")
+        if name not in _NAMES or port != str(self.server.server_port):
+            return HTTPStatus.MISDIRECTED_REQUEST
+        path = self.path.partition("?")[0]
+        if not _PATH.fullmatch(path):
+            return HTTPStatus.BAD_REQUEST
+        try:
+            names = unquote_to_bytes(path).decode()
+        except UnicodeDecodeError:
+            return HTTPStatus.BAD_REQUEST
+        if not names.isprintable():
+            return HTTPStatus.BAD_REQUEST
+        if "\\" in names or ".." in names.split("/"):
+            return HTTPStatus.NOT_FOUND
+        root = os.path.realpath(self.directory)
+        target = self.translate_path(self.path)
+        served = (target, *(os.path.join(target, page) for page in ("index.html", "index.htm")))
+        inside = all(os.path.commonpath((root, os.path.realpath(path))) == root for path in served)
+        return None if inside else HTTPStatus.NOT_FOUND
+
+
+class _PageServer(ThreadingHTTPServer):
+    """A thread for each connection; one that breaks off ends silently."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print what went wrong, unless it is the connection."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
 
 def require_pages(folder: Path) -> Path:
@@ -48,7 +119,7 @@ def require_pages(folder: Path) -> Path:
     UsageError
         If they were not built.
     """
-    if not (folder / "index.html").is_file():
+    if not os.path.isfile(folder / "index.html"):
         raise UsageError(
             f"{folder} has no index.html: build the pages with `make site`, or name their folder in --folder"
         )
@@ -61,7 +132,7 @@ def page_server(folder: Path, port: int) -> ThreadingHTTPServer:
     Parameters
     ----------
     folder : Path
-        Of the pages.
+        Of the pages. Links out of it are not followed.
     port : int
         0 for any free one; `server_port` of the server tells which.
 
@@ -71,6 +142,6 @@ def page_server(folder: Path, port: int) -> ThreadingHTTPServer:
         If the port is taken or not allowed.
     """
     try:
-        return ThreadingHTTPServer((ADDRESS, port), partial(_PageHandler, directory=str(folder)))
+        return _PageServer((ADDRESS, port), partial(_PageHandler, directory=str(folder)))
     except OSError as error:
         raise UsageError(f"--port {port}: {error.strerror}; expected a free port, or 0 for any") from error

@@ -1,12 +1,12 @@
 """Fragments: a section of a matrix, distributed over the threads of a warp."""
 
-import operator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.fragments import collect
+from golden.integers import integer_of, quoted, shortened
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES, Family, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout
@@ -76,14 +76,14 @@ class fragment:  # noqa: N801
         self._warp = current_warp("fragment")
         element = checked_element_type(T)
         if not isinstance(use, FragmentUse):
-            raise Misuse(f"fragment: Use is {use!r}", "Use is matrix_a, matrix_b or accumulator")
+            raise Misuse(f"fragment: Use is {quoted(use)}", "Use is matrix_a, matrix_b or accumulator")
         if element is None:
             names = ", ".join(item.cuda for item in ELEMENT_TYPES.values())
-            raise Misuse(f"fragment: T is {T!r}", f"the element types are {names}")
-        try:
-            sizes = tuple(operator.index(size) for size in (m, n, k))
-        except TypeError:
-            raise Misuse(f"fragment: m, n, k are {m!r}, {n!r}, {k!r}", "the sizes are integers") from None
+            raise Misuse(f"fragment: T is {quoted(T)}", f"the element types are {names}")
+        sizes = [size for size in map(integer_of, (m, n, k)) if size is not None]
+        if len(sizes) != 3 or max(map(abs, sizes)) >= 1 << 32:
+            given = ", ".join(shortened(size) for size in (m, n, k))
+            raise Misuse(f"fragment: m, n, k are {given}", "the sizes are integers")
         self.use: Final = use
         self.T: Final = element
         self.shape: Final = Shape(*sizes)
@@ -142,7 +142,7 @@ class fragment:  # noqa: N801
         elements = np.empty((LANES, self.num_storage_elements), dtype)
         try:
             np.copyto(elements, values, casting="same_kind")
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError, MemoryError) as error:
             raise Misuse(
                 f"fragment.x: {error}", f"x has shape {elements.shape} and elements of {dtype}"
             ) from None

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
+from golden.integers import quoted
 from golden.lines import gather_lines
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
@@ -65,12 +66,14 @@ def load_matrix_sync(
     order: TableLayout
     if a.use is FragmentUse.ACCUMULATOR:
         if not isinstance(layout, MemoryLayout):
-            raise Misuse(f"{name}: layout is {layout!r} for {a!r}", f"for an accumulator {_LAYOUT_RULE}")
+            raise Misuse(
+                f"{name}: layout is {quoted(layout)} for {a!r}", f"for an accumulator {_LAYOUT_RULE}"
+            )
         order = layout.table
     else:
         if layout is not None:
             raise Misuse(
-                f"{name}: layout is {layout!r} for {a!r}", "a multiplicand has the layout of its type"
+                f"{name}: layout is {quoted(layout)} for {a!r}", "a multiplicand has the layout of its type"
             )
         assert a.layout is not None, "a multiplicand has a layout"
         order = a.layout.table
@@ -121,7 +124,7 @@ def store_matrix_sync(
     if a.use is not FragmentUse.ACCUMULATOR:
         raise Misuse(f"{name}: got {a!r}", "only an accumulator can be stored")
     if not isinstance(layout, MemoryLayout):
-        raise Misuse(f"{name}: layout is {layout!r}", _LAYOUT_RULE)
+        raise Misuse(f"{name}: layout is {quoted(layout)}", _LAYOUT_RULE)
     a.require_set(name)
     instruction = StoreInstruction(layout=layout.table, shape=a.shape, type=a.T.table, space="global")
     pointer = point_to(name, mptr, stride, instruction, a.T, strict=warp.strict)
@@ -185,7 +188,7 @@ def mma_sync(d: fragment, a: fragment, b: fragment, c: fragment, satf: bool = Fa
     name = "mma_sync"
     family = _checked_family(name, d, a, b, c)
     if not isinstance(satf, bool):
-        raise Misuse(f"{name}: satf is {satf!r}", "satf is True or False")
+        raise Misuse(f"{name}: satf is {quoted(satf)}", "satf is True or False")
     if family.operations:
         raise Misuse(f"{name}: got fragments of {a.T!r}", "single bits are multiplied by bmma_sync")
     if satf and family.saturate == "never":
@@ -218,10 +221,13 @@ def bmma_sync(
     if not family.operations:
         raise Misuse(f"{name}: got fragments of {a.T!r}", "it multiplies experimental::precision::b1")
     if not isinstance(bit_operation, BitOperation):
-        raise Misuse(f"{name}: the operation is {bit_operation!r}", "it is bmmaBitOpXOR or bmmaBitOpAND")
+        raise Misuse(
+            f"{name}: the operation is {quoted(bit_operation)}", "it is bmmaBitOpXOR or bmmaBitOpAND"
+        )
     if not isinstance(accumulate_operation, BitAccumulateOperation):
         raise Misuse(
-            f"{name}: the accumulate operation is {accumulate_operation!r}", "it is bmmaAccumulateOpPOPC"
+            f"{name}: the accumulate operation is {quoted(accumulate_operation)}",
+            "it is bmmaAccumulateOpPOPC",
         )
     operation = "xor" if bit_operation is BitOperation.bmmaBitOpXOR else "and"
     _multiply(name, d, a, b, c, operation=operation)

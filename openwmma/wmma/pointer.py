@@ -1,12 +1,12 @@
 """From a numpy view to what CUDA passes: a pointer into an array, and the leading dimension."""
 
-import operator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import integer_of, shortened
 from golden.lines import gather_lines
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import fragment
@@ -104,12 +104,13 @@ def _address(array: NDArray[Any]) -> int:
 
 
 def _given_stride(function: str, ldm: int) -> int:
-    try:
-        stride = operator.index(ldm)
-    except TypeError:
-        raise Misuse(f"{function}: ldm={ldm!r}", "ldm is a number of elements, an unsigned integer") from None
+    stride = integer_of(ldm)
+    if stride is None:
+        raise Misuse(
+            f"{function}: ldm={shortened(repr(ldm))}", "ldm is a number of elements, an unsigned integer"
+        )
     if not 0 <= stride < 1 << 32:
-        raise Misuse(f"{function}: ldm={stride}", "ldm is an unsigned integer of 32 bits")
+        raise Misuse(f"{function}: ldm={shortened(stride)}", "ldm is an unsigned integer of 32 bits")
     return stride
 
 

@@ -2,12 +2,12 @@
 
 import math
 import numbers
-import operator
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import integer_of, shortened
 from golden.ptx.scalar_types import float_bits
 from golden.scalar.floats import FLOATS, silent
 from golden.scalar.rounding import rounder
@@ -39,8 +39,9 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
     format_ = FORMATS[element.table]
     if isinstance(format_, FloatFormat):
         is_bfloat16 = isinstance(value, np.generic) and value.dtype.name == "bfloat16"
-        if not isinstance(value, numbers.Real) and not is_bfloat16:
-            raise Misuse(f"{function}: got {value!r}", f"a value of {element} is a number")
+        is_time = isinstance(value, np.timedelta64)  # a real number for numpy
+        if is_time or not (isinstance(value, numbers.Real) or is_bfloat16):
+            raise Misuse(f"{function}: got {shortened(repr(value))}", f"a value of {element} is a number")
         real: Any = value
         try:
             number = float(real)
@@ -49,13 +50,13 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
         if element.table == "bf16":
             return int(_TO_BFLOAT16(np.array([number]))[0])
         return float_bits(number, format_.bits)
-    try:
-        integer = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise Misuse(f"{function}: got {value!r}", f"a value of {element} is an integer") from None
+    integer = integer_of(int(value) if isinstance(value, bool) else value)
+    if integer is None:
+        raise Misuse(f"{function}: got {shortened(value)}", f"a value of {element} is an integer")
     if not format_.minimum <= integer <= format_.maximum:
         raise Misuse(
-            f"{function}: got {integer}", f"{element} has values from {format_.minimum} to {format_.maximum}"
+            f"{function}: got {shortened(integer)}",
+            f"{element} has values from {format_.minimum} to {format_.maximum}",
         )
     return integer & ((1 << format_.bits) - 1)
 

@@ -11,9 +11,12 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.integers import integer_of, quoted, shortened
+from golden.limits import DEVICE_BYTES
 from golden.machine import Counters, Machine
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
+from openwmma.output_files import checked_path
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.wmma.device_memory import DeviceMemory
 from openwmma.wmma.misuse import Misuse
@@ -102,24 +105,28 @@ class warp:  # noqa: N801
         strict: bool = True,
     ) -> None:
         kinds = [kind.value for kind in MachineKind]
-        if on not in kinds:
-            raise Misuse(f"warp: on={on!r}", f"a warp runs on one of {', '.join(kinds)}")
-        if preset is not None and preset not in PRESETS:
-            raise Misuse(f"warp: preset={preset!r}", f"the presets are {', '.join(PRESETS)}")
-        if memory_bytes is not None and (memory_bytes <= 0 or memory_bytes % _PAGE):
-            raise Misuse(f"warp: memory_bytes={memory_bytes}", f"it must be a positive multiple of {_PAGE}")
+        if not isinstance(on, str) or on not in kinds:
+            raise Misuse(f"warp: on={quoted(on)}", f"a warp runs on one of {', '.join(kinds)}")
+        if preset is not None and (not isinstance(preset, str) or preset not in PRESETS):
+            raise Misuse(f"warp: preset={quoted(preset)}", f"the presets are {', '.join(PRESETS)}")
+        size = integer_of(memory_bytes) or 0
+        if memory_bytes is not None and (size <= 0 or size % _PAGE or size > DEVICE_BYTES):
+            raise Misuse(
+                f"warp: memory_bytes={shortened(memory_bytes)}",
+                f"it must be a positive multiple of {_PAGE} up to {DEVICE_BYTES}",
+            )
         self._target = Target(
             on=MachineKind(on),
             preset=preset,
             profile=profile,
-            settings=dict(config),
-            waves=Path(waves) if waves is not None else None,
-            trace=Path(trace) if trace is not None else None,
+            settings=config,
+            waves=checked_path("waves", waves),
+            trace=checked_path("trace", trace),
             port=port,
             baud=baud,
         )
         compared = self._target.on is MachineKind.LOCKSTEP or port is not None
-        self._memory_bytes = memory_bytes or (_SMALL_MEMORY if compared else _LARGE_MEMORY)
+        self._memory_bytes = size or (_SMALL_MEMORY if compared else _LARGE_MEMORY)
         self.strict = strict
         self._stack = ExitStack()
         self._token: Token[warp | None] | None = None

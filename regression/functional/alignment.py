@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.decode import ZERO_EXPONENT, decode
+from golden.arithmetic.arrays import decode
+from golden.arithmetic.decode import ZERO_EXPONENT
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.decode import decode
+from golden.arithmetic.arrays import decode
 from golden.tables.formats import float_format
 from golden.tables.profiles import HOPPER
 from regression.functional.alignment import DISTANCES, EDGES
@@ -111,10 +111,10 @@ def sample_fp8_alignment(seen: Seen, pair: str, result: str, item: Fp8Sum) -> No
     finite = np.isfinite(item.total)
     largest = item.unit + item.fraction_bits
     every = np.broadcast_to(finite[:, None, :], item.products.shape)
-    values = {"product": item.products[every], f"addend {result}": item.addend.values[finite]}
+    values = {"product": item.products[every], f"addend {result}": item.addend.float64()[finite]}
     exponents = {
         "product": item.product_exponents[every],
-        f"addend {result}": item.addend.exponents[finite],
+        f"addend {result}": item.addend.alignment_exponent()[finite],
     }
     references = {
         "product": np.broadcast_to(largest[:, None, :], every.shape)[every],
@@ -148,8 +148,8 @@ def _sample_floor(seen: Seen, pair: str, result: str, item: Fp8Sum, finite: NDAr
     """Sums in which even the largest term that is not zero lies below the greatest exponent."""
     floor = HOPPER.least_exponent(float_format(result))
     products = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
-    greatest = np.maximum(products, item.addend.exponents)
-    some = np.any(item.products != 0, axis=1) | (item.addend.values != 0)
+    greatest = np.maximum(products, item.addend.alignment_exponent())
+    some = np.any(item.products != 0, axis=1) | (item.addend.float64() != 0)
     below = finite & some & (greatest < floor)
     if below.any():
         seen["fp8 exponent floor", bin_name(item.stage, pair, result)] += int(below.sum())

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.decode import Decoded, decode
+from golden.arithmetic.arrays import Decoded, decode
 from golden.tables.formats import float_format
 from regression.functional.fp8_alignment import least_product
 from regression.functional.fp8_sums import F16, PAIRS, RESULTS, STAGES, Fp8Sum, kept_format

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.decode import decode
+from golden.arithmetic.arrays import decode
 from golden.tables.formats import float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction

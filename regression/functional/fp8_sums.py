@@ -8,8 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.fdpa import Operand, convert, fdpa, pack_sum
+from golden.arithmetic.arrays import Decoded, convert, decode
 from golden.arithmetic.fp8 import fp8_halves
+from golden.arithmetic.rules import fused_rules
+from golden.arithmetic.tiles import block_sums
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import WGMMA_TILE, Use
 from golden.tables.matrix_instructions import MmaInstruction
@@ -39,15 +41,15 @@ class Fp8Sum:
         One of `STAGES`.
     products : ndarray of float64, shape (m, k, n)
         Exact; infinite or NaN where an operand is.
-    product_exponents : ndarray of int16, shape (m, k, n)
+    product_exponents : ndarray of int64, shape (m, k, n)
         Sums of the factors' exponents.
-    addend : Operand
+    addend : Decoded
         C, or the sum before; shape (m, n).
     fraction_bits : int
         Of the alignment.
     total : ndarray of float64, shape (m, n)
         Sum of the aligned terms in units; infinite or NaN where the result is.
-    unit : ndarray of int16, shape (m, n)
+    unit : ndarray of int32, shape (m, n)
         Exponent of the unit: the greatest exponent less the fraction bits.
     format : FloatFormat
         To which the sum is rounded, see `kept_format`.
@@ -55,11 +57,11 @@ class Fp8Sum:
 
     stage: str
     products: NDArray[np.float64]
-    product_exponents: NDArray[np.int16]
-    addend: Operand
+    product_exponents: NDArray[np.int64]
+    addend: Decoded
     fraction_bits: int
     total: NDArray[np.float64]
-    unit: NDArray[np.int16]
+    unit: NDArray[np.int32]
     format: FloatFormat
 
 
@@ -97,47 +99,40 @@ def fp8_sums(
     a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
     result = float_format(instruction.d_type)
     if instruction.family.converted_to is None:
-        assert HOPPER.fp8_fraction_bits is not None
-        rows, columns = Operand(matrices["a"], a_format), Operand(matrices["b"], b_format)
-        addend = Operand(matrices["c"], result)
-        whole = _sum("wgmma", rows, columns, addend, HOPPER.fp8_fraction_bits, result)
-        return (whole,), _packed(whole)
+        whole, bits = _sum("wgmma", matrices["a"], matrices["b"], matrices["c"], a_format, b_format, result)
+        return (whole,), bits
     a, b = convert(matrices["a"], a_format, F16), convert(matrices["b"], b_format, F16)
     bits = np.zeros_like(matrices["c"])
     sums = []
     for stage, half in zip(STAGES[1:], fp8_halves(instruction.shape.k), strict=True):
-        rows, columns = Operand(a[:, half], F16), Operand(b[half], F16)
-        sums.append(_sum(stage, rows, columns, Operand(bits, result), HOPPER.fraction_bits, result))
-        bits = _packed(sums[-1])
+        found, bits = _sum(stage, a[:, half], b[half], bits, F16, F16, result)
+        sums.append(found)
     return tuple(sums), bits
 
 
 def _sum(
-    stage: str, rows: Operand, columns: Operand, addend: Operand, fraction_bits: int, result: FloatFormat
-) -> Fp8Sum:
-    least = HOPPER.least_exponent(result)
-    assert least is not None
-    depth = range(rows.values.shape[1])
+    stage: str,
+    a: NDArray[Any],
+    b: NDArray[Any],
+    c: NDArray[Any],
+    a_format: FloatFormat,
+    b_format: FloatFormat,
+    result: FloatFormat,
+) -> tuple[Fp8Sum, NDArray[Any]]:
+    """One sum, and its bit patterns."""
+    rules, _ = fused_rules(a_format, b_format, result, HOPPER, "wgmma" if stage == "wgmma" else "mma")
+    total, unit, bits = block_sums(a, b, c, a_format, b_format, rules)
+    x, y = decode(a, a_format), decode(b, b_format)
     with np.errstate(invalid="ignore"):
-        total, unit = fdpa(
-            [(rows.values[:, k, None], rows.exponents[:, k, None]) for k in depth],
-            [(columns.values[None, k], columns.exponents[None, k]) for k in depth],
-            addend,
-            fraction_bits,
-            least,
-        )
-        products = rows.values[:, :, None] * columns.values[None]
-    return Fp8Sum(
+        products = x.float64()[:, :, None] * y.float64()[None]
+    found = Fp8Sum(
         stage=stage,
         products=products,
-        product_exponents=rows.exponents[:, :, None] + columns.exponents[None],
-        addend=addend,
-        fraction_bits=fraction_bits,
+        product_exponents=x.alignment_exponent()[:, :, None] + y.alignment_exponent()[None],
+        addend=decode(c, result),
+        fraction_bits=rules.fraction_bits,
         total=total,
         unit=unit,
         format=kept_format(stage, result.name),
     )
-
-
-def _packed(item: Fp8Sum) -> NDArray[Any]:
-    return pack_sum(item.total, item.unit, item.format, "rz" if item.format.bits == _F32.bits else "rn")
+    return found, bits.astype(c.dtype)

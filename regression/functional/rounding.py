@@ -6,8 +6,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.fdpa import Operand, convert, fdpa, pack_sum
-from golden.arithmetic.round_pack import bit_length
+from golden.arithmetic.arrays import bit_lengths, convert, decode
+from golden.arithmetic.decode import ZERO
+from golden.arithmetic.rules import fused_rules
+from golden.arithmetic.tiles import block_sums
 from golden.explanation.explain import explain
 from golden.explanation.record import FusedSum, Rounding
 from golden.tables.formats import FloatFormat, float_format
@@ -114,17 +116,9 @@ def _sample_sums(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use,
     fused = d_format if c_format == d_format else float_format("f32")
     c = matrices["c"] if c_format == fused else convert(matrices["c"], c_format, fused)
     block = first_block(instruction)
-    rows, columns = Operand(matrices["a"], multiplicand), Operand(matrices["b"], multiplicand)
-    least = HOPPER.least_exponent(fused)
-    assert least is not None
-    with np.errstate(invalid="ignore"):
-        total, unit = fdpa(
-            [(rows.values[:, k, None], rows.exponents[:, k, None]) for k in range(block)],
-            [(columns.values[None, k, :], columns.exponents[None, k, :]) for k in range(block)],
-            Operand(c, fused),
-            HOPPER.fraction_bits,
-            least,
-        )
+    a, b = matrices["a"][:, :block], matrices["b"][:block]
+    rules, _ = fused_rules(multiplicand, multiplicand, fused, HOPPER, instruction.mnemonic)
+    total, unit, sums = block_sums(a, b, c, multiplicand, multiplicand, rules)
     mode = "rz" if fused.name == "f32" else "rn"
     finite = np.isfinite(total)
     sample_numbers(
@@ -136,11 +130,10 @@ def _sample_sums(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use,
         fused,
         mode,
     )
-    first = (rows.values[:, :block] != 0) @ (columns.values[:block] != 0)
+    first = (decode(a, multiplicand).kind != ZERO) @ (decode(b, multiplicand).kind != ZERO)
     cancelled = finite & (total == 0) & first
     seen["cancellation", multiplicand.name] += int(cancelled.sum())
     if d_format != fused:
-        sums = pack_sum(total, unit, fused, mode)
         exponent = (sums >> 23 & 0xFF).astype(np.int64)
         magnitude = np.where(exponent == 0, sums & 0x7FFFFF, sums & 0x7FFFFF | 0x800000).astype(np.float64)
         signed = np.where(sums >> 31 != 0, -magnitude, magnitude)
@@ -179,7 +172,7 @@ def sample_numbers(
     if not values.size:
         return
     magnitude = np.abs(values).astype(np.int64)
-    leading = bit_length(magnitude) - 1 + unit
+    leading = bit_lengths(magnitude) - 1 + unit
     normal = np.maximum(leading, format.minimum_exponent)
     bits = np.clip(normal - format.fraction_bits - unit, 0, 62)
     kept = magnitude >> bits

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.decode import decode
+from golden.arithmetic.arrays import decode
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import CORE_FAMILIES, Use
 from golden.tables.matrix_instructions import MmaInstruction

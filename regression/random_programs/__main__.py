@@ -4,18 +4,15 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from hdl.config import PRESETS
 from regression.functional.collector import observe
 from regression.functional.model import save_seen
+from regression.progress import progress_bar
 from regression.random_programs.campaign import Campaign, Verdict
 from regression.random_programs.program import Program
 from regression.random_programs.running import difference
@@ -78,7 +75,7 @@ def _search(campaign: Campaign, results: int, jobs: int, save: Path, coverage: P
     seen: Counter[tuple[str, str]] = Counter()
     programs = commands = compared = 0
     failed: Verdict | None = None
-    with _progress(f"{campaign.preset}, seed {campaign.seed}: results", results) as progress:
+    with progress_bar(f"{campaign.preset}, seed {campaign.seed}: results", results) as progress:
         for verdict in campaign.run(results, jobs=jobs):
             programs += 1
             commands += verdict.commands
@@ -107,7 +104,7 @@ def _save(campaign: Campaign, verdict: Verdict, save: Path) -> int:
         return difference(candidate, lockstep=lockstep) is not None
 
     smallest = len(program.commands)
-    with _progress("commands left out", smallest) as progress:
+    with progress_bar("commands left out", smallest) as progress:
 
         def shrinking(count: int) -> None:
             nonlocal smallest
@@ -129,28 +126,6 @@ def _replay(folder: Path) -> int:
     found = difference(program) or difference(program, lockstep=True)
     print(json.dumps({"preset": program.preset, "seed": program.seed, "difference": found}))
     return 0 if found is None else 1
-
-
-@contextmanager
-def _progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; elsewhere a line now and then."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        done, said = 0, time.monotonic()
-
-        def tell(count: int) -> None:
-            nonlocal done, said
-            done += count
-            if time.monotonic() - said > 30:
-                said = time.monotonic()
-                print(f"{what}: {done} of {total}", file=sys.stderr, flush=True)
-
-        yield tell
-        return
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(what, total=total)
-        yield lambda count: progress.advance(task, count)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import ctypes
 import hashlib
-import os
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -13,8 +12,8 @@ from amaranth.hdl import Shape
 from amaranth.lib import wiring
 from numpy.typing import NDArray
 
+from sim.cache import cached
 from sim.compiler import compiler
-from sim.files import locked
 from sim.testbench.precompiled import precompiled_header
 from sim.testbench.unit import TOP, unit_design
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
@@ -127,21 +126,18 @@ def _build(text: str, sizes: tuple[str, ...]) -> Path:
     folder = _BUILD / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     library = folder / "bulk.so"
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(library.with_suffix(".lock")):
-        if not library.exists():
-            _compile(text, library, (*flags, *sizes))
+    cached((library,), lambda place: (_compile(text, place, (*flags, *sizes)),))
     return library
 
 
-def _compile(text: str, library: Path, flags: tuple[str, ...]) -> None:
+def _compile(text: str, folder: Path, flags: tuple[str, ...]) -> Path:
     tool = compiler()
     shared_flags = (*_COMPILER_FLAGS, *tool.library_flags)
     header = _header(shared_flags)
     model_flags = (*shared_flags, *(("-include", str(header)) if header else ()))
-    folder = library.parent
     source = folder / f"{TOP}.v"
     source.write_text(text)
-    objects = folder / f"objects-{os.getpid()}"
+    objects = folder / "objects"
     _run(
         [
             str(VERILATOR_ROOT / "bin" / "verilator"),
@@ -167,15 +163,15 @@ def _compile(text: str, library: Path, flags: tuple[str, ...]) -> None:
             model,
         ]
     )
-    runtime = runtime_archive(objects, f"V{TOP}", shared_flags, _BUILD, _run)
-    unfinished = library.with_suffix(".part")
+    runtime = runtime_archive(objects, f"V{TOP}", shared_flags, _BUILD, lambda command: _run(command, folder))
+    library = folder / "bulk.so"
     _run(
         [
             *(*tool.command, *flags, f"-I{objects}", f"-isystem{VERILATOR_ROOT / 'include'}"),
-            *("-o", str(unfinished), str(_HARNESS), str(objects / model), str(runtime), *tool.link_flags),
+            *("-o", str(library), str(_HARNESS), str(objects / model), str(runtime), *tool.link_flags),
         ]
     )
-    unfinished.replace(library)
+    return library
 
 
 def _header(flags: tuple[str, ...]) -> Path | None:
@@ -184,8 +180,10 @@ def _header(flags: tuple[str, ...]) -> Path | None:
     return precompiled_header(_BUILD / f"headers-{digest}", flags)
 
 
-def _run(command: list[str]) -> None:
-    result = subprocess.run(command, env=verilator_environment(), capture_output=True, text=True, check=False)
+def _run(command: list[str], folder: Path | None = None) -> None:
+    result = subprocess.run(
+        command, cwd=folder, env=verilator_environment(), capture_output=True, text=True, check=False
+    )
     if result.returncode:
         raise RuntimeError(
             f"{command[0]} failed with status {result.returncode}:\n{result.stdout}{result.stderr}"

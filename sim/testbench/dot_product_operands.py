@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.fdpa import dot_product
-from golden.arithmetic.integer import bit_dot_product, integer_dot_product
+from golden.arithmetic.tiles import float_tiles, integer_tiles
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import multiplicand_formats
 from golden.tables.profiles import HOPPER, Profile
@@ -135,32 +134,28 @@ class Batch:
     def expected(self, profile: Profile = HOPPER) -> NDArray[np.uint32]:
         """What golden says, shape (count,)."""
         mode = self.mode
-        if mode.operation is not None:
-            d = bit_dot_product(self.a[:, None, :], self.b[:, :, None], self.c[:, None, None], mode.operation)
-            return d[:, 0, 0].view(np.uint32)
+        a, b, c = self.a[:, None, :], self.b[:, :, None], self.c[:, None, None]
         a_format, b_format = FORMATS[mode.a_type], FORMATS[mode.b_type]
         c_format, d_format = FORMATS[mode.c_type], FORMATS[mode.d_type]
         if not isinstance(a_format, FloatFormat):
-            d = integer_dot_product(
-                self.a[:, None, :], self.b[:, :, None], self.c[:, None, None], mode.saturate
-            )
-            return d[:, 0, 0].view(np.uint32)
+            sums = integer_tiles(a, b, c, operation=mode.operation, satfinite=mode.saturate)
+            return sums[:, 0, 0].view(np.uint32)
         assert isinstance(b_format, FloatFormat)
         assert isinstance(c_format, FloatFormat)
         assert isinstance(d_format, FloatFormat)
-        result = dot_product(
-            np.ascontiguousarray(self.a.T[:, None, :]),
-            np.ascontiguousarray(self.b.T[:, None, :]),
-            np.ascontiguousarray(self.c[None, None, :]),
-            multiplicand=a_format,
-            b_multiplicand=b_format,
+        result = float_tiles(
+            a,
+            b,
+            c,
+            a_format=a_format,
+            b_format=b_format,
             c_format=c_format,
             d_format=d_format,
             profile=profile,
             mnemonic="wgmma" if mode.format == "fp8" else "mma",
-            saturate=mode.saturate,
+            satf=mode.saturate,
         )
-        bits: NDArray[np.uint32] = result[0, 0].astype(np.uint32)
+        bits: NDArray[np.uint32] = result[:, 0, 0].astype(np.uint32)
         return bits
 
     def take(self, chosen: Any) -> "Batch":

@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from sim.cache import cached
 from sim.compiler import compiler
-from sim.files import locked
 from sim.verilate import VERILATOR_ROOT
 
 __all__ = ["precompiled_header"]
 
+_HEADER: Final = "headers.h"
 _HEADERS: Final = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h")
 # What a model runs once is up to half of its code, and is one file with what it runs in every cycle.
 _COLD: Final = """\
@@ -46,21 +47,17 @@ def precompiled_header(folder: Path, flags: Sequence[str]) -> Path | None:
     """
     if compiler().is_clang:
         return None
-    header = folder / "headers.h"
-    compiled = header.with_suffix(".h.gch")
+    include = VERILATOR_ROOT / "include"
+    options = (*flags, f"-I{include}", f"-I{include / 'vltstd'}", *(f"-D{name}" for name in _MACROS))
+
+    def build(place: Path) -> tuple[Path, Path]:
+        header = place / _HEADER
+        compiled = header.with_suffix(".h.gch")
+        header.write_text("".join(f'#include "{name}"\n' for name in _HEADERS) + _COLD)
+        command = [*compiler().command, *options, "-x", "c++-header", str(header), "-o", str(compiled)]
+        subprocess.run(command, check=True)
+        return header, compiled
+
     folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "lock"):
-        if not compiled.exists():
-            header.write_text("".join(f'#include "{name}"\n' for name in _HEADERS) + _COLD)
-            unfinished = compiled.with_suffix(".part")
-            include = VERILATOR_ROOT / "include"
-            options = [
-                *flags,
-                f"-I{include}",
-                f"-I{include / 'vltstd'}",
-                *(f"-D{name}" for name in _MACROS),
-            ]
-            command = [*compiler().command, *options, "-x", "c++-header", str(header), "-o", str(unfinished)]
-            subprocess.run(command, check=True)
-            unfinished.replace(compiled)
-    return header
+    cached((folder / _HEADER, folder / f"{_HEADER}.gch"), build)
+    return folder / _HEADER

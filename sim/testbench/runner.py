@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import VerilatorControlFile, Verilog, get_runner
 
 from hdl.verilog.modules import Conversion
+from sim.cache import cached, checksum, is_whole
 from sim.compiler import compiler
 from sim.files import locked
 from sim.testbench.design import Design
@@ -31,6 +33,7 @@ __all__ = [
     "BenchFailure",
     "Coverage",
     "SimulatorMissing",
+    "UnsuitableFolder",
     "build",
     "iverilog",
     "run",
@@ -62,6 +65,16 @@ class SimulatorMissing(RuntimeError):
     def __init__(self) -> None:
         super().__init__(
             "there is no program iverilog, Icarus Verilog; on Debian or Ubuntu: apt-get install iverilog"
+        )
+
+
+class UnsuitableFolder(RuntimeError):
+    """Simulations are to be kept where make cannot build them."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(
+            f"testbenches cannot be built in {folder}: make splits paths at spaces; "
+            "copy the project into a folder without spaces in its path"
         )
 
 
@@ -133,7 +146,11 @@ def build(
     ------
     BenchFailure
     SimulatorMissing
+    UnsuitableFolder
     """
+    for needed in (BUILD, VERILATOR_ROOT):
+        if len(str(needed).split()) > 1:
+            raise UnsuitableFolder(needed)
     flags = (*_VERILATOR_FLAGS, *(_COVERAGE_FLAGS if coverage else ()))
     variant = f"-{simulator}" if simulator != SIMULATORS[0] else ""
     variant += ("-waves" if waves else "") + ("-coverage" if coverage else "")
@@ -142,7 +159,8 @@ def build(
     key = folder / "key"
     digest = _digest(design.verilog, flags, waves, simulator)
     with locked(folder.with_suffix(".lock")):
-        if key.exists() and key.read_text() == digest:
+        product = folder / ("sim.vvp" if simulator == "icarus" else design.top)
+        if _is_built(key, digest, product):
             return folder
         shutil.rmtree(folder)
         folder.mkdir()
@@ -152,7 +170,7 @@ def build(
             _build_icarus(design, folder, source, waves)
         else:
             _build_verilator(design, folder, source, flags, waves)
-        key.write_text(digest)
+        key.write_text(f"{digest} {checksum(product)}")
     return folder
 
 
@@ -192,6 +210,7 @@ def run(
     BenchFailure
         If one fails, or there is none.
     SimulatorMissing
+    UnsuitableFolder
     """
     if coverage is not None:
         design = design.converted(coverage.conversion)
@@ -230,6 +249,13 @@ def run(
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
 
 
+def _is_built(key: Path, digest: str, product: Path) -> bool:
+    """Whether a simulation is of these sources, and as it was built."""
+    if not (key.is_file() and product.is_file()):
+        return False
+    return key.read_bytes() == f"{digest} {checksum(product)}".encode()
+
+
 def _keep_counts(counts: Path, design: Design, folder: Path) -> None:
     """Keep what a run has counted; of runs of one design the names differ."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -249,7 +275,7 @@ def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[st
     # Coverage adds an object and changes no other one.
     digest = _digest("", _VERILATOR_FLAGS, waves, "verilator")
     runtime = BUILD / f"runtime-{digest}"
-    for item in runtime.glob(_RUNTIME_OBJECTS):
+    for item in filter(is_whole, runtime.glob(_RUNTIME_OBJECTS)):
         kept = Path(shutil.copyfile(item, folder / item.name))
         later = time.time() + 3600  # make compares objects with the makefile, which is yet to be written
         os.utime(kept, (later, later))
@@ -305,11 +331,11 @@ def _keep_runtime(folder: Path, runtime: Path) -> None:
     """Keep the objects that are the same in every simulation: they take longer than most units."""
     runtime.mkdir(exist_ok=True)
     for item in folder.glob(_RUNTIME_OBJECTS):
-        kept = runtime / item.name
-        if not kept.exists():
-            part = kept.with_name(f"{item.name}.{os.getpid()}")
-            shutil.copyfile(item, part)
-            part.replace(kept)
+        cached((runtime / item.name,), partial(_copied, item))
+
+
+def _copied(item: Path, folder: Path) -> tuple[Path]:
+    return (shutil.copyfile(item, folder / item.name),)
 
 
 def _make_variables() -> dict[str, str]:

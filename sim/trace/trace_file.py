@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hdl.config import CoreConfig
+from sim.files import write_files
 from sim.simulation import Simulation
 from sim.trace.command_log import CommandLog
 from sim.trace.core_trace import core_trace
@@ -47,5 +48,4 @@ class TraceFile:
             "f64 units": config.f64_units,
             "registers": config.registers,
         }
-        with self.path.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in events.json(about))
+        write_files({self.path: "".join(f"{line}\n" for line in events.json(about))})

@@ -19,8 +19,8 @@ REPOSITORY = Path(__file__).parents[2]
 COMPACT = REPOSITORY / "tests" / "data"
 VARIABLE = "OPENWMMA_CAPTURES"
 
-TABLES = ("instructions", "layouts", "matrix_moves", "scalar")
-"""Files beside the captures that hold no multiplies."""
+TABLES = ("instructions", "layouts", "matmul", "matrix_moves", "scalar")
+"""Files beside the captures that hold no batches of tiles."""
 
 FAMILIES = ("float16", "rest", "window", "mma_sync", "wgmma")
 """Beginnings of the names of the files that hold dense multiplies."""

@@ -133,3 +133,34 @@ def test_an_object_out_of_reach_is_refused():
     _, b, c = operands(CASES[0])
     with pytest.raises(InvalidArgument, match=r"a: got OnGpu \(the memory of a device\); allowed: an array"):
         golden.mma(CASES[0][0], OnGpu(), b, c)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("case", [0, 1, 3, 4])
+def test_any_byte_order_gives_the_same_bits(case, raw, order):
+    instruction, *_ = CASES[case]
+    given = [bits(array) if raw else array for array in operands(CASES[case])]
+    swapped = [array.astype(array.dtype.newbyteorder(order)) for array in given]
+    d = golden.mma(instruction, *swapped)
+    assert d.dtype.isnative
+    assert d.tobytes() == golden.mma(instruction, *given).tobytes()
+    fragment = "a", {0: "f16", 1: "f16", 3: "tf32", 4: "f64"}[case], "m{}n{}k{}".format(*CASES[case][1])
+    words = golden.distribute(given[0][0], *fragment)
+    assert np.array_equal(golden.distribute(swapped[0][0], *fragment), words)
+    collected = golden.collect(words.astype(f"{order}u4"), *fragment)
+    assert np.array_equal(collected, golden.collect(words, *fragment))
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_integers_and_registers_of_any_byte_order(order):
+    s8 = "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.s8.s32"
+    a, b = RANDOM.integers(-128, 128, (2, 16, 16))
+    c = RANDOM.integers(-(2**31), 2**31, (16, 16)).astype(np.int32)
+    expected = golden.mma(s8, a, b, c)
+    swapped = a.astype(f"{order}i8"), b.astype(f"{order}i2"), c.astype(f"{order}i4")
+    assert np.array_equal(golden.mma(s8, *swapped), expected)
+    x = RANDOM.standard_normal(5).astype(np.float32)
+    for given in (x, x.view(np.uint32)):
+        found = golden.approximate("ex2.approx.ftz.f32", given.astype(given.dtype.newbyteorder(order)))
+        assert found.tobytes() == golden.approximate("ex2.approx.ftz.f32", given).tobytes()

@@ -8,7 +8,7 @@ import rational_model as rational
 from random_operands import random_operands
 
 import golden
-from golden.arithmetic.fma64 import fma64
+from golden.arithmetic.arrays import fma64
 from golden.resolve import resolve_instruction
 
 RESULTS = 100_000

@@ -154,7 +154,7 @@ def test_help_teaches(capsys, command):
 TILES = ["ta.npy", "tb.npy", "tc.npy", "-o", "d.npy"]
 BAD_USAGE = {
     "no such file": (["run", "no.ptx"], "expected a PTX module, but there is no file no.ptx"),
-    "not text": (["run", "binary.ptx"], "expected a PTX module, but binary.ptx is not text"),
+    "not text": (["run", "binary.ptx"], "binary.ptx:1:1: the byte 0xff is not UTF-8"),
     "no value": (gemm("--arg", "D"), "--arg D: expected NAME=FILE.npy or NAME=NUMBER, as in A=a.npy or n=64"),
     "no number": (gemm("--arg", "D=x"), "--arg D=x: expected a file that ends in .npy or a number, not x"),
     "no array": (
@@ -236,7 +236,7 @@ BAD_USAGE = {
     ),
     "wrong dtype": (
         ["mma", INSTRUCTION, "f64.npy", *TILES[1:]],
-        "a: got dtype float64; allowed: uint16 (raw bit patterns of f16)",
+        "a: got dtype float64; allowed: uint16 (raw bit patterns of f16), or float16 (values)",
     ),
     "wrong shape": (
         ["mma", INSTRUCTION.replace("m16n16k16", "m8n32k16"), *TILES],

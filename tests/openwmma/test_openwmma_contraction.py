@@ -107,6 +107,16 @@ def test_a_program_of_one_warp_on_the_command_line(options, expected):
     np.testing.assert_array_equal(np.load("d.npy"), expected(a))
 
 
+@pytest.mark.parametrize(("contract", "other"), [(True, "--no-contract"), (False, "--contract")])
+def test_a_saved_launch_is_repeated_as_it_was(contract, other):
+    openwmma.Module(KERNEL).kernel().launch(1, 32, [X.copy(), ADDEND], save="case", contract=contract)
+    assert main(["run", "--launch", "case.json"]) == 0
+    assert main(["run", "--launch", "case.json", other]) == 1
+    (launch,) = openwmma.read_launches("case.json")
+    launch.launch()
+    assert not launch.differences()
+
+
 def test_pairs_on_the_command_line(capsys):
     assert main(["run", "k.ptx", "--block", "32", "--contractions"]) == 0
     assert capsys.readouterr().out == f"k: 1 joined\n  {PAIR}\n"

@@ -1,10 +1,14 @@
 """Scalar instructions: the value each computes, seen as the address or stride of a load."""
 
 import ctypes
+import math
+import re
 
 import pytest
 from hypothesis import given, strategies
 from modules import commands, vector
+
+from golden.ptx import PtxError
 
 LOAD = f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {vector('%a', 8)}, [%address], %stride;"
 DECLARATIONS = (
@@ -179,13 +183,19 @@ def test_predicates_are_values():
         (".f64 x", "ld.param.f64 %fd0, [x]; mov.b64 %address, %fd0;", 0x4000000000000000, 0x4000000000000000),
         (".f32 x", "ld.param.f32 %f0, [x]; mov.b32 %r0, %f0; cvt.u64.u32 %address, %r0;", -2.0, 0xC0000000),
         (".f16 x", "ld.param.b16 %h0, [x]; cvt.u64.u16 %address, %h0;", 65504.0, 0x7BFF),
-        (".f16 x", "ld.param.b16 %h0, [x]; cvt.u64.u16 %address, %h0;", 65520.0, 0x7C00),
+        (".f16 x", "ld.param.b16 %h0, [x]; cvt.u64.u16 %address, %h0;", math.inf, 0x7C00),
         (".u64 .ptr .global .align 32 x", "ld.param.u64 %address, [x];", 64, 64),
         (".align 8 .u64 x", "ld.param.u64 %address, [x];", 64, 64),
     ],
 )
 def test_parameters(declared, statement, argument, expected):
     assert address(statement, parameters=f".param {declared}", arguments={"x": argument}) == expected
+
+
+@pytest.mark.parametrize(("type_", "value"), [("f16", 65520.0), ("bf16", 3.4e38), ("f32", -3.5e38)])
+def test_a_number_that_would_be_infinite_is_refused(type_, value):
+    with pytest.raises(PtxError, match=f"argument x is {re.escape(str(value))}, which .{type_} cannot hold"):
+        address("mov.u64 %address, 0;", parameters=f".param .{type_} x", arguments={"x": value})
 
 
 def test_loops_and_returns():

@@ -37,21 +37,30 @@ TEXTS = {
         f".entry k() {{ {'{' * 20_000} ret; {'}' * 20_000} }}",
         "braces are nested more than 256 deep",
     ),
-    "variable": (".global .b8 x[5000000000];", "x has 5000000000 bytes, more than 4294967296"),
-    "dimensions": (".const .b8 x[70000][70000];", "x has 4900000000 bytes, more than 4294967296"),
-    "dimensions of nothing": (".global .b8 x[0][5000000000];", "x has 5000000000 bytes, more than"),
+    "variable": (
+        ".global .b8 x[5000000000];",
+        "a variable in .global has at most 4294967296 bytes, not 5000000000",
+    ),
+    "dimensions": (
+        ".const .b8 x[70000][70000];",
+        "a variable in .const has at most 65536 bytes, not 4900000000",
+    ),
+    "dimensions of nothing": (
+        ".global .b8 x[0][5000000000];",
+        "a variable in .global has at most 4294967296 bytes, not 5000000000",
+    ),
     "parameters": (
-        ".entry k(.param .b8 s[40000]) { ret; }",
-        "k has 40000 bytes of parameters, more than 32764",
+        ".entry k(.param .b8 s[20000], .param .b8 t[20000]) { ret; }",
+        "k needs 40000 bytes of parameters, but has at most 32764",
     ),
     "local memory": (
-        ".entry k() { .local .b8 x[524289]; ret; }",
-        "k needs 524289 bytes of local memory in each thread, more than 524288",
+        ".entry k() { .local .b8 x[524288]; .local .b8 y; ret; }",
+        "k needs 524304 bytes of local memory a thread, but has at most 524288",
     ),
     "parameters of calls": (
         ".func f(.param .b8 s[4000000000]) { ret; }"
         ".entry k() { .param .b8 a[4000000000]; call f, (a); ret; }",
-        "bytes of local memory in each thread, more than 524288",
+        "a variable in .param has at most 32764 bytes, not 4000000000",
     ),
 }
 

@@ -198,6 +198,12 @@ def test_constants_of_another_kind_are_refused(monkeypatch, name, constant, part
         launch_sinks(name, set())
 
 
+def test_a_load_whose_fragment_nobody_reads_needs_no_whole_warp():
+    names = ", ".join(f"%r{number}" for number in range(8))
+    body = f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {{{names}}}, [%rd1], 16;"
+    run(f"setp.lt.u32 %p0, %r0, 8; @%p0 bra END; bar.warp.sync 0xffffff00; {body} END: ret;")
+
+
 def test_the_checker_reports_reads_of_bytes_never_written():
     body = ".shared .b32 x[4]; .shared .b32 y[32]; ld.shared.u32 %r1, [y+4]; st.global.u32 [%rd1], %r1;"
     (found,) = reports(body)

@@ -1,0 +1,203 @@
+"""The scalar functions of this package on arrays of any shape, compiled."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.arithmetic import decode as scalar
+from golden.arithmetic import fma
+from golden.arithmetic import round_pack as rounding_rules
+from golden.arithmetic.compiled import bit_length
+from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, ZERO_EXPONENT, layout
+from golden.arithmetic.engine import kernel, run_chunks
+from golden.arithmetic.round_pack import ROUNDINGS
+from golden.tables.formats import FloatFormat, float_format
+
+__all__ = [
+    "Decoded",
+    "add",
+    "bit_lengths",
+    "convert",
+    "decode",
+    "elementwise",
+    "fma64",
+    "round_pack",
+    "saturate",
+]
+
+_CHUNK = 1 << 14
+_TABLE_BITS = 16
+"""Conversions of formats of so many bits are looked up."""
+_LEAST_CHUNKS_FOR_THREADS = 4
+_F64 = float_format("f64")
+
+
+@cache
+def _loop(function: Callable[..., int], operands: int) -> Callable[..., None]:
+    """A compiled loop over flat arrays of int64; the result is written into the first."""
+    if operands == 1:
+
+        def loop(x: Any, constants: Any) -> None:
+            for i in range(len(x)):
+                x[i] = function(x[i], *constants)
+
+        return kernel(loop)
+    if operands == 2:
+
+        def loop2(x: Any, y: Any, constants: Any) -> None:
+            for i in range(len(x)):
+                x[i] = function(x[i], y[i], *constants)
+
+        return kernel(loop2)
+
+    def loop3(x: Any, y: Any, z: Any, constants: Any) -> None:
+        for i in range(len(x)):
+            x[i] = function(x[i], y[i], z[i], *constants)
+
+    return kernel(loop3)
+
+
+def elementwise(
+    function: Callable[..., int],
+    operands: tuple[ArrayLike, ...],
+    constants: tuple[Any, ...],
+    dtype: Any,
+    threads: int | None = None,
+) -> NDArray[Any]:
+    """A marked function of each element.
+
+    Parameters
+    ----------
+    function : callable
+        Marked with `golden.arithmetic.compiled.compiled`, on one to three integers, then the constants.
+    operands : tuple of array_like of integers
+        They broadcast.
+    constants : tuple
+        Integers and layouts.
+    dtype : dtype
+        Of the result.
+    threads : int or None
+        As for `golden.arithmetic.engine.thread_count`.
+    """
+    arrays = np.broadcast_arrays(*operands)
+    flat = [array.reshape(-1) for array in arrays]
+    result = np.empty(arrays[0].shape, dtype)
+    out = result.reshape(-1)
+    loop = _loop(function, len(flat))
+
+    def work(piece: slice) -> None:
+        words = [array[piece].astype(np.int64) for array in flat]
+        loop(*words, constants)
+        out[piece] = words[0].astype(dtype)
+
+    few = len(out) <= _LEAST_CHUNKS_FOR_THREADS * _CHUNK
+    run_chunks(work, len(out), _CHUNK, 1 if few else threads)
+    return result
+
+
+def _unsigned(format: FloatFormat) -> np.dtype[Any]:
+    return np.dtype(f"u{format.bits // 8}")
+
+
+def convert(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
+    """See `golden.arithmetic.round_pack.convert`."""
+    if source.bits > _TABLE_BITS:
+        return _converted(bits, source, target)
+    return _conversions(source, target).take(bits)
+
+
+def _converted(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
+    return elementwise(rounding_rules.convert, (bits,), (layout(source), layout(target)), _unsigned(target))
+
+
+@cache
+def _conversions(source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
+    """The conversion of every bit pattern."""
+    return _converted(np.arange(1 << source.bits), source, target)
+
+
+def saturate(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
+    """See `golden.arithmetic.round_pack.saturate_to_finite`."""
+    return elementwise(rounding_rules.saturate_to_finite, (bits,), (layout(format),), _unsigned(format))
+
+
+def add(a: NDArray[Any], b: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
+    """See `golden.arithmetic.fma.add`; to nearest even."""
+    return elementwise(fma.add, (a, b), (layout(format), 0), _unsigned(format))
+
+
+def fma64(a: ArrayLike, b: ArrayLike, c: ArrayLike, rounding: str = "rn") -> NDArray[np.uint64]:
+    """See `golden.arithmetic.fma.fused_multiply_add`; in f64, on arrays of uint64 that broadcast."""
+    constants = layout(_F64), ROUNDINGS.index(rounding)
+    return elementwise(fma.fused_multiply_add, (a, b, c), constants, np.uint64)
+
+
+def round_pack(
+    negative: ArrayLike, magnitude: ArrayLike, exponent: ArrayLike, format: FloatFormat, rounding: str
+) -> NDArray[Any]:
+    """See `golden.arithmetic.round_pack.round_pack`; beyond the largest number as IEEE 754 says."""
+    constants = layout(format), ROUNDINGS.index(rounding), False
+    return elementwise(
+        rounding_rules.round_pack, (negative, magnitude, exponent), constants, _unsigned(format)
+    )
+
+
+def bit_lengths(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """See `golden.arithmetic.compiled.bit_length`."""
+    return elementwise(bit_length, (values,), (), np.int64)
+
+
+class Decoded(NamedTuple):
+    """Numbers taken apart, as `golden.arithmetic.decode.decode` does; all arrays have one shape."""
+
+    format: FloatFormat
+    negative: NDArray[np.bool_]
+    significand: NDArray[np.int64]
+    exponent: NDArray[np.int64]
+    kind: NDArray[np.int64]
+
+    @property
+    def special(self) -> NDArray[np.bool_]:
+        """Whether a number is an infinity or a NaN."""
+        special: NDArray[np.bool_] = self.kind > FINITE
+        return special
+
+    @property
+    def nan(self) -> NDArray[np.bool_]:
+        """Whether it is a NaN."""
+        nan: NDArray[np.bool_] = self.kind == NAN
+        return nan
+
+    @property
+    def infinite(self) -> NDArray[np.bool_]:
+        """Whether it is an infinity."""
+        infinite: NDArray[np.bool_] = self.kind == INFINITE
+        return infinite
+
+    def alignment_exponent(self) -> NDArray[np.int64]:
+        """The exponent, with `ZERO_EXPONENT` where the number is a zero."""
+        return np.where(self.kind == ZERO, ZERO_EXPONENT, self.exponent)
+
+    def float64(self) -> NDArray[np.float64]:
+        """The numbers, of formats of at most 32 bits: exact, infinities and NaN included."""
+        value = np.ldexp(self.significand.astype(np.float64), self.exponent - self.format.fraction_bits)
+        value = np.where(self.infinite, np.inf, np.where(self.nan, np.nan, value))
+        return np.where(self.negative, -value, value)
+
+
+@kernel
+def _decode(bits: Any, format: Any, fields: Any) -> None:
+    for i in range(len(bits)):
+        fields[0][i], fields[1][i], fields[2][i], fields[3][i] = scalar.decode(bits[i], format)
+
+
+def decode(bits: NDArray[Any], format: FloatFormat) -> Decoded:
+    """Take an array of bit patterns apart."""
+    words = np.ascontiguousarray(bits).reshape(-1).astype(np.int64)
+    fields = np.empty((4, len(words)), np.int64)
+    _decode(words, layout(format), fields)
+    negative, significand, exponent, kind = (field.reshape(np.shape(bits)) for field in fields)
+    return Decoded(format, negative != 0, significand, exponent, kind)

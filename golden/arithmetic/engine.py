@@ -1,0 +1,177 @@
+"""The engine: compiles the functions of `golden.arithmetic` with numba, keeps them on disk, uses every core.
+
+Compiled code is kept in a folder for these sources and this version of numba: below ``NUMBA_CACHE_DIR`` if
+it is set, else below the user's cache folder. Where it cannot be written, each process compiles anew.
+"""
+
+import hashlib
+import os
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numba
+import platformdirs
+from llvmlite import ir
+from numba.core import config as numba_config
+from numba.core import event, types
+from numba.core.event import Listener
+from numba.extending import intrinsic, overload, register_jitable
+
+from golden.arithmetic.compiled import MARKED, bit_length, word
+from golden.invalid_argument import InvalidArgument
+
+__all__ = ["THREADS_VARIABLE", "kernel", "run_chunks", "thread_count"]
+
+THREADS_VARIABLE: Final = "OPENWMMA_THREADS"
+"""Environment variable: threads of a computation that is not told how many; default, the cores it may use."""
+
+_PATIENCE_SECONDS: Final = 2.0
+_PACKAGE: Final = Path(__file__).parents[1]
+_config: Final[Any] = numba_config
+_lock: Final = threading.RLock()
+_known: Final[set[Callable[..., Any]]] = set()
+
+
+@intrinsic
+def _leading_zeros(context: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.int64(types.int64), generate
+
+
+@overload(bit_length)
+def _bit_length(value):  # type: ignore[no-untyped-def]  # numba compares the signatures
+    return lambda value: 64 - _leading_zeros(value)  # type: ignore[call-arg]  # numba adds the context
+
+
+@overload(word)
+def _word(value):  # type: ignore[no-untyped-def]
+    return lambda value: types.int32(value)  # noqa: PLW0108  numba compiles functions, not types
+
+
+@cache
+def _folder() -> str | None:
+    """Where compiled code of these sources is kept; None where nothing can be written."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for name in ("arithmetic", "approximation", "scalar"):
+        for source in sorted((_PACKAGE / name).glob("*.*")):
+            digest.update(source.read_bytes())
+    base = _config.CACHE_DIR or platformdirs.user_cache_dir("openwmma")
+    folder = Path(base) / f"golden-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return str(folder) if os.access(folder, os.W_OK) else None
+
+
+def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function on its first call for each kind of arguments; it may call every marked function.
+
+    Parameters
+    ----------
+    function : callable
+        On integers, layouts and arrays of int64. Other threads run while it does.
+    """
+    return _Kernel(function)
+
+
+class _Kernel:
+    """A function that becomes numba's dispatcher when it is first called."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._dispatcher is None:
+            with _lock:
+                self._dispatcher = self._dispatcher or _dispatcher(self.function)
+        return self._dispatcher(*arguments)
+
+
+def _dispatcher(function: Callable[..., Any]) -> Any:
+    if not _known:
+        event.register("numba:compile", _Message())  # type: ignore[no-untyped-call]
+    for marked in MARKED:
+        if marked not in _known:
+            _known.add(marked)
+            register_jitable(marked)
+    folder = _folder()
+    before = _config.CACHE_DIR
+    try:
+        # numba reads the folder when it makes the dispatcher.
+        _config.CACHE_DIR = folder or before
+        return numba.njit(function, nogil=True, cache=folder is not None)
+    finally:
+        _config.CACHE_DIR = before
+
+
+class _Message(Listener):
+    """Says so if compilation takes long."""
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def on_start(self, event: Any) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(_PATIENCE_SECONDS, _say)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def on_end(self, event: Any) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _say() -> None:
+    text = "golden: compiling the arithmetic for its first use; this takes some seconds, once"
+    print(text, file=sys.stderr, flush=True)
+
+
+def thread_count(threads: int | None = None) -> int:
+    """The number of threads asked for: by the argument, by `THREADS_VARIABLE`, or one for each core.
+
+    Raises
+    ------
+    InvalidArgument
+        For anything but an integer from 1 on.
+    """
+    name, given = "threads", threads
+    if threads is None:
+        text = os.environ.get(THREADS_VARIABLE)
+        if not text:
+            return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        name, given = THREADS_VARIABLE, int(text) if text.isdecimal() else text  # type: ignore[assignment]
+    if isinstance(given, bool) or not hasattr(given, "__index__") or int(given) < 1:  # type: ignore[arg-type]
+        raise InvalidArgument(name, repr(given), "an integer from 1 on")
+    return int(given)  # type: ignore[arg-type]
+
+
+def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: int | None = None) -> None:
+    """Call `work` for each piece of ``range(count)``, in several threads at once.
+
+    Parameters
+    ----------
+    work : callable
+        Of a slice of at most `step` items; it releases the interpreter while it computes.
+    count, step : int
+    threads : int or None
+        See `thread_count`.
+    """
+    pieces = [slice(start, min(start + step, count)) for start in range(0, count, step)]
+    threads = min(thread_count(threads), len(pieces))
+    if threads <= 1:
+        for piece in pieces:
+            work(piece)
+        return
+    work(pieces[0])  # which compiles, if anything has to be
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, pieces[1:]):
+            pass

@@ -1,0 +1,134 @@
+"""The fused multiply-add of IEEE 754, in every format of up to 53 significand bits and four rounding modes.
+
+Wide integers are pairs of 62-bit words, high and low, so that 124 bits are enough everywhere.
+"""
+
+from typing import Final
+
+from golden.arithmetic.compiled import bit_length, compiled
+from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, Format, decode
+from golden.arithmetic.round_pack import DOWN, round_pack
+
+__all__ = ["add", "fused_multiply_add", "multiply_wide"]
+
+_WORD: Final = 62
+_MASK: Final = (1 << 62) - 1
+_HALF: Final = 27
+_HALF_MASK: Final = (1 << 27) - 1
+_SIGNIFICAND: Final = 53
+
+_PRODUCT_SHIFT: Final = 17
+_ADDEND_SHIFT: Final = 70
+_VANISHED: Final = -(1 << 20)
+"""Exponent of a zero term: the other one is always the larger."""
+
+
+@compiled
+def multiply_wide(x: int, y: int) -> tuple[int, int]:
+    """The exact product of factors below ``2**53``, from four products of 27-bit halves."""
+    x_high, x_low, y_high, y_low = x >> _HALF, x & _HALF_MASK, y >> _HALF, y & _HALF_MASK
+    middle = x_high * y_low + x_low * y_high
+    high = x_high * y_high
+    first = x_low * y_low + ((middle & ((1 << 35) - 1)) << 27)
+    second = (first & _MASK) + ((high & 0xFF) << 54)
+    return (middle >> 35) + (high >> 8) + (first >> _WORD) + (second >> _WORD), second & _MASK
+
+
+@compiled
+def shift_right_sticky(high: int, low: int, count: int) -> tuple[int, int]:
+    """Shift right by 0 to 124, setting the lowest bit when a one was shifted out."""
+    sticky = False
+    if count >= _WORD:
+        sticky = low != 0
+        high, low, count = 0, high, count - _WORD
+    sticky |= low & ((1 << count) - 1) != 0
+    low = low >> count | (high << (_WORD - count)) & _MASK
+    return high >> count, low | (1 if sticky else 0)
+
+
+@compiled
+def normalised(significand: int, exponent: int, kind: int, format: Format) -> tuple[int, int]:
+    """The significand with bit 52 set, or 0, and the weight of its lowest bit."""
+    if kind != FINITE:
+        return 0, _VANISHED
+    missing = _SIGNIFICAND - bit_length(significand)
+    return significand << missing, exponent - format.fraction_bits - missing
+
+
+@compiled
+def fused_multiply_add(a: int, b: int, c: int, format: Format, rounding: int) -> int:
+    """``a * b + c`` with one rounding, on bit patterns.
+
+    *Method.* Significands are normalised, so the product P is an integer from 2**104 to 2**106 and the
+    addend C one from 2**52 to 2**53. P moves up 17 and C 70 places: P is then in [2**121, 2**123) and C in
+    [2**122, 2**123). The one of lesser weight is shifted right by the difference of the weights, a bit lost
+    setting the lowest one (sticky); the two are added or subtracted, and the sum, shifted right with sticky
+    to 62 bits, goes to `round_pack`.
+
+    *Proof sketch.* P has 17 zeros at its end, C has 70, so a shift up to that loses nothing and the sum is
+    exact. When P loses bits it was shifted by at least 18 and is below 2**105, C at least 2**122; when C
+    loses bits it was shifted by at least 71 and is below 2**52, P at least 2**121. Either way the sum is at
+    least 2**120, so its last 53-bit place weighs at least 2**68: far above the lowest bit, which says
+    truthfully whether the exact sum is a multiple of two or not. Below the rounding place only "zero",
+    "less than half", "half", "more than half" count, and a sticky bit at least two places below decides
+    each of them as the exact sum would, after addition and after subtraction. The last shift keeps 62 bits,
+    9 more than the result has. A subnormal result drops more bits, never fewer.
+
+    Parameters
+    ----------
+    a, b, c : int
+        Bit patterns of `format`.
+    format : FloatFormat or Layout
+    rounding : int
+        Place in `golden.arithmetic.round_pack.ROUNDINGS`.
+
+    Returns
+    -------
+    int
+        In f64, NaN operands come back made quiet, looked for in the order b, c, a; an invalid operation, and
+        a NaN operand of another format, give the canonical NaN.
+    """
+    a_negative, a_significand, a_exponent, a_kind = decode(a, format)
+    b_negative, b_significand, b_exponent, b_kind = decode(b, format)
+    c_negative, c_significand, c_exponent, c_kind = decode(c, format)
+    negative = a_negative ^ b_negative
+    if max(a_kind, b_kind, c_kind) > FINITE:
+        if max(a_kind, b_kind, c_kind) == NAN:
+            if format.bits < 64:
+                return format.canonical_nan
+            return (b if b_kind == NAN else c if c_kind == NAN else a) | 1 << (format.fraction_bits - 1)
+        infinite = max(a_kind, b_kind) == INFINITE
+        if infinite and (min(a_kind, b_kind) == ZERO or (c_kind == INFINITE and c_negative != negative)):
+            return format.canonical_nan
+        return format.infinity | (negative if infinite else c_negative) << (format.bits - 1)
+
+    x, x_weight = normalised(a_significand, a_exponent, a_kind, format)
+    y, y_weight = normalised(b_significand, b_exponent, b_kind, format)
+    z, z_weight = normalised(c_significand, c_exponent, c_kind, format)
+    high, low = multiply_wide(x, y)
+    high, low = high << _PRODUCT_SHIFT | low >> (_WORD - _PRODUCT_SHIFT), (low << _PRODUCT_SHIFT) & _MASK
+    product_weight = max(x_weight + y_weight - _PRODUCT_SHIFT, _VANISHED)
+    c_high, c_low, c_weight = z << (_ADDEND_SHIFT - _WORD), 0, z_weight - _ADDEND_SHIFT
+    weight = max(product_weight, c_weight)
+    high, low = shift_right_sticky(high, low, min(weight - product_weight, 2 * _WORD))
+    c_high, c_low = shift_right_sticky(c_high, c_low, min(weight - c_weight, 2 * _WORD))
+
+    if negative == c_negative:
+        high, low = high + c_high, low + c_low
+    else:
+        if high < c_high or (high == c_high and low < c_low):
+            high, low, c_high, c_low, negative = c_high, c_low, high, low, c_negative
+        high, low = high - c_high, low - c_low
+        if high == 0 and low == 0:
+            negative = 1 if rounding == DOWN else 0
+    high, low = high + (low >> _WORD), low & _MASK
+    excess = bit_length(high)
+    _, significand = shift_right_sticky(high, low, excess)
+    return round_pack(negative, significand, weight + excess, format, rounding, False)
+
+
+@compiled
+def add(a: int, b: int, format: Format, rounding: int) -> int:
+    """The IEEE 754 sum: a fused multiply-add by one."""
+    one = format.bias << (format.fraction_bits + format.ignored_bits)
+    return fused_multiply_add(a, one, b, format, rounding)

@@ -1,0 +1,63 @@
+"""The rules of an instruction's sums under a profile."""
+
+from golden.arithmetic.fdpa import GROUP, Rules
+from golden.arithmetic.round_pack import NEAREST, TOWARDS_ZERO
+from golden.invalid_argument import InvalidArgument
+from golden.tables.formats import FloatFormat, float_format
+from golden.tables.instruction_set import Mnemonic
+from golden.tables.profiles import Profile
+
+__all__ = ["fused_format", "fused_rules"]
+
+_F32 = float_format("f32")
+_GREATEST_FRACTION = 27
+"""The products of one group, below ``2**(fraction_bits + 4)``, fit into 32 bits with their sign."""
+
+
+def fused_format(c_format: FloatFormat, d_format: FloatFormat) -> FloatFormat:
+    """The format of sums and of their addend: C is converted to it before, the result to that of D after."""
+    return d_format if c_format == d_format else _F32
+
+
+def fused_rules(
+    a_format: FloatFormat, b_format: FloatFormat, fused: FloatFormat, profile: Profile, mnemonic: Mnemonic
+) -> tuple[Rules, int]:
+    """The rules of a chain of FDPAs, and the products in one of them.
+
+    Parameters
+    ----------
+    a_format, b_format : FloatFormat
+        Of the multiplicands.
+    fused : FloatFormat
+        See `fused_format`.
+    profile : Profile
+    mnemonic : {"wmma", "mma", "wgmma"}
+
+    Raises
+    ------
+    InvalidArgument
+        The profile keeps more than 27 fraction bits, or does not multiply these formats.
+    """
+    block = profile.block(a_format, mnemonic)
+    fp8 = a_format.bits == 8
+    kept = profile.fp8_fraction_bits if fp8 else profile.fraction_bits
+    if block is None or kept is None:
+        raise InvalidArgument("profile", f"{profile.name}, which has no {a_format.name}", "one that has")
+    if not 0 < kept <= _GREATEST_FRACTION:
+        raise InvalidArgument("profile", f"{kept} fraction bits", f"1 to {_GREATEST_FRACTION}")
+    least = profile.least_exponent(fused)
+    if least is None:  # a limit that no term can be below
+        least = min(a_format.minimum_exponent + b_format.minimum_exponent, fused.minimum_exponent)
+    truncated = fused == _F32
+    return (
+        Rules(
+            groups=-(-block // GROUP),
+            fraction_bits=kept,
+            product_bits=a_format.fraction_bits + b_format.fraction_bits,
+            least_exponent=least,
+            format=fused,
+            rounding=TOWARDS_ZERO if truncated else NEAREST,
+            discarded_bits=_F32.fraction_bits - kept if fp8 and truncated else 0,
+        ),
+        block,
+    )

@@ -1,0 +1,54 @@
+"""Text from outside in messages, tables and reports: in one line, of bounded length, for any terminal."""
+
+import re
+
+from golden.limits import LINE_CHARACTERS, MESSAGE_CHARACTERS, WORD_CHARACTERS
+
+__all__ = ["excerpt", "printable", "sentence", "without_middle"]
+
+_LONG_WORD = re.compile(rf"\S{{{WORD_CHARACTERS + 1},}}")
+
+
+def printable(text: str, keep: str = "\t") -> str:
+    """Text with every character escaped that moves the cursor, ends a line, or reorders what is around it.
+
+    Parameters
+    ----------
+    text : str
+        May hold control characters, escape sequences, marks of writing direction, and lone surrogates.
+    keep : str
+        Control characters that stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        character
+        if character.isprintable() or character in keep
+        else character.encode("unicode_escape").decode("ascii")
+        for character in text
+    )
+
+
+def without_middle(text: str, most: int) -> str:
+    """Text of at most so many characters, with three dots for what is left out of the middle."""
+    if len(text) <= most:
+        return text
+    tail = (most - 3) // 3
+    return f"{text[: most - 3 - tail]}...{text[len(text) - tail :]}"
+
+
+def excerpt(line: str) -> str:
+    """A line of source text for a message."""
+    return printable(without_middle(line, LINE_CHARACTERS))
+
+
+def sentence(message: str) -> str:
+    """A message in one line, without words or lists that fill the screen.
+
+    Parameters
+    ----------
+    message : str
+        May contain names, numbers and paths of any length.
+    """
+    words = _LONG_WORD.sub(lambda match: without_middle(match[0], WORD_CHARACTERS), message)
+    return printable(without_middle(words, MESSAGE_CHARACTERS))

@@ -1,0 +1,84 @@
+"""Files that a command or a launch writes: checked before it runs, written whole when it has ended."""
+
+import io
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.integers import quoted
+from openwmma.usage_error import UsageError
+from sim.files import is_special, probe_folder
+
+__all__ = ["array_bytes", "checked_path", "is_same_file", "require_folder", "require_outputs"]
+
+
+def require_folder(what: str, path: Path) -> None:
+    """UsageError, which begins with `what`, for a file in a folder that does not exist."""
+    if not path.parent.is_dir():
+        raise UsageError(f"{what}: expected a file in a folder that exists, not in {path.parent}")
+
+
+def require_outputs(outputs: Sequence[tuple[str, Path]], inputs: Iterable[Path] = ()) -> None:
+    """Refuse files that could not be written, and those that would overwrite another one of the same run.
+
+    Parameters
+    ----------
+    outputs : sequence of (str, Path)
+        What a message begins with, and the file. Pipes and devices are written as they are.
+    inputs : iterable of Path
+        The files that are read.
+
+    Raises
+    ------
+    UsageError
+    """
+    read, written = tuple(inputs), list[Path]()
+    for what, path in outputs:
+        require_folder(what, path)
+        if path.is_dir():
+            raise UsageError(f"{what}: expected a file, not a folder")
+        if path.exists() and not (os.access(path, os.W_OK) and path.stat().st_mode & _WRITABLE):
+            raise UsageError(f"{what}: expected a file that can be written, and {path} is read-only")
+        if is_special(path):
+            continue
+        for others, purpose in ((read, "read"), (written, "written")):
+            other = next((item for item in others if is_same_file(item, path)), None)
+            if other is not None:
+                raise UsageError(f"{what}: expected another file than {other}, which is {purpose} too")
+        try:
+            probe_folder(path)
+        except OSError as error:
+            raise UsageError(f"{what}: cannot write in {path.parent} ({error.strerror})") from None
+        written.append(path)
+
+
+_WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def checked_path(name: str, given: object) -> Path | None:
+    """A path that a caller handed in, or None; UsageError for what is none, which begins with `name`."""
+    if given is None:
+        return None
+    if isinstance(given, str | Path) and "\0" not in str(given):
+        return Path(given)
+    raise UsageError(f"{name} {quoted(given)}: expected a path")
+
+
+def is_same_file(first: Path, second: Path) -> bool:
+    """Whether two paths lead to one file, whatever their spelling, and whether or not it exists."""
+    try:
+        return first.samefile(second)
+    except OSError:
+        return os.path.realpath(first) == os.path.realpath(second)
+
+
+def array_bytes(array: NDArray[Any]) -> bytes:
+    """An array as the contents of an .npy file."""
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()

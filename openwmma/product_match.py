@@ -1,0 +1,190 @@
+"""Which rule gives an observed matrix product."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.arguments import dtype_of
+from golden.host_arrays import host_array
+from golden.invalid_argument import InvalidArgument
+from golden.tables.formats import FORMATS
+from openwmma.matrix_product import (
+    Accumulation,
+    checked_operand,
+    checked_types,
+    part_lengths,
+    product_of_bits,
+)
+
+__all__ = ["MatmulDifference", "MatmulMatch", "match_matmul"]
+
+_SPLITS: Final = (1, 2, 3, 4, 5, 6, 8, 16)
+_CUT_STEP: Final = 8
+"""Unaligned sizes run kernels of `m16n8k8`."""
+_SHOWN: Final = 10
+_SAMPLED: Final = 48
+"""Rows and columns that a rule must reproduce before all are computed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatmulDifference:
+    """One element of D.
+
+    Parameters
+    ----------
+    row, column : int
+    observed, computed : int
+        Bit patterns.
+    """
+
+    row: int
+    column: int
+    observed: int
+    computed: int
+
+    def __str__(self) -> str:
+        return (
+            f"row {self.row}, column {self.column}: observed {self.observed:#x}, computed {self.computed:#x}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatmulMatch:
+    """The rule of a product; false where none was found.
+
+    Parameters
+    ----------
+    parts : tuple of int
+        Lengths of the parts of k, `split_k` of `openwmma.matmul`; of the nearest rule where none was found.
+    accumulation : {"fast", "precise"}
+    count : int
+        Elements that differ.
+    differences : tuple of MatmulDifference
+        The first of them.
+    """
+
+    parts: tuple[int, ...]
+    accumulation: Accumulation
+    count: int = 0
+    differences: tuple[MatmulDifference, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.count == 0
+
+    def __str__(self) -> str:
+        chains = (
+            "one chain" if len(self.parts) == 1 else f"{len(self.parts)} chains, of {self.parts} products"
+        )
+        rule = f"{chains}, {self.accumulation} accumulation"
+        if self:
+            return f"equal in every bit: {rule}"
+        head = f"no rule found; the nearest, {rule}, differs in {self.count} elements:"
+        return "\n  ".join((head, *map(str, self.differences)))
+
+
+def match_matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    d: ArrayLike,
+    *,
+    a_type: str | None = None,
+    b_type: str | None = None,
+    d_type: str | None = None,
+    threads: int | None = None,
+) -> MatmulMatch:
+    """Find the rule, a split of k and an accumulation, by which `openwmma.matmul` gives D.
+
+    Equal parts are tried first, up to 16, then every cut in two at a multiple of 8.
+
+    Parameters
+    ----------
+    a : array_like, shape (m, k)
+    b : array_like, shape (k, n)
+    d : array_like, shape (m, n)
+        As observed: values, or raw bits of `d_type`. Its rows and columns may be samples of a larger product.
+    a_type, b_type, d_type, threads
+        As for `openwmma.matmul`.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    x, a_name, _ = checked_operand("a", a, a_type)
+    y, b_name, _ = checked_operand("b", b, b_type)
+    for name, operand in (("a", x), ("b", y)):
+        if operand.ndim != 2:
+            raise InvalidArgument(name, f"shape {operand.shape}", "two axes")
+    d_name = checked_types(x, y, (a_name, b_name, d_type))
+    observed = _observed(d, d_name, (len(x), y.shape[1]))
+    types = a_name, b_name, d_name
+    places = _spread(len(x)), _spread(y.shape[1])
+    sampled = observed[np.ix_(*places)]
+    nearest: tuple[int, tuple[int, ...], Accumulation] | None = None
+    for parts, accumulation in _rules(x.shape[1], a_name):
+        few = product_of_bits(
+            x[places[0]],
+            y[:, places[1]],
+            types=types,
+            parts=parts,
+            accumulation=accumulation,
+            threads=threads,
+        )
+        wrong = int(np.count_nonzero(few != sampled))
+        if wrong == 0:
+            whole = product_of_bits(
+                x, y, types=types, parts=parts, accumulation=accumulation, threads=threads
+            )
+            if np.array_equal(whole, observed):
+                return MatmulMatch(parts=parts, accumulation=accumulation)
+        if nearest is None or wrong < nearest[0]:
+            nearest = wrong, parts, accumulation
+    assert nearest is not None
+    _, parts, accumulation = nearest
+    whole = product_of_bits(x, y, types=types, parts=parts, accumulation=accumulation, threads=threads)
+    different = np.argwhere(whole != observed)
+    return MatmulMatch(
+        parts=parts,
+        accumulation=accumulation,
+        count=len(different),
+        differences=tuple(
+            MatmulDifference(
+                row=int(i), column=int(j), observed=int(observed[i, j]), computed=int(whole[i, j])
+            )
+            for i, j in different[:_SHOWN]
+        ),
+    )
+
+
+def _observed(d: ArrayLike, d_name: str, shape: tuple[int, int]) -> NDArray[Any]:
+    array = host_array(d)
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    wanted = dtype_of(FORMATS[d_name])
+    values = {"f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}.get(d_name)
+    if array.dtype.name == values:
+        array = array.view(wanted)
+    if array.dtype != wanted:
+        allowed = f"{wanted} (bits of {d_name})" + (f" or {values}" if values else "")
+        raise InvalidArgument("d", f"dtype {array.dtype}", allowed)
+    if array.shape != shape:
+        raise InvalidArgument("d", f"shape {array.shape}", f"{shape}, of the product of a and b")
+    return array
+
+
+def _spread(count: int) -> NDArray[np.intp]:
+    return np.unique(np.linspace(0, max(count - 1, 0), min(count, _SAMPLED)).astype(np.intp))
+
+
+def _rules(depth: int, a_name: str) -> Iterator[tuple[tuple[int, ...], Accumulation]]:
+    accumulations: tuple[Accumulation, ...] = ("fast", "precise") if a_name in ("e4m3", "e5m2") else ("fast",)
+    seen = set()
+    for split in _SPLITS:
+        parts = part_lengths(depth, split)
+        if parts not in seen:
+            seen.add(parts)
+            yield from ((parts, accumulation) for accumulation in accumulations)
+    for cut in range(_CUT_STEP, depth, _CUT_STEP):
+        if (cut, depth - cut) not in seen:
+            yield from (((cut, depth - cut), accumulation) for accumulation in accumulations)

@@ -1,0 +1,37 @@
+"""Text from outside on the terminal: names and paths as they are, never as markup, controls escaped."""
+
+import io
+import sys
+from typing import TextIO
+
+from rich.text import Text
+
+from golden.message_text import printable, sentence
+
+__all__ = ["encodable", "plain", "tell"]
+
+
+def plain(text: object) -> Text:
+    """Text from outside for a table or a progress line: rich reads no markup in it."""
+    return Text(sentence(str(text)))
+
+
+def tell(text: object, *, error: bool = False, lines: bool = False) -> None:
+    """Print a line with text from outside.
+
+    Parameters
+    ----------
+    text : object
+    error : bool
+        Whether it goes to stderr.
+    lines : bool
+        Whether it has lines, as what a compiler says, which stay in full.
+    """
+    shown = printable(str(text), "\t\n") if lines else sentence(str(text))
+    print(shown, file=sys.stderr if error else sys.stdout, flush=True)
+
+
+def encodable(stream: TextIO) -> None:
+    """Escape what the encoding of a stream does not have."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")

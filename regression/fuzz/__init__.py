@@ -1,0 +1,1 @@
+"""Fuzzing: drawn and damaged input for every entrance of the project."""

@@ -1,0 +1,256 @@
+"""Calls of public functions: arrays of any form (kind ``array``), and any values (kind ``api``)."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+import golden
+import openwmma
+from golden.approximation.instructions import FORMS
+from golden.programs.buffers import BASE
+from golden.simt.buffers import DeviceBuffer
+from golden.tables.formats import FORMATS
+from golden.tables.profiles import EXACT_PROFILES, PROFILES
+from regression.fuzz.array_calls import array_call, multiplies, same, through_device, through_fragment
+from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
+from regression.fuzz.corpus import PROGRAM_PTX
+from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
+from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
+
+__all__ = ["API", "ARRAYS", "NOT_CALLED", "targets"]
+
+NOT_CALLED: Final = {
+    "BoardMachine": "needs a link to a board",
+    "DeviceBuffer": "made by device and empty",
+    "Kernel": "made by Module.kernel",
+    "KernelRun": "what a launch returns",
+    "LockstepMachine": "needs a simulated core",
+    "RtlMachine": "builds a simulated core",
+    "build_board": "takes minutes",
+    "open_board": "opens a port",
+    "open_on_board": "needs a board",
+    "write_verilog": "takes seconds to minutes",
+    "Fault": "raised, not made by users",
+}
+"""Public names that are not called, with the reason. Classes of errors, protocols and data are not either."""
+
+_OBJECTS: Final = {
+    "Backend": "openwmma.Backend.GOLDEN",
+    "CoreConfig": "openwmma.PRESETS['tiny']",
+    "DeviceBuffer": "openwmma.device(np.arange(8, dtype=np.float32))",
+    "Entry": "openwmma.parse_module(PROGRAM).entry()",
+    "Gemm": "openwmma.Gemm(instruction=golden.resolve.resolve_instruction("
+    "'wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32'), m=16, n=16, k=16)",
+    "GoldenMachine": "machine(4096)",
+    "Kernel": "openwmma.Module(KERNEL).kernel()",
+    "Memory": "openwmma.Memory(4096)",
+    "MmaInstruction": "golden.resolve.resolve_instruction('wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32')",
+    "Module": "openwmma.Module(KERNEL)",
+    "Output": "openwmma.Output('d', 'f32', (16, 16))",
+    "Callable[[int], golden.machine.Machine]": "machine",
+}
+"""An object of each class that a parameter or a method needs: these are never of a wrong type."""
+
+_METHODS_OF: Final = ("DeviceBuffer", "Kernel", "Memory", "Module")
+"""Classes whose methods users call; their machines do it for them otherwise."""
+
+
+def machine(size: int) -> openwmma.GoldenMachine:
+    """A golden machine with so many bytes of memory."""
+    config = openwmma.PRESETS["tiny"]
+    return openwmma.golden_machine(config, openwmma.Memory(min(size, 1 << 20), BASE))
+
+
+@cache
+def targets() -> dict[str, Callable[..., Any]]:
+    """What is called, by the expression that is called: functions, classes and methods of both packages."""
+    found: dict[str, Callable[..., Any]] = {}
+    for package in (golden, openwmma):
+        for name in package.__all__:
+            item = getattr(package, name)
+            if (name in NOT_CALLED and name not in _OBJECTS) or item in found.values():
+                continue
+            if inspect.isfunction(item) or (_is_made(item) and name not in NOT_CALLED):
+                found[f"{package.__name__}.{name}"] = item
+            if name in _METHODS_OF:
+                found |= {f"{_OBJECTS[name]}.{key}": method for key, method in _methods(item)}
+    return found
+
+
+def _is_made(item: object) -> bool:
+    """Whether users make objects of it: no error, no protocol, no enumeration."""
+    return (
+        inspect.isclass(item)
+        and item.__init__ is not object.__init__
+        and not issubclass(item, BaseException)
+        and not getattr(item, "_is_protocol", False)
+        and not hasattr(item, "__members__")
+    )
+
+
+def _methods(item: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for key, method in vars(item).items():
+        if (
+            inspect.isfunction(method) and not key.startswith("_") and key != "require"
+        ):  # a new address each time
+            yield key, method
+
+
+def call(random: Random) -> str:
+    """A call of anything public, as a rule with one argument of any type at all."""
+    names = [name for name in sorted(targets()) for _ in range(5 if name.endswith("launch") else 1)]
+    name = random.choice(names)
+    parameters = list(inspect.signature(targets()[name]).parameters.values())
+    odd_one = random.choice((None, *parameters))
+    written: list[str] = []
+    for parameter in parameters:
+        left_out = parameter.default is not parameter.empty and random.random() < 0.6
+        if parameter.name == "self" or (left_out and parameter is not odd_one):
+            continue
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            count = random.choice((0, 1, 1, 2, 3))
+            several = [_argument(random, parameter, is_odd=parameter is odd_one) for _ in range(count)]
+            written = [item.split("=", 1)[1] for item in written] + several
+        elif value := _argument(random, parameter, is_odd=parameter is odd_one):
+            written.append(f"{parameter.name}={value}")
+    return f"{name}({', '.join(written)})"
+
+
+def _argument(random: Random, parameter: inspect.Parameter, *, is_odd: bool) -> str:
+    annotation = inspect.formatannotation(parameter.annotation)
+    classes = [key for key in _OBJECTS if re.search(rf"(^|[\W])({re.escape(key)})($|\W)", annotation)]
+    if "Callable" in annotation or (classes and not re.search(r"\bstr\b", annotation)):
+        return _OBJECTS[classes[-1]] if classes else ""
+    if re.search(r"\b(golden|hdl|sim|boards)\.(?!tables)", annotation) and not classes:
+        return ""  # an object of the project that has a default
+    return odd(random) if is_odd else _of_type(random, parameter.name, annotation)
+
+
+def _of_type(random: Random, name: str, annotation: str) -> str:
+    """A value of the annotated type, often one that means something under that name."""
+    meant: dict[str, Callable[[], str]] = {
+        "instruction": lambda: repr(
+            str(random.choice(multiplies())) if random.random() < 0.7 else random.choice(list(FORMS))
+        ),
+        "use": lambda: repr(random.choice("abcd")),
+        "type": lambda: repr(random.choice([*FORMATS, "s32"])),
+        "profile": lambda: repr(random.choice([*PROFILES, *EXACT_PROFILES])),
+        "shape": lambda: repr(random.choice(("m16n16k16", "m8n8k4", "m16n8k8", (2, 3), 5, (16, 16)))),
+        "dtype": lambda: repr(random.choice(("f4", "u1", ">f2", "f4,i2", "V3", "O"))),
+        "on": lambda: repr(random.choice(("golden", "golden", "rtl", "board"))),
+        "source": lambda: "KERNEL",
+        "text": lambda: "PROGRAM",
+        "entry": lambda: "'k'",
+        "jobs": lambda: random.choice(("1", "2", "-1")),
+        "limit": lambda: random.choice(("1000", "1", "0", "-1")),
+        "arguments": lambda: random.choice(
+            (
+                f"[{array(random)}, {number(random)}, {number(random)}, bytes({random.choice((16, 3))})]",
+                f"{{'a': {array(random, (16, 16))}, 'n': {number(random)}}}",
+            )
+        ),
+        "outputs": lambda: f"[openwmma.Output({random.choice('and')!r}, 'f32', {shape(random)})]",
+        "operands": lambda: (
+            array(random)
+            if "Sequence" not in annotation
+            else "[" + ", ".join(array(random, (16, 16), f"'f{size}'") for size in (2, 2, 4)) + "]"
+        ),
+    }
+    if name in meant:
+        return meant[name]()
+    if "ArrayLike" in annotation or "_Buffer" in annotation:
+        return array(random)
+    if "bool" in annotation:
+        return random.choice(("True", "False"))
+    if "tuple[int" in annotation:
+        return repr(shape(random))
+    if re.search(r"\b(int|float)\b", annotation):
+        return (
+            number(random) if random.random() < 0.2 else str(random.choice((1, 2, 8, 16, 32, 64, 128, 4096)))
+        )
+    if "Path" in annotation:
+        return f"Path({text(random)})"
+    return text(random) if re.search(r"\bstr\b", annotation) else odd(random)
+
+
+def in_threads(*calls: Callable[[], Any]) -> tuple[Any, ...]:
+    """What each call gives, which must be the same in several threads at once.
+
+    Raises
+    ------
+    PropertyError
+        For another result or error.
+    """
+
+    def outcome(called: Callable[[], Any]) -> Any:
+        return attempt((*DOCUMENTED, ValueError, TypeError, IndexError, OSError), called)
+
+    alone = [outcome(item) for item in calls]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(pool.map(outcome, calls * 3))
+    for found, want in zip(together, alone * 3, strict=True):
+        if digest(found) != digest(want):
+            raise PropertyError("calls give in threads what they give alone", f"{found!r}, not {want!r}")
+    return tuple(alone)
+
+
+def launched(*arguments: Any) -> Any:
+    """What a launch of the small kernel leaves in its array."""
+    array = np.arange(64, dtype=np.float32)
+    openwmma.Module(KERNEL).kernel()[2, 32](array, *arguments)
+    return array
+
+
+_NAMES: Final = {
+    **NAMES,
+    "KERNEL": KERNEL,
+    "in_threads": in_threads,
+    "launched": launched,
+    "PROGRAM": PROGRAM_PTX,
+    "golden": golden,
+    "machine": machine,
+    "openwmma": openwmma,
+    "same": same,
+    "through_device": through_device,
+    "through_fragment": through_fragment,
+}
+
+
+def any_call(random: Random) -> str:
+    """A call of anything public, or several calls in threads."""
+    if random.random() < 0.9:
+        return call(random)
+    size = random.choice((16, 16, 3))
+    small = f"launched({random.randrange(70)}, {random.choice(('2', '0.5'))}, bytes({size}))"
+    calls = [random.choice((call(random), array_call(random), small)) for _ in range(random.choice((2, 3)))]
+    return f"in_threads({', '.join(f'lambda: {item}' for item in calls)})"
+
+
+def _run(files: Files) -> Any:
+    source = files["call.py"].decode("utf-8", "surrogatepass")
+    try:
+        result = eval(compile(source, "call.py", "eval"), dict(_NAMES))
+    except Exception as error:
+        if not reaches_project(error):
+            return "no call"
+        raise
+    return result.numpy() if isinstance(result, DeviceBuffer) else result
+
+
+def _kind(draw: Callable[[Random], str]) -> Kind:
+    return Kind(
+        make=lambda random: {"call.py": draw(random).encode("utf-8", "surrogatepass")},
+        run=_run,
+        errors=(*DOCUMENTED, OddError),
+        pieces=r"'(?:\\.|[^'\\])*'|[\w.]+|\s+|.",
+    )
+
+
+ARRAYS: Final = _kind(array_call)
+API: Final = _kind(any_call)

@@ -1,0 +1,158 @@
+"""A kind of input, and what may come of one input."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from types import CodeType
+from typing import Any, Final
+
+import numpy as np
+
+from boards.host.link import LinkError
+from golden.invalid_argument import InvalidArgument
+from golden.machine import Difference
+from golden.programs.execution import ProgramFault
+from golden.ptx.source import PtxError
+from golden.simt.errors import SimtError
+from golden.tables.faults import Fault
+from golden.tables.matrix_instructions import IllegalInstruction
+from openwmma.cuda_source import CompilerError
+from openwmma.usage import UsageError
+from sim.capabilities import CapabilityError
+
+__all__ = [
+    "DOCUMENTED",
+    "ROOT",
+    "UNDER_TEST",
+    "Closed",
+    "Files",
+    "Kind",
+    "PropertyError",
+    "attempt",
+    "digest",
+    "is_ours",
+    "reaches_project",
+    "require_short",
+    "steps",
+]
+
+Files = Mapping[str, bytes]
+"""An input: the contents of files by name, which lie in an empty folder when it runs."""
+
+DOCUMENTED: Final = (
+    PtxError,
+    SimtError,
+    ProgramFault,
+    Fault,
+    Difference,
+    InvalidArgument,
+    IllegalInstruction,
+    UsageError,
+    CapabilityError,
+    CompilerError,
+    LinkError,
+)
+"""The errors of the public functions; a kind whose entrance documents fewer names them itself."""
+
+ROOT: Final = Path(__file__).parents[2]
+"""The repository."""
+
+UNDER_TEST: Final = tuple(f"{ROOT}/{folder}/" for folder in ("golden", "hdl", "openwmma", "sim", "boards"))
+"""Folders of what is under test, each with a slash."""
+_LONGEST_MESSAGE: Final = 2000
+
+
+class PropertyError(Exception):
+    """A result that breaks a rule.
+
+    Parameters
+    ----------
+    rule : str
+        Names the finding: one for each rule that is broken.
+    seen : str
+        What was seen.
+    """
+
+    def __init__(self, rule: str, seen: str) -> None:
+        self.rule = rule
+        super().__init__(f"{rule}: {seen}")
+
+
+class Closed(BaseException):
+    """An input that leads to a synthesis, a simulator's build or a browser, which a worker does not start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of input.
+
+    Parameters
+    ----------
+    make : callable
+        Draws an input.
+    run : callable
+        Runs an input in the current folder, which holds its files. Returns what the result consists of:
+        bytes, numbers, text, arrays, and tuples of them, equal in each run of one input.
+    errors : tuple of type
+        What the docstrings of the entrance list under Raises.
+    pieces : str or None
+        A regular expression of the parts that shrinking leaves out, last of lines; None if a part of an
+        input is no input.
+    """
+
+    make: Callable[[Random], Files]
+    run: Callable[[Files], Any]
+    errors: tuple[type[Exception], ...] = DOCUMENTED
+    pieces: str | None = r"[A-Za-z0-9_]+|\s+|."
+
+
+def attempt(errors: tuple[type[Exception], ...], part: Callable[[], Any]) -> Any:
+    """The result of one of several parts of an input, or the class of its documented error."""
+    try:
+        return part()
+    except errors as error:
+        require_short(error)
+        return type(error).__name__
+
+
+def steps(error: BaseException) -> Iterator[tuple[CodeType, int]]:
+    """The code and the instruction of each call of a traceback, the outermost first."""
+    step = error.__traceback__
+    while step is not None:
+        yield step.tb_frame.f_code, step.tb_lasti
+        step = step.tb_next
+
+
+def is_ours(code: CodeType) -> bool:
+    """Whether code belongs to what is under test."""
+    return code.co_filename.startswith(UNDER_TEST)
+
+
+def reaches_project(error: BaseException) -> bool:
+    """Whether an error comes from what is under test, or of a property that it breaks."""
+    return isinstance(error, PropertyError) or any(is_ours(code) for code, _ in steps(error))
+
+
+def require_short(error: BaseException) -> None:
+    """PropertyError for a message that is not one sentence."""
+    if len(str(error)) > _LONGEST_MESSAGE:
+        rule = f"the message of {type(error).__name__} is short"
+        raise PropertyError(rule, f"{len(str(error))} characters: {str(error)[:300]!r}") from None
+
+
+def digest(result: Any) -> str:
+    """Equal for equal results: arrays by their bytes, objects of the project by their class."""
+    return hashlib.blake2b(_canonical(result), digest_size=12).hexdigest()
+
+
+def _canonical(result: Any) -> bytes:
+    if isinstance(result, np.ndarray):
+        return repr((result.dtype, result.shape)).encode() + result.tobytes()
+    if isinstance(result, tuple | list):
+        return b"(" + b",".join(map(_canonical, result)) + b")"
+    if isinstance(result, bytes):
+        return result
+    plain = isinstance(result, str | int | float | bool | np.generic | type(None))
+    return (repr(result) if plain else type(result).__name__).encode("utf-8", "surrogatepass")

@@ -1,0 +1,176 @@
+"""Kind ``launch``: damaged launch files, their archives and the arrays in these."""
+
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+from golden.ptx.source import PtxError
+from golden.simt.errors import SimtError
+from openwmma.launch_repeat import read_launches
+from openwmma.usage import UsageError
+from regression.fuzz.corpus import LAUNCH_PTX
+from regression.fuzz.kind import Files, Kind, attempt
+from regression.fuzz.ptx import damaged_bytes, damaged_text
+from regression.fuzz.values import number_text
+from regression.fuzz.words import LONG, WORDS
+
+__all__ = ["LAUNCHES", "archive", "array_file", "damaged_array", "launch_files"]
+
+_CASE: Final[dict[str, Any]] = {
+    "case": "k",
+    "file": "k.ptx",
+    "entry": "k",
+    "grid": [1, 1, 1],
+    "block": [32, 1, 1],
+    "shared": 0,
+    "arguments": [
+        "a",
+        {"type": "u32", "value": 40},
+        {"type": "f32", "value": 1.5},
+        {"struct": 16, "hex": "00" * 8 + "03" + "00" * 7, "pointers": {"0": ["a", 4]}},
+    ],
+    "variables": {"t": "total"},
+    "outputs": ["a"],
+    "changed": ["a"],
+    "arrays": ["a", "t", "table"],
+    "pointers": {
+        "table": {"0": ["a", 4], "16": ["table", 0]},
+        "table.after": {"0": ["a", 4], "16": ["table", 0]},
+    },
+    "addresses": {"a": 0x7F0000001000, "table": 0x7F0000002000},
+    "contract": True,
+}
+_ARRAYS: Final[dict[str, np.ndarray]] = {
+    "k/a": np.arange(64, dtype=np.float32),
+    "k/a.after": np.where(np.arange(64) < 32, np.arange(64) * 1.5 + 1, np.arange(64)).astype(np.float32),
+    "k/table": np.arange(4, dtype=np.uint64),
+    "k/table.after": np.arange(4, dtype=np.uint64),
+    "k/t": np.array(7, np.uint32),
+    "k/t.after": np.array(103, np.uint32),
+}
+
+
+def damaged_array(random: Random, array: np.ndarray) -> bytes:
+    """The bytes of an .npy file: another description, another type, or changes anywhere."""
+    buffer = io.BytesIO()
+    way = random.randrange(4)
+    if way == 0:
+        described = random.choice((*WORDS["headers"], *LONG[:5])).encode()
+        version = random.choice((b"\1\0", b"\1\0", b"\2\0", b"\3\0", b"\4\0"))
+        length = struct.pack(
+            "<H" if version == b"\1\0" else "<I", random.choice((len(described) + 1, 5, 60000))
+        )
+        return b"\x93NUMPY" + version + length + described + b"\n" + array.tobytes()
+    if way == 1:
+        kinds = ("<f2", ">f4", "<f8", "|i1", "<u8", "?", "<c8", "|S4", "<U3", "M8[s]", "f4,i2", "V2")
+        extents = random.choice(((0,), (), (1,), (4, 16), (64,), (65,), (3, 0)))
+        np.save(buffer, np.zeros(extents, random.choice(kinds)))
+        return buffer.getvalue()
+    np.save(buffer, array)
+    return damaged_bytes(random, buffer.getvalue())
+
+
+def archive(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip of the members, always the same."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", method) as file:
+        for name, content in members.items():
+            file.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), content)
+    return buffer.getvalue()
+
+
+def array_file(array: np.ndarray) -> bytes:
+    """The bytes of an .npy file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array)
+    return buffer.getvalue()
+
+
+def launch_files() -> dict[str, bytes]:
+    """A whole launch, undamaged."""
+    members = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+    return {"k.json": json.dumps([_CASE]).encode(), "k.npz": archive(members), "k.ptx": LAUNCH_PTX.encode()}
+
+
+def _damaged_archive(random: Random) -> bytes:
+    members = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+    name = random.choice(list(members))
+    way = random.randrange(6)
+    if way == 0:
+        return damaged_bytes(random, archive(members))
+    if way == 1:
+        new = random.choice(
+            (name[:-4], name.replace("k/", ""), "k/\x1b.npy", f"../{name}", "k/é.npy", "x" * 5000, "k/")
+        )
+        members = {new if key == name else key: content for key, content in members.items()}
+    elif way == 2:
+        members[name] = bytes(random.choice((0, 10, 1 << 24)))
+    elif way == 3:
+        del members[name]
+    else:
+        members[name] = damaged_array(random, _ARRAYS[name.removesuffix(".npy")])
+    return archive(members, random.choice((zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED, zipfile.ZIP_BZIP2)))
+
+
+def _damaged_case(random: Random) -> str:
+    """The description with a value, a key or a number changed, or its text damaged."""
+    case = json.loads(json.dumps(_CASE))
+    if random.random() < 0.1:
+        return damaged_text(random, json.dumps([case]))
+    for _ in range(random.choice((1, 1, 2))):
+        holder: Any = case
+        while True:
+            key = random.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
+            if not isinstance(holder[key], dict | list) or not holder[key] or random.random() < 0.3:
+                break
+            holder = holder[key]
+        way = random.randrange(6)
+        if way == 0:
+            del holder[key]
+        elif way == 1 and isinstance(holder, dict):
+            holder[random.choice(("", "a", "type", "struct", "99999999999", "-1", "\x1b[2J"))] = holder.pop(
+                key
+            )
+        elif way == 2 and isinstance(holder, list):
+            holder.insert(key, holder[key])
+        else:
+            holder[key] = "@"
+    new = number_text(random) if random.random() < 0.4 else random.choice((*WORDS["json"], *LONG))
+    return json.dumps(random.choice(([case], [case], case, [case, case]))).replace('"@"', new)
+
+
+def _make(random: Random) -> Files:
+    files = launch_files()
+    way = random.randrange(10)
+    if way < 5:
+        files["k.json"] = _damaged_case(random).encode("utf-8", "surrogatepass")
+    elif way < 8:
+        files["k.npz"] = _damaged_archive(random)
+    elif way < 9:
+        files["k.json"] = damaged_bytes(random, files["k.json"])
+    else:
+        files["k.ptx"] = damaged_bytes(random, files["k.ptx"])
+    return files
+
+
+def _run(files: Files) -> Any:
+    found = []
+    for launch in read_launches(Path("k.json")):
+
+        def repeated(launch: Any = launch) -> Any:
+            run = launch.launch(limit=2000)
+            return run.blocks, run.warp_instructions, [str(item) for item in launch.differences()]
+
+        found.append(attempt(LAUNCHES.errors, repeated))
+    return found
+
+
+LAUNCHES: Final = Kind(
+    make=_make, run=_run, errors=(SimtError, PtxError, UsageError), pieces=r'"[^"]*"|[\w.]+|\s+|.'
+)

@@ -1,0 +1,224 @@
+"""Kind ``ptx``: damaged kernels, as a module that is launched and as a program of one warp."""
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from itertools import islice
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+from golden.ptx.program import parse_module
+from golden.ptx.source import PtxError
+from golden.ptx.syntax import Variable
+from golden.simt.device_memory import DeviceMemory
+from golden.simt.errors import SimtError
+from golden.simt.module import Module
+from golden.tables.commands import Command
+from golden.tables.faults import Fault
+from openwmma import PRESETS, Memory, golden_machine
+from regression.fuzz.corpus import kernels
+from regression.fuzz.kind import Files, Kind, attempt
+from regression.fuzz.values import number_text
+from regression.fuzz.words import WORDS
+
+__all__ = ["PTX", "damaged_bytes", "damaged_text"]
+
+TOKEN: Final = re.compile(r'"[^"\n]*"|[A-Za-z_$%.][\w$]*|\d[\w.]*|\s+|.', re.DOTALL)
+
+_CLASSES: Final = ("%", ".", "0123456789", "()[]{}<>;,:@!|+-")
+_DECLARATION: Final = re.compile(r"\s*\.(reg|shared|local|param|pragma)\b")
+_LONGEST: Final = 120_000
+
+
+def damaged_bytes(random: Random, data: bytes) -> bytes:
+    """Bytes with one to three changes."""
+    found = bytearray(data)
+    for _ in range(random.choice((1, 1, 2, 3))):
+        place = random.randrange(len(found) + 1)
+        span = random.choice((1, 1, 2, 4, 8, 50, 1000))
+        new = random.choice((b"", random.randbytes(span), b"\0" * span, b"\xff" * span, bytes(found[:span])))
+        found[place : place + random.choice((0, span))] = new
+        if random.random() < 0.1:
+            del found[place:]
+    return bytes(found)
+
+
+def damaged_text(random: Random, text: str) -> str:
+    """Text of tokens and statements with one to three changes."""
+    for _ in range(random.choice((1, 1, 1, 2, 3))):
+        way, weight = zip(*_WAYS.items(), strict=True)
+        text = random.choices(way, weight)[0](random, text)[:_LONGEST]
+    return text
+
+
+def _token(random: Random, text: str) -> str:
+    """Another token in the place of one: of its class, a word, a number."""
+    tokens = TOKEN.findall(text)
+    places = [index for index, token in enumerate(tokens) if not token.isspace()] or [0]
+    place = random.choice(places)
+    old = tokens[place] if tokens else ""
+    alike = [tokens[index] for index in places if tokens and _class(tokens[index]) == _class(old)]
+    way = random.randrange(6)
+    numbers = [index for index in places if tokens and tokens[index][0].isdigit()]
+    if way == 0 and numbers:
+        place, new = random.choice(numbers), number_text(random)
+    elif way == 1:
+        new = random.choice(WORDS["ptx"])
+    elif way == 2:
+        new = random.choice(("", old + old, f"{old} {old}", f"-{old}", f"({old}+1)", f"{old}:", f"{{{old}}}"))
+    elif way == 3:
+        new = old[: random.randrange(len(old) + 1)] + random.choice(WORDS["ptx"])
+    else:
+        new = random.choice(alike or [""])
+    return "".join((*tokens[:place], new, *tokens[place + 1 :]))
+
+
+def _class(token: str) -> int:
+    return next((number for number, characters in enumerate(_CLASSES) if token[:1] in characters), -1)
+
+
+def _qualifiers(random: Random, text: str) -> str:
+    """A qualifier left out, written twice, exchanged with its neighbour, or one from another instruction."""
+    found = list(re.finditer(r"(?<=[\w])\.[a-z]\w*", text))
+    if not found:
+        return text
+    match, other = random.choice(found), random.choice(found)
+    return (
+        text[: match.start()]
+        + random.choice(("", match[0] * 2, other[0], other[0] + match[0]))
+        + text[match.end() :]
+    )
+
+
+def _statements(random: Random, text: str) -> str:
+    """Statements left out, repeated, moved, or from another kernel."""
+    parts = re.split(r"(?<=[;{}])", text)
+    first = random.randrange(len(parts))
+    last = min(len(parts), first + random.choice((1, 1, 2, 5)))
+    way = random.randrange(5)
+    if way == 0:
+        return "".join(parts[:first] + parts[last:])
+    if way == 1:
+        return "".join(parts[:last] + parts[first:last] * random.choice((1, 1, 2, 2, 20, 300)) + parts[last:])
+    if way == 2:
+        rest = parts[:first] + parts[last:]
+        place = random.randrange(len(rest) + 1)
+        return "".join(rest[:place] + parts[first:last] + rest[place:])
+    if way == 3:
+        other = random.choice(re.split(r"(?<=[;{}])", random.choice(kernels())))
+        return "".join([*parts[:first], other, *parts[first:]])
+    depth = random.choice((1, 3, 100, 3000, 30_000))
+    return "".join([*parts[:first], "{" * depth, *parts[first:last], "}" * depth, *parts[last:]])
+
+
+def _name(random: Random, text: str) -> str:
+    """A name, everywhere, made longer, mangled or strange."""
+    names = sorted(set(re.findall(r"(?<![.%\w])[A-Za-z_$][\w$]*|%[A-Za-z]\w*", text))) or ["k"]
+    old = random.choice(names)
+    nested = f"_ZN{'1a' * random.choice((3, 100, 3000))}E{'v' if random.random() < 0.5 else ''}"
+    pairs = f"_Z1fI{'SI_' * random.choice((5, 40, 80))}i{'E' * 40}v"
+    new = random.choice(
+        (old * random.choice((2, 40, 400)), nested, pairs, "_Z" + "9" * 30, "_Z3fooIJEEvv", "%", "$$", "_")
+    )
+    return re.sub(rf"(?<![\w$]){re.escape(old)}(?![\w$])", lambda _: new, text)[:_LONGEST]
+
+
+def _bytes(random: Random, text: str) -> str:
+    return damaged_bytes(random, text.encode()).decode(errors="replace")
+
+
+_WAYS: Final[dict[Callable[[Random, str], str], int]] = {
+    _token: 8,
+    _qualifiers: 4,
+    _statements: 5,
+    _name: 1,
+    _bytes: 1,
+}
+
+
+@cache
+def _split(text: str) -> tuple[str, Sequence[str], Sequence[str]]:
+    """Head, declarations and instructions of a kernel."""
+    head, body = text[: (start := text.index("{", text.index(".entry")) + 1)], text[start : text.rindex("}")]
+    parts = re.split(r"(?<=;)", body)
+    return head, [part for part in parts if _DECLARATION.match(part)], [
+        part for part in parts if not _DECLARATION.match(part)
+    ]  # fmt: skip
+
+
+def _kernel(random: Random) -> str:
+    """A kernel, or its declarations with a few of its instructions, which takes less time."""
+    text = random.choice(kernels())
+    if random.random() < 0.05:
+        return text
+    head, declarations, instructions = _split(text)
+    first = random.choice((0, random.randrange(len(instructions))))
+    few = instructions[first : first + random.randrange(1, 15)]
+    labels = set(re.findall(r"^\s*([\w$]+):", "".join(few), re.MULTILINE))
+    jumps = re.compile(r"\bbra\S*\s+([\w$]+)")
+    kept = [
+        part for part in few if "call" not in part and all(label in labels for label in jumps.findall(part))
+    ]
+    return f"{head}{''.join(declarations)}{''.join(kept)}\nret;\n}}\n"
+
+
+def _make(random: Random) -> Files:
+    text = _kernel(random) if random.random() < 0.98 else ""
+    settings = {
+        "block": random.choice((32, 32, 1, 40, 64, [4, 4, 2])),
+        "check": random.random() < 0.25,
+    }
+    text = damaged_text(random, text)
+    return {"kernel.ptx": text.encode("utf-8", "surrogatepass"), "launch.json": json.dumps(settings).encode()}
+
+
+def _run(files: Files) -> Any:
+    text = files["kernel.ptx"].decode("utf-8", "replace")
+    settings = json.loads(files["launch.json"])
+    errors = (PtxError, SimtError)
+    return attempt(errors, lambda: _as_module(text, settings)), attempt(
+        (*errors, Fault), lambda: _as_program(text)
+    )
+
+
+def _as_module(text: str, settings: dict[str, Any]) -> list[Any]:
+    module = Module(text, "kernel.ptx", memory=DeviceMemory())
+
+    def launched(name: str) -> list[Any]:
+        kernel = module.kernel(name)
+        arguments = [_argument(parameter) for parameter, _ in kernel.compiled.parameters]
+        kernel.launch(1, settings["block"], arguments, 6144, limit=2000, check=settings["check"])
+        return arguments
+
+    return [attempt((PtxError, SimtError), lambda name=name: launched(name)) for name in module.entries]  # type: ignore[misc]
+
+
+def _argument(parameter: Variable) -> Any:
+    if parameter.is_array:
+        return bytes(parameter.size or 0)
+    if parameter.type.kind == "float":
+        return 1.0
+    return np.zeros(4096, np.uint8) if parameter.size == 8 else 16
+
+
+def _as_program(text: str) -> list[Any]:
+    found = []
+    program = parse_module(text, "kernel.ptx")
+    machine = golden_machine(PRESETS["standard"], Memory(1 << 16, 0x10000))
+    for name in program.entries:
+        entry = program.entry(name)
+        arguments = {item.name: 0x10000 for item in (*entry.parameters, *entry.variables)}
+        window = range(1 << 32, (1 << 32) + (1 << 16))
+        for work, _ in islice(entry.commands(arguments, registers=256, shared=window, step_limit=2000), 200):
+            if isinstance(work, Command):
+                with suppress(Fault):
+                    machine.execute(work)
+        found.append(machine.memory.data)
+    return found
+
+
+PTX: Final = Kind(make=_make, run=_run, errors=(PtxError, SimtError), pieces=r"[\w$%]+|\s+|.")

@@ -1,0 +1,105 @@
+"""Shrinks a failing input to a small one, and keeps it as a folder."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from regression.fuzz.kind import Files
+from regression.fuzz.kinds import KINDS
+from regression.fuzz.outcomes import Outcome
+from regression.fuzz.workers import Limits, Task, make, opened_workers
+from regression.random_programs.shrink import minimise
+
+__all__ = ["load", "save", "shrink"]
+
+_DESCRIPTION = "finding.json"
+_MOST_PIECES = 3000
+
+
+def shrink(
+    task: Task,
+    outcome: Outcome,
+    limits: Limits,
+    seconds: float = 60,
+    prepare: Callable[[], None] | None = None,
+) -> tuple[Files, Outcome]:
+    """Leave out lines, then smaller pieces, as long as the same failure comes.
+
+    An input that takes too long is tried with a quarter of the time.
+
+    Parameters
+    ----------
+    task : Task
+        It fails.
+    outcome : Outcome
+        Its failure.
+    limits : Limits
+    seconds : float
+        Time after which nothing more is tried.
+    prepare : callable or None
+        Called in the worker before its first input.
+
+    Returns
+    -------
+    (files, Outcome)
+        The smaller input and its failure.
+    """
+    files = make(task.kind, task.seed, task.number) if task.files is None else task.files
+    pieces, end = KINDS[task.kind].pieces, time.monotonic() + seconds
+    if pieces is None:
+        return files, outcome
+    last = outcome
+    with opened_workers(1, replace(limits, seconds=limits.seconds / 4), prepare) as (worker,):
+
+        def fails(candidate: Files) -> bool:
+            nonlocal last
+            if time.monotonic() > end:
+                return False
+            found = worker.run(replace(task, files=candidate))
+            same = found.is_failure and _class(found) == _class(outcome)
+            last = found if same else last
+            return same
+
+        def part_fails(files: Files, name: str, parts: Sequence[str]) -> bool:
+            return fails(_with(files, name, parts))
+
+        for pattern in (r"[^\n]*\n|[^\n]+", pieces):
+            for name, content in tuple(files.items()):
+                parts = re.findall(pattern, content.decode("latin-1"), re.DOTALL)
+                if len(parts) <= _MOST_PIECES and part_fails(files, name, parts):
+                    files = _with(files, name, minimise(parts, partial(part_fails, files, name)))
+    return files, last
+
+
+def _with(files: Files, name: str, parts: Sequence[str]) -> Files:
+    """The files, one of them made of the parts."""
+    return {**files, name: "".join(parts).encode("latin-1")}
+
+
+def _class(outcome: Outcome) -> str:
+    """Failures of one class; a process may end at any place of what takes too long."""
+    ended = outcome.what.startswith(("waits too long", "takes too long"))
+    return outcome.what.split(":")[0] if ended else outcome.what
+
+
+def save(folder: Path, task: Task, files: Files, outcome: Outcome) -> Path:
+    """Write an input and its failure; the folder."""
+    place = folder / f"{task.kind}-{task.seed}-{task.number}"
+    place.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (place / name).write_bytes(content)
+    described = {"kind": task.kind, "seed": task.seed, "number": task.number, "files": list(files)}
+    text = json.dumps({**described, "what": outcome.what, "detail": outcome.detail.splitlines()}, indent=1)
+    (place / _DESCRIPTION).write_text(text + "\n")
+    return place
+
+
+def load(folder: Path) -> Task:
+    """The input that `save` wrote."""
+    described = json.loads((folder / _DESCRIPTION).read_text())
+    files = {name: (folder / name).read_bytes() for name in described["files"]}
+    return Task(described["kind"], described["seed"], described["number"], files)

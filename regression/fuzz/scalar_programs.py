@@ -1,0 +1,240 @@
+"""Kind ``valid``: legal scalar programs, whose results Python's integers and numpy's floats give."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+from golden.simt.device_memory import DeviceMemory
+from golden.simt.module import Module
+from regression.fuzz.kind import Files, Kind, PropertyError
+
+__all__ = ["SCALAR_PROGRAMS"]
+
+THREADS: Final = 4
+
+_CORNERS: Final = (
+    0,
+    1,
+    2,
+    3,
+    7,
+    31,
+    32,
+    63,
+    64,
+    0x7F,
+    0x80,
+    0xFF,
+    0x7FFF,
+    0x8000,
+    0xFFFF,
+    0x7FFFFFFF,
+    0x80000000,
+)
+_REGISTERS: Final = {16: "%h", 32: "%r", 64: "%d"}
+_SIGNED_OR_NOT: Final = tuple(f"{sign}{bits}" for sign in "su" for bits in (16, 32, 64))
+
+Operation = Callable[..., int]
+
+
+def _signed(value: int, bits: int) -> int:
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _value(type_: str, pattern: int) -> int:
+    """The number that a bit pattern stands for."""
+    bits = int(type_[1:])
+    return _signed(pattern, bits) if type_[0] == "s" else pattern & ((1 << bits) - 1)
+
+
+def _limits(type_: str) -> tuple[int, int]:
+    """The least and the greatest number of a type."""
+    bits = int(type_[1:])
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if type_[0] == "s" else (0, (1 << bits) - 1)
+
+
+def _shifted(type_: str, value: int, count: int, *, left: bool) -> int:
+    count = min(count, int(type_[1:]))
+    return value << count if left else value >> count
+
+
+def _quotient(a: int, b: int) -> int:
+    return -(-a // b) if (a < 0) != (b < 0) and a % b else a // b
+
+
+def _field(type_: str, value: int, start: int, length: int) -> int:
+    """``bfe``: a field of the bits, and past the end the sign."""
+    bits = int(type_[1:])
+    if bits == 32:
+        start, length = start & 255, length & 255  # 64 bits count in full, as on the chip
+    if length == 0:
+        return 0
+    field = [value >> min(start + place, bits - 1) & 1 if type_[0] == "s" or start + place < bits else 0
+             for place in range(min(length, bits))]  # fmt: skip
+    top = field[-1] if type_[0] == "s" else 0
+    return sum(bit << place for place, bit in enumerate(field + [top] * (bits - len(field))))
+
+
+def _leading_zeros(bits: int, value: int) -> int:
+    return bits - value.bit_length()
+
+
+def _reversed(bits: int, value: int) -> int:
+    return int(f"{value:0{bits}b}"[::-1], 2)
+
+
+def _float(operation: Callable[..., Any]) -> Operation:
+    """An operation of numpy's f32 on bit patterns; every NaN is 0x7fffffff."""
+
+    def on_bits(*patterns: int) -> int:
+        with np.errstate(all="ignore"):
+            found = operation(*np.array(patterns, np.uint32).view(np.float32))
+        return 0x7FFFFFFF if np.isnan(found) else int(np.float32(found).view(np.uint32))
+
+    return on_bits
+
+
+def _operations() -> dict[str, tuple[str, str, Operation]]:
+    """By mnemonic: type of the result, types of the operands (i: a count that is no register), the values."""
+    found: dict[str, tuple[str, str, Operation]] = {}
+    for type_ in _SIGNED_OR_NOT:
+        bits = int(type_[1:])
+        pair, triple = f"{type_} {type_}", f"{type_} {type_} {type_}"
+        found |= {
+            f"add.{type_}": (type_, pair, lambda a, b: a + b),
+            f"sub.{type_}": (type_, pair, lambda a, b: a - b),
+            f"mul.lo.{type_}": (type_, pair, lambda a, b: a * b),
+            f"mul.hi.{type_}": (type_, pair, lambda a, b, bits=bits: a * b >> bits),
+            f"mad.lo.{type_}": (type_, triple, lambda a, b, c: a * b + c),
+            f"mad.hi.{type_}": (type_, triple, lambda a, b, c, bits=bits: (a * b >> bits) + c),
+            f"min.{type_}": (type_, pair, min),
+            f"max.{type_}": (type_, pair, max),
+            f"sad.{type_}": (type_, triple, lambda a, b, c: c + abs(a - b)),
+            f"div.{type_}": (type_, f"{type_} i", _quotient),
+            f"rem.{type_}": (type_, f"{type_} i", lambda a, b: a - b * _quotient(a, b)),
+            f"shr.{type_}": (type_, f"{type_} u32", lambda a, n, t=type_: _shifted(t, a, n, left=False)),
+        }
+        if bits < 64:
+            wide = f"{type_[0]}{2 * bits}"
+            found[f"mul.wide.{type_}"] = (wide, pair, lambda a, b: a * b)
+            found[f"mad.wide.{type_}"] = (wide, f"{pair} {wide}", lambda a, b, c: a * b + c)
+        if bits > 16:
+            fields = f"{type_} u32 u32"
+            found[f"bfe.{type_}"] = (type_, fields, lambda a, s, n, t=type_: _field(t, a, s, n))
+        for other in _SIGNED_OR_NOT:
+            found[f"cvt.{other}.{type_}"] = (other, type_, lambda a: a)
+            low, high = _limits(other)
+            found[f"cvt.sat.{other}.{type_}"] = (
+                other,
+                type_,
+                lambda a, low=low, high=high: min(max(a, low), high),
+            )
+    found["add.sat.s32"] = ("s32", "s32 s32", lambda a, b: min(max(a + b, -(1 << 31)), (1 << 31) - 1))
+    found["sub.sat.s32"] = ("s32", "s32 s32", lambda a, b: min(max(a - b, -(1 << 31)), (1 << 31) - 1))
+    for bits in (16, 32, 64):
+        b, s = f"b{bits}", f"s{bits}"
+        found |= {
+            f"and.{b}": (b, f"{b} {b}", lambda x, y: x & y),
+            f"or.{b}": (b, f"{b} {b}", lambda x, y: x | y),
+            f"xor.{b}": (b, f"{b} {b}", lambda x, y: x ^ y),
+            f"not.{b}": (b, b, lambda x: ~x),
+            f"cnot.{b}": (b, b, lambda x: int(x == 0)),
+            f"shl.{b}": (b, f"{b} u32", lambda x, n, t=b: _shifted(t, x, n, left=True)),
+            f"neg.{s}": (s, s, lambda x: -x),
+            f"abs.{s}": (s, s, abs),
+        }
+        if bits > 16:
+            found |= {
+                f"popc.{b}": ("u32", b, int.bit_count),
+                f"clz.{b}": ("u32", b, partial(_leading_zeros, bits)),
+                f"brev.{b}": (b, b, partial(_reversed, bits)),
+            }
+    two = {"add.rn": np.add, "sub.rn": np.subtract, "mul.rn": np.multiply, "div.rn": np.divide}
+    for mnemonic, of_two in two.items():
+        found[f"{mnemonic}.f32"] = ("b32", "b32 b32", _float(of_two))
+    found |= {"sqrt.rn.f32": ("b32", "b32", _float(np.sqrt)), "abs.f32": ("b32", "b32", _float(np.abs))}
+    return found
+
+
+OPERATIONS: Final = _operations()
+
+
+def _make(random: Random) -> Files:
+    registers: dict[int, list[str]] = {16: [], 32: [], 64: []}
+    values: dict[str, list[int]] = {}
+    lines: list[str] = []
+    expected: list[list[int]] = []
+    inputs: list[list[int]] = []
+
+    def new(bits: int, patterns: list[int]) -> str:
+        name = f"{_REGISTERS[bits]}{len(registers[bits])}"
+        registers[bits].append(name)
+        values[name] = [pattern & ((1 << bits) - 1) for pattern in patterns]
+        return name
+
+    for bits in (16, 32, 64):
+        for _ in range(3):
+            patterns = [
+                random.choice((random.choice(_CORNERS), -random.choice(_CORNERS), random.getrandbits(bits)))
+                for _ in range(THREADS)
+            ]
+            name = new(bits, patterns)
+            lines.append(f"ld.global.u{bits} {name}, [%in+{8 * len(inputs)}];")
+            inputs.append([pattern & ((1 << 64) - 1) for pattern in patterns])
+    for _ in range(random.randrange(1, 16)):
+        mnemonic = random.choice(list(OPERATIONS))
+        result, types, operation = OPERATIONS[mnemonic]
+        written, columns = [], []
+        for type_ in types.split():
+            if type_ == "i" or (type_ != "b32" and random.random() < 0.1):
+                number = random.choice((1, 2, 3, 5, 7, 10, 100))
+                written.append(str(number))
+                columns.append([number] * THREADS)
+            else:
+                name = random.choice(registers[int(type_[1:])])
+                written.append(name)
+                columns.append([_value(type_, pattern) for pattern in values[name]])
+        target = new(int(result[1:]), [operation(*operands) for operands in zip(*columns, strict=True)])
+        lines.append(f"{mnemonic} {target}, {', '.join(written)};")
+        lines.append(f"st.global.u{result[1:]} [%out+{8 * len(expected)}], {target};")
+        expected.append(values[target])
+    declared = " ".join(f".reg .b{bits} {name}<{len(registers[bits])}>;" for bits, name in _REGISTERS.items())
+    body = "\n".join(lines)
+    text = f""".version 8.0
+.target sm_90
+.address_size 64
+.entry k(.param .u64 in, .param .u64 out) {{
+{declared} .reg .b64 %in, %out, %step; .reg .b32 %tid;
+mov.u32 %tid, %tid.x; mul.wide.u32 %step, %tid, {8 * max(len(inputs), len(expected))};
+ld.param.u64 %in, [in]; add.u64 %in, %in, %step; ld.param.u64 %out, [out]; add.u64 %out, %out, %step;
+{body}
+ret;
+}}
+"""
+    return {"kernel.ptx": text.encode(), "values.json": json.dumps([inputs, expected]).encode()}
+
+
+def _run(files: Files) -> Any:
+    text = files["kernel.ptx"].decode()
+    inputs, expected = json.loads(files["values.json"])
+    width = max(len(inputs), len(expected))
+    given, got = np.zeros((THREADS, width), np.uint64), np.zeros((THREADS, width), np.uint64)
+    given[:, : len(inputs)] = np.array(inputs, np.uint64).T
+    Module(text, "kernel.ptx", memory=DeviceMemory()).kernel().launch(1, THREADS, [given, got])
+    stores = [line for line in text.splitlines() if line.startswith("st.global")]
+    lines = text.splitlines()
+    for place, (row, store) in enumerate(zip(expected, stores, strict=True)):
+        for thread, want in enumerate(row):
+            if int(got[thread, place]) != want:
+                instruction = lines[lines.index(store) - 1]
+                seen = f"{instruction} gives {int(got[thread, place]):#x} in thread {thread}, not {want:#x}"
+                raise PropertyError(f"{instruction.split()[0]} gives the result of the manual", seen)
+    return got
+
+
+SCALAR_PROGRAMS: Final = Kind(make=_make, run=_run, errors=(), pieces=None)

@@ -1,0 +1,195 @@
+"""Compiled and uncompiled, the same functions give the same bits; and the cache of what was compiled."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_operands import random_operands
+
+import golden
+from golden.arithmetic import engine
+from golden.arithmetic.decode import ZERO_EXPONENT
+from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products
+from golden.arithmetic.fma import add, fused_multiply_add
+from golden.arithmetic.fp8 import fp8_halves
+from golden.arithmetic.integer import OPERATIONS, integer_products
+from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
+from golden.arithmetic.rules import fused_format, fused_rules
+from golden.invalid_argument import InvalidArgument
+from golden.resolve import resolve_instruction
+from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.profiles import PROFILES
+
+WMMA = "wmma.mma.sync.aligned.row.col"
+F16 = float_format("f16")
+FEW, MANY = 1_500, 10_000_000
+MMA = "mma.sync.aligned"
+FAMILIES = (
+    *(f"{WMMA}.m16n16k16.{pair}" for pair in ("f32.f32", "f16.f16", "f32.f16", "f16.f32")),
+    f"{WMMA}.m16n16k16.f32.bf16.bf16.f32",
+    f"{WMMA}.m16n16k8.f32.tf32.tf32.f32",
+    f"{MMA}.m16n8k32.row.col.f32.e4m3.e5m2.f32",
+    f"{MMA}.m16n8k16.row.col.f16.e5m2.e4m3.f16",
+    "wgmma.mma_async.sync.aligned.m64n8k32.f32.e4m3.e5m2",
+    "wgmma.mma_async.sync.aligned.m64n8k32.f16.e5m2.e4m3",
+    *(f"{WMMA}.m8n8k4.{mode}.f64.f64.f64.f64" for mode in ROUNDINGS),
+    f"{WMMA}.m16n16k16.s32.s8.s8.s32",
+    f"{WMMA}.m16n16k16.s32.u8.u8.s32.satfinite",
+    *(f"wmma.mma.{o}.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32" for o in ("xor", "and")),
+)
+
+
+def chained(a, b, c, formats, rules, block):
+    """One element of D by the functions of the FDPA, as plain Python on lists."""
+    blocks = -(-len(a) // block)
+
+    def tables(elements, format, scale):
+        groups = blocks * rules.groups
+        terms, exponents = (
+            [[[[start] for _ in range(GROUP)] for _ in range(groups)]] for start in (0, ZERO_EXPONENT)
+        )
+        operand = Operand(terms, exponents, *([[[0] for _ in range(blocks)]] for _ in range(4)))
+        for k, bits in enumerate(elements):
+            decode_factors(operand, 0, k // block, k % block, [bits], format, scale)
+        return operand
+
+    scale = max(rules.fraction_bits - rules.product_bits, 0)
+    d = [c]
+    dot_products(tables(a, formats[0], scale), 0, tables(b, formats[1], 0), 0, d, [0], [0], rules)
+    return d[0]
+
+
+def uncompiled(instruction, profile, a, b, c):
+    """One element of D; a and b are lists."""
+    a_format, b_format = FORMATS[instruction.a_type], FORMATS[instruction.b_type]
+    if not isinstance(a_format, FloatFormat):
+        d = [c]
+        operation = OPERATIONS.index(instruction.operation or "mul")
+        integer_products(a, [[x] for x in b], d, operation, instruction.saturate)
+        return d[0]
+    if a_format.bits == 64:
+        for x, y in zip(a, b, strict=True):
+            c = fused_multiply_add(x, y, c, a_format, ROUNDINGS.index(instruction.rounding or "rn"))
+        return c
+    c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
+    if instruction.family.converted_to is not None:
+        rules, block = fused_rules(F16, F16, d_format, profile, "mma")
+        a, b = [convert(x, a_format, F16) for x in a], [convert(x, b_format, F16) for x in b]
+        total = 0
+        for half in fp8_halves(len(a)):
+            total = chained([a[k] for k in half], [b[k] for k in half], total, (F16, F16), rules, block)
+        return add(c, total, d_format, NEAREST)
+    fused = fused_format(c_format, d_format)
+    rules, block = fused_rules(a_format, b_format, fused, profile, instruction.mnemonic)
+    c = c if c_format == fused else convert(c, c_format, fused)
+    result = chained(a, b, c, (a_format, b_format), rules, block)
+    return result if d_format == fused else convert(result, fused, d_format)
+
+
+def compare(text, count, seed, profile="hopper"):
+    """Corners included: `random_operands` draws subnormals, extremes, specials and cancelling sums."""
+    instruction = resolve_instruction(text)
+    m, n = instruction.shape.m, instruction.shape.n
+    random = np.random.default_rng(seed)
+    compared = 0
+    while compared < count:
+        a, b, c = random_operands(random, instruction, 36)
+        d = golden.mma(instruction, a, b, c, profile=profile)
+        for tile in range(len(d)):
+            # A result of each row and of each column is enough of a tile: more tiles reach more corners.
+            for i in range(min(m, n)):
+                row, column = a[tile, i].tolist(), b[tile, :, i].tolist()
+                wanted = uncompiled(instruction, PROFILES[profile], row, column, int(c[tile, i, i]))
+                assert int(d[tile, i, i]) == wanted, (tile, i, row, column, int(c[tile, i, i]))
+            compared += min(m, n)
+
+
+@pytest.mark.parametrize("text", FAMILIES)
+def test_compiled_equals_uncompiled(text):
+    compare(text, FEW // 4 if "b1" in text else FEW, 21)
+
+
+@pytest.mark.parametrize("profile", [name for name in PROFILES if name != "hopper"])
+@pytest.mark.parametrize("text", FAMILIES[:5])
+def test_compiled_equals_uncompiled_of_other_generations(text, profile):
+    compare(text, FEW // 5, 22, profile)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("text", FAMILIES)
+def test_compiled_equals_uncompiled_ten_million_times(text):
+    compare(text, MANY, 23)
+
+
+@pytest.mark.parametrize("tiles", [1, 15, 16, 17, 300])
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("text", [FAMILIES[0], FAMILIES[6], FAMILIES[10], FAMILIES[14]])
+def test_size_of_a_batch_and_threads_do_not_matter(text, tiles, threads):
+    instruction = resolve_instruction(text)
+    operands = random_operands(np.random.default_rng(9), instruction, tiles)
+    found = golden.mma(instruction, *operands, threads=threads)
+    last = golden.mma(instruction, *(operand[-1] for operand in operands))
+    np.testing.assert_array_equal(found[-1], last)
+    fortran = [np.asfortranarray(operand) for operand in operands]
+    np.testing.assert_array_equal(golden.mma(instruction, *fortran, threads=threads), found)
+
+
+@pytest.mark.parametrize("given", ["0", "many", "-1", "1.5"])
+def test_threads_of_the_environment_are_checked(monkeypatch, given):
+    monkeypatch.setenv(engine.THREADS_VARIABLE, given)
+    with pytest.raises(InvalidArgument, match=f"^{engine.THREADS_VARIABLE}: got .*; allowed: an integer"):
+        engine.thread_count()
+    monkeypatch.setenv(engine.THREADS_VARIABLE, "3")
+    assert engine.thread_count() == 3
+    assert engine.thread_count(2) == 2
+
+
+PROGRAM = """
+import numpy as np
+from golden.arithmetic.arrays import bit_lengths
+print(bit_lengths(np.array([0, 1, 255])).tolist())
+"""
+
+
+def start(cache):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
+    root = Path(golden.__file__).parents[1]
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        cwd=root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_compile_at_once_and_a_third_finds_it(tmp_path):
+    for processes in ([start(tmp_path), start(tmp_path)], [start(tmp_path)]):
+        assert [process.communicate(timeout=120)[0] for process in processes] == ["[0, 1, 8]\n"] * len(
+            processes
+        )
+        kept = sorted(tmp_path.rglob("*.nb?"))
+        assert kept
+    assert sorted(tmp_path.rglob("*.nb?")) == kept
+
+
+def test_without_a_folder_that_can_be_written_it_compiles_in_memory(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    process = start(tmp_path / "file")
+    assert process.communicate(timeout=120)[0] == "[0, 1, 8]\n"
+    assert process.returncode == 0
+
+
+def test_another_version_has_a_folder_of_its_own(monkeypatch, tmp_path):
+    monkeypatch.setattr(engine.numba_config, "CACHE_DIR", str(tmp_path))
+    found = set()
+    for version in ("1", "2"):
+        monkeypatch.setattr(engine.numba, "__version__", version)
+        engine._folder.cache_clear()
+        found.add(engine._folder())
+    engine._folder.cache_clear()
+    assert len(found) == 2
