@@ -206,11 +206,16 @@ class StreamSink(StreamMonitor):
         Prefix of the ports.
     pause : iterator of bool
         Whether to hold ready back in a cycle.
+    steady : bool
+        Whether ready, once high, stays so until a payload is taken.
     """
 
-    def __init__(self, dut: Any, name: str, pause: Iterator[bool] | None = None) -> None:
+    def __init__(
+        self, dut: Any, name: str, pause: Iterator[bool] | None = None, *, steady: bool = False
+    ) -> None:
         super().__init__(dut, name)
         self._pause = pause or never()
+        self._steady = steady
         self._driven_ready = ChangingInput(self._ready)
         self._driven_ready.set(0)
         self._driving = cocotb.start_soon(self._drive())
@@ -239,6 +244,9 @@ class StreamSink(StreamMonitor):
 
     async def _drive(self) -> None:
         edge = RisingEdge(self._clock)
+        ready = False
         while True:
-            self._driven_ready.set(not next(self._pause))
+            if not (self._steady and ready and not self._valid.value):
+                ready = not next(self._pause)
+            self._driven_ready.set(ready)
             await edge

@@ -28,7 +28,7 @@ async def full_queue(dut: Any) -> None:
     await made.push(slow)
     await made.cycles(20)
     refused = 0
-    for number in range(depth + 4):
+    for number in range(depth + 6):
         command = Fill(slow.register + number % 8, 1, made.rng.getrandbits(32))
         if await made.host.push(encode(command)) == AxiResp.OKAY:
             accepted.append(command)
@@ -36,7 +36,7 @@ async def full_queue(dut: Any) -> None:
             refused += 1
             assert await made.host.get("STATUS") >> 8 == 0
     assert refused == 3
-    assert len(accepted) == depth + 2, "one waits in the sequencer for the registers of the load"
+    assert len(accepted) == depth + 4, "one in each stage of the sequencer waits for the load's registers"
     made.bus.pause(made.rng, 0)
     assert await made.wait() is None
     for command in accepted:

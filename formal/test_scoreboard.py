@@ -1,21 +1,23 @@
-"""The scoreboard: what a command under way reads and writes is held for it, and given free again."""
+"""The scoreboard: what a command in flight reads and writes is held for it, and given free again."""
 
 from types import ModuleType
 from typing import Any
 
 import pytest
 from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
+from amaranth.lib import data
 
 from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Induction, prove
 from hdl.config import CoreConfig
 from hdl.control import scoreboard
-from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Unit, span_layout
+from hdl.control.scoreboard import Footprint, Unit, slots, span_layout, tag_bits
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = CoreConfig(f64_units=1, address_bits=16)
+SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
 READS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 """Operands a unit reads."""
 
@@ -33,18 +35,21 @@ def ranges_meet(one: Any, other: Any) -> Value:
 def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     """`Scoreboard`: any one command of `unit`, from its start to its end.
 
-    The solver picks the command (input `watch`). While it is under way, whatever writes what it still reads
-    or touches what it writes is in conflict; its bytes are held likewise. When it is the only one under way,
-    nothing else is in conflict; when none is, nothing is. The unit is full at its number of slots.
+    The solver picks the command (input `watch`). The command allocated last is in conflict while the watched
+    one is in flight and writes what the last one reads or touches what it writes; its bytes are held
+    likewise. When no third one is in flight, nothing else is in conflict; without a second one, nothing is.
+    The unit is full at its number of slots.
 
     Assumes of the units that work in order that they fetch and end only what was started, and end only what
-    they have fetched; of the sequencer that it starts nothing in a full unit. Proven by induction; the
-    invariants say which slots of each ring are taken, and which of them has the watched command.
+    they have fetched; of the sequencer that it offers a command for two cycles at least and allocates nothing
+    in a full unit. Proven by induction; the invariants say which slots of each ring are taken, and which of
+    them has the watched command.
     """
     claim = Claim()
     board = hdl.Scoreboard(CONFIG)
     inside = claim.include(board)
     m = claim.module
+    prepared, before = _offered(claim, board)
     rings = {each: _ring(claim, inside, board, each) for each in Unit}
     under_way, unread = rings[unit]
 
@@ -56,12 +61,32 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     footprint = Signal(Footprint, name="watched_footprint")
     span = Signal(span_layout(CONFIG), name="watched_span")
     tag = Signal(TAG_BITS, name="watched_tag")
+    until = Signal(data.StructLayout({"done": 1, "fetched": 1, "ended": 1}), name="last_waits_until")
+    is_last = Signal(name="watched_is_last")
+    last_unit = Signal(3, name="last_unit")
     starts = board.allocate & (_is(board.unit, unit))
     done, fetched = board.done[unit.value], board.fetched[unit.value]
     with m.If(watched & done):
         m.d.sync += [ahead.eq(ahead - 1), watched.eq(ahead != 0)]
     with m.If(reading & fetched):
         m.d.sync += [fetched_ahead.eq(fetched_ahead - 1), reading.eq(fetched_ahead != 0)]
+    other = ~_is(board.unit, unit)
+    writes, reads = board.footprint.write, [board.footprint.reads[index] for index in range(3)]
+    against = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(unit)
+    with m.If(board.allocate):
+        m.d.sync += [
+            last_unit.eq(board.unit),
+            is_last.eq(0),
+            until.fetched.eq(
+                other & Cat(ranges_meet(writes, footprint.reads[each]) for each in range(READS[unit])).any()
+            ),
+        ]
+        if unit is not Unit.STORE:
+            met = Cat(ranges_meet(operand, footprint.write) for operand in reads).any()
+            m.d.sync += until.done.eq(met | (other & ranges_meet(writes, footprint.write)))
+        if against:
+            bytes_meet = (span.first <= board.span.last) & (board.span.first <= span.last)
+            m.d.sync += until.ended.eq(_is(board.unit, against) & bytes_meet)
     with m.If(watch & starts & ~watched):
         m.d.sync += [
             watched.eq(1),
@@ -71,30 +96,21 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
             footprint.eq(board.footprint),
             span.eq(board.span),
             tag.eq(board.tag),
+            is_last.eq(1),
         ]
+    with m.If(board.clear):
+        m.d.sync += [watched.eq(0), reading.eq(0)]
 
-    other = ~_is(board.unit, unit)
-    conflicts = (
-        []
-        if unit is Unit.STORE
-        else [(~board.is_write | other) & ranges_meet(board.operand, footprint.write)]
-    )
-    for index in range(READS[unit]):
-        conflicts.append(
-            reading & board.is_write & other & ranges_meet(board.operand, footprint.reads[index])
-        )
-    conflict = Cat(*conflicts).any()
-    bytes_meet = (span.first <= board.span.last) & (board.span.first <= span.last)
-    against = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(unit)
-    span_conflict = bytes_meet & _is(board.unit, against) if against else Const(0)
+    conflict = ~is_last & (until.done | (until.fetched & reading))
+    span_conflict = ~is_last & until.ended
     count = sum((ring[0] for ring in rings.values()), Const(0))
+    last_in_flight = Cat((last_unit == each.value) & (ring[0] != 0) for each, ring in rings.items()).any()
     claim.always("registers_held", implies(watched & conflict, board.conflict))
     claim.always("bytes_held", implies(watched & span_conflict, board.span_conflict))
-    alone = watched & (count == 1)
+    alone = watched & ~is_last & (count == 1 + last_in_flight)
     claim.always("registers_free", implies(alone, board.conflict == conflict))
     claim.always("bytes_free", implies(alone, board.span_conflict == span_conflict))
-    claim.always("idle", board.idle == (count == 0))
-    claim.always("idle_is_free", implies(board.idle, ~board.conflict & ~board.span_conflict))
+    claim.always("last_alone", implies(count == last_in_flight, ~board.conflict & ~board.span_conflict))
     claim.always("full", implies(_is(board.unit, unit), board.full == (under_way == SLOTS[unit])))
     if unit in (Unit.LOAD, Unit.STORE):
         oldest_tag = getattr(board, f"{unit.name.lower()}_tag")
@@ -123,7 +139,57 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     if unit in (Unit.LOAD, Unit.STORE):
         kept = (of_slot("span") == Value.cast(span)) & (of_slot("tag") == tag)
         claim.always("watched_bytes", implies(watched, kept))
+        claim.always(
+            "watched_until_ended", implies(watched & ~is_last, of_slot("until_ended") == until.ended)
+        )
+    if unit is not Unit.STORE:
+        claim.always("watched_until_done", implies(watched & ~is_last, of_slot("until_done") == until.done))
+        met = Cat(ranges_meet(before.footprint.reads[index], footprint.write) for index in range(2)).any()
+        claim.always("watched_before", implies(watched & prepared, of_slot("before") == met))
+    if READS[unit]:
+        held_back = of_slot("until_fetched") == until.fetched
+        claim.always("watched_until_fetched", implies(reading & ~is_last, held_back))
+    claim.always(
+        "watched_last", implies(watched & is_last, (ahead == under_way - 1) & (last_unit == unit.value))
+    )
+    same_unit = watched & (last_unit == unit.value)
+    claim.always("watched_not_last", implies(same_unit & ~is_last, ahead + 1 < under_way))
+    for each, ring in rings.items():
+        newest = inside.signal(f"{each.name.lower()}_newest")
+        for index in range(SLOTS[each]):
+            is_of_last = (last_unit == each.value) & (ring[0] != 0) & (newest == (index + 1) % SLOTS[each])
+            for what in _bits(each):
+                bit = inside.signal(f"{each.name.lower()}_{index}_{what}")
+                claim.always(f"{each.name.lower()}_{index}_last_{what}", implies(is_of_last, ~bit))
     return claim
+
+
+def _bits(unit: Unit) -> list[str]:
+    """What a slot of a unit says of the command allocated last."""
+    is_access = unit in (Unit.LOAD, Unit.STORE)
+    return (
+        ["until_done"] * (unit is not Unit.STORE)
+        + ["until_fetched"] * (READS[unit] > 0)
+        + ["until_ended"] * is_access
+    )
+
+
+def _offered(claim: Claim, board: Any) -> tuple[Signal, Signal]:
+    """Assume that a command stays for its two cycles; returns whether it had its first, and the command."""
+    m = claim.module
+    prepared = Signal(name="prepared")
+    before = Signal(data.StructLayout({"unit": 3, "footprint": Footprint}), name="offered_before")
+    m.d.sync += [
+        prepared.eq(~board.allocate),
+        before.unit.eq(board.unit),
+        before.footprint.eq(board.footprint),
+    ]
+    same = (before.unit == Value.cast(board.unit)) & (
+        Value.cast(before.footprint) == Value.cast(board.footprint)
+    )
+    claim.assume("stays_for_two_cycles", implies(board.second, prepared & same))
+    claim.assume("allocated_in_the_second", implies(board.allocate, board.second))
+    return prepared, before
 
 
 def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Signal]:
@@ -133,6 +199,8 @@ def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Si
     done, fetched = board.done[unit.value], board.fetched[unit.value]
     under_way = claim.counter(f"{name}_under_way", slots, more=starts, fewer=done)
     unread = claim.counter(f"{name}_not_fetched", slots, more=starts, fewer=fetched)
+    with claim.module.If(board.clear):
+        claim.module.d.sync += [under_way.eq(0), unread.eq(0)]
     claim.assume(f"{name}_starts", implies(starts, under_way < slots))
     if READS[unit]:
         claim.assume(f"{name}_fetches", implies(fetched, unread != 0))
@@ -169,10 +237,13 @@ def test_held(unit: Unit) -> None:
 @pytest.mark.parametrize(
     ("unit", "text", "fault"),
     [
-        (Unit.TILE, "(~self.is_write | other)", "~self.is_write"),
-        (Unit.MOVE, "slot.reading & self.is_write & other", "slot.reading & other"),
+        (Unit.TILE, "& (foreign | ~self.second)", ""),
+        (Unit.TILE, "found | (before & slot.writing)", "found"),
+        (Unit.F64, "slot.reading & foreign & found.any()", "slot.reading & found.any()"),
         (Unit.STORE, "(slot.span.first <= self.span.last)", "(slot.span.first < self.span.last)"),
+        (Unit.F64, "found | (before & slot.writing)", "found | before"),
         (Unit.LOAD, "pointer == capacity - 1", "pointer == capacity - 2"),
+        (Unit.STORE, "for bit in (slot.reading, slot.writing)", "for bit in (slot.reading,)"),
     ],
 )
 def test_faulty(unit: Unit, text: str, fault: str) -> None:

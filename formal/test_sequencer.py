@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
@@ -17,13 +17,17 @@ from formal.streams import offer_stays, transferred
 from hdl.config import PRESETS
 from hdl.control import sequencer
 from hdl.control.decoder import Decoded, Decoder
-from hdl.control.scoreboard import Scoreboard, Unit
+from hdl.control.scoreboard import Scoreboard, Unit, slots
 from hdl.memory.beats import CAUSE_BITS
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = PRESETS["small"]
-OPERANDS = 4
+CHECKED = 5
+"""Of `check.state`: the outcome is there."""
+
+LISTED = 3
+"""Of `issue_state`: the rows have been read. Its states are numbered as the source names them."""
 
 
 def unknown(component: Any) -> Any:
@@ -42,20 +46,21 @@ def unknown(component: Any) -> Any:
 
 
 def dispatched(hdl: ModuleType = sequencer) -> Claim:
-    """`Sequencer`: each command goes to its unit once, after each operand had an answer of no conflict.
+    """`Sequencer`: each command goes to its unit once, in order, and when nothing it needs is in use.
 
-    Between the moment when it is taken from the queue and its start no other command is started, and the
-    bytes of memory were free too. A request stays on offer; only one unit has one. While the scoreboard sees
-    no conflict, the unit has a free slot and takes what it is offered, and no memory has failed, a command is
-    started in the fifth cycle after its first question at the latest; cycles in which the addresses of its
-    rows are read do not count.
+    Each command taken is in one of the stages until it is started or dropped at a fault; each start gives one
+    unit one request, in a cycle in which that unit is ready, with the operands that were compared. It is
+    offered to the scoreboard as `formal.test_scoreboard` assumes, and started after an answer of no conflict.
+    While the scoreboard sees none, the unit has a free slot and is ready, and no memory has failed, a command
+    is started in the cycle in which the third stage has it; the addresses of rows come before. Nothing is
+    started during a fault, which is shown when everything started has ended.
 
-    A load or store with listed rows has them read once, between the answers and its start, which keeps them;
+    A load or store with listed rows has them read once, between the answer and its start, which keeps them;
     if one is refused, it is not started. The unit of row addresses, too, answers anything, as far as it was
     asked (`formal.test_row_addresses`).
 
-    The decoder and the scoreboard give any answers in any cycle; what the scoreboard's mean is proven in
-    `formal.test_scoreboard`. Assumes that commands stay on offer. Proven by induction.
+    The decoder and the scoreboard give any answers in any cycle. Assumes that commands stay on offer, that
+    units stay ready until they are given a request, and end only what they were given. Proven by induction.
     """
     claim = Claim()
     boards: list[Any] = []
@@ -70,6 +75,19 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     m = claim.module
     scoreboard = boards[0]
     offer_stays(claim, "commands", unit.commands, assumed=True)
+    start, halt, running = (inside.signal(name) for name in ("start", "halt", "running"))
+    stages = [inside.signal(f"has_{name}") for name in ("command", "decoded", "issued")]
+    pending = Signal(range(4), name="commands_pending")
+    m.d.sync += pending.eq(pending + transferred(unit.commands) - start)
+    with m.If(halt):
+        m.d.sync += pending.eq(0)
+    claim.always("each_in_a_stage", pending == sum(stages, Const(0, 1)))
+    claim.always("starts_what_came", implies(start, stages[2] & running & ~halt))
+    claim.always("allocates_what_is_there", implies(scoreboard.allocate, stages[1] & ~stages[2]))
+    claim.always("stages_are_empty_in_a_fault", implies(~running, ~Cat(stages).any()))
+
+    issued = data.View(data.Layout.cast(hdl._Issued), Value.cast(inside.signal("issued")))
+    decoded = data.View(data.Layout.cast(Decoded), Value.cast(inside.signal("decoded")))
     requests = {
         Unit.LOAD: unit.load,
         Unit.STORE: unit.store,
@@ -77,108 +95,115 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
         Unit.F64: unit.f64,
         Unit.MOVE: unit.move,
     }
-    decoded = data.View(data.Layout.cast(Decoded), Value.cast(inside.signal("decoded")))
-    state = inside.signal("state")
-    started = Signal(name="a_unit_takes")
-    m.d.comb += started.eq(Cat(transferred(request) for request in requests.values()).any())
-    pending = Signal(name="command_pending")
-    with m.If(transferred(unit.commands)):
-        m.d.sync += pending.eq(1)
-    with m.Elif(started | (state == hdl.State.STOP.value)):
-        m.d.sync += pending.eq(0)
-    claim.always("starts_what_came", implies(started, pending & ~transferred(unit.commands)))
-    claim.always("allocates_what_starts", scoreboard.allocate == started)
-    offered = Cat(request.valid for request in requests.values())
-    claim.always("one_unit", (offered & (offered - 1)[: len(offered)]) == 0)
-
-    operands = [*(decoded.footprint.reads[index] for index in range(OPERANDS - 1)), decoded.footprint.write]
-    asking = state == hdl.State.OPERANDS.value
-    answered = Signal(OPERANDS, name="answered")
-    bytes_free = Signal(name="bytes_free")
-    for index, operand in enumerate(operands):
-        asked = (
-            asking
-            & (Value.cast(scoreboard.operand) == Value.cast(operand))
-            & (scoreboard.is_write == (index == OPERANDS - 1))
-        )
-        with m.If(asked & ~scoreboard.conflict):
-            m.d.sync += answered[index].eq(1)
-    with m.If(asking & ~scoreboard.span_conflict):
-        m.d.sync += bytes_free.eq(1)
-    with m.If(started | (state == hdl.State.IDLE.value)):
-        m.d.sync += [answered.eq(0), bytes_free.eq(0)]
-    claim.always("asked_for_all", implies(started, answered.all()))
-    claim.always("asked_for_bytes", implies(started, bytes_free))
+    was_started, was_unit = claim.past(start, name="was_started"), claim.past(issued.unit, name="was_unit")
+    waited = Signal(name="command_issued_before")
+    m.d.sync += waited.eq(stages[2] & ~start & ~halt)
     for which, request in requests.items():
-        claim.always(
-            f"{which.name.lower()}_is_meant", implies(request.valid, Value.cast(decoded.unit) == which.value)
-        )
-        offer_stays(claim, which.name.lower(), request)
+        name = which.name.lower()
+        ready = claim.past(request.ready & ~request.valid, name=f"{name}_was_ready")
+        claim.assume(f"{name}_stays_ready", implies(claim.started & ready, request.ready))
+        given = was_started & (was_unit == which.value)
+        claim.always(f"{name}_is_given", implies(claim.started, request.valid == given))
+        claim.always(f"{name}_was_ready", implies(request.valid, request.ready))
+        payload = Value.cast(request.payload)
+        same = payload == claim.past(payload, name=f"{name}_payload_before")
+        stays = request.valid | (waited & (issued.unit.as_value() == which.value))
+        claim.always(f"{name}_payload_stays", implies(claim.started & stays, same))
+    allocated = claim.past(scoreboard.allocate, name="was_allocated")
+    for name in ("unit", "rows", "tile", "f64", "move"):
+        before = claim.past(decoded[name], name=f"{name}_before")
+        kept = Value.cast(issued[name]) == before
+        claim.always(f"{name}_as_compared", implies(claim.started & allocated, kept))
 
-    _rows_of(claim, unit, inside, decoded, started, hdl)
-    operand = inside.signal("operand")
-    dispatching = state == hdl.State.DISPATCH.value
-    asked_so_far = Cat((operand > index) | dispatching for index in range(OPERANDS))
-    claim.always("answers_so_far", implies(asking | dispatching, (answered & asked_so_far) == asked_so_far))
-    for index, wanted in enumerate(operands):
-        right = Value.cast(inside.signal("asked")) == Value.cast(wanted)
-        claim.always(f"asks_{index}", implies(asking & (operand == index), right))
-    before = Cat(state == hdl.State[name].value for name in ("DECODE", "DECODED", "CHECK")).any()
-    claim.always("begins_with_first", implies(before, operand == 0))
-    checking = state == hdl.State.CHECK.value
-    first = Value.cast(inside.signal("asked")) == Value.cast(operands[0])
-    claim.always("first_is_ready", implies(checking, first))
-    in_rows = state == hdl.State.ROWS.value
-    claim.always("bytes_so_far", implies(dispatching | in_rows, bytes_free))
-    claim.always("all_answered_before_rows", implies(in_rows, answered.all()))
-
+    _offered(claim, scoreboard, inside, decoded)
+    _checked(claim, unit, inside, scoreboard.second & _is_access(decoded), stages[2] & _is_access(issued))
+    free = Signal(name="nothing_needed_is_in_use")
+    was_free = Signal(name="was_free_since_allocation")
+    m.d.comb += free.eq(stages[2] & ~scoreboard.conflict & ~scoreboard.span_conflict)
+    m.d.sync += was_free.eq((was_free | free) & ~scoreboard.allocate & ~start & ~halt)
+    claim.always("starts_what_is_free", implies(start, free | was_free))
     failed = Value.cast(inside.signal("oldest"))[:CAUSE_BITS] != 0
-    obstacle = scoreboard.conflict | scoreboard.span_conflict | scoreboard.full | unit.serial | failed
-    obstacle |= ~Cat(request.ready for request in requests.values()).all()
-    clear_for = Signal(3, name="clear_for")
-    at_work = asking | dispatching
-    m.d.sync += clear_for.eq(0)
-    with m.If(at_work & ~obstacle & ~started):
-        m.d.sync += clear_for.eq(clear_for + 1)
-    known = Cat(decoded.unit.as_value() == which.value for which in requests).any()
-    claim.assume("a_known_unit", known)
-    claim.always("started_in_time", clear_for <= OPERANDS)
-    claim.always("clear_while_asking", implies(asking, clear_for <= operand))
-    stopping = state == hdl.State.STOP.value
-    in_work = ((state != hdl.State.IDLE.value) & (state <= hdl.State.DISPATCH.value)) | in_rows
-    claim.always("pending_in_work", implies(~stopping, pending == in_work))
-    claim.always("offered_while_dispatching", implies(inside.signal("offered"), dispatching))
+    obstacle = unit.serial | failed | ~Cat(request.ready for request in requests.values()).all()
+    known = Cat(issued.unit.as_value() == which.value for which in requests).any()
+    claim.always("starts_at_once", implies(free & ~obstacle & ~issued.listed & known & ~halt, start))
+    claim.always("serial_alone", implies(start & unit.serial, inside.signal("in_flight") == 0))
+    _faults(claim, unit, inside, start)
+    _rows_of(claim, unit, inside, issued, start, free | was_free)
     return claim
 
 
-def _rows_of(claim: Claim, unit: Any, inside: Any, decoded: Any, started: Signal, hdl: ModuleType) -> None:
+def _offered(claim: Claim, scoreboard: Any, inside: Any, decoded: Any) -> None:
+    """What the scoreboard's proof assumes of the sequencer."""
+    compared = Value.cast(scoreboard.unit) == Value.cast(decoded.unit)
+    compared &= Value.cast(scoreboard.footprint) == Value.cast(decoded.footprint)
+    claim.always("compares_what_was_decoded", compared)
+    offer = Cat(scoreboard.unit, scoreboard.footprint)
+    same = offer == claim.past(offer, name="offer")
+    came = claim.past(inside.signal("decode") | scoreboard.allocate, name="came")
+    claim.always("stays_for_two_cycles", implies(claim.started & scoreboard.second, same & ~came))
+    claim.always(
+        "allocated_in_the_second", implies(scoreboard.allocate, scoreboard.second & ~scoreboard.full)
+    )
+
+
+def _is_access(command: Any) -> Value:
+    unit = Value.cast(command.unit)
+    return (unit == Unit.LOAD.value) | (unit == Unit.STORE.value)
+
+
+def _checked(claim: Claim, unit: Any, inside: Any, compared: Value, issued: Value) -> None:
+    """Invariants: the access check has the load or store of the third stage or of the second, not both."""
+    state = inside.signal("check.state")
+    given = issued | unit.load.valid | unit.store.valid
+    claim.always("issued_is_checked", implies(given, state == CHECKED))
+    claim.always("compared_is_checked", implies(compared, (state != 0) & ~given))
+
+
+def _faults(claim: Claim, unit: Any, inside: Any, start: Signal) -> None:
+    """Nothing starts between a failure and its report, which comes when all that started has ended."""
+    m = claim.module
+    in_flight = Signal(8, name="started_and_not_ended")
+    most = sum(slots(CONFIG).values())
+    done = sum((unit.done[which.value] for which in Unit), Const(0, 1))
+    m.d.sync += in_flight.eq(in_flight + start - done)
+    claim.assume("ends_what_was_started", done <= in_flight)
+    claim.assume("as_many_as_there_are_slots", implies(start, in_flight < most))
+    claim.always("counts_in_flight", (in_flight == inside.signal("in_flight")) & (in_flight <= most))
+    claim.always("fault_is_the_end", implies(unit.cause != 0, (in_flight == 0) & ~unit.busy))
+    claim.always("fault_starts_nothing", implies(unit.cause != 0, ~inside.signal("running")))
+    claim.always("busy_with_commands", implies(inside.signal("running") & (in_flight != 0), unit.busy))
+
+
+def _rows_of(claim: Claim, unit: Any, inside: Any, issued: Any, start: Signal, free: Value) -> None:
     """The addresses of rows: asked for once, good before the start, kept by it and by nothing else."""
     m = claim.module
-    in_rows = inside.signal("state") == hdl.State.ROWS.value
-    units = Value.cast(decoded.unit)
-    listed = decoded.memory.listed & ((units == Unit.LOAD.value) | (units == Unit.STORE.value))
-    asked, good = Signal(name="rows_asked"), Signal(name="rows_good")
+    in_rows = inside.signal("reading_rows")
+    asked, good, answered = Signal(name="rows_asked"), Signal(name="rows_good"), Signal(name="rows_answered")
     claim.assume("rows_answer_what_was_asked", implies(unit.rows_done, asked))
+    stays = unit.rows_cause == claim.past(unit.rows_cause, name="rows_cause_before")
+    claim.assume("rows_cause_stays", implies(answered, stays))
     with m.If(unit.rows_start):
         m.d.sync += asked.eq(1)
     with m.If(unit.rows_done):
-        m.d.sync += [asked.eq(0), good.eq(unit.rows_cause == 0)]
-    with m.If(inside.signal("state") == hdl.State.IDLE.value):
-        m.d.sync += good.eq(0)
-    claim.always("rows_asked_once", implies(unit.rows_start, in_rows & ~asked & ~good & unit.rows_room))
-    claim.always("rows_are_those_decoded", Value.cast(unit.rows) == Value.cast(decoded.rows))
-    claim.always("rows_before_start", implies(started & listed, good & ~asked))
-    claim.always("rows_of_listed_alone", implies(asked | in_rows, listed & in_rows))
-    claim.always("start_keeps_rows", unit.rows_keep == (started & listed))
+        m.d.sync += [asked.eq(0), good.eq(unit.rows_cause == 0), answered.eq(1)]
+    with m.If(start | inside.signal("halt")):
+        m.d.sync += [good.eq(0), answered.eq(0)]
+    has_issued = inside.signal("has_issued")
+    claim.always(
+        "rows_asked_once", implies(unit.rows_start, has_issued & ~asked & ~answered & unit.rows_room)
+    )
+    claim.always("rows_are_those_decoded", Value.cast(unit.rows) == Value.cast(issued.rows))
+    claim.always("rows_of_what_is_free", implies(unit.rows_start, free & issued.listed))
+    claim.always("rows_before_start", implies(start & issued.listed, good & ~asked))
+    claim.always("start_keeps_rows", unit.rows_keep == (start & issued.listed))
+    claim.always("no_fault_while_reading", implies(asked, ~inside.signal("halt")))
     # Invariants.
-    dispatching = inside.signal("state") == hdl.State.DISPATCH.value
-    claim.always("asked_as_noted", inside.signal("asked_rows") == asked)
-    claim.always("good_while_dispatching", implies(dispatching & listed, good))
-    early = Cat(
-        inside.signal("state") == hdl.State[name].value
-        for name in ("IDLE", "DECODE", "DECODED", "CHECK", "OPERANDS", "ROWS")
-    ).any()
-    claim.always("not_good_early", implies(early & (inside.signal("state") != 0), ~good))
+    claim.always("asked_while_reading", asked == in_rows)
+    claim.always("answered_once", implies(answered, has_issued & issued.listed & ~asked))
+    claim.always("listed_only", implies(asked, has_issued & issued.listed))
+    claim.always("good_as_answered", implies(answered, good == (unit.rows_cause == 0)))
+    claim.always("answered_state", answered == (inside.signal("issue_state") == LISTED))
+    claim.always("free_when_asked", implies(asked | answered, free))
 
 
 def test_dispatched() -> None:
@@ -186,14 +211,15 @@ def test_dispatched() -> None:
 
 
 FAULTS = [
-    ("with m.If(~self.stall_registers & ~self.stall_memory):", "with m.If(~self.stall_memory):", 11),
-    ("stall_memory.eq(~scoreboard.conflict & last & scoreboard.span_conflict)", "stall_memory.eq(0)", 11),
-    ("m.d.sync += offered.eq(allowed & ~started)", "m.d.sync += offered.eq(0)", 11),
-    ("asked.eq(Array(operands)[operand + 1])", "asked.eq(Array(operands)[operand])", 11),
-    ("self.rows_keep.eq(started & listed)", "self.rows_keep.eq(started)", 11),
+    ("free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start)", "free.eq(may_start)", 11),
+    ("start.eq(free & unit_ready & ~issued.listed)", "start.eq(free & ~issued.listed)", 11),
+    ("~scoreboard.full & ~has_issued & ~halt", "~has_issued & ~halt", 11),
+    ("decode.eq(has_command & (~has_decoded | allocate))", "decode.eq(has_command)", 11),
+    ("stopped.eq((in_flight == 0) & check.request.ready)", "stopped.eq(check.request.ready)", 14),
+    ("self.rows_keep.eq(start & issued.listed)", "self.rows_keep.eq(start)", 11),
     # Rows are read behind the access check.
-    ("Mux(self.rows_cause != 0, State.STOP, State.DISPATCH)", "State.DISPATCH", 18),
-    ("self.rows_room & ~asked_rows", "~asked_rows", 18),
+    ("refused_rows.eq(~legal)", "refused_rows.eq(0)", 18),
+    ("free & self.rows_room & issued.listed", "free & issued.listed", 18),
 ]
 """A piece of the source, what stands there instead, and the cycles in which that is found."""
 

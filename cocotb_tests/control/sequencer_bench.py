@@ -17,7 +17,7 @@ from golden.tables.instruction_set import ROUNDINGS, SPACES, Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.command import encode
 from hdl.config import CoreConfig
-from hdl.control.scoreboard import SLOTS, Unit
+from hdl.control.scoreboard import Unit, slots
 from hdl.memory.beats import access_layout
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
@@ -27,6 +27,7 @@ __all__ = [
     "CONFIG",
     "COUNT_FROM",
     "F64",
+    "SLOTS",
     "SQUARE",
     "STALLS",
     "Stubs",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 CONFIG = CoreConfig(f64_units=1, registers=256)
+SLOTS = slots(CONFIG)
 SQUARE = Shape(16, 16, 16)
 SHAPES = (SQUARE, Shape(32, 8, 16), Shape(8, 32, 16))
 F64 = Shape(8, 8, 4)
@@ -111,7 +113,9 @@ class Stubs:
         self.causes: dict[int, int] = {}
         self._dut = dut
         self._rng = rng
-        self._sinks = {unit: StreamSink(dut, unit.name.lower(), pauses(rng, 0.3)) for unit in Unit}
+        self._sinks = {
+            unit: StreamSink(dut, unit.name.lower(), pauses(rng, 0.3), steady=True) for unit in Unit
+        }
         for name in ("fetched", "done", "load_cause", "store_cause", "store_progress", "clear", "serial"):
             getattr(dut, name).value = 0
         cocotb.start_soon(self._serve())

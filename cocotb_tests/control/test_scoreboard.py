@@ -1,4 +1,4 @@
-"""The scoreboard against a list of the commands under way."""
+"""The scoreboard against a list of the commands in flight."""
 
 import random
 from dataclasses import dataclass
@@ -11,11 +11,12 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from hdl.config import CoreConfig
-from hdl.control.scoreboard import SLOTS, TAG_BITS, Footprint, Range, Scoreboard, Unit, span_layout
+from hdl.control.scoreboard import Footprint, Scoreboard, Unit, slots, span_layout, tag_bits
 from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(f64_units=1, address_bits=16)
-FOOTPRINT, RANGE = Packing(Footprint), Packing(Range)
+SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
+FOOTPRINT = Packing(Footprint)
 SPAN = Packing(span_layout(CONFIG))
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 REGISTERS = (0, 120, 246)
@@ -26,7 +27,7 @@ NEIGHBOURS = {REGISTERS: 10, BYTES: 64}
 """How many lie behind each of those."""
 
 
-@dataclass
+@dataclass(eq=False)
 class UnderWay:
     """A command that was started."""
 
@@ -58,22 +59,23 @@ def meet(one: range | None, other: range | None) -> bool:
     return one is not None and other is not None and not set(one).isdisjoint(other)
 
 
-def operand_conflict(under_way: list[UnderWay], unit: Unit, operand: range, *, is_write: bool) -> bool:
-    """What a new command of `unit` must wait for."""
-    for command in under_way:
-        if is_write and command.unit is unit:
-            continue
-        if meet(command.write, operand):
-            return True
-        if is_write and not command.fetched and any(meet(read, operand) for read in command.reads):
-            return True
-    return False
+def waited_for(under_way: list[UnderWay], command: UnderWay) -> list[tuple[UnderWay, bool]]:
+    """The commands whose registers a new one must wait for, and whether until they end or have fetched."""
+    found = []
+    for other in under_way:
+        foreign = other.unit is not command.unit
+        written = [*command.reads, *([command.write] if foreign else [])]
+        if any(meet(other.write, operand) for operand in written):
+            found.append((other, True))
+        if foreign and any(meet(read, command.write) for read in other.reads):
+            found.append((other, False))
+    return found
 
 
-def span_conflict(under_way: list[UnderWay], command: UnderWay) -> bool:
-    """Whether a load meets a store's bytes, or a store a load's."""
+def waited_for_bytes(under_way: list[UnderWay], command: UnderWay) -> list[UnderWay]:
+    """The stores whose bytes a load meets, or the loads whose bytes a store meets."""
     against = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(command.unit)
-    return any(other.unit is against and meet(other.span, command.span) for other in under_way)
+    return [other for other in under_way if other.unit is against and meet(other.span, command.span)]
 
 
 def range_bits(rng: random.Random, operand: range | None) -> dict[str, int]:
@@ -96,26 +98,29 @@ def offer(dut: Any, rng: random.Random, command: UnderWay) -> None:
 
 @cocotb.test
 async def random_commands(dut: Any) -> None:
-    """Every answer in every cycle, while commands of all units start, fetch and end at random."""
+    """Every answer in every cycle, while commands of all units start, fetch and end at random.
+
+    A command stays between its first cycle and its allocation while others end; now and then it is withdrawn,
+    or all slots are cleared.
+    """
     rng = random.Random(cocotb.RANDOM_SEED)
-    dut.allocate.value = 0
-    dut.fetched.value = 0
-    dut.done.value = 0
+    for name in ("allocate", "second", "fetched", "done", "clear"):
+        getattr(dut, name).value = 0
     await start(dut)
     under_way: list[UnderWay] = []
-    answers = {"conflict": [0, 0], "span_conflict": [0, 0], "full": [0, 0], "idle": [0, 0]}
+    registers: list[tuple[UnderWay, bool]] = []
+    spans: list[UnderWay] = []
+    answers = {"conflict": [0, 0], "span_conflict": [0, 0], "full": [0, 0]}
     tag = 0
+    command, second = random_command(rng, tag), False
+    offer(dut, rng, command)
     for _ in range(30_000):
-        command = random_command(rng, tag)
-        is_write = rng.random() < 0.5
-        operand = rng.choice([None, random_range(rng, REGISTERS), random_range(rng, REGISTERS)])
-        mine = [other for other in under_way if other.unit is command.unit]
-        full = len(mine) == SLOTS[command.unit]
-        allocate = not full and rng.random() < 0.2
-        offer(dut, rng, command)
-        dut.operand.value = RANGE.pack(range_bits(rng, operand))
-        dut.is_write.value = is_write
+        full = sum(other.unit is command.unit for other in under_way) == SLOTS[command.unit]
+        allocate = second and not full and rng.random() < 0.4
+        clear = rng.random() < 0.005
+        dut.second.value = second
         dut.allocate.value = allocate
+        dut.clear.value = clear
         fetching = [first(under_way, unit, fetched=False) for unit in Unit if rng.random() < 0.1]
         ending = [first(under_way, unit, fetched=True) for unit in Unit if rng.random() < 0.08]
         # A load reads no registers: that it had done so would change nothing.
@@ -124,26 +129,33 @@ async def random_commands(dut: Any) -> None:
         dut.done.value = sum(1 << other.unit.value for other in ending if other)
         await ReadOnly()
         expected = {
-            "conflict": operand is not None
-            and operand_conflict(under_way, command.unit, operand, is_write=is_write),
-            "span_conflict": span_conflict(under_way, command),
+            "conflict": any(
+                other in under_way and (until_done or not other.fetched) for other, until_done in registers
+            ),
+            "span_conflict": any(other in under_way for other in spans),
             "full": full,
-            "idle": not under_way,
         }
         for name, answer in expected.items():
-            assert bool(getattr(dut, name).value) == answer, (name, answer, command, operand, under_way)
+            assert bool(getattr(dut, name).value) == answer, (name, answer, command, under_way)
             answers[name][answer] += 1
         for unit, port in ((Unit.LOAD, dut.load_tag), (Unit.STORE, dut.store_tag)):
             oldest = next((other for other in under_way if other.unit is unit), None)
             assert oldest is None or int(port.value) == oldest.tag
         await RisingEdge(dut.aclk)
+        if allocate:
+            registers, spans = waited_for(under_way, command), waited_for_bytes(under_way, command)
         for other in fetching:
             if other:
                 other.fetched = True
-        under_way = [other for other in under_way if not any(other is gone for gone in ending)]
-        if allocate:
+        under_way = [] if clear else [other for other in under_way if other not in ending]
+        if allocate and not clear:
             under_way.append(command)
+        if allocate or clear or rng.random() < 0.05:
             tag = (tag + 1) % (1 << TAG_BITS)
+            command, second = random_command(rng, tag), False
+            offer(dut, rng, command)
+        else:
+            second = second or rng.random() < 0.9
     assert all(min(counts) > 100 for counts in answers.values()), answers
 
 

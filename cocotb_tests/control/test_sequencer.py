@@ -12,6 +12,7 @@ from cocotb_tests.control.sequencer_bench import (
     CONFIG,
     COUNT_FROM,
     F64,
+    SLOTS,
     SQUARE,
     STALLS,
     Stubs,
@@ -30,7 +31,7 @@ from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.command import COMMAND_BITS
-from hdl.control.scoreboard import SLOTS, Unit
+from hdl.control.scoreboard import Unit
 from hdl.control.sequencer import Sequencer
 from sim.testbench.unit import unit_design
 

@@ -37,7 +37,7 @@ _CHARACTER: Final = 5.4
 """Width of a character in a box, at most."""
 
 _ROWS: Final[tuple[tuple[str, str, str, Colour], ...]] = (
-    ("commands", "sequencer", "sequencer", "grey"),
+    ("commands", "issue", "sequencer", "grey"),
     ("commands", "waits", "waits for", "red"),
     ("register mover", "command 0", "register mover", "violet"),
     ("load engine", "command 0", "load engine", "blue"),

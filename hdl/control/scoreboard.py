@@ -1,19 +1,16 @@
-"""The scoreboard: which registers and bytes the commands under way still need."""
+"""The scoreboard: which registers and bytes the commands in flight still need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Final
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, unsigned
 from amaranth.lib import data, enum, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 
-__all__ = ["SLOTS", "TAG_BITS", "Footprint", "Range", "Scoreboard", "Unit", "span_layout"]
-
-TAG_BITS = 5
-"""Bits of a command's number that tell the commands under way apart."""
+__all__ = ["Footprint", "Range", "Scoreboard", "Unit", "slots", "span_layout", "tag_bits"]
 
 
 class Unit(enum.Enum, shape=3):
@@ -26,12 +23,28 @@ class Unit(enum.Enum, shape=3):
     MOVE = 4
 
 
-SLOTS: Final = MappingProxyType({Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: 4, Unit.F64: 2, Unit.MOVE: 1})
-"""Commands that may be under way in each unit: as many as it needs to work without a gap."""
-
 _READS: Final = MappingProxyType({Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1})
 _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
 _IN_MEMORY: Final = frozenset({Unit.LOAD, Unit.STORE})
+
+
+_TILE_CYCLES: Final = 20
+"""From a tile's slot to its registers, beside the depth of the units."""
+
+
+def slots(config: CoreConfig) -> dict[Unit, int]:
+    """Commands that may be in flight in each unit: as many as it needs to work without a gap.
+
+    The shortest tiles of one pass with f32 results have 128 of them, and take 6 cycles to fetch at least.
+    """
+    issue_cycles = max(128 // config.dot_product_units, 6)
+    tiles = max(-(-(config.dot_product.depth + _TILE_CYCLES) // issue_cycles), 4)
+    return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1}
+
+
+def tag_bits(config: CoreConfig) -> int:
+    """Bits of a command's number that tell the commands in flight apart, and which of two is older."""
+    return (2 * sum(slots(config).values())).bit_length()
 
 
 class Range(data.Struct):
@@ -65,29 +78,40 @@ def span_layout(config: CoreConfig) -> data.StructLayout:
 
 @dataclass(frozen=True)
 class _Slot:
-    """What is kept of one command under way."""
+    """What is kept of one command in flight.
+
+    `until_done` and `until_fetched` say that the command allocated last needs registers that this one writes
+    or reads, `until_ended` that both touch the same bytes; they count while the slot is `writing` or
+    `reading`.
+    """
 
     reading: Signal
     writing: Signal
     footprint: Signal
     span: Signal
     tag: Signal
+    until_done: Signal
+    until_fetched: Signal
+    until_ended: Signal
 
 
 class Scoreboard(wiring.Component):
-    """Keeps the footprint of every command under way, and says what a new one must wait for.
+    """Keeps the footprint of every command in flight, and what the command allocated last must wait for.
 
     Each unit works on its commands in order, so its slots are a ring: the oldest command whose registers are
     still to be read is the next one that `fetched` speaks of, the oldest one not finished the next of `done`.
 
     A register that a command reads must not be about to be written; one that it writes must not be about to
     be read or written, except by older commands of the same unit, which come first anyway. Bytes likewise: a
-    load waits for stores, a store for loads, that may touch the same bytes. The new command's operands are
-    asked for one at a time, so there is one set of comparators; an answer of no conflict remains true, for
-    nothing is started in between.
+    load waits for stores, a store for loads, that may touch the same bytes.
 
-    Latency: none from `operand` to `conflict`. Expected critical path: an 8-bit comparison and the sum of
-    all conflicts.
+    A command is compared once with those in flight, in two cycles: first two of the operands it reads, then
+    the third and the one it writes. Each slot keeps a bit of the outcome, so a conflict ends when its slot
+    does, and no comparison is between a slot and the start of a command. No other command may be allocated
+    between its two cycles.
+
+    Throughput: a command each 2 cycles. Latency: 1 cycle from `allocate` to `conflict`. Expected critical
+    path: an 8-bit comparison, or the sum of all conflicts.
 
     Parameters
     ----------
@@ -97,24 +121,24 @@ class Scoreboard(wiring.Component):
     -------
     unit : In(Unit)
         Of the new command.
-    footprint : In(Footprint), span : In(span_layout(config)), tag : In(5)
+    footprint : In(Footprint), span : In(span_layout(config)), tag : In(tag_bits(config))
         Of the new command; the span counts in loads and stores only.
-    operand : In(Range), is_write : In(1)
-        The operand asked about.
-    conflict : Out(1)
-        It must wait.
-    span_conflict : Out(1)
-        The new command, a load or store, must wait for the bytes of `span`.
-    full : Out(1)
-        The unit has no free slot.
+    second : In(1)
+        The second cycle; it may be repeated until `allocate`.
     allocate : In(1)
-        The new command starts.
+        The new command takes a slot, in a second cycle; only while its unit is not `full`.
+    full : Out(1)
+        The unit of the new command has no free slot.
+    conflict : Out(1)
+        The command allocated last must wait for registers.
+    span_conflict : Out(1)
+        The command allocated last must wait for bytes.
     fetched, done : In(5)
         A bit for each `Unit`.
-    idle : Out(1)
-        Nothing is under way.
-    load_tag, store_tag : Out(5)
-        Of the oldest load and store under way: with its `done`, the one that has finished.
+    clear : In(1)
+        All slots become free.
+    load_tag, store_tag : Out(tag_bits(config))
+        Of the oldest load and store in flight: with its `done`, the one that has finished.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -125,65 +149,75 @@ class Scoreboard(wiring.Component):
                 "unit": In(Unit),
                 "footprint": In(Footprint),
                 "span": In(span_layout(config)),
-                "tag": In(TAG_BITS),
-                "operand": In(Range),
-                "is_write": In(1),
+                "tag": In(tag_bits(config)),
+                "second": In(1),
+                "allocate": In(1),
+                "full": Out(1),
                 "conflict": Out(1),
                 "span_conflict": Out(1),
-                "full": Out(1),
-                "allocate": In(1),
                 "fetched": In(len(Unit)),
                 "done": In(len(Unit)),
-                "idle": Out(1),
-                "load_tag": Out(TAG_BITS),
-                "store_tag": Out(TAG_BITS),
+                "clear": In(1),
+                "load_tag": Out(tag_bits(config)),
+                "store_tag": Out(tag_bits(config)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        slots = {unit: self._ring(m, unit) for unit in self._units}
-        conflicts = []
-        for unit, ring in slots.items():
-            other = self.unit != unit
-            for slot in ring:
-                if unit in _WRITERS:
-                    concerned = slot.writing & (~self.is_write | other)
-                    conflicts.append(concerned & _overlap(self.operand, slot.footprint.write))
-                for index in range(_READS[unit]):
-                    concerned = slot.reading & self.is_write & other
-                    conflicts.append(concerned & _overlap(self.operand, slot.footprint.reads[index]))
+        rings = {unit: self._ring(m, unit) for unit in self._units}
+        reads = self.footprint.reads
+        read = Signal(Range)
+        other = Signal(Range)
         m.d.comb += [
-            self.conflict.eq(self.operand.valid & Cat(*conflicts).any()),
-            self.span_conflict.eq(
-                Mux(
-                    self.unit == Unit.LOAD,
-                    self._touches(slots[Unit.STORE]),
-                    (self.unit == Unit.STORE) & self._touches(slots[Unit.LOAD]),
-                )
-            ),
-            self.idle.eq(~Cat(slot.writing for ring in slots.values() for slot in ring).any()),
+            read.eq(Mux(self.second, reads[2], reads[0])),
+            other.eq(Mux(self.second, self.footprint.write, reads[1])),
         ]
+        registers, spans = [], []
+        for unit, ring in rings.items():
+            foreign = self.unit != unit
+            for index, slot in enumerate(ring):
+                if unit in _WRITERS:
+                    before = Signal(name=f"{unit.name.lower()}_{index}_before")
+                    found = slot.writing & (
+                        _overlap(read, slot.footprint.write)
+                        | (_overlap(other, slot.footprint.write) & (foreign | ~self.second))
+                    )
+                    with m.If(~self.second):
+                        m.d.sync += before.eq(found)
+                    with m.If(self.allocate):
+                        m.d.sync += slot.until_done.eq(found | (before & slot.writing))
+                    registers.append(slot.until_done & slot.writing)
+                if _READS[unit]:
+                    found = Cat(_overlap(other, slot.footprint.reads[each]) for each in range(_READS[unit]))
+                    with m.If(self.allocate):
+                        m.d.sync += slot.until_fetched.eq(slot.reading & foreign & found.any())
+                    registers.append(slot.until_fetched & slot.reading)
+                if unit in _IN_MEMORY:
+                    opposite = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
+                    meets = (slot.span.first <= self.span.last) & (self.span.first <= slot.span.last)
+                    with m.If(self.allocate):
+                        m.d.sync += slot.until_ended.eq(slot.writing & (self.unit == opposite) & meets)
+                    spans.append(slot.until_ended & slot.writing)
+        m.d.comb += [self.conflict.eq(Cat(registers).any()), self.span_conflict.eq(Cat(spans).any())]
         return m
-
-    def _touches(self, ring: list[_Slot]) -> Value:
-        return Cat(
-            slot.writing & (slot.span.first <= self.span.last) & (self.span.first <= slot.span.last)
-            for slot in ring
-        ).any()
 
     def _ring(self, m: Module, unit: Unit) -> list[_Slot]:
         """The slots of a unit, and what happens to them; `writing` also says that a slot is taken."""
         name = unit.name.lower()
-        capacity = SLOTS[unit]
+        capacity = slots(self._config)[unit]
+        shapes: dict[str, ShapeLike] = {
+            "footprint": Footprint,
+            "span": span_layout(self._config),
+            "tag": tag_bits(self._config),
+        }
         ring = [
             _Slot(
-                reading=Signal(name=f"{name}_{index}_reading"),
-                writing=Signal(name=f"{name}_{index}_writing"),
-                footprint=Signal(Footprint, name=f"{name}_{index}_footprint"),
-                span=Signal(span_layout(self._config), name=f"{name}_{index}_span"),
-                tag=Signal(TAG_BITS, name=f"{name}_{index}_tag"),
+                **{
+                    field.name: Signal(shapes.get(field.name, 1), name=f"{name}_{index}_{field.name}")
+                    for field in fields(_Slot)
+                }
             )
             for index in range(capacity)
         ]
@@ -214,6 +248,9 @@ class Scoreboard(wiring.Component):
                     m.d.sync += slot.reading.eq(0)
             with m.If(self.done[unit.value] & (oldest == index)):
                 m.d.sync += slot.writing.eq(0)
+        with m.If(self.clear):
+            m.d.sync += [newest.eq(0), unread.eq(0), oldest.eq(0)]
+            m.d.sync += [bit.eq(0) for slot in ring for bit in (slot.reading, slot.writing)]
         if unit in _IN_MEMORY:
             m.d.comb += getattr(self, f"{name}_tag").eq(Array(slot.tag for slot in ring)[oldest])
         return ring
@@ -221,4 +258,4 @@ class Scoreboard(wiring.Component):
 
 def _overlap(one: ValueLike, other: ValueLike) -> Value:
     one, other = Range(one), Range(other)
-    return other.valid & (one.first <= other.last) & (other.first <= one.last)
+    return one.valid & other.valid & (one.first <= other.last) & (other.first <= one.last)

@@ -1,13 +1,13 @@
 """The sequencer: starts commands in order, as soon as their registers and their unit allow, and counts."""
 
-from amaranth.hdl import Array, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
-from hdl.control.scoreboard import TAG_BITS, Range, Scoreboard, Unit
+from hdl.control.scoreboard import Scoreboard, Unit, slots, tag_bits
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.row_addresses import RowRequest
@@ -15,49 +15,43 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Sequencer", "State"]
-
-_OPERANDS = 4
+__all__ = ["Sequencer"]
 
 
-class State(enum.Enum, shape=4):
-    """What the sequencer does with the command that it has."""
+class _Issued(data.Struct):
+    """What the third stage keeps of a command; only the request for its `unit` has a meaning."""
 
-    IDLE = 0
-    DECODE = 1
-    DECODED = 2
-    CHECK = 3
-    OPERANDS = 4
-    DISPATCH = 5
-    STOP = 6
-    FAULT = 7
-    ROWS = 8
-
-
-class _BusFault(data.Struct):
-    """The oldest command that a memory refused; nothing while `cause` is zero."""
-
-    cause: unsigned(CAUSE_BITS)
-    tag: unsigned(TAG_BITS)
+    unit: Unit
+    listed: unsigned(1)
+    rows: RowRequest
+    tile: TileRequest
+    f64: F64Request
+    move: MoveRequest
 
 
 class Sequencer(wiring.Component):
     """Starts commands in order; they run side by side and may end in any order.
 
-    A command is decoded, an access also checked for alignment and range; then its operands are asked of the
-    scoreboard one by one, and it is handed to its unit when none is in conflict. Before that, the rows of a
-    move of matrices are read from their register, which no other command is about to write then, and checked.
-    As younger commands wait behind it, a refusal at this point leaves everything as if neither it nor they
-    had been there.
+    A pipeline of three stages, each with a command of its own. The first decodes. The second compares the
+    command with those in flight (two cycles, `hdl.control.scoreboard.Scoreboard`), and checks an access for
+    alignment and range meanwhile; the command then takes its slot. The third waits until no conflict is left
+    and hands the command to its unit. Before that, the rows of a move of matrices are read from their
+    register, which no other command is about to write then, and checked. As commands start in order, a
+    refusal leaves everything as if neither the command nor any younger one had been there.
+
+    A stage takes a command only when it was empty or is certain to empty, by its own registers; so no ready
+    is a condition of another one in the same cycle. A unit that is ready stays so until it is given a
+    request: the third stage looks at its ready one cycle before it offers the request, and the slots of the
+    scoreboard see neither.
 
     What a memory answers comes later: a load that fails writes nothing, a store stops counting; commands
     that need their registers have not been started. Others may have been, and they end as usual; nothing new
     is started. Where several fail, the oldest is reported. In `serial` mode each command ends before the
-    next one starts, so nothing younger is ever under way.
+    next one starts, so nothing younger is ever in flight.
 
-    Throughput: a multiply each 8 cycles, a load or store each 11, a move of four matrices each 25. Latency: 7
-    cycles from the queue to the unit of a multiply, 10 of a load or store.
-    Expected critical path: the scoreboard's comparison.
+    Throughput: a command each 2 cycles; a load or store each 8, a move of four matrices each 20. Latency: 6
+    cycles from the queue to the unit, 9 of a load or store.
+    Expected critical path: the decoder; the scoreboard's comparison.
 
     Parameters
     ----------
@@ -69,7 +63,7 @@ class Sequencer(wiring.Component):
     -------
     commands : In(stream.Signature(160))
     load, store, tile, f64, move : Out(stream.Signature(...))
-        Requests to the units.
+        Requests to the units, each for one cycle, in which its unit is ready.
     rows : Out(RowRequest), rows_start : Out(1), rows_keep : Out(1)
         To `hdl.memory.row_addresses.RowAddresses`, where there is on-chip memory.
     rows_room : In(1), rows_done : In(1), rows_cause : In(4)
@@ -139,145 +133,196 @@ class Sequencer(wiring.Component):
         m.submodules.decoder = decoder = Decoder(self._config)
         m.submodules.check = check = AccessCheck(self._config)
         m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
-        state = Signal(State)
         command = Signal(COMMAND_BITS)
         decoded = Signal(Decoded)
-        operand = Signal(range(_OPERANDS))
-        asked = Signal(Range)
-        dispatched = Signal(64, init=self._count_from)
-        refusal = Signal(CAUSE_BITS)
-        allowed = Signal()
-        offered = Signal()
-        started = Signal()
+        issued = Signal(_Issued)
+        has_command = Signal()
+        has_decoded = Signal()
+        has_issued = Signal()
+        decode = Signal()
+        allocate = Signal()
+        start = Signal()
+        halt = Signal()
+        running = Signal()
         stopped = Signal()
-        asked_rows = Signal()
-        listed = Signal()
-        in_memory = (decoded.unit == Unit.LOAD) | (decoded.unit == Unit.STORE)
-        operands = [
-            *(decoded.footprint.reads[index] for index in range(_OPERANDS - 1)),
-            decoded.footprint.write,
-        ]
+        refused = Signal()
+        dispatched = Signal(64, init=self._count_from)
+        in_flight = Signal(range(sum(slots(self._config).values()) + 1))
+        completed = Signal(range(len(Unit) + 1))
+        refusal = Signal(CAUSE_BITS)
+        refused_rows = Signal()
+        bus_fault = self._bus_fault(m, scoreboard)
+        failed = bus_fault.cause != 0
         checked = check.checked.payload
+        in_memory = (decoded.unit == Unit.LOAD) | (decoded.unit == Unit.STORE)
         m.d.comb += [
             decoder.command.eq(command),
             check.request.payload.eq(decoded.memory),
-            self.commands.ready.eq(state == State.IDLE),
-            self.load.payload.eq(checked.access),
-            self.store.payload.eq(checked.access),
-            self.tile.payload.eq(decoded.tile),
-            self.f64.payload.eq(decoded.f64),
-            self.move.payload.eq(decoded.move),
-            self.rows.eq(decoded.rows),
-            listed.eq(decoded.memory.listed & in_memory),
-            self.rows_keep.eq(started & listed),
+            check.checked.ready.eq(self.load.valid | self.store.valid | ~running),
             scoreboard.unit.eq(decoded.unit),
             scoreboard.footprint.eq(decoded.footprint),
             scoreboard.span.first.eq(checked.first),
             scoreboard.span.last.eq(checked.last),
             scoreboard.tag.eq(dispatched),
-            scoreboard.operand.eq(asked),
-            scoreboard.is_write.eq(operand == _OPERANDS - 1),
+            scoreboard.allocate.eq(allocate),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
-            scoreboard.allocate.eq(started),
-            check.checked.ready.eq((started & in_memory) | (state == State.STOP)),
-            stopped.eq((state == State.STOP) & scoreboard.idle & check.request.ready),
-        ]
-        bus_fault = self._bus_fault(m, scoreboard)
-        at_work = (state != State.IDLE) | ~scoreboard.idle | (bus_fault.cause != 0)
-        m.d.comb += self.busy.eq(at_work & (state != State.FAULT))
-
-        with m.Switch(state):
-            with m.Case(State.IDLE):
-                m.d.comb += self.stall_empty.eq(~self.commands.valid & ~scoreboard.idle)
-                m.d.sync += [command.eq(self.commands.payload), operand.eq(0)]
-                with m.If(self.commands.valid):
-                    m.d.sync += state.eq(State.DECODE)
-            with m.Case(State.DECODE):
-                m.d.sync += [decoded.eq(decoder.decoded), state.eq(State.DECODED)]
-            with m.Case(State.DECODED):
-                m.d.sync += [refusal.eq(decoded.cause), asked.eq(operands[0])]
-                with m.If(decoded.cause != 0):
-                    m.d.sync += state.eq(State.STOP)
-                with m.Elif(in_memory):
-                    m.d.comb += check.request.valid.eq(1)
-                    m.d.sync += state.eq(State.CHECK)
-                with m.Else():
-                    m.d.sync += state.eq(State.OPERANDS)
-            with m.Case(State.CHECK):
-                with m.If(check.checked.valid):
-                    m.d.sync += [
-                        refusal.eq(checked.cause),
-                        state.eq(Mux(checked.cause != 0, State.STOP, State.OPERANDS)),
-                    ]
-            with m.Case(State.OPERANDS):
-                last = operand == _OPERANDS - 1
-                m.d.comb += [
-                    self.stall_registers.eq(scoreboard.conflict),
-                    self.stall_memory.eq(~scoreboard.conflict & last & scoreboard.span_conflict),
-                ]
-                with m.If(~self.stall_registers & ~self.stall_memory):
-                    m.d.sync += [operand.eq(operand + 1), asked.eq(Array(operands)[operand + 1])]
-                    with m.If(last):
-                        m.d.sync += state.eq(Mux(listed, State.ROWS, State.DISPATCH))
-            if self._config.shared_bytes:
-                with m.Case(State.ROWS):
-                    m.d.comb += [self.rows_start.eq(self.rows_room & ~asked_rows), self.stall_unit.eq(1)]
-                    with m.If(self.rows_start):
-                        m.d.sync += asked_rows.eq(1)
-                    with m.If(self.rows_done):
-                        m.d.sync += [
-                            asked_rows.eq(0),
-                            refusal.eq(self.rows_cause),
-                            state.eq(Mux(self.rows_cause != 0, State.STOP, State.DISPATCH)),
-                        ]
-            with m.Case(State.DISPATCH):
-                free = ~scoreboard.full & (~self.serial | scoreboard.idle) & (bus_fault.cause == 0)
-                m.d.comb += [allowed.eq(offered | free), self.stall_unit.eq(~started)]
-                m.d.sync += offered.eq(allowed & ~started)
-                for unit, request in (
-                    (Unit.LOAD, self.load),
-                    (Unit.STORE, self.store),
-                    (Unit.TILE, self.tile),
-                    (Unit.F64, self.f64),
-                    (Unit.MOVE, self.move),
-                ):
-                    with m.If(decoded.unit == unit):
-                        m.d.comb += [request.valid.eq(allowed), started.eq(allowed & request.ready)]
-                with m.If(started):
-                    m.d.sync += [dispatched.eq(dispatched + 1), state.eq(State.IDLE)]
-            with m.Case(State.STOP):
-                with m.If(stopped):
-                    m.d.sync += state.eq(State.FAULT)
-            with m.Case(State.FAULT):
-                with m.If(self.clear):
-                    m.d.sync += [self.cause.eq(0), bus_fault.eq(0), refusal.eq(0), state.eq(State.IDLE)]
-
-        behind = Signal(TAG_BITS)
-        index = Signal(64)
-        completed = Signal(range(len(Unit) + 1))
-        m.d.comb += [
-            behind.eq(Mux(bus_fault.cause != 0, dispatched[:TAG_BITS] - bus_fault.tag, 0)),
-            index.eq(dispatched - behind),
+            scoreboard.clear.eq(stopped),
             completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
         ]
-        m.d.sync += self.executed.eq(self.executed + completed)
-        # What is offered to a unit already is started all the same: it may not be taken back.
-        # Rows that are being read end as well, so that none comes when those of another command are expected.
-        settled = allowed | (state == State.STOP) | (state == State.FAULT) | (state == State.ROWS)
-        with m.If((bus_fault.cause != 0) & ~settled):
-            m.d.sync += state.eq(State.STOP)
+        m.d.sync += [self.executed.eq(self.executed + completed), in_flight.eq(in_flight + start - completed)]
+
+        m.d.comb += [
+            self.commands.ready.eq(running & ~has_command),
+            decode.eq(has_command & (~has_decoded | allocate)),
+        ]
+        with m.If(decode):
+            m.d.sync += [decoded.eq(decoder.decoded), has_command.eq(0)]
+        with m.If(self.commands.ready):
+            m.d.sync += [command.eq(self.commands.payload), has_command.eq(self.commands.valid)]
+        with m.If(halt):
+            m.d.sync += has_command.eq(0)
+
+        with m.FSM(name="compare") as comparing:
+            with m.State("EMPTY"):
+                with m.If(decode & ~halt):
+                    m.next = "FIRST"
+            with m.State("FIRST"):
+                legal = decoded.cause == 0
+                m.d.comb += check.request.valid.eq(in_memory & legal & ~halt)
+                with m.If(halt):
+                    m.next = "EMPTY"
+                with m.Elif(~legal):
+                    m.next = "REFUSED"
+                with m.Elif(~in_memory | check.request.ready):
+                    m.next = "SECOND"
+            with m.State("SECOND"):
+                is_checked = ~in_memory | check.checked.valid
+                legal = ~in_memory | (checked.cause == 0)
+                m.d.comb += [
+                    scoreboard.second.eq(1),
+                    self.stall_unit.eq(is_checked & legal & scoreboard.full & ~has_issued),
+                    allocate.eq(is_checked & legal & ~scoreboard.full & ~has_issued & ~halt),
+                ]
+                with m.If(halt):
+                    m.next = "EMPTY"
+                with m.Elif(is_checked & ~legal):
+                    m.d.sync += decoded.cause.eq(checked.cause)
+                    m.next = "REFUSED"
+                with m.Elif(allocate):
+                    m.next = "EMPTY"
+                    with m.If(decode):
+                        m.next = "FIRST"
+            with m.State("REFUSED"):
+                m.d.comb += refused.eq(1)
+                with m.If(halt):
+                    m.next = "EMPTY"
+        with m.If(allocate):
+            m.d.sync += [
+                dispatched.eq(dispatched + 1),
+                issued.unit.eq(decoded.unit),
+                issued.listed.eq(decoded.memory.listed & in_memory),
+                *(issued[name].eq(decoded[name]) for name in ("rows", "tile", "f64", "move")),
+            ]
+
+        requests = {
+            Unit.LOAD: (self.load, checked.access),
+            Unit.STORE: (self.store, checked.access),
+            Unit.TILE: (self.tile, issued.tile),
+            Unit.F64: (self.f64, issued.f64),
+            Unit.MOVE: (self.move, issued.move),
+        }
+        unit_ready = Signal()
+        may_start = ~failed & ~(self.serial & (in_flight != 0))
+        for unit, (request, payload) in requests.items():
+            m.d.comb += request.payload.eq(payload)
+            m.d.sync += request.valid.eq(start & (issued.unit == unit))
+            with m.If(issued.unit == unit):
+                m.d.comb += unit_ready.eq(request.ready)
+        m.d.comb += [self.rows.eq(issued.rows), self.rows_keep.eq(start & issued.listed)]
+        with m.FSM(name="issue") as issuing:
+            with m.State("EMPTY"):
+                with m.If(allocate):
+                    m.next = "WAIT"
+            with m.State("WAIT"):
+                free = Signal()
+                m.d.comb += [
+                    self.stall_registers.eq(scoreboard.conflict),
+                    self.stall_memory.eq(~scoreboard.conflict & scoreboard.span_conflict),
+                    free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start),
+                    start.eq(free & unit_ready & ~issued.listed),
+                    self.stall_unit.eq(~self.stall_registers & ~self.stall_memory & ~start),
+                ]
+                if self._config.shared_bytes:
+                    m.d.comb += self.rows_start.eq(free & self.rows_room & issued.listed)
+                    with m.If(self.rows_start):
+                        m.next = "ROWS"
+                with m.If(halt | start):
+                    m.next = "EMPTY"
+            if self._config.shared_bytes:
+                with m.State("ROWS"):
+                    m.d.comb += self.stall_unit.eq(1)
+                    with m.If(self.rows_done):
+                        m.next = "LISTED"
+                with m.State("LISTED"):
+                    legal = self.rows_cause == 0
+                    m.d.comb += [
+                        refused_rows.eq(~legal),
+                        start.eq(legal & may_start & unit_ready),
+                        self.stall_unit.eq(~start),
+                    ]
+                    with m.If(halt | start):
+                        m.next = "EMPTY"
+
+        # Rows that are being read come to their end: no later command may see them.
+        reading_rows = Signal()
+        if self._config.shared_bytes:
+            m.d.comb += reading_rows.eq(issuing.ongoing("ROWS"))
+        with m.FSM(name="core"):
+            with m.State("RUN"):
+                m.d.comb += [
+                    running.eq(1),
+                    halt.eq((failed & ~reading_rows) | (refused & ~has_issued) | refused_rows),
+                    self.busy.eq(has_command | has_decoded | has_issued | (in_flight != 0) | failed),
+                    self.stall_empty.eq(
+                        ~(has_command | has_decoded | has_issued | self.commands.valid) & (in_flight != 0)
+                    ),
+                ]
+                m.d.sync += refusal.eq(Mux(refused_rows, self.rows_cause, decoded.cause))
+                with m.If(halt):
+                    m.next = "STOP"
+            with m.State("STOP"):
+                m.d.comb += [self.busy.eq(1), stopped.eq((in_flight == 0) & check.request.ready)]
+                with m.If(stopped):
+                    m.next = "FAULT"
+            with m.State("FAULT"):
+                with m.If(self.clear):
+                    m.d.sync += [self.cause.eq(0), bus_fault.eq(0)]
+                    m.next = "RUN"
+        m.d.comb += [
+            has_decoded.eq(~comparing.ongoing("EMPTY")),
+            has_issued.eq(~issuing.ongoing("EMPTY")),
+        ]
+        behind = Signal(tag_bits(self._config))
+        index = Signal(64)
+        in_slot = Signal()  # the command that was refused
+        m.d.comb += [
+            behind.eq(Mux(failed, dispatched[: len(behind)] - bus_fault.tag, in_slot)),
+            index.eq(dispatched - behind),
+        ]
+        with m.If(running):
+            m.d.sync += in_slot.eq(refused_rows)
         with m.If(stopped):
             m.d.sync += [
-                self.cause.eq(Mux(bus_fault.cause != 0, bus_fault.cause, refusal)),
+                self.cause.eq(Mux(failed, bus_fault.cause, refusal)),
                 self.executed.eq(index),
                 dispatched.eq(index),
             ]
         return m
 
     def _bus_fault(self, m: Module, scoreboard: Scoreboard) -> Signal:
-        """Keep the oldest of the failures that the memories report."""
-        oldest = Signal(_BusFault)
+        """Keep the oldest of the failures that the memories report; none while its cause is zero."""
+        oldest = Signal(data.StructLayout({"cause": CAUSE_BITS, "tag": tag_bits(self._config)}))
         load_first = Signal()
         store_first = Signal()
         load_failed = self.done[Unit.LOAD.value] & (self.load_cause != 0)
@@ -305,12 +350,12 @@ class Sequencer(wiring.Component):
         return oldest
 
 
-def _replaces(oldest: Signal, tag: Value) -> Value:
+def _replaces(oldest: data.View, tag: Value) -> Value:
     """Whether a failure with this tag comes before the one that is kept, if any is."""
     return (oldest.cause == 0) | _is_older(tag, oldest.tag)
 
 
 def _is_older(one: Value, other: Value) -> Value:
     """Whether one tag comes before another, of fewer commands than half the tags there are."""
-    age = (other - one)[:TAG_BITS]
+    age = (other - one)[: len(one)]
     return (age != 0) & ~age[-1]

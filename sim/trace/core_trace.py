@@ -8,7 +8,6 @@ from typing import Final
 
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
-from hdl.control.sequencer import State
 from sim.trace.bursts import Burst, bursts
 from sim.trace.command_log import CommandLog
 from sim.trace.command_text import UNIT_NAMES, command_facts, command_slice, command_title
@@ -41,12 +40,8 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
         command_slice(command, command.queued, command.accepted - 1) for command in commands if command.queued
     )
     events.lanes(_CONTROL, "queue place", queued)
-    events.slices(
-        _CONTROL,
-        "sequencer",
-        (command_slice(command, command.accepted, command.ended) for command in commands),
-    )
-    events.slices(_CONTROL, "sequencer's state", _states(commands))
+    for stage in ("decode", "compare", "issue"):
+        events.slices(_CONTROL, stage, _passed(commands, stage))
     found = waits(recording, commands)
     events.slices(_CONTROL, "waits", [_wait(wait) for wait in found])
     _counters(events, config, recording, commands)
@@ -59,11 +54,12 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     return events
 
 
-def _states(commands: Sequence[Lifetime]) -> Iterator[Slice]:
+def _passed(commands: Sequence[Lifetime], stage: str) -> Iterator[Slice]:
+    """Commands in a stage of the sequencer."""
     for command in commands:
-        for item in command.states:
-            args = {"command": command.number}
-            yield Slice(name=_spoken(State(item.value)), first=item.first, last=item.last, args=args)
+        for name, first, last in command.stages:
+            if name == stage:
+                yield command_slice(command, first, last)
 
 
 def _spoken(member: Enum) -> str:
@@ -184,7 +180,7 @@ def _flows(
     """Arrows from the sequencer to the unit, and from what ends a wait to the wait."""
     for command in commands:
         if command.number in places and command.started is not None:
-            start = (_CONTROL, "sequencer", min(command.started, command.ended))
+            start = (_CONTROL, "issue", command.started)
             events.flow("start", start, (*places[command.number], command.started))
     for wait in found:
         for blocker in wait.blockers[:1]:

@@ -1,16 +1,14 @@
 """When each command was queued, decoded, started, fetched and done, from a recording."""
 
-from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from hdl.control.scoreboard import Unit
-from hdl.control.sequencer import State
 from sim.trace.command_log import LoggedCommand
 from sim.trace.probes import FOOTPRINT_RANGES
-from sim.trace.recording import Interval, Recording
+from sim.trace.recording import Recording
 
 __all__ = ["READING_UNITS", "Lifetime", "RegisterRange", "lifetimes", "register_range"]
 
@@ -18,6 +16,15 @@ READING_UNITS: Final = frozenset({Unit.STORE, Unit.TILE, Unit.F64, Unit.MOVE})
 """Units that tell when a command has read its registers; loads read none."""
 
 _QUEUE: Final = "host.registers.queue"
+
+_EVENTS: Final = {
+    "accepted": ("sequencer.commands__valid", "sequencer.commands__ready"),
+    "decoded": ("sequencer.decode",),
+    "allocated": ("sequencer.scoreboard.allocate",),
+    "started": ("sequencer.start",),
+    "dropped": ("sequencer.halt",),
+}
+"""Signals that are 1 together when something happens to the command in a stage of the sequencer."""
 
 
 @dataclass(frozen=True)
@@ -52,13 +59,15 @@ class Lifetime:
     accepted : int
         Taken from the queue.
     ended : int
-        The sequencer was through with it: it was started, or refused and the fault cleared.
-    states : list of Interval
-        Of the sequencer, while it worked on the command.
+        The sequencer was through with it: it was started, or dropped at a fault.
+    decoded : int or None
+        Decoded.
+    allocated : int or None
+        Compared with all commands in flight; from then on the scoreboard protects its registers.
     unit : Unit or None
         That works on it.
     started : int or None
-        Handed to its unit.
+        Nothing held it back: its unit is given it in the next cycle.
     fetched : int or None
         Its registers had been read.
     done : int or None
@@ -74,7 +83,8 @@ class Lifetime:
     queued: int | None
     accepted: int
     ended: int
-    states: list[Interval]
+    decoded: int | None = None
+    allocated: int | None = None
     unit: Unit | None = None
     started: int | None = None
     fetched: int | None = None
@@ -92,7 +102,20 @@ class Lifetime:
         return self._is_between(cycle, self.done)
 
     def _is_between(self, cycle: int, end: int | None) -> bool:
-        return self.started is not None and self.started < cycle and (end is None or cycle <= end)
+        if self.started is None:
+            end = self.ended
+        return self.allocated is not None and self.allocated < cycle and (end is None or cycle <= end)
+
+    @property
+    def stages(self) -> list[tuple[str, int, int]]:
+        """The stages of the sequencer that it passed: name, first and last cycle."""
+        ends = [self.accepted, self.decoded, self.allocated, self.started]
+        found = []
+        for name, begin, end in zip(("decode", "compare", "issue"), ends[:-1], ends[1:], strict=True):
+            last = self.ended if end is None else end
+            if begin is not None and begin < last:
+                found.append((name, begin + 1, last))
+        return found
 
 
 def register_range(value: int) -> RegisterRange | None:
@@ -112,14 +135,11 @@ def lifetimes(recording: Recording, parts: Sequence[Sequence[LoggedCommand]]) ->
     found = _accepted(recording)
     _add_origins(found, recording, parts)
     by_unit: dict[Unit, list[Lifetime]] = defaultdict(list)
-    starts = recording.pulses("sequencer.scoreboard.allocate")
     for lifetime in found:
-        at = bisect_left(starts, lifetime.accepted)
-        if at < len(starts) and starts[at] <= lifetime.ended:
-            lifetime.started = starts[at]
-            _add_operands(lifetime, recording, starts[at])
-            if lifetime.unit is not None:
-                by_unit[lifetime.unit].append(lifetime)
+        if lifetime.allocated is not None:
+            _add_operands(lifetime, recording, lifetime.allocated)
+        if lifetime.started is not None and lifetime.unit is not None:
+            by_unit[lifetime.unit].append(lifetime)
     for unit, commands in by_unit.items():
         for command, cycle in zip(
             commands, recording.bit_pulses("sequencer.scoreboard.done", unit.value), strict=False
@@ -134,25 +154,37 @@ def lifetimes(recording: Recording, parts: Sequence[Sequence[LoggedCommand]]) ->
 
 
 def _accepted(recording: Recording) -> list[Lifetime]:
-    """One for each time that the sequencer left its idle state, with all states until it was idle again."""
+    """The commands that the sequencer took, and when they passed its stages.
+
+    A fault drops those that have not been started.
+    """
+    events = [
+        (cycle, order, name)
+        for order, name in enumerate(("started", "allocated", "decoded", "accepted", "dropped"))
+        for cycle in recording.pulses(*_EVENTS[name])
+    ]
     found: list[Lifetime] = []
-    for item in recording.intervals("sequencer.state"):
-        if item.value == State.IDLE.value:
+    in_stage: dict[str, deque[Lifetime]] = {name: deque() for name in ("accepted", "decoded", "allocated")}
+    before = {"started": "allocated", "allocated": "decoded", "decoded": "accepted"}
+    for cycle, _, name in sorted(events):
+        if name == "dropped":
+            for waiting in in_stage.values():
+                for lifetime in waiting:
+                    lifetime.ended = cycle
+                waiting.clear()
             continue
-        if item.value == State.DECODE.value:
-            found.append(
-                Lifetime(
-                    number=len(found),
-                    logged=None,
-                    queued=None,
-                    accepted=item.first - 1,
-                    ended=item.last,
-                    states=[],
-                )
+        if name == "accepted":
+            lifetime = Lifetime(
+                number=len(found), logged=None, queued=None, accepted=cycle, ended=recording.cycles - 1
             )
-        if found:
-            found[-1].states.append(item)
-            found[-1].ended = item.last
+            found.append(lifetime)
+        else:
+            lifetime = in_stage[before[name]].popleft()
+            setattr(lifetime, name, cycle)
+        if name == "started":
+            lifetime.ended = cycle
+        else:
+            in_stage[name].append(lifetime)
     return found
 
 

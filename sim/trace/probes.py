@@ -108,10 +108,10 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     """The probes of a core, in the order in which the harness numbers them."""
     found = [
         *_whole("host.registers.queue", "input__valid", "input__ready", "level", "clear"),
-        *_whole("sequencer", "state", "stall_registers", "stall_memory", "stall_unit", "stall_empty"),
+        *_whole("sequencer", "commands__valid", "commands__ready", "decode", "start", "halt"),
+        *_whole("sequencer", "stall_registers", "stall_memory", "stall_unit", "stall_empty"),
         *_whole("sequencer", "serial", "cause"),
-        *_whole("sequencer.scoreboard", "unit", "operand", "is_write", "conflict", "span_conflict", "full"),
-        *_whole("sequencer.scoreboard", "allocate", "fetched", "done"),
+        *_whole("sequencer.scoreboard", "unit", "allocate", "conflict", "span_conflict", "fetched", "done"),
         *_footprint(),
         *_span(config),
         *_whole("tile.issue", "busy_units"),

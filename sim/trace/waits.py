@@ -1,13 +1,12 @@
 """Why a command waited: for which registers or bytes, and for which earlier command."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from hdl.control.scoreboard import SLOTS, Unit
-from hdl.control.sequencer import State
-from sim.trace.lifetimes import Lifetime, RegisterRange, register_range
+from hdl.control.scoreboard import Unit
+from sim.trace.lifetimes import Lifetime, RegisterRange
 from sim.trace.recording import Interval, Recording
 
 __all__ = ["Wait", "memory_conflicts", "register_conflicts", "waits"]
@@ -58,7 +57,7 @@ def register_conflicts(
     is_write : bool
         Whether it writes the operand.
     before : sequence of Lifetime
-        Commands started before.
+        Commands allocated before.
     cycle : int
     """
     found = []
@@ -77,19 +76,20 @@ def register_conflicts(
     return found
 
 
-def memory_conflicts(
-    unit: Unit, span: tuple[int, int], before: Sequence[Lifetime], cycle: int
-) -> list[Lifetime]:
-    """The loads or stores under way that may touch bytes of a store or load."""
-    opposite = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(unit)
+def memory_conflicts(command: Lifetime, before: Sequence[Lifetime], cycle: int) -> list[Lifetime]:
+    """The loads or stores under way that may touch bytes of a store or load; none for other commands."""
+    opposite = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(command.unit) if command.unit else None
+    if command.span is None:
+        return []
+    first, last = command.span
     return [
         other
         for other in before
         if other.unit is opposite
         and other.span is not None
         and other.is_under_way(cycle)
-        and other.span[0] <= span[1]
-        and span[0] <= other.span[1]
+        and other.span[0] <= last
+        and first <= other.span[1]
     ]
 
 
@@ -112,10 +112,8 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
     earlier = _unfinished(commands)
     for name, cause_of in causes.items():
         for interval in recording.high(name):
-            for command in _commands_in(commands, interval):
-                first = max(interval.first, command.accepted)
+            for command, first, last in _commands_in(commands, interval):
                 cause = cause_of(recording, first, command, earlier[command.number])
-                last = min(interval.last, command.ended)
                 found.append(Wait(command=command, first=first, last=last, **cause._asdict()))
     found += [
         Wait(
@@ -135,17 +133,20 @@ def _unfinished(commands: Sequence[Lifetime]) -> list[list[Lifetime]]:
     found: list[list[Lifetime]] = []
     under_way: list[Lifetime] = []
     for command in commands:
-        under_way = [other for other in under_way if other.is_under_way(command.accepted)]
+        under_way = [other for other in under_way if other.done is None or command.accepted <= other.done]
         found.append(under_way.copy())
         under_way.append(command)
     return found
 
 
-def _commands_in(commands: Sequence[Lifetime], interval: Interval) -> Sequence[Lifetime]:
-    """Those that the sequencer had in some cycle of an interval."""
-    start = bisect_left(commands, interval.first, key=lambda command: command.ended)
-    stop = bisect_right(commands, interval.last, key=lambda command: command.accepted)
-    return commands[start:stop]
+def _commands_in(commands: Sequence[Lifetime], interval: Interval) -> Iterator[tuple[Lifetime, int, int]]:
+    """Those whose turn it was in some cycle of an interval: the oldest one that has not been started."""
+    at = bisect_left(commands, interval.first, key=lambda command: command.ended)
+    first = interval.first
+    while at < len(commands) and first <= interval.last:
+        last = min(interval.last, commands[at].ended)
+        yield commands[at], first, last
+        first, at = last + 1, at + 1
 
 
 def _by_end(commands: Sequence[Lifetime]) -> tuple[Lifetime, ...]:
@@ -163,26 +164,27 @@ def _named(commands: Sequence[Lifetime]) -> str:
     return ", ".join(f"#{command.number}" for command in commands)
 
 
-def _registers(recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
-    operand = register_range(recording.value(f"{_SCOREBOARD}.operand", cycle))
-    is_write = bool(recording.value(f"{_SCOREBOARD}.is_write", cycle))
-    conflicts: list[tuple[Lifetime, str]] = []
-    if operand is not None:
-        conflicts = register_conflicts(command, operand, is_write, before, cycle)
-    blockers = _by_end([other for other, _ in conflicts])
-    hazards = " and ".join(dict.fromkeys(hazard for _, hazard in conflicts))
-    use = "to write" if is_write else "to read"
-    return _Cause(
-        f"registers {operand} of {_named(blockers)}",
-        f"{use} {operand}, which {_named(blockers)} still uses: {hazards}",
-        blockers,
-    )
+def _registers(_recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
+    operands = [(operand, False) for operand in command.reads]
+    operands += [(command.write, True)] if command.write is not None else []
+    found = [
+        (operand, "to write" if is_write else "to read", conflicts)
+        for operand, is_write in operands
+        if (conflicts := register_conflicts(command, operand, is_write, before, cycle))
+    ]
+    details = []
+    for operand, use, conflicts in found:
+        users = _named(_by_end([other for other, _ in conflicts]))
+        hazards = " and ".join(dict.fromkeys(hazard for _, hazard in conflicts))
+        details.append(f"{use} {operand}, which {users} still uses: {hazards}")
+    blockers = _by_end(list({other.number: other for *_, pairs in found for other, _ in pairs}.values()))
+    registers = ", ".join(dict.fromkeys(str(operand) for operand, *_ in found))
+    return _Cause(f"registers {registers} of {_named(blockers)}", "; ".join(details), blockers)
 
 
-def _memory(recording: Recording, cycle: int, _command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
-    first, last = (recording.value(f"{_SCOREBOARD}.span.{end}", cycle) for end in ("first", "last"))
-    unit = Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
-    blockers = _by_end(memory_conflicts(unit, (first, last), before, cycle))
+def _memory(_recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
+    blockers = _by_end(memory_conflicts(command, before, cycle))
+    first, last = command.span or (0, 0)
     return _Cause(
         f"memory of {_named(blockers)}",
         f"for bytes {first:#x} to {last:#x}, which {_named(blockers)} may touch",
@@ -190,11 +192,20 @@ def _memory(recording: Recording, cycle: int, _command: Lifetime, before: Sequen
     )
 
 
-def _unit(recording: Recording, cycle: int, _command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
-    unit = Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
-    name = unit.name.lower()
+def _unit(recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
     under_way = [other for other in before if other.is_under_way(cycle)]
-    if recording.value("sequencer.state", cycle) == State.ROWS.value:
+    unit = command.unit or Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
+    name = unit.name.lower()
+    mine = tuple(other for other in under_way if other.unit is unit)
+    if command.allocated is None or cycle <= command.allocated:
+        return _Cause(
+            f"unit {name} full, {_named(mine[:1])}",
+            f"for a slot of unit {name}, which has {len(mine)} commands; the oldest is {_named(mine[:1])}",
+            mine[:1],
+        )
+    reads = recording.pulses("sequencer.rows_start")
+    at = bisect_left(reads, command.allocated)
+    if at < len(reads) and reads[at] <= command.ended:
         return _Cause("row addresses", "until the addresses of its rows have been read from their register")
     if recording.value("sequencer.serial", cycle) and under_way:
         blockers = _by_end(under_way)
@@ -203,15 +214,8 @@ def _unit(recording: Recording, cycle: int, _command: Lifetime, before: Sequence
             f"until {_named(blockers)} has ended: the core is in serial mode",
             blockers,
         )
-    oldest = tuple(other for other in under_way if other.unit is unit)[:1]
-    if recording.value(f"{_SCOREBOARD}.full", cycle):
-        return _Cause(
-            f"unit {name} full, {_named(oldest)}",
-            f"for a place in unit {name}, which has {SLOTS[unit]} commands; the oldest is {_named(oldest)}",
-            oldest,
-        )
     return _Cause(
         f"unit {name} busy",
-        f"until unit {name} takes a request; its oldest command is {_named(oldest) or 'none'}",
-        oldest,
+        f"until unit {name} takes a request; its oldest command is {_named(mine[:1]) or 'none'}",
+        mine[:1],
     )

@@ -8,7 +8,6 @@ from typing import Final, Literal
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Unit
-from hdl.control.sequencer import State
 from hdl.memory.axi import Response
 
 __all__ = ["SCOPE", "ShownSignal", "SignalGroup", "signal_groups", "signal_widths"]
@@ -63,7 +62,6 @@ class SignalGroup:
 
 
 _STATES: Final[dict[str, Mapping[int, str]]] = {
-    "sequencer-state": {state.value: state.name for state in State},
     "unit": {unit.value: unit.name for unit in Unit},
     "fault": {0: "none"} | {cause.value: cause.name for cause in Cause},
     "axi-response": {response.value: response.name for response in Response},
@@ -73,17 +71,16 @@ _STREAM: Final = ("valid", "ready")
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "clock and host": ("aclk", "aresetn", "irq", "host.registers.queue.level:d"),
     "sequencer": (
-        "sequencer.state:sequencer-state",
         *(f"sequencer.{name}" for name in ("commands__valid", "commands__ready", "serial")),
+        *(f"sequencer.{name}" for name in ("decode", "start", "running", "halt")),
         *(f"sequencer.stall_{name}" for name in ("registers", "memory", "unit", "empty")),
         "sequencer.cause:fault",
         "sequencer.executed:d",
     ),
     "scoreboard": (
         "sequencer.scoreboard.unit:unit",
-        "sequencer.scoreboard.allocate",
-        "sequencer.scoreboard.operand:h",
-        *(f"sequencer.scoreboard.{name}" for name in ("is_write", "conflict", "span_conflict", "full")),
+        *(f"sequencer.scoreboard.{name}" for name in ("second", "allocate", "full")),
+        *(f"sequencer.scoreboard.{name}" for name in ("conflict", "span_conflict")),
         "sequencer.scoreboard.fetched:b",
         "sequencer.scoreboard.done:b",
     ),

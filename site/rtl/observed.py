@@ -82,7 +82,7 @@ def observed_unit(config: DotProductConfig) -> tuple[Top, list[Observation]]:
 
 _CORE = {
     "sequencer": ("stall_registers", "stall_memory", "stall_unit", "stall_empty", "fetched", "done"),
-    "scoreboard": ("unit", "footprint", "operand", "is_write", "full", "allocate", "idle"),
+    "scoreboard": ("unit", "footprint", "full", "allocate"),
     "tile": ("busy_units",),
 }
 """What a core shows, by unit: names of the units' ports."""
@@ -111,9 +111,12 @@ def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
     top.output("irq", core.irq)
     units = {"sequencer": sequencer, "scoreboard": scoreboard, "tile": inside.submodules.tile}
     taken = sequencer.commands.valid & sequencer.commands.ready
+    requests = (sequencer.load, sequencer.store, sequencer.tile, sequencer.f64, sequencer.move)
+    given = Cat(request.valid for request in requests).any()
     return top, [
         *(_observe(top, unit, name, getattr(units[unit], name)) for unit in _CORE for name in _CORE[unit]),
         _observe(top, "sequencer", "taken", taken),
+        _observe(top, "sequencer", "given", given),
         *(
             _observe(top, "registers", name, getattr(registers.write, name))
             for name in ("enable", "address", "lanes", "data")

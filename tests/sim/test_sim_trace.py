@@ -13,7 +13,6 @@ from golden.tables.commands import LoadMatrix, Move, MoveMatrix, StoreMatrix
 from golden.tables.faults import Fault
 from hdl.config import PRESETS
 from hdl.control.scoreboard import Unit
-from hdl.control.sequencer import State
 from sim.build import core_verilog
 from sim.machines import Backend, open_machine
 from sim.rtl_machine import RtlMachine
@@ -22,7 +21,7 @@ from sim.trace.bursts import bursts
 from sim.trace.command_log import CommandLog
 from sim.trace.command_text import short_name
 from sim.trace.core_trace import core_trace
-from sim.trace.lifetimes import RegisterRange, lifetimes, register_range
+from sim.trace.lifetimes import RegisterRange, lifetimes
 from sim.trace.probes import Probe, harness_header, probes_of, verilator_settings
 from sim.trace.recording import Interval, Recording
 from sim.trace.trace_events import Slice, TraceEvents
@@ -81,11 +80,12 @@ def test_every_command_is_followed_to_its_end(traced):
     assert [str(item.logged.place) for item in found[:2]] == ["p.ptx:1: text", "p.ptx:2: text"]
     assert found[-1].logged.place is None
     for item in found:
-        assert item.queued < item.accepted < item.started <= item.ended
+        assert item.queued < item.accepted < item.decoded < item.allocated < item.started == item.ended
         assert item.started < item.done
         assert item.fetched is None if item.unit is Unit.LOAD else item.started < item.fetched <= item.done
     for one, other in pairwise(found):
-        assert one.ended < other.accepted
+        assert one.accepted < other.accepted
+        assert one.started < other.started
     multiply_ = found[3]
     assert multiply_.unit is Unit.TILE
     assert multiply_.reads == [RegisterRange(8, 15), RegisterRange(16, 23), RegisterRange(0, 7)]
@@ -99,21 +99,20 @@ def test_the_rules_of_the_scoreboard_hold_in_every_cycle(traced):
     found = lifetimes(recording, log.parts)
     conflicts = spans = 0
     for item in found:
-        for state in item.states:
-            if state.value != State.OPERANDS.value:
-                continue
-            for cycle in range(state.first, state.last + 1):
-                before = found[: item.number]
-                operand = register_range(recording.value("sequencer.scoreboard.operand", cycle))
-                is_write = bool(recording.value("sequencer.scoreboard.is_write", cycle))
-                expected = (
-                    [] if operand is None else register_conflicts(item, operand, is_write, before, cycle)
-                )
-                assert recording.value("sequencer.scoreboard.conflict", cycle) == bool(expected)
-                touching = [] if item.span is None else memory_conflicts(item.unit, item.span, before, cycle)
-                assert recording.value("sequencer.scoreboard.span_conflict", cycle) == bool(touching)
-                conflicts += bool(expected)
-                spans += bool(touching)
+        operands = [*((operand, False) for operand in item.reads), (item.write, True)]
+        for cycle in range(item.allocated + 1, item.started + 1):
+            before = found[: item.number]
+            waits_for = [
+                other
+                for operand, is_write in operands
+                if operand is not None
+                for other in register_conflicts(item, operand, is_write, before, cycle)
+            ]
+            assert recording.value("sequencer.scoreboard.conflict", cycle) == bool(waits_for)
+            touching = memory_conflicts(item, before, cycle)
+            assert recording.value("sequencer.scoreboard.span_conflict", cycle) == bool(touching)
+            conflicts += bool(waits_for)
+            spans += bool(touching)
     assert conflicts > 100
     assert spans > 10
 

@@ -9,7 +9,7 @@ from test_sim_waves import HIERARCHY_LZ4, blocks, decompress
 
 from golden.tables.faults import Cause
 from hdl.config import PRESETS
-from hdl.control.sequencer import State
+from hdl.control.scoreboard import Unit
 from sim.build import core_verilog
 from sim.rtl_machine import RtlMachine
 from sim.waves.layout_files import MAPPINGS, gtkwave_layout, layout_paths, surfer_commands, write_layouts
@@ -98,14 +98,16 @@ def test_every_signal_is_in_the_waveform(waves):
 def test_states_have_names(waves):
     text = layout_paths(waves)["gtkwave"].read_text()
     filters = dict(re.findall(r"^\^(\d+) (.*)$", text, re.MULTILINE))
-    assert len(filters) == 4
-    before_state = text.partition("\nTOP.openwmma_core.core.sequencer.state[3:0]\n")[0].splitlines()[-1]
-    names = waves.parent.joinpath(filters[before_state[1 : before_state.index(" ")]]).read_text().splitlines()
-    assert names == [f"{state.value} {state.name}" for state in State]
+    assert len(filters) == 3
+    before_unit = text.partition("\nTOP.openwmma_core.core.sequencer.scoreboard.unit[2:0]\n")[0].splitlines()[
+        -1
+    ]
+    names = waves.parent.joinpath(filters[before_unit[1 : before_unit.index(" ")]]).read_text().splitlines()
+    assert names == [f"{unit.value} {unit.name}" for unit in Unit]
     faults = waves.with_suffix(".fault.txt").read_text().splitlines()
     assert faults == ["0 none", *(f"{cause.value} {cause.name}" for cause in Cause)]
-    mapping = (waves.parent / MAPPINGS / "openwmma-sequencer-state").read_text().splitlines()
-    assert mapping == ["Name = openwmma-sequencer-state", "Bits = 4", *names]
+    mapping = (waves.parent / MAPPINGS / "openwmma-unit").read_text().splitlines()
+    assert mapping == ["Name = openwmma-unit", "Bits = 3", *names]
 
 
 def test_formats_for_surfer_are_set_for_the_right_item(waves):
@@ -117,7 +119,7 @@ def test_formats_for_surfer_are_set_for_the_right_item(waves):
         if line.startswith("item_focus "):
             digits = "".join(f"{ord(letter) - ord('a'):x}" for letter in line.split(" ")[1])
             focused[items[int(digits, 16)]] = following.removeprefix("item_set_format ")
-    assert focused["TOP.openwmma_core.core.sequencer.state"] == "openwmma-sequencer-state"
+    assert focused["TOP.openwmma_core.core.sequencer.scoreboard.unit"] == "openwmma-unit"
     assert focused["TOP.openwmma_core.m_axi_araddr"] == "Hexadecimal"
     assert focused["TOP.openwmma_core.m_axi_arlen"] == "Unsigned"
     assert "TOP.openwmma_core.aclk" not in focused
@@ -132,11 +134,9 @@ def test_a_core_without_f64_and_memory_has_no_group_for_them():
 
 def test_a_signal_that_is_gone_is_an_error():
     text = core_verilog(CONFIG)
-    assert signal_widths(text)["sequencer.state"] == 4
-    with pytest.raises(ValueError, match=r"the Verilog of the core has no signal sequencer\.state"):
-        signal_groups(
-            CONFIG, text.replace(" state = ", " status = ").replace("[3:0] state;", "[3:0] status;")
-        )
+    assert signal_widths(text)["sequencer.halt"] == 1
+    with pytest.raises(ValueError, match=r"the Verilog of the core has no signal sequencer\.halt"):
+        signal_groups(CONFIG, re.sub(r"\bhalt\b", "stall", text))
 
 
 def test_layouts_need_no_waveform(tmp_path):

@@ -9,11 +9,6 @@ namespace {
 
 using namespace openwmma;
 
-// One cycle: flags as bits in the order in which site/src/core/timeline.ts reads them, and the registers that are asked about.
-struct Cycle {
-    std::uint32_t flags, operand;
-};
-
 // A command that starts: the unit that takes it and the registers it reads and writes.
 struct Start {
     std::uint32_t cycle, unit, footprint[3];
@@ -31,7 +26,7 @@ struct Core {
     Memory memory;
     Host host;
     std::uint32_t now = 0;
-    std::vector<Cycle> cycles;
+    std::vector<std::uint32_t> cycles;
     std::vector<Start> starts;
     std::vector<RegisterWrite> writes;
 };
@@ -56,10 +51,8 @@ void note() {
     add(top.sequencer_stall_unit, 1);
     add(top.sequencer_stall_empty, 1);
     add(top.sequencer_taken, 1);
-    add(top.scoreboard_allocate, 1);
+    add(top.sequencer_given, 1);
     add(top.scoreboard_full, 1);
-    add(top.scoreboard_is_write, 1);
-    add(top.scoreboard_unit, 3);
     add(top.sequencer_fetched, 5);
     add(top.sequencer_done, 5);
     add(top.m_axi_arvalid && top.m_axi_arready, 1);
@@ -67,8 +60,7 @@ void note() {
     add(top.m_axi_awvalid && top.m_axi_awready, 1);
     add(top.m_axi_wvalid && top.m_axi_wready, 1);
     add(top.tile_busy_units != 0, 1);
-    add(top.scoreboard_idle, 1);
-    core->cycles.push_back({flags, top.scoreboard_operand});
+    core->cycles.push_back(flags);
     if (top.scoreboard_allocate) {
         Start start{core->now, top.scoreboard_unit, {}};
         copy_port(start.footprint, top.scoreboard_footprint);
@@ -128,7 +120,7 @@ EXPORTED(fault_cause) std::uint32_t fault_cause() { return core->host.cause; }
 EXPORTED(fault_index) std::uint32_t fault_index() { return core->host.index; }
 
 // What was noted, as 32-bit words; an address holds until the next run.
-EXPORTED(cycles_address) const Cycle *cycles_address() { return core->cycles.data(); }
+EXPORTED(cycles_address) const std::uint32_t *cycles_address() { return core->cycles.data(); }
 EXPORTED(cycles_words) std::uint32_t cycles_words() { return words(core->cycles); }
 EXPORTED(starts_address) const Start *starts_address() { return core->starts.data(); }
 EXPORTED(starts_words) std::uint32_t starts_words() { return words(core->starts); }

@@ -44,23 +44,18 @@ export interface Cycle {
   readonly taken: boolean;
   readonly started: boolean;
   readonly full: boolean;
-  readonly isWrite: boolean;
-  readonly unit: number;
   readonly fetched: number;
   readonly done: number;
   readonly reads: boolean;
   readonly writes: boolean;
   readonly multiplies: boolean;
-  readonly operand: Registers;
 }
 
-const CYCLE_WORDS = 2;
 const START_WORDS = 5;
 
 /** What was noted in a cycle; the bits stand in the order in which the harness adds them. */
 export function cycleOf(run: Run, cycle: number): Cycle {
-  const flags = run.cycles[CYCLE_WORDS * cycle] ?? 0;
-  const operand = run.cycles[CYCLE_WORDS * cycle + 1] ?? 0;
+  const flags = run.cycles[cycle] ?? 0;
   const bit = (place: number): boolean => ((flags >>> place) & 1) === 1;
   return {
     stallRegisters: bit(0),
@@ -70,19 +65,16 @@ export function cycleOf(run: Run, cycle: number): Cycle {
     taken: bit(4),
     started: bit(5),
     full: bit(6),
-    isWrite: bit(7),
-    unit: (flags >>> 8) & 7,
-    fetched: (flags >>> 11) & 31,
-    done: (flags >>> 16) & 31,
-    reads: bit(22),
-    writes: bit(24),
-    multiplies: bit(25),
-    operand: { first: (operand >>> 1) & 255, last: (operand >>> 9) & 255 },
+    fetched: (flags >>> 7) & 31,
+    done: (flags >>> 12) & 31,
+    reads: bit(18),
+    writes: bit(20),
+    multiplies: bit(21),
   };
 }
 
 export function cycleCount(run: Run): number {
-  return run.cycles.length / CYCLE_WORDS;
+  return run.cycles.length;
 }
 
 function newLife(index: number): Life {
@@ -112,12 +104,16 @@ export function livesOf(run: Run, description: CoreDescription, count: number): 
   for (let cycle = 0; cycle < cycleCount(run); cycle += 1) {
     const now = cycleOf(run, cycle);
     const current = next > started ? lives[started] : undefined;
+    const allocated = run.starts[START_WORDS * started];
+    const unit = run.starts[START_WORDS * started + 1] ?? 0;
+    if (current !== undefined && current.unit === undefined && allocated !== undefined && allocated < cycle) {
+      current.unit = description.units[unit];
+      readFootprint(current, run, description, started);
+    }
     if (current !== undefined && !now.started) noteWait(current, cycle, now, description, units);
     if (now.started && current !== undefined) {
       current.started = cycle;
-      current.unit = description.units[now.unit];
-      readFootprint(current, run, description, started);
-      units[now.unit]?.push(current);
+      units[unit]?.push(current);
       started += 1;
     }
     if (now.taken) {
@@ -151,34 +147,46 @@ function readFootprint(life: Life, run: Run, description: CoreDescription, place
   life.write = ranges.find(({ isWrite }) => isWrite);
 }
 
+interface Blocked {
+  readonly operand: Registers | undefined;
+  readonly isWrite: boolean;
+  readonly blocker: Life | undefined;
+}
+
 function noteWait(life: Life, cycle: number, now: Cycle, description: CoreDescription, units: readonly Life[][]): void {
   const kind = now.stallRegisters ? "registers" : now.stallMemory ? "memory" : now.stallUnit ? "unit" : undefined;
   if (kind === undefined) return;
-  const blocker = blockerOf(kind, now, description, units)?.index;
+  const { operand, isWrite, blocker } = blockedBy(kind, life, description, units);
   const last = life.waits.at(-1);
-  if (last?.kind === kind && last.to === cycle && last.blocker === blocker) {
+  if (last?.kind === kind && last.to === cycle && last.blocker === blocker?.index) {
     last.to = cycle + 1;
     return;
   }
-  const operand = kind === "registers" ? now.operand : undefined;
-  life.waits.push({ kind, from: cycle, to: cycle + 1, operand, isWrite: now.isWrite, blocker, full: now.full });
+  life.waits.push({ kind, from: cycle, to: cycle + 1, operand, isWrite, blocker: blocker?.index, full: now.full });
 }
 
-/** The command under way that the scoreboard's rule names: see `hdl/control/scoreboard.py`. */
-function blockerOf(kind: WaitKind, now: Cycle, description: CoreDescription, units: readonly Life[][]): Life | undefined {
-  if (kind === "unit") return units[now.unit]?.at(-1);
+/** The command under way that the scoreboard's rule names, and the operand: see `hdl/control/scoreboard.py`. */
+function blockedBy(kind: WaitKind, life: Life, description: CoreDescription, units: readonly Life[][]): Blocked {
+  const own = description.units.indexOf(life.unit ?? "");
+  const nobody = { operand: undefined, isWrite: false };
+  if (kind === "unit") return { ...nobody, blocker: units[own]?.at(-1) };
   if (kind === "memory") {
-    const other = description.units.indexOf(description.units[now.unit] === "load" ? "store" : "load");
-    return units[other]?.at(-1);
+    const other = description.units.indexOf(life.unit === "load" ? "store" : "load");
+    return { ...nobody, blocker: units[other]?.at(-1) };
   }
-  return units
-    .flatMap((queue, unit) =>
-      queue.filter((life) => {
-        const isOther = unit !== now.unit;
-        const writes = life.write !== undefined && overlap(life.write, now.operand) && (!now.isWrite || isOther);
-        const reads = life.fetched === undefined && now.isWrite && isOther && life.reads.some((range) => overlap(range, now.operand));
-        return writes || reads;
-      }),
-    )
-    .at(0);
+  const operands = life.reads.map((operand) => ({ operand, isWrite: false }));
+  if (life.write !== undefined) operands.push({ operand: life.write, isWrite: true });
+  const found = operands.flatMap(({ operand, isWrite }) =>
+    units.flatMap((queue, unit) =>
+      queue
+        .filter((other) => {
+          const isOther = unit !== own;
+          const writes = other.write !== undefined && overlap(other.write, operand) && (!isWrite || isOther);
+          const reads = other.fetched === undefined && isWrite && isOther && other.reads.some((range) => overlap(range, operand));
+          return writes || reads;
+        })
+        .map((blocker) => ({ operand, isWrite, blocker })),
+    ),
+  );
+  return found.at(0) ?? { ...nobody, blocker: undefined };
 }
