@@ -52,7 +52,6 @@ def reads(bits: int, hdl: ModuleType = axi_reads) -> Claim:
     offer_stays(claim, "beats", unit.beats)
     waiting = waiting_addresses(claim, inside, config, unit.ar)
     claim.always("under_way", inside.signal("under_way") == outstanding + waiting)
-    buffer_in_order(claim, inside, "answers", unit.beats.valid)
     return claim
 
 

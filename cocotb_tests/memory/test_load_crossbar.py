@@ -44,7 +44,7 @@ class Bench:
         return Placed.random(self.rng, row or self.rng.choice(self.rows))
 
     def payloads(self, placed: Placed, share_bad: float = 0.0) -> tuple[list[int], list[Word]]:
-        """The beats, and the words as data, last and cause: repeated registers once, one for a failed load."""
+        """The beats; data, last and cause of the words: repeated registers once, one for a failed load."""
         payloads = []
         cause = 0
         for beat in placed.beats:
@@ -110,7 +110,7 @@ async def no_word_before_the_last_beat(dut: Any) -> None:
         bench.beats.put(payloads[-1])
         while not (dut.beats_valid.value and dut.beats_ready.value):
             await RisingEdge(dut.aclk)
-        for _ in range(7 + bench.config.word_quads - 1):
+        for _ in range(6 + bench.config.word_quads - 1):
             await RisingEdge(dut.aclk)
             assert not dut.words_valid.value, row
         await RisingEdge(dut.aclk)
@@ -178,6 +178,7 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
         await bench.beats.send(*payloads[: bench.rng.randrange(1, len(payloads) + 1)])
         for _ in range(bench.rng.randrange(20)):
             await RisingEdge(dut.aclk)
+        bench.accesses.drop()
         await reset(dut)
         bench.sink.received.clear()
         await bench.check(bench.put(bench.placed()))

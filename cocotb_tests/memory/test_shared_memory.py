@@ -21,7 +21,7 @@ from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(shared_bytes=3 * PAGE_BYTES, address_bits=34)
 PAGES = 3
-READ_LATENCY = 3
+READ_LATENCY = 2
 """Cycles from the burst to its first beat."""
 
 

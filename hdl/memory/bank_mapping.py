@@ -222,7 +222,7 @@ class BankMapping:
                         m.d.comb += [output.eq(function(skews)) for output, function in outputs]
 
     def permuted(self, data: Value, select: Value) -> Value:
-        """Exchange bytes of a segment or word as one of the three functions below says, in either direction."""
+        """Exchange the bytes of a segment or word as one of the three functions below says."""
         for bit in range(log2_exact(self.bank_bytes), 2):
             data = Mux(select[bit], _exchanged(data, 8 << bit), data)
         data = Mux(select[2], _exchanged(data, LANE_BITS), data)
@@ -239,7 +239,7 @@ def skewed(skew: Value) -> Value:
 def skewed_from(skew: Value, offset: Value) -> Value:
     """For `BankMapping.permuted`: from a beat, where a segment begins at word `offset`, to the banks.
 
-    Of word b of the banks, bit 0 changes as those of skew and offset say; bit 1 also where the sum has a carry.
+    Bit 0 of a word's number changes as those of skew and offset say; bit 1 also where the sum has a carry.
     """
     low, high = skew[2] ^ offset[0], skew[3] ^ offset[1]
     return Cat(skew[:2], low, high ^ (skew[2] & offset[0]), high ^ (~skew[2] & offset[0]))

@@ -17,9 +17,9 @@ __all__ = ["FragmentReader"]
 class FragmentReader(wiring.Component):
     """Reads the quads of fragments; begins with one only when the crossbar has a buffer for all of it.
 
-    Throughput: a quad per cycle, from one fragment to the next without a gap. Latency: 1 cycle from the access
-    to the first read.
-    `read.ready` ends at registers. Expected critical path: quad counter, register port.
+    Throughput: a quad per cycle, from one fragment to the next without a gap. Latency: 1 cycle from
+    the access to the first read. `read.ready` ends at registers.
+    Expected critical path: quad counter, register port.
 
     Parameters
     ----------

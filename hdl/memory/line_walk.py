@@ -44,8 +44,8 @@ class Part(data.Struct):
 class LineWalk(wiring.Component):
     """Says which parts of beats belong to which segments, in the order of memory.
 
-    Lines begin at multiples of four bytes; the memory knows only whole beats. So a segment lies in one beat or
-    in two. Lines of a run follow each other in the same beats; other lines begin with a beat of their own,
+    Lines begin at multiples of four bytes; the memory knows only whole beats. So a segment lies in one beat
+    or in two. Lines of a run follow each other in the same beats; other lines begin with a beat of their own,
     even where it is the one before. Lines of eight bytes are half a segment.
 
     Throughput: a part per cycle: a segment, where the fragment begins at a beat, and else half of one. Where

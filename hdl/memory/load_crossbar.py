@@ -1,6 +1,6 @@
 """The fragment crossbar for loads: from the beats of a memory to words of the register file."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -42,8 +42,8 @@ class LoadedTag(data.Struct):
         If not zero, the load has failed: this is the fragment's only word, and no data.
     """
 
-    last: 1
-    cause: CAUSE_BITS
+    last: unsigned(1)
+    cause: unsigned(CAUSE_BITS)
 
 
 def loaded_layout(config: CoreConfig) -> data.StructLayout:
@@ -56,8 +56,8 @@ class _Filled(data.Struct):
 
     pattern: Pattern
     order: BlockOrder
-    last_word: ADDRESS_BITS
-    cause: CAUSE_BITS
+    last_word: unsigned(ADDRESS_BITS)
+    cause: unsigned(CAUSE_BITS)
 
 
 class LoadCrossbar(wiring.Component):

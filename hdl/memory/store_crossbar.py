@@ -81,7 +81,7 @@ class StoreCrossbar(wiring.Component):
     freed : Out(1)
         High for one cycle when a fragment has been read out.
     access : In(stream.Signature(access_layout(config)))
-        Of each fragment, before its last quad; taken when it has been read out.
+        Of each fragment; taken when it has been read out.
     beats : Out(stream.Signature(stored_layout()))
     """
 
@@ -134,7 +134,7 @@ class StoreCrossbar(wiring.Component):
         completed = register(m, self.quad.valid & self.quad.last, "completed", reset_less=False)
         m.d.comb += [
             walk.access.eq(access),
-            walk.step.eq(queue.ready & (filled != 0)),
+            walk.step.eq(self.access.valid & queue.ready & (filled != 0)),
             final.eq(walk.step & part.last),
             self.access.ready.eq(final),
             queue.enter.eq(walk.step & part.beat_end),

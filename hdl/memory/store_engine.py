@@ -106,9 +106,7 @@ class StoreEngine(wiring.Component):
         self._send(m, bursts, crossbar, reader.fetched)
         return m
 
-    def _send(
-        self, m: Module, bursts: BurstGenerator, crossbar: StoreCrossbar, fetched: Signal
-    ) -> None:
+    def _send(self, m: Module, bursts: BurstGenerator, crossbar: StoreCrossbar, fetched: Signal) -> None:
         """Bursts out, their beats behind them, and their answers in."""
         m.submodules.lengths = lengths = Queue(unsigned(8), BURSTS_IN_FLIGHT)
         m.submodules.finals = finals = Queue(unsigned(1), BURSTS_IN_FLIGHT)
