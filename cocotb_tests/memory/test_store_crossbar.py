@@ -25,7 +25,7 @@ QUAD, BEAT = Packing(StoredQuad), Packing(stored_layout())
 class Bench:
     """The unit's ports, and fragments of every kind: those of loads are harder than those of stores."""
 
-    def __init__(self, dut: Any, share: float = 0.0, beats: Any = None) -> None:
+    def __init__(self, dut: Any, share: float = 0.0, beats: Any = None, prefix: str = "") -> None:
         self.dut = dut
         self.config: CoreConfig = PRESETS[parameters()["preset"]]
         rows = legal_fragments(self.config)
@@ -33,8 +33,8 @@ class Bench:
         self.rows = [row for row in rows if not (row[1] == "f16" and row[0] in "ab")]
         self.rng = random.Random(cocotb.RANDOM_SEED)
         self.pauses = pauses(self.rng, share)
-        self.accesses = StreamSource(dut, "access", pauses(self.rng, share))
-        self.sink = StreamSink(dut, "beats", beats or pauses(self.rng, share))
+        self.accesses = StreamSource(dut, f"{prefix}access", pauses(self.rng, share))
+        self.sink = StreamSink(dut, f"{prefix}beats", beats or pauses(self.rng, share))
         self.waiting: list[tuple[int, int, int, bool]] = []
         self.within = self.sent = 0
         cocotb.start_soon(self._drive())

@@ -13,8 +13,7 @@ transposed: where no 8-bit format is built there are eight of two bytes.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib.memory import ReadPort, WritePort
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import (
@@ -26,7 +25,6 @@ from hdl.memory.fragment_geometry import (
     log2_exact,
     matrix_geometry,
 )
-from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import LANE_BITS
 from hdl.stream.pipeline import register
 
@@ -34,16 +32,14 @@ __all__ = [
     "ADDRESS_BITS",
     "BUFFERS",
     "BUFFER_BITS",
+    "SELECT_BITS",
     "BankMapping",
-    "Banks",
     "WordPlace",
     "skewed",
     "skewed_from",
     "skewed_to",
     "swap_lanes",
 ]
-
-Banks = list[tuple[WritePort, ReadPort]]
 
 BUFFERS = 4
 """Fragments the banks hold at once: one is filled and one drained; two more hide the cycles between the end
@@ -54,6 +50,9 @@ BUFFER_BITS = log2_exact(BUFFERS)
 
 ADDRESS_BITS = 6
 """Of a segment within a fragment: the largest fragment has 64."""
+
+SELECT_BITS = 5
+"""Of a permutation: two exchange bytes of a word, one neighbouring words, and two words of either half."""
 
 _SEGMENT_ADDRESS: Final = "l0 l1 l2 l3|s2 l4|s1 s0"
 """Without a shift: lines fill an address from below, segments from above; they never meet."""
@@ -135,15 +134,6 @@ class BankMapping:
             if pattern in self.patterns:
                 self.bank_bytes = step
         self.banks = SEGMENT_BYTES // self.bank_bytes
-
-    def memories(self, m: Module) -> Banks:
-        """Add the banks to a module; return the ports of each."""
-        ports = []
-        for bank in range(self.banks):
-            memory = collision_free_memory(unsigned(8 * self.bank_bytes), BUFFERS << ADDRESS_BITS)
-            m.submodules[f"bank_{bank}"] = memory
-            ports.append((memory.write_port(), memory.read_port()))
-        return ports
 
     def segment_place(self, m: Module, pattern: Value, line: Value, segment: Value) -> tuple[Signal, Value]:
         """The skew of a segment, and its address, which is the same in all banks; both combinational.

@@ -1,5 +1,7 @@
 """The fragment crossbar for loads: from the beats of a memory to words of the register file."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -12,11 +14,11 @@ from hdl.memory.bank_mapping import (
     BUFFER_BITS,
     BUFFERS,
     BankMapping,
-    Banks,
     skewed,
     skewed_from,
     swap_lanes,
 )
+from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
 from hdl.memory.beats import CAUSE_BITS, ReadBeat, access_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, BlockOrder, Pattern, log2_exact
 from hdl.memory.line_walk import LineWalk
@@ -25,10 +27,6 @@ from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
 
 __all__ = ["LoadCrossbar", "loaded_layout"]
-
-_LATENCY = 4
-"""Cycles from a word's number to the word: two to find its place, one to read it, one because block RAM is
-slow to give what it has read."""
 
 
 class LoadedTag(data.Struct):
@@ -61,7 +59,7 @@ class _Filled(data.Struct):
 
 
 class LoadCrossbar(wiring.Component):
-    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.bank_mapping`).
+    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
     Fragments are filled in, beat by beat, while the ones before are read out, quad by quad, into a queue
     that makes words of them. A beat goes straight to the banks: where a segment begins within it, that only
@@ -77,6 +75,8 @@ class LoadCrossbar(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    own_banks : bool
+        Whether the memory of banks is within.
 
     Members
     -------
@@ -85,30 +85,34 @@ class LoadCrossbar(wiring.Component):
     beats : In(stream.Signature(ReadBeat))
     words : Out(stream.Signature(loaded_layout(config)))
         Word after word of each different register.
+    banks : Out(banks_signature(config))
+        Only without own banks.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
         self._config = config
         self._mapping = BankMapping(config)
-        super().__init__(
-            {
-                "access": In(stream.Signature(access_layout(config))),
-                "beats": In(stream.Signature(ReadBeat)),
-                "words": Out(stream.Signature(loaded_layout(config))),
-            }
-        )
+        self._own_banks = own_banks
+        members = {
+            "access": In(stream.Signature(access_layout(config))),
+            "beats": In(stream.Signature(ReadBeat)),
+            "words": Out(stream.Signature(loaded_layout(config))),
+        }
+        super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        banks = self._mapping.memories(m)
+        if self._own_banks:
+            m.submodules.memory = memory = Banks(self._config, 1)
+        banks = memory.users[0] if self._own_banks else self.banks
         m.submodules.filled = filled = Queue(_Filled, BUFFERS)
         freed = Signal()
-        self._fill(m, banks, filled, freed)
+        self._fill(m, banks.fill, filled, freed)
         self._drain(m, banks, filled, freed)
         return m
 
-    def _fill(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
+    def _fill(self, m: Module, fill: Any, filled: Queue, freed: Signal) -> None:
         """Beats into the banks; the exchange of their bytes takes a cycle of its own."""
         m.submodules.walk = walk = LineWalk(self._config)
         access, part, beat = self.access.payload, walk.part, self.beats.payload
@@ -121,8 +125,9 @@ class LoadCrossbar(wiring.Component):
         cause_now = Signal(CAUSE_BITS)
         m.d.comb += [
             walk.access.eq(access),
-            room.eq(self.access.valid & (occupied != BUFFERS)),
-            walk.step.eq(self.beats.valid & room),
+            room.eq(self.access.valid & (occupied != BUFFERS) & fill.ready),
+            fill.valid.eq(self.access.valid & (occupied != BUFFERS) & self.beats.valid),
+            walk.step.eq(fill.valid & fill.ready),
             self.beats.ready.eq(room & part.beat_end),
             completed.eq(walk.step & part.last),
             self.access.ready.eq(completed),
@@ -139,18 +144,14 @@ class LoadCrossbar(wiring.Component):
         skew, address = self._mapping.segment_place(m, geometry.pattern, part.line, part.segment)
         # What comes later of a segment overwrites what lay there in the beat before.
         words = Mux(part.is_rest, Cat(part.offset + word >= 4 for word in range(4)), ~0)
-        written = register(m, Cat(words.bit_select(skew[2:] ^ bank, 1) for bank in range(4)), "part_words")
-        select = register(m, skewed_from(skew, part.offset), "part_select")
-        permuted = self._mapping.permuted(register(m, beat.data, "part_data"), select)
-        writing = Signal()
-        m.d.sync += writing.eq(walk.step)
-        place = register(m, Cat(address, buffer), "part_address")
-        for bank, (write, _) in enumerate(banks):
-            m.d.comb += [
-                write.en.eq(writing & written[4 * bank // self._mapping.banks]),
-                write.addr.eq(place),
-                write.data.eq(permuted.word_select(bank, 8 * self._mapping.bank_bytes)),
-            ]
+        banked_words = Cat(words.bit_select(skew[2:] ^ bank, 1) for bank in range(4))
+        m.d.comb += [
+            fill.data.eq(register(m, beat.data, "part_data")),
+            fill.words.eq(register(m, banked_words, "part_words")),
+            fill.select.eq(register(m, skewed_from(skew, part.offset), "part_select")),
+        ]
+        place = delay(m, Cat(address, buffer), 2, "part_address")
+        m.d.comb += [bank_address.eq(place) for bank_address in fill.addresses]
 
         # Segments are as many as different quads.
         size_log2 = geometry.lines_log2 + geometry.line_log2
@@ -163,7 +164,7 @@ class LoadCrossbar(wiring.Component):
             filled.input.valid.eq(completed),
         ]
 
-    def _drain(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
+    def _drain(self, m: Module, banks: Any, filled: Queue, freed: Signal) -> None:
         """Quads out of the banks, into a queue that has kept a place for each word of them."""
         quads = self._config.word_quads
         m.submodules.queue = queue = AssemblyQueue(quads * QUAD_BITS, QUAD_BITS, LoadedTag)
@@ -177,7 +178,8 @@ class LoadCrossbar(wiring.Component):
         in_word = quad[: log2_exact(quads)]
         completes: Value = last | in_word.all() if quads > 1 else Const(1)
         m.d.comb += [
-            issue.eq(active & queue.ready),
+            banks.drain.valid.eq(active & queue.ready),
+            issue.eq(banks.drain.valid & banks.drain.ready),
             last.eq(quad == fragment.last_word),
             final.eq(issue & last),
             filled.output.ready.eq(~active | final),
@@ -196,17 +198,16 @@ class LoadCrossbar(wiring.Component):
 
         place = self._mapping.word_place(m, fragment.pattern, fragment.order, quad)
         read_buffer = delay(m, buffer, 2, "word_buffer")
-        select = skewed(delay(m, place.skew, 3, "read_skew"))
-        swap = delay(m, place.swap, 3, "read_swap")
-        for (_, read), address in zip(banks, place.addresses, strict=True):
-            m.d.comb += [read.en.eq(1), read.addr.eq(Cat(address, read_buffer))]
-        loaded = register(m, Cat(read.data for _, read in banks), "loaded")
+        m.d.comb += banks.drain.select.eq(skewed(place.skew))
+        for bank_address, address in zip(banks.drain.addresses, place.addresses, strict=True):
+            m.d.comb += bank_address.eq(Cat(address, read_buffer))
+        swap = delay(m, place.swap, DRAIN_LATENCY - 1, "read_swap")
         write = issue if quads == 1 else Mux(issue, 1 << in_word, 0)
         m.d.comb += [
-            queue.write.eq(delay(m, write, _LATENCY, "quad_write", reset_less=False)),
-            queue.push.eq(delay(m, queue.enter, _LATENCY, "word_push", reset_less=False)),
-            queue.data.eq(swap_lanes(self._mapping.permuted(loaded, select), swap).replicate(quads)),
-            queue.tag.last.eq(delay(m, last, _LATENCY, "word_last")),
-            queue.tag.cause.eq(delay(m, fragment.cause, _LATENCY, "word_cause")),
+            queue.write.eq(delay(m, write, DRAIN_LATENCY, "quad_write", reset_less=False)),
+            queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "word_push", reset_less=False)),
+            queue.data.eq(swap_lanes(banks.data, swap).replicate(quads)),
+            queue.tag.last.eq(delay(m, last, DRAIN_LATENCY, "word_last")),
+            queue.tag.cause.eq(delay(m, fragment.cause, DRAIN_LATENCY, "word_cause")),
         ]
         connect(m, queue.output, flipped(self.words))

@@ -5,6 +5,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
+from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, ReadBeat, access_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_writer import FragmentWriter
@@ -36,6 +37,8 @@ class LoadEngine(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    own_banks : bool
+        Whether the memory of banks is within.
 
     Members
     -------
@@ -50,10 +53,13 @@ class LoadEngine(wiring.Component):
     beats : In(stream.Signature(ReadBeat))
         The answers, in the order of the bursts.
     write : Out(register_write_signature(config))
+    banks : Out(banks_signature(config))
+        Only without own banks.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
         self._config = config
+        self._own_banks = own_banks
         members = {
             "request": In(stream.Signature(access_layout(config))),
             "done": Out(1),
@@ -64,6 +70,8 @@ class LoadEngine(wiring.Component):
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
+        if not own_banks:
+            members["banks"] = Out(banks_signature(config))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -71,7 +79,9 @@ class LoadEngine(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.bursts = bursts = BurstGenerator(config)
-        m.submodules.crossbar = crossbar = LoadCrossbar(config)
+        m.submodules.crossbar = crossbar = LoadCrossbar(config, own_banks=self._own_banks)
+        if not self._own_banks:
+            connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.writer = writer = FragmentWriter(config)
         # A load leaves the last of these queues last, so that it alone says whether there is room in all.
         for name, taker in (("bursts", bursts), ("crossbar", crossbar), ("writer", writer)):

@@ -1,5 +1,7 @@
 """The fragment crossbar for stores: from quads of registers to the beats of a memory."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -11,11 +13,11 @@ from hdl.memory.bank_mapping import (
     BUFFER_BITS,
     BUFFERS,
     BankMapping,
-    Banks,
     skewed,
     skewed_to,
     swap_lanes,
 )
+from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import BlockOrder, Pattern
 from hdl.memory.line_walk import LineWalk
@@ -23,10 +25,6 @@ from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay, register
 
 __all__ = ["StoreCrossbar", "StoredQuad", "stored_layout"]
-
-_LATENCY = 3
-"""Cycles from a part's number to the part: one to find its place, one to read it, one because block RAM is
-slow to give what it has read."""
 
 _LANES = QUAD_BITS // LANE_BITS
 
@@ -58,7 +56,7 @@ def stored_layout() -> data.StructLayout:
 
 
 class StoreCrossbar(wiring.Component):
-    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.bank_mapping`).
+    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
     Fragments are filled in, quad by quad, while the ones before are read out, part by part, into a queue that
     makes beats of them. A part is read at its place in the beat: where its segment begins within the beat,
@@ -71,11 +69,14 @@ class StoreCrossbar(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    own_banks : bool
+        Whether the memory of banks is within.
 
     Members
     -------
     quad : In(StoredQuad)
-        Quad after quad of each register; of a fragment only while fewer than `BUFFERS` are within.
+        Quad after quad of each register; of a fragment only while fewer than `BUFFERS` are within. The banks
+        must be ready for it.
     data : In(128)
         The quad, one cycle later, its lowest lane in the low bits.
     freed : Out(1)
@@ -83,47 +84,50 @@ class StoreCrossbar(wiring.Component):
     access : In(stream.Signature(access_layout(config)))
         Of each fragment; taken when it has been read out.
     beats : Out(stream.Signature(stored_layout()))
+    banks : Out(banks_signature(config))
+        Only without own banks; its fills come before all others.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
         self._config = config
         self._mapping = BankMapping(config)
-        super().__init__(
-            {
-                "quad": In(StoredQuad),
-                "data": In(QUAD_BITS),
-                "freed": Out(1),
-                "access": In(stream.Signature(access_layout(config))),
-                "beats": Out(stream.Signature(stored_layout())),
-            }
-        )
+        self._own_banks = own_banks
+        members = {
+            "quad": In(StoredQuad),
+            "data": In(QUAD_BITS),
+            "freed": Out(1),
+            "access": In(stream.Signature(access_layout(config))),
+            "beats": Out(stream.Signature(stored_layout())),
+        }
+        super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        banks = self._mapping.memories(m)
-        self._fill(m, banks)
+        if self._own_banks:
+            m.submodules.memory = memory = Banks(self._config, 1)
+        banks = memory.users[0] if self._own_banks else self.banks
+        self._fill(m, banks.fill)
         self._drain(m, banks)
         return m
 
-    def _fill(self, m: Module, banks: Banks) -> None:
-        """Quads into the banks, in three steps: skew, exchange and address, write."""
+    def _fill(self, m: Module, fill: Any) -> None:
+        """Quads into the banks."""
         quad = self.quad
         buffer = Signal(BUFFER_BITS)
         m.d.sync += buffer.eq(buffer + (quad.valid & quad.last))
         place = self._mapping.word_place(m, quad.pattern, quad.order, quad.word)
-        swapped = swap_lanes(self.data, place.swap)
-        permuted = register(m, self._mapping.permuted(swapped, skewed(place.skew)), "quad_permuted")
         write_buffer = delay(m, buffer, 2, "quad_buffer")
-        writing = delay(m, quad.valid, 2, "quad_valid", reset_less=False)
-        for bank, (write, _) in enumerate(banks):
-            m.d.comb += [
-                write.en.eq(writing),
-                write.addr.eq(Cat(place.addresses[bank], write_buffer)),
-                write.data.eq(permuted.word_select(bank, 8 * self._mapping.bank_bytes)),
-            ]
+        m.d.comb += [
+            fill.valid.eq(quad.valid),
+            fill.words.eq(~0),
+            fill.data.eq(swap_lanes(self.data, place.swap)),
+            fill.select.eq(skewed(place.skew)),
+        ]
+        for bank_address, address in zip(fill.addresses, place.addresses, strict=True):
+            m.d.comb += bank_address.eq(Cat(address, write_buffer))
 
-    def _drain(self, m: Module, banks: Banks) -> None:
+    def _drain(self, m: Module, banks: Any) -> None:
         """Parts of beats out of the banks, into a queue that has kept a place for each beat."""
         m.submodules.queue = queue = AssemblyQueue(QUAD_BITS, LANE_BITS, unsigned(_LANES))
         m.submodules.walk = walk = LineWalk(self._config)
@@ -131,33 +135,31 @@ class StoreCrossbar(wiring.Component):
         filled = Signal(range(BUFFERS + 1))
         buffer = Signal(BUFFER_BITS)
         final = Signal()
-        completed = register(m, self.quad.valid & self.quad.last, "completed", reset_less=False)
         m.d.comb += [
             walk.access.eq(access),
-            walk.step.eq(self.access.valid & queue.ready & (filled != 0)),
+            banks.drain.valid.eq(self.access.valid & queue.ready & (filled != 0)),
+            walk.step.eq(banks.drain.valid & banks.drain.ready),
             final.eq(walk.step & part.last),
             self.access.ready.eq(final),
             queue.enter.eq(walk.step & part.beat_end),
         ]
         m.d.sync += [
-            filled.eq(filled + completed - final),
+            filled.eq(filled + (self.quad.valid & self.quad.last) - final),
             buffer.eq(buffer + final),
             self.freed.eq(final),
         ]
 
         skew, address = self._mapping.segment_place(m, access.geometry.pattern, part.line, part.segment)
-        place = register(m, Cat(address, buffer), "part_address")
-        select = delay(m, skewed_to(skew, part.offset), _LATENCY, "part_select")
-        for _, read in banks:
-            m.d.comb += [read.en.eq(1), read.addr.eq(place)]
-        stored = register(m, Cat(read.data for _, read in banks), "stored")
+        place = delay(m, Cat(address, buffer), 2, "part_address")
+        m.d.comb += banks.drain.select.eq(register(m, skewed_to(skew, part.offset), "part_select"))
+        m.d.comb += [bank_address.eq(place) for bank_address in banks.drain.addresses]
         # Words of the beat at hand that came with earlier parts.
         earlier = Signal(_LANES)
-        lanes = delay(m, Mux(walk.step, part.lanes, 0), _LATENCY, "part_lanes", reset_less=False)
+        lanes = delay(m, Mux(walk.step, part.lanes, 0), DRAIN_LATENCY, "part_lanes", reset_less=False)
         m.d.comb += [
             queue.write.eq(lanes),
-            queue.push.eq(delay(m, queue.enter, _LATENCY, "beat_push", reset_less=False)),
-            queue.data.eq(self._mapping.permuted(stored, select)),
+            queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "beat_push", reset_less=False)),
+            queue.data.eq(banks.data),
             queue.tag.eq(earlier | lanes),
         ]
         m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))

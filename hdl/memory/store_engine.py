@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
+from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, WriteBeat, access_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_reader import FragmentReader
@@ -38,6 +39,8 @@ class StoreEngine(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    own_banks : bool
+        Whether the memory of banks is within.
 
     Members
     -------
@@ -58,10 +61,13 @@ class StoreEngine(wiring.Component):
     responses : In(stream.Signature(2))
         A `hdl.memory.axi.Response` for each burst, in order.
     read : Out(quad_read_signature(config))
+    banks : Out(banks_signature(config))
+        Only without own banks; its fills come before all others.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
         self._config = config
+        self._own_banks = own_banks
         members = {
             "request": In(stream.Signature(access_layout(config))),
             "fetched": Out(1),
@@ -75,6 +81,8 @@ class StoreEngine(wiring.Component):
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
+        if not own_banks:
+            members["banks"] = Out(banks_signature(config))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -82,7 +90,9 @@ class StoreEngine(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.reader = reader = FragmentReader(config)
-        m.submodules.crossbar = crossbar = StoreCrossbar(config)
+        m.submodules.crossbar = crossbar = StoreCrossbar(config, own_banks=self._own_banks)
+        if not self._own_banks:
+            connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.bursts = bursts = BurstGenerator(config)
         room = Const(1)
         for name, taker in (("reader", reader), ("crossbar", crossbar), ("bursts", bursts)):
