@@ -55,6 +55,10 @@ class AssemblyQueue(wiring.Component):
     tag : In(tag)
         With `push`.
     output : Out(stream.Signature(assembled_layout(width, tag)))
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
     """
 
     def __init__(self, width: int, part: int, tag: ShapeLike) -> None:

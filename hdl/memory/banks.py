@@ -79,6 +79,10 @@ class Banks(wiring.Component):
     Members
     -------
     users : In(banks_signature(config)).array(users)
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
     """
 
     def __init__(self, config: CoreConfig, users: int) -> None:

@@ -63,6 +63,10 @@ class LineWalk(wiring.Component):
     step : In(1)
         Go on to the next part; behind the last one, to the first of the next access.
     part : Out(Part)
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
     """
 
     def __init__(self, config: CoreConfig) -> None:

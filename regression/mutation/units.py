@@ -158,15 +158,16 @@ UNITS: Final = (
     _unit(
         "load crossbar",
         "memory.test_load_crossbar",
-        "memory/load_crossbar.py memory/bank_ memory/line_walk.py memory/assembly_queue.py",
+        "memory/load_crossbar.py memory/bank memory/line_walk.py memory/assembly_queue.py",
         preset="small",
     ),
     _unit(
         "store crossbar",
         "memory.test_store_crossbar",
-        "memory/store_crossbar.py memory/bank_ memory/line_walk.py memory/assembly_queue.py",
+        "memory/store_crossbar.py memory/bank memory/line_walk.py memory/assembly_queue.py",
         preset="small",
     ),
+    _unit("banks", "memory.test_banks", "memory/banks.py"),
     _unit(
         "load engine",
         "memory.test_load_engine",
