@@ -44,7 +44,7 @@ class Bench:
         dut = self.dut
         while True:
             value = data = 0
-            if self.waiting and not next(self.pauses):
+            if self.waiting and not next(self.pauses) and not dut.hold.value:
                 packed, data, number, last = self.waiting[0]
                 if number or self.within < BUFFERS:
                     self.waiting.pop(0)

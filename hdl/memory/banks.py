@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -47,6 +47,8 @@ def banks_signature(config: CoreConfig) -> wiring.Signature:
             Of a fill, one cycle later: the words of the banks to be written, and what is to be permuted.
     data : In(128)
         What was drained, permuted, `DRAIN_LATENCY` cycles later.
+    hold : In(1)
+        Another user, whose fills come later, asked for one in the cycle before.
     """
     port = {
         "valid": Out(1),
@@ -59,6 +61,7 @@ def banks_signature(config: CoreConfig) -> wiring.Signature:
             "fill": Out(wiring.Signature({**port, "words": Out(_WORDS), "data": Out(QUAD_BITS)})),
             "drain": Out(wiring.Signature(port)),
             "data": In(QUAD_BITS),
+            "hold": In(1),
         }
     )
 
@@ -66,8 +69,9 @@ def banks_signature(config: CoreConfig) -> wiring.Signature:
 class Banks(wiring.Component):
     """Byte-wide block RAMs between two networks that exchange bytes (`hdl.memory.bank_mapping`).
 
-    Throughput: a fill and a drain per cycle. Of two users the first one's fills come before the other's, and
-    their drains take turns. Latency: a drain sees a fill that was granted in the cycle before it or earlier.
+    Throughput: a fill and a drain per cycle. Of two users the first one's fills and the second one's drains
+    come before the other's; the first one should not fill while `hold`. Latency: a drain sees a fill that
+    was granted in the cycle before it or earlier.
     Expected critical path: the choice of the user and four levels of exchanges.
 
     Parameters
@@ -97,17 +101,10 @@ class Banks(wiring.Component):
         drains = [user.drain for user in self.users]
         depth = len(self.users) << BUFFER_BITS + ADDRESS_BITS
         m.d.comb += fills[0].ready.eq(1)
+        m.d.comb += drains[-1].ready.eq(1)
         if len(self.users) > 1:
-            first_next = Signal()
-            m.d.comb += [
-                fills[1].ready.eq(~fills[0].valid),
-                drains[0].ready.eq(first_next | ~drains[1].valid),
-                drains[1].ready.eq(~drains[0].ready | ~drains[0].valid),
-            ]
-            with m.If(drains[0].valid | drains[1].valid):
-                m.d.sync += first_next.eq(~(drains[0].valid & drains[0].ready))
-        else:
-            m.d.comb += drains[0].ready.eq(1)
+            m.d.comb += [fills[1].ready.eq(~fills[0].valid), drains[0].ready.eq(~drains[1].valid)]
+            m.d.sync += self.users[0].hold.eq(fills[1].valid)
 
         filling, fill_is_second = self._granted(m, fills, "fill")
         _, drain_is_second = self._granted(m, drains, "drain")

@@ -37,6 +37,8 @@ class FragmentReader(wiring.Component):
     data : Out(128)
     freed : In(1)
         The crossbar has read out a fragment.
+    hold : In(1)
+        Do not read.
 
     Testbench
     ---------
@@ -52,6 +54,7 @@ class FragmentReader(wiring.Component):
                 "quad": Out(StoredQuad),
                 "data": Out(QUAD_BITS),
                 "freed": In(1),
+                "hold": In(1),
             }
         )
 
@@ -66,9 +69,9 @@ class FragmentReader(wiring.Component):
         last_quad = Signal(ADDRESS_BITS)
         final = Signal()
         m.d.comb += [
-            self.read.enable.eq(active),
+            self.read.enable.eq(active & ~self.hold),
             now.eq(fragment),
-            now.valid.eq(active & self.read.ready),
+            now.valid.eq(self.read.enable & self.read.ready),
             now.last.eq(fragment.word == last_quad),
             final.eq(now.valid & now.last),
             self.access.ready.eq((free != 0) & (~active | final)),

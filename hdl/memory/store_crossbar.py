@@ -81,6 +81,8 @@ class StoreCrossbar(wiring.Component):
         The quad, one cycle later, its lowest lane in the low bits.
     freed : Out(1)
         High for one cycle when a fragment has been read out.
+    hold : Out(1)
+        Loads want the banks; a quad that comes all the same makes them wait.
     access : In(stream.Signature(access_layout(config)))
         Of each fragment; taken when it has been read out.
     beats : Out(stream.Signature(stored_layout()))
@@ -96,6 +98,7 @@ class StoreCrossbar(wiring.Component):
             "quad": In(StoredQuad),
             "data": In(QUAD_BITS),
             "freed": Out(1),
+            "hold": Out(1),
             "access": In(stream.Signature(access_layout(config))),
             "beats": Out(stream.Signature(stored_layout())),
         }
@@ -107,6 +110,7 @@ class StoreCrossbar(wiring.Component):
         if self._own_banks:
             m.submodules.memory = memory = Banks(self._config, 1)
         banks = memory.users[0] if self._own_banks else self.banks
+        m.d.comb += self.hold.eq(banks.hold)
         self._fill(m, banks.fill)
         self._drain(m, banks)
         return m

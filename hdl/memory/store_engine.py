@@ -109,6 +109,7 @@ class StoreEngine(wiring.Component):
             crossbar.quad.eq(reader.quad),
             crossbar.data.eq(reader.data),
             reader.freed.eq(crossbar.freed),
+            reader.hold.eq(crossbar.hold),
             self.fetched.eq(reader.fetched),
         ]
         if config.shared_bytes:
