@@ -9,11 +9,11 @@ from amaranth.lib import data
 
 from cocotb_tests.packing import Packing
 from hdl.control.scoreboard import Footprint
-from hdl.memory.line_pack import LineSegment
+from hdl.memory.line_walk import Part
 from hdl.multiply.tile.request import TileRequest, TileShape
 
 
-@pytest.mark.parametrize("layout", [Footprint, LineSegment, TileRequest])
+@pytest.mark.parametrize("layout", [Footprint, Part, TileRequest])
 def test_any_bits_there_and_back(layout: Any) -> None:
     rng = random.Random(1)
     packing, cast = Packing(layout), data.Layout.cast(layout)

@@ -117,7 +117,7 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
     same = (result.register == request.register) & (Value.cast(result.geometry) == Value.cast(geometry))
     claim.always("fragment", implies(good, same))
     offer_stays(claim, "checked", unit.checked)
-    state = inside.signal("state")
+    state = inside.signal("fsm_state")
     idle_for = Signal(3, name="busy_for")
     with m.If(transferred(unit.request)):
         m.d.sync += idle_for.eq(0)

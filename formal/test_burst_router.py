@@ -80,7 +80,7 @@ def test_burst_router() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("(page <= last_page)", "(page < last_page)"),
+        ("(page[:bits] >= pages)", "(page[:bits] > pages)"),
         ("page - first_page", "page"),
         ("| (under_way == 0))", "| (under_way <= 1))"),
         ("with m.If(sent & ~self.answered):", "with m.If(sent):"),

@@ -4,6 +4,7 @@ from types import ModuleType
 
 import pytest
 from amaranth.hdl import Cat, Mux, Signal
+from amaranth.lib import data
 
 from formal.axi_rules import burst_in_page
 from formal.claims import Claim, implies
@@ -12,7 +13,7 @@ from formal.runner import Counterexample, Induction, prove
 from formal.streams import offer_stays, transferred
 from hdl.config import CoreConfig
 from hdl.memory import burst_generator
-from hdl.memory.beats import STRIDE_BITS
+from hdl.memory.beats import STRIDE_BITS, access_layout
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
@@ -28,21 +29,22 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     the end of the line, or at that of the page. `ends` comes with the last one of the last line. So the
     bursts have all beats of all lines, and no other beat.
 
-    Assumes requests as `lines_layout` says: multiples of 4, 4 to 32 lines of 8 bytes or more, together not
+    Assumes accesses as `access_layout` says: multiples of 4, 4 to 32 lines of 8 bytes or more, together not
     more than 1 KiB. Proven by induction.
     """
     claim = Claim()
     unit = hdl.BurstGenerator(CONFIG)
     inside = claim.include(unit)
     m = claim.module
-    request = unit.lines.payload
+    request = unit.access.payload
+    geometry = request.geometry
     line_bytes = Mux(
-        request.contiguous, 1 << (request.lines_log2 + request.line_log2), 1 << request.line_log2
+        request.contiguous, 1 << (geometry.lines_log2 + geometry.line_log2), 1 << geometry.line_log2
     )
-    claim.assume("sizes", (request.line_log2 >= 3) & (request.lines_log2 >= 2) & (request.lines_log2 <= 5))
-    claim.assume("fragment", request.lines_log2 + request.line_log2 <= 10)
+    claim.assume("sizes", (geometry.line_log2 >= 3) & (geometry.lines_log2 >= 2) & (geometry.lines_log2 <= 5))
+    claim.assume("fragment", geometry.lines_log2 + geometry.line_log2 <= 10)
     claim.assume("words", (request.address[:2] == 0) & (request.stride[:2] == 0))
-    offer_stays(claim, "lines", unit.lines, assumed=True)
+    offer_stays(claim, "access", unit.access, assumed=True)
 
     active = Signal(name="covering")
     line = Signal(CONFIG.address_bits, name="line_first_byte")
@@ -71,13 +73,13 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
             m.d.sync += [covered.eq(0), line.eq(line + stride), left.eq(left - 1)]
     with m.If(finished):
         m.d.sync += active.eq(0)
-    with m.If(transferred(unit.lines)):
+    with m.If(transferred(unit.access)):
         m.d.sync += [
             active.eq(1),
             line.eq(request.address),
             size.eq(line_bytes),
             covered.eq(0),
-            left.eq(Mux(request.contiguous, 0, (1 << request.lines_log2) - 1)),
+            left.eq(Mux(request.contiguous, 0, (1 << geometry.lines_log2) - 1)),
             stride.eq(request.stride),
         ]
     offer_stays(claim, "bursts", unit.bursts)
@@ -93,20 +95,26 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     claim.always(
         "space",
         implies(
-            claim.started & claim.past(transferred(unit.lines), name="asked"),
+            claim.started & claim.past(transferred(unit.access), name="asked"),
             burst.space == claim.past(request.space, name="space"),
         ),
     )
 
     # What the unit keeps, in these terms.
-    claim.always("line_address", implies(active, inside.signal("line_address") == line))
-    claim.always("stride", implies(active, inside.signal("stride") == stride))
-    claim.always("lines_left", implies(active, inside.signal("lines_left") == left))
-    length = inside.signal("length")
-    claim.always("length", implies(active, (length + 1) << 4 == extent - covered))
-    short = inside.signal("short")
-    claim.always("short", implies(active, short == (size == 8)))
-    claim.always("beats", implies(active, inside.signal("beats") << 4 == Mux(short, 16, size)))
+    kept = data.View(access_layout(CONFIG), inside.signal("access"))
+    claim.always("address", implies(active, inside.signal("address") == line))
+    claim.always("stride", implies(active, kept.stride == stride))
+    lines = Mux(kept.contiguous, 1, 1 << kept.geometry.lines_log2)
+    claim.always("line", implies(active & ~kept.contiguous, inside.signal("line") == lines - 1 - left))
+    claim.always("run", implies(active & kept.contiguous, left == 0))
+    kept_log2 = kept.geometry.line_log2 + Mux(kept.contiguous, kept.geometry.lines_log2, 0)
+    claim.always("size", implies(active, size == 1 << kept_log2))
+    claim.always("size_log2", implies(active, kept_log2 <= 10))
+    claim.always("lines", implies(active, (left < lines) & (kept.geometry.lines_log2 <= 5)))
+    is_rest = inside.signal("is_rest")
+    claim.always("rest", implies(active, is_rest == (covered != 0)))
+    claim.always("rest_begins_a_page", implies(active & is_rest, begin[:12] == 0))
+    claim.always("no_rest_when_idle", implies(~active, ~is_rest))
     powers = Cat(size == 1 << power for power in range(3, 11)).any()
     claim.always(
         "sizes_kept", implies(active, powers & (line[:2] == 0) & (stride[:2] == 0) & (covered < extent))
@@ -122,9 +130,9 @@ def test_bursts() -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("crosses.eq(length > page_length)", "crosses.eq(length >= page_length)"),
-        ("Mux(short, lane == 3, lane != 0)", "lane != 0"),
-        ("length.eq(length - page_length - 1)", "length.eq(length - page_length)"),
+        ("crosses.eq(end[-1] & ~is_rest)", "crosses.eq(end[-1])"),
+        ("address[2:_OFFSET_BITS] == 3", "address[2:_OFFSET_BITS] != 0"),
+        ("address[_PAGE_BITS:] + is_rest", "address[_PAGE_BITS:]"),
     ],
 )
 def test_faulty_bursts(text: str, fault: str) -> None:

@@ -13,6 +13,7 @@ from hdl.control.sequencer import Sequencer
 from hdl.dot_product.unit import DOT_PRODUCT_SIGNATURE, DotProductUnit
 from hdl.fma64.unit import FMA64_SIGNATURE, FusedMultiplyAdd64
 from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
+from hdl.memory.banks import Banks, banks_are_shared
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.port import MemoryPort
 from hdl.memory.row_addresses import RowAddresses
@@ -72,8 +73,13 @@ class Core(wiring.Component):
         config = self._config
         m.submodules.host = host = HostInterface(config)
         m.submodules.sequencer = sequencer = Sequencer(config)
-        m.submodules.load = load = LoadEngine(config)
-        m.submodules.store = store = StoreEngine(config)
+        own_banks = not banks_are_shared(config)
+        m.submodules.load = load = LoadEngine(config, own_banks=own_banks)
+        m.submodules.store = store = StoreEngine(config, own_banks=own_banks)
+        if not own_banks:
+            m.submodules.banks = banks = Banks(config, 2)
+            connect(m, store.banks, banks.users[0])
+            connect(m, load.banks, banks.users[1])
         m.submodules.memory = memory = MemoryPort(config)
         m.submodules.tile = tile = TileMultiplier(config)
         m.submodules.mover = mover = RegisterMover(config)

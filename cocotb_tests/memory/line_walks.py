@@ -1,17 +1,15 @@
-"""Lines of fragments in the beats of a bus, at random."""
+"""Random fragments at random places in memory, in beats and in words of the register file."""
 
 import random
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from cocotb_tests.memory.accesses import BEAT, Access, split_at_pages
-from cocotb_tests.packing import Packing
+from cocotb_tests.memory.accesses import BEAT, Access
+from cocotb_tests.memory.fragments import random_fragment
 from golden.tables.layouts import fragment
-from hdl.memory.fragment_geometry import fragment_geometry
-from hdl.memory.line_request import LineRequest
 
-__all__ = ["beats_within", "parts_of", "random_walk", "walk_payload"]
-
-_REQUEST = Packing(LineRequest)
+__all__ = ["Placed", "random_walk"]
 
 
 def random_walk(rng: random.Random, row: tuple[Any, ...]) -> Access:
@@ -27,32 +25,56 @@ def random_walk(rng: random.Random, row: tuple[Any, ...]) -> Access:
     return Access(row=row, register=0, address=size * rng.randrange(512), stride=stride)
 
 
-def walk_payload(access: Access) -> int:
-    """The access as a `LineRequest`."""
-    stride = access.lines[1][0] - access.lines[0][0]
-    fields = {
-        "geometry": fragment_geometry(*access.row),
-        "offset": access.address // 4 % 4,
-        "stride": stride // 4 % 4,
-        "contiguous": access.contiguous,
-    }
-    return _REQUEST.pack(fields)
+@dataclass(frozen=True)
+class Placed:
+    """A fragment of random content.
 
+    Parameters
+    ----------
+    access : Access
+    segments : list of list of int
+        Of each line, as `random_fragment` returns them.
+    quads : list of int
+        Of each register.
+    """
 
-def parts_of(access: Access) -> list[tuple[int, int, int, int]]:
-    """Line, segment in it, first byte and number of bytes of each segment."""
-    return [
-        (line, index, first + at, min(BEAT, length - at))
-        for line, (first, length) in enumerate(access.lines)
-        for index, at in enumerate(range(0, length, BEAT))
-    ]
+    access: Access
+    segments: list[list[int]]
+    quads: list[int]
 
+    @classmethod
+    def random(cls, rng: random.Random, row: tuple[Any, ...]) -> "Placed":
+        """Content and place at random."""
+        return cls(random_walk(rng, row), *random_fragment(rng, row))
 
-def beats_within(access: Access) -> list[tuple[int, range]]:
-    """Address of each beat, and the bytes of it that are the access's."""
-    beats = []
-    for first, length in access.pieces:
-        for address, count in split_at_pages(first, length):
-            for beat in range(address, address + BEAT * count, BEAT):
-                beats.append((beat, range(max(beat, first), min(beat + BEAT, first + length))))
-    return beats
+    @cached_property
+    def memory(self) -> dict[int, int]:
+        """The bytes that the fragment has, by address."""
+        return {
+            first + at: byte
+            for (first, length), line in zip(self.access.lines, self.segments, strict=True)
+            for at, byte in enumerate(
+                b"".join(part.to_bytes(BEAT, "little") for part in line)[:length],
+            )
+        }
+
+    @cached_property
+    def parts(self) -> int:
+        """Pairs of a segment and a beat that have bytes in common."""
+        return sum(
+            (at + min(BEAT, first + length - at) - 1) // BEAT - at // BEAT + 1
+            for first, length in self.access.lines
+            for at in range(first, first + length, BEAT)
+        )
+
+    @cached_property
+    def beats(self) -> list[list[int | None]]:
+        """The bytes of each beat in the order of memory; None for what the fragment does not have there."""
+        owned: list[list[int | None]] = []
+        for first, length in self.access.pieces:
+            for place in range(first // BEAT * BEAT, first + length, BEAT):
+                inside = range(max(first, place), min(first + length, place + BEAT))
+                owned.append(
+                    [self.memory[byte] if byte in inside else None for byte in range(place, place + BEAT)]
+                )
+        return owned

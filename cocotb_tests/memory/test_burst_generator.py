@@ -8,14 +8,15 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, PAGE, split_at_pages
+from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import CoreConfig
-from hdl.memory.beats import STRIDE_BITS, space_burst_layout
-from hdl.memory.burst_generator import BurstGenerator, lines_layout
+from hdl.memory.beats import STRIDE_BITS, access_layout, space_burst_layout
+from hdl.memory.burst_generator import BurstGenerator
 from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(address_bits=40)
-LAYOUT = lines_layout(CONFIG)
+LAYOUT = Packing(access_layout(CONFIG))
 Burst = tuple[int, int, int]
 
 
@@ -61,15 +62,16 @@ def bursts_of(payloads: list[int]) -> list[Burst]:
 
 
 def payload(fields: dict[str, int]) -> int:
-    bits: int = LAYOUT.const(fields).as_bits()
-    return bits
+    geometry = {name: fields[name] for name in ("lines_log2", "line_log2")}
+    rest = {name: value for name, value in fields.items() if name not in geometry}
+    return LAYOUT.pack({"geometry": geometry, **rest})
 
 
 @cocotb.test
 async def random_lines(dut: Any) -> None:
     """Runs and lines at random, half of them around the end of a page, with random backpressure."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    source = StreamSource(dut, "lines", pauses(rng, 0.3))
+    source = StreamSource(dut, "access", pauses(rng, 0.3))
     sink = StreamSink(dut, "bursts", pauses(rng, 0.3))
     await start(dut)
     finals: list[int] = []
@@ -105,13 +107,13 @@ async def random_lines(dut: Any) -> None:
 async def one_burst_per_cycle(dut: Any) -> None:
     """Without waits the bursts of all requests come in successive cycles."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    source = StreamSource(dut, "lines")
+    source = StreamSource(dut, "access")
     sink = StreamSink(dut, "bursts")
     await start(dut)
     work = [random_fields(rng) for _ in range(60)]
     expected = [burst for fields in work for burst in expected_bursts(fields)]
     source.put(*map(payload, work))
-    while not (dut.lines_valid.value and dut.lines_ready.value):
+    while not (dut.access_valid.value and dut.access_ready.value):
         await RisingEdge(dut.aclk)
     for cycle in range(len(expected)):
         await RisingEdge(dut.aclk)
@@ -125,7 +127,7 @@ async def one_burst_per_cycle(dut: Any) -> None:
 async def resets(dut: Any) -> None:
     """After a reset between two bursts of a fragment, the next one is right."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    source = StreamSource(dut, "lines")
+    source = StreamSource(dut, "access")
     sink = StreamSink(dut, "bursts", pauses(rng, 0.3))
     await start(dut)
     for _ in range(40):

@@ -1,4 +1,4 @@
-"""The loads' crossbar against the golden fragments."""
+"""The loads' crossbar against the golden fragments: from beats of a memory to words of the register file."""
 
 import random
 from typing import Any
@@ -8,168 +8,180 @@ import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.memory.fragments import random_fragment
+from cocotb_tests.memory.line_walks import Placed
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
-from hdl.config import PRESETS
+from golden.tables.faults import Cause
+from hdl.config import PRESETS, CoreConfig
 from hdl.memory.bank_mapping import BUFFERS
-from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
-from hdl.memory.load_crossbar import LoadCrossbar, LoadedWord, PlacedSegment
+from hdl.memory.beats import ReadBeat
+from hdl.memory.fragment_geometry import legal_fragments
+from hdl.memory.load_crossbar import LoadCrossbar, loaded_layout
+from hdl.registers.register_ports import QUAD_BITS
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
-SEGMENT, WORD = Packing(PlacedSegment), Packing(LoadedWord)
+READ_BEAT = Packing(ReadBeat)
+CAUSES = {2: Cause.READ_SLAVE_ERROR.value, 3: Cause.READ_DECODE_ERROR.value}
+Word = tuple[int, int, int]
 
 
-def rows() -> list[tuple[Any, ...]]:
-    return [row for row in legal_fragments(PRESETS[parameters()["preset"]]) if row[0] != "d"]
+class Bench:
+    """The unit's streams, and loads of every kind with the words that must come of them."""
 
+    def __init__(self, dut: Any, share: float = 0.0, words: Any = None) -> None:
+        self.config: CoreConfig = PRESETS[parameters()["preset"]]
+        self.rows = [row for row in legal_fragments(self.config) if row[0] != "d"]
+        self.rng = random.Random(cocotb.RANDOM_SEED)
+        self.accesses = StreamSource(dut, "access", pauses(self.rng, share))
+        self.beats = StreamSource(dut, "beats", pauses(self.rng, share))
+        self.sink = StreamSink(dut, "words", words or pauses(self.rng, share))
+        self.layout = Packing(loaded_layout(self.config))
+        self.failures = 0
 
-def segments_and_words(
-    rng: random.Random, row: tuple[Any, ...], cause: int = 0
-) -> tuple[list[int], list[tuple[int, int, int]]]:
-    """What goes in, and data, last and cause of what comes out: repeated registers once."""
-    lines, words = random_fragment(rng, row)
-    if row[1] == "f16" and row[0] in "ab":
-        words = words[: len(lines) * len(lines[0])]
-    payloads = []
-    for line, segments in enumerate(lines):
-        for index, segment in enumerate(segments):
-            last = line == len(lines) - 1 and index == len(segments) - 1
-            fields = {
-                "data": segment,
-                "geometry": fragment_geometry(*row),
-                "line": line,
-                "segment": index,
-                "last": last,
-                "cause": cause if last else 0,
-            }
-            payloads.append(SEGMENT.pack(fields))
-    if cause:
-        return payloads, [(0, 1, cause)]
-    return payloads, [(word, index == len(words) - 1, 0) for index, word in enumerate(words)]
+    def placed(self, row: tuple[Any, ...] | None = None) -> Placed:
+        """Any load, or one of a kind."""
+        return Placed.random(self.rng, row or self.rng.choice(self.rows))
 
+    def payloads(self, placed: Placed, share_bad: float = 0.0) -> tuple[list[int], list[Word]]:
+        """The beats; data, last and cause of the words: repeated registers once, one for a failed load."""
+        payloads = []
+        cause = 0
+        for beat in placed.beats:
+            response = self.rng.choice([1, 2, 3]) if self.rng.random() < share_bad else 0
+            cause = cause or CAUSES.get(response, 0)
+            content = bytes(self.rng.randrange(256) if byte is None else byte for byte in beat)
+            fields = {"data": int.from_bytes(content, "little"), "response": response}
+            payloads.append(READ_BEAT.pack(fields))
+        if cause:
+            self.failures += 1
+            return payloads, [(0, 1, cause)]
+        quads = placed.quads
+        if placed.access.row[1] == "f16" and placed.access.row[0] in "ab":
+            quads = quads[: sum(len(line) for line in placed.segments)]
+        each = self.config.word_quads
+        words = [
+            sum(quad << QUAD_BITS * index for index, quad in enumerate(quads[at : at + each]))
+            for at in range(0, len(quads), each)
+        ]
+        return payloads, [(word, index == len(words) - 1, 0) for index, word in enumerate(words)]
 
-def words_of(payloads: list[int]) -> list[tuple[int, int, int]]:
-    words = map(WORD.unpack, payloads)
-    return [(0 if word.cause else word.data, word.last, word.cause) for word in words]
+    def put(self, placed: Placed, share_bad: float = 0.0) -> list[Word]:
+        """Ask for a load and answer it; returns the words that must come."""
+        payloads, words = self.payloads(placed, share_bad)
+        self.accesses.put(placed.access.payload(self.config))
+        self.beats.put(*payloads)
+        return words
+
+    async def check(self, expected: list[Word]) -> None:
+        """Compare the next words."""
+        found = map(self.layout.unpack, await self.sink.take(len(expected), 60_000))
+        tags = [(0 if word.tag.cause else word.data, word.tag.last, word.tag.cause) for word in found]
+        assert tags == expected
 
 
 @cocotb.test
 async def every_fragment(dut: Any) -> None:
-    """Every legal fragment, in random order, with random backpressure; some of them have failed."""
-    rng = random.Random(cocotb.RANDOM_SEED)
-    source = StreamSource(dut, "segments", pauses(rng, 0.25))
-    sink = StreamSink(dut, "words", pauses(rng, 0.25))
+    """Every legal fragment at random offsets and strides, with random backpressure; some of them fail."""
+    bench = Bench(dut, 0.25)
     await start(dut)
-    order = rows() * 2
-    rng.shuffle(order)
-    expected = []
-    for row in order:
-        segments, words = segments_and_words(rng, row, rng.choice([0, 0, 0, 0, 7, 8]))
-        source.put(*segments)
-        expected += words
-    assert words_of(await sink.take(len(expected), 60_000)) == expected
+    order = bench.rows * 3
+    bench.rng.shuffle(order)
+    await bench.check([word for row in order for word in bench.put(bench.placed(row), 0.005)])
+    assert 0 < bench.failures < len(order) / 2
     for _ in range(20):
         await RisingEdge(dut.aclk)
-    assert not sink.received
+    assert not bench.sink.received
 
 
 @cocotb.test
-async def nothing_before_the_last_segment(dut: Any) -> None:
-    """Words appear only when all segments are in; the first seven cycles after the last."""
-    rng = random.Random(cocotb.RANDOM_SEED)
-    source = StreamSource(dut, "segments")
-    sink = StreamSink(dut, "words")
+async def no_word_before_the_last_beat(dut: Any) -> None:
+    """Words appear only when all beats are in; the first quad seven cycles after the last."""
+    bench = Bench(dut)
     await start(dut)
-    for row in rows():
-        segments, words = segments_and_words(rng, row)
-        await source.send(*segments[:-1])
+    for row in bench.rows:
+        placed = bench.placed(row)
+        payloads, words = bench.payloads(placed)
+        bench.accesses.put(placed.access.payload(bench.config))
+        await bench.beats.send(*payloads[:-1])
         for _ in range(20):
             await RisingEdge(dut.aclk)
             assert not dut.words_valid.value, row
-        await source.send(segments[-1])
-        for _ in range(7):
+        bench.beats.put(payloads[-1])
+        while not (dut.beats_valid.value and dut.beats_ready.value):
+            await RisingEdge(dut.aclk)
+        for _ in range(6 + bench.config.word_quads - 1):
+            await RisingEdge(dut.aclk)
             assert not dut.words_valid.value, row
-            await RisingEdge(dut.aclk)
-        for _ in words:
-            assert dut.words_valid.value, row
-            await RisingEdge(dut.aclk)
-        assert words_of(await sink.take(len(words))) == words, row
+        await RisingEdge(dut.aclk)
+        assert dut.words_valid.value, row
+        await bench.check(words)
 
 
 @cocotb.test
-async def a_segment_per_cycle(dut: Any) -> None:
-    """Fragments follow each other without a gap on either side, the smallest too."""
-    rng = random.Random(cocotb.RANDOM_SEED)
-    source = StreamSource(dut, "segments")
-    sink = StreamSink(dut, "words")
+async def a_part_per_cycle(dut: Any) -> None:
+    """Fragments follow each other without a gap: a cycle for each segment of each beat."""
+    bench = Bench(dut)
     await start(dut)
-    for row in rows():
-        expected = []
-        count = cycles = 0
-        for _ in range(8):
-            segments, words = segments_and_words(rng, row)
-            source.put(*segments)
-            expected += words
-            count += len(segments)
-        sent = count
-        while not dut.segments_valid.value:
+    unaligned = 0
+    for row in bench.rows:
+        work = [bench.placed(row) for _ in range(8)]
+        expected = [word for placed in work for word in bench.put(placed)]
+        cycles = sum(placed.parts for placed in work)
+        left = sum(len(placed.beats) for placed in work)
+        unaligned += cycles > left
+        while not dut.beats_valid.value:
             await RisingEdge(dut.aclk)
-        while count:
-            count -= bool(dut.segments_valid.value and dut.segments_ready.value)
+        while not dut.access_valid.value:
             await RisingEdge(dut.aclk)
-            cycles += 1
-        assert cycles == sent, row
-        assert words_of(await sink.take(len(expected))) == expected, row
+        elapsed = 0
+        while left:
+            left -= bool(dut.beats_valid.value and dut.beats_ready.value)
+            await RisingEdge(dut.aclk)
+            elapsed += 1
+        assert elapsed == cycles, row
+        await bench.check(expected)
+    assert bool(unaligned) == bool(bench.config.f64_units), "parts and beats differ where lines begin within"
 
 
 @cocotb.test
-async def full(dut: Any) -> None:
+async def buffers_limit_what_is_within(dut: Any) -> None:
     """While no word is taken, as many fragments go in as there are buffers, and none is overwritten."""
-    rng = random.Random(cocotb.RANDOM_SEED)
     stopped = True
 
     def stops() -> Any:
         while True:
             yield stopped
 
-    source = StreamSource(dut, "segments")
-    sink = StreamSink(dut, "words", stops())
+    bench = Bench(dut, words=stops())
     await start(dut)
-    row = rows()[0]
-    work = [segments_and_words(rng, row) for _ in range(BUFFERS + 3)]
+    work = [bench.placed(bench.rows[0]) for _ in range(BUFFERS + 3)]
+    expected = [word for placed in work for word in bench.put(placed)]
     taken = 0
-    for segments, _ in work:
-        source.put(*segments)
     for _ in range(2000):
         await RisingEdge(dut.aclk)
-        taken += bool(dut.segments_valid.value and dut.segments_ready.value)
-    assert taken == BUFFERS * len(work[0][0])
+        taken += bool(dut.beats_valid.value and dut.beats_ready.value)
+    assert taken == sum(len(placed.beats) for placed in work[:BUFFERS])
     stopped = False
-    expected = [word for _, words in work for word in words]
-    assert words_of(await sink.take(len(expected))) == expected
+    await bench.check(expected)
 
 
 @cocotb.test
-async def resets(dut: Any) -> None:
-    """After a reset in the middle of a fragment, the next one is right."""
-    rng = random.Random(cocotb.RANDOM_SEED)
-    source = StreamSource(dut, "segments", pauses(rng, 0.1))
-    sink = StreamSink(dut, "words", pauses(rng, 0.1))
+async def nothing_stays_after_a_reset(dut: Any) -> None:
+    """After a reset behind any beat of a fragment, the next one is right."""
+    bench = Bench(dut, 0.1)
     await start(dut)
-    for _ in range(30):
-        row = rng.choice(rows())
-        segments, _ = segments_and_words(rng, row)
-        await source.send(*segments[: rng.randrange(1, len(segments) + 1)])
-        for _ in range(rng.randrange(20)):
+    for _ in range(40):
+        placed = bench.placed()
+        payloads, _ = bench.payloads(placed)
+        bench.accesses.put(placed.access.payload(bench.config))
+        await bench.beats.send(*payloads[: bench.rng.randrange(1, len(payloads) + 1)])
+        for _ in range(bench.rng.randrange(20)):
             await RisingEdge(dut.aclk)
+        bench.accesses.drop()
         await reset(dut)
-        sink.received.clear()
-        row = rng.choice(rows())
-        segments, words = segments_and_words(rng, row)
-        source.put(*segments)
-        assert words_of(await sink.take(len(words))) == words, row
+        bench.sink.received.clear()
+        await bench.check(bench.put(bench.placed()))
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small"])

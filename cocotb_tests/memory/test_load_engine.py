@@ -19,7 +19,7 @@ from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
-from hdl.memory.load_engine import LOADS_UNDER_WAY, LoadEngine
+from hdl.memory.load_engine import LOADS_IN_FLIGHT, LoadEngine
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
@@ -158,7 +158,7 @@ async def long_stalls(dut: Any) -> None:
     """Each port in turn stands still for thousands of cycles; nothing is lost, nothing comes twice."""
     made = await bench(dut, 0.1)
     for name in ("bursts", "beats", "write"):
-        accesses = [made.access() for _ in range(LOADS_UNDER_WAY + 8)]
+        accesses = [made.access() for _ in range(LOADS_IN_FLIGHT + 8)]
 
         async def stall(name: str = name) -> None:
             for _ in range(made.rng.randrange(200)):
@@ -166,7 +166,7 @@ async def long_stalls(dut: Any) -> None:
             made.stalled = name
             for _ in range(3000):
                 await RisingEdge(dut.aclk)
-            assert len(made.causes) < LOADS_UNDER_WAY + 8
+            assert len(made.causes) < LOADS_IN_FLIGHT + 8
             made.stalled = None
 
         stalling = cocotb.start_soon(stall())

@@ -21,7 +21,7 @@ from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(shared_bytes=3 * PAGE_BYTES, address_bits=34)
 PAGES = 3
-READ_LATENCY = 3
+READ_LATENCY = 2
 """Cycles from the burst to its first beat."""
 
 
@@ -210,6 +210,43 @@ async def beats_in_every_cycle(dut: Any) -> None:
             assert counts[name][-1] - counts[name][0] == 30 * beats - 1, (name, counts[name])
         assert counts["read_beats"][0] - counts["read_bursts"][0] == READ_LATENCY
     watching.cancel()
+
+
+@cocotb.test
+async def a_word_is_never_read_while_it_is_written(dut: Any) -> None:
+    """A read that meets a write of the same word comes a cycle later, with what was written."""
+    made = await bench(dut, 0.0)
+    burst = Burst(address=0, beats=1)
+    found: dict[bool, list[int]] = {False: [], True: []}
+
+    async def latency() -> int:
+        while not (dut.read_bursts_valid.value and dut.read_bursts_ready.value):
+            await RisingEdge(dut.aclk)
+        elapsed = 0
+        while not dut.read_beats_valid.value:
+            await RisingEdge(dut.aclk)
+            elapsed += 1
+        return elapsed
+
+    for ahead in range(-5, 6):
+        value = made.rng.getrandbits(128)
+        (((before, _),),) = await made.traffic.read([burst])
+        measured = cocotb.start_soon(latency())
+        both = [
+            lambda: made.traffic.read([burst]),
+            lambda value=value: made.traffic.write([burst], [[(value, 0xFFFF)]]),
+        ]
+        tasks = []
+        for task in both if ahead < 0 else reversed(both):
+            tasks.append(cocotb.start_soon(task()))
+            for _ in range(abs(ahead)):
+                await RisingEdge(dut.aclk)
+        answers = [await task for task in tasks]
+        (((after, _),),) = answers[ahead >= 0]
+        assert after in (before, value), ahead
+        found[after == value].append(await measured)
+    assert set(found[False]) == {READ_LATENCY}, "a read before the write does not wait"
+    assert sorted(found[True])[-2:] == [READ_LATENCY, READ_LATENCY + 1], "one that meets it waits a cycle"
 
 
 @cocotb.test

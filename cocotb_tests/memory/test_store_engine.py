@@ -19,7 +19,7 @@ from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
 from hdl.config import PRESETS, QUADS, CoreConfig
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
-from hdl.memory.store_engine import BURSTS_UNDER_WAY, STORES_UNDER_WAY, StoreEngine
+from hdl.memory.store_engine import BURSTS_IN_FLIGHT, STORES_IN_FLIGHT, StoreEngine
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
@@ -27,7 +27,7 @@ SQUARE = Shape(16, 16, 16)
 BASE = 0x10000
 SIZE = 0x4000
 LATENCY = 20
-STORES = 2 * STORES_UNDER_WAY
+STORES = STORES_IN_FLIGHT
 
 
 class Bench:
@@ -215,13 +215,13 @@ async def bounds(dut: Any) -> None:
     made.stalled = "responses"
     accesses = [
         Access(row=("d", "f32", SQUARE, "row"), register=0, address=BASE + 64 * index, stride=64)
-        for index in range(8)
+        for index in range(2 * STORES_IN_FLIGHT)
     ]
     running = cocotb.start_soon(made.run(accesses))
     for _ in range(2000):
         await RisingEdge(dut.aclk)
-    assert len(made.memory.bursts) == BURSTS_UNDER_WAY
-    assert made.taken > STORES_UNDER_WAY
+    assert len(made.memory.bursts) == BURSTS_IN_FLIGHT
+    assert made.taken > STORES_IN_FLIGHT
     made.stalled = None
     await running
 

@@ -1,7 +1,7 @@
 """The access check: whether a load or store is aligned and in range, before anything is touched."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.faults import Cause
@@ -64,15 +64,6 @@ def checked_layout(config: CoreConfig) -> data.StructLayout:
     )
 
 
-class _State(enum.Enum, shape=3):
-    IDLE = 0
-    STRIDE = 1
-    ALIGNMENT = 2
-    RANGE = 3
-    SPAN = 4
-    CHECKED = 5
-
-
 class AccessCheck(wiring.Component):
     """Alignment, stride and span of one access, in the order of the causes.
 
@@ -104,7 +95,6 @@ class AccessCheck(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        state = Signal(_State)
         request = Signal(AccessRequest)
         geometry = request.geometry
         cause = Signal(CAUSE_BITS)
@@ -119,12 +109,10 @@ class AccessCheck(wiring.Component):
         line_less_one = Signal(7)
         checked = Signal(checked_layout(config))
         m.d.comb += [
-            self.request.ready.eq(state == _State.IDLE),
             default_stride.eq(1 << geometry.stride_log2),
             size_mask.eq((1 << geometry.size_log2) - 1),
             line_less_one.eq((1 << geometry.line_log2) - 1),
             stride_bytes.eq(stride_bits >> 3),
-            self.checked.valid.eq(state == _State.CHECKED),
             self.checked.payload.eq(checked),
             checked.cause.eq(cause),
             checked.access.geometry.eq(geometry),
@@ -138,42 +126,49 @@ class AccessCheck(wiring.Component):
         base = Signal(config.address_bits)
         if config.shared_bytes:
             m.d.comb += base.eq(Mux(request.space == SPACES.index("shared"), config.shared_base, 0))
-        with m.Switch(state):
-            with m.Case(_State.IDLE):
+        with m.FSM():
+            with m.State("IDLE"):
+                m.d.comb += self.request.ready.eq(1)
                 with m.If(self.request.valid):
-                    m.d.sync += [request.eq(self.request.payload), cause.eq(0), state.eq(_State.STRIDE)]
-            with m.Case(_State.STRIDE):
+                    m.d.sync += [request.eq(self.request.payload), cause.eq(0)]
+                    m.next = "STRIDE"
+            with m.State("STRIDE"):
                 stride = Mux(request.has_stride, request.stride, default_stride)
                 m.d.sync += [
                     short.eq(request.has_stride & (request.stride < default_stride)),
                     stride_bits.eq(stride << geometry.element_log2),
                     contiguous.eq(stride == default_stride),
-                    state.eq(_State.ALIGNMENT),
                 ]
-            with m.Case(_State.ALIGNMENT):
-                m.d.sync += [
-                    span_less_one.eq((stride_bytes << geometry.lines_log2) - stride_bytes + line_less_one),
-                    state.eq(_State.RANGE),
-                ]
+                m.next = "ALIGNMENT"
+            with m.State("ALIGNMENT"):
+                m.d.sync += span_less_one.eq(
+                    (stride_bytes << geometry.lines_log2) - stride_bytes + line_less_one
+                )
+                m.next = "RANGE"
                 with m.If((request.address & size_mask).any()):
-                    m.d.sync += [cause.eq(Cause.MISALIGNED_ADDRESS), state.eq(_State.CHECKED)]
+                    m.d.sync += cause.eq(Cause.MISALIGNED_ADDRESS)
+                    m.next = "CHECKED"
                 with m.Elif(short):
-                    m.d.sync += [cause.eq(Cause.SHORT_STRIDE), state.eq(_State.CHECKED)]
+                    m.d.sync += cause.eq(Cause.SHORT_STRIDE)
+                    m.next = "CHECKED"
                 with m.Elif((stride_bits & Cat(Const(0b111, 3), size_mask)).any()):
-                    m.d.sync += [cause.eq(Cause.MISALIGNED_STRIDE), state.eq(_State.CHECKED)]
-            with m.Case(_State.RANGE):
-                m.d.sync += [last.eq(request.address + span_less_one), state.eq(_State.SPAN)]
-            with m.Case(_State.SPAN):
+                    m.d.sync += cause.eq(Cause.MISALIGNED_STRIDE)
+                    m.next = "CHECKED"
+            with m.State("RANGE"):
+                m.d.sync += last.eq(request.address + span_less_one)
+                m.next = "SPAN"
+            with m.State("SPAN"):
                 m.d.sync += [
                     checked.first.eq(request.address[: config.address_bits] + base),
                     checked.last.eq(last[: config.address_bits] + base),
-                    state.eq(_State.CHECKED),
                 ]
+                m.next = "CHECKED"
                 with m.If(request.listed):
                     m.d.sync += [checked.first.eq(0), checked.last.eq(~0)]
                 with m.If(last[config.address_bits :].any()):
                     m.d.sync += cause.eq(Cause.ADDRESS_RANGE)
-            with m.Case(_State.CHECKED):
+            with m.State("CHECKED"):
+                m.d.comb += self.checked.valid.eq(1)
                 with m.If(self.checked.ready):
-                    m.d.sync += state.eq(_State.IDLE)
+                    m.next = "IDLE"
         return m

@@ -37,8 +37,8 @@ class AxiReads(wiring.Component):
     bus carries beats of 16 bytes, each on the byte lanes of its address, for which the lane of the first beat
     of each burst under way is kept.
 
-    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, 1 from the bus to
-    its beat. Every output to the bus comes from a register but `r.ready`, which depends on registers alone.
+    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, none from the bus
+    to its beat. Every output to the bus comes from a register but `r.ready`, which depends on `beats.ready`.
 
     Parameters
     ----------
@@ -74,9 +74,7 @@ class AxiReads(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.asking = asking = StreamBuffer(burst_layout(config))
-        m.submodules.answers = answers = StreamBuffer(ReadBeat)
         connect(m, asking.output, flipped(self.ar))
-        connect(m, answers.output, flipped(self.beats))
 
         # Counted from the moment in which it is certain to be asked for, so the bus sees no more.
         under_way = Signal(range(config.outstanding_reads + 1))
@@ -99,15 +97,15 @@ class AxiReads(wiring.Component):
         with m.Elif(ended & ~asked):
             m.d.sync += under_way.eq(under_way - 1)
 
-        payload = answers.input.payload
+        payload = self.beats.payload
         expected = under_way != 0
         m.d.comb += [payload.response.eq(self.r.payload.resp), payload.last.eq(self.r.payload.last)]
         if config.data_bits < _SEGMENT_BITS:
-            self._join(m, answers, beat, expected)
+            self._join(m, beat, expected)
             return m
         m.d.comb += [
-            answers.input.valid.eq(self.r.valid & expected),
-            self.r.ready.eq(answers.input.ready & expected),
+            self.beats.valid.eq(self.r.valid & expected),
+            self.r.ready.eq(self.beats.ready & expected),
         ]
         if config.data_bits == _SEGMENT_BITS:
             m.d.comb += payload.data.eq(self.r.payload.data)
@@ -127,16 +125,16 @@ class AxiReads(wiring.Component):
             m.d.sync += passed.eq(Mux(ended, 0, passed + 1))
         return m
 
-    def _join(self, m: Module, answers: StreamBuffer, beat: Signal, expected: Any) -> None:
+    def _join(self, m: Module, beat: Signal, expected: Any) -> None:
         """Make one beat of every two of the bus."""
         bits = self._config.data_bits
         upper = Signal()
         low = Signal(bits)
         low_response = Signal(Response)
-        payload = answers.input.payload
+        payload = self.beats.payload
         m.d.comb += [
-            answers.input.valid.eq(self.r.valid & upper & expected),
-            self.r.ready.eq((answers.input.ready | ~upper) & expected),
+            self.beats.valid.eq(self.r.valid & upper & expected),
+            self.r.ready.eq((self.beats.ready | ~upper) & expected),
             payload.data.eq(Cat(low, self.r.payload.data)),
         ]
         with m.If(low_response.as_value()[1]):

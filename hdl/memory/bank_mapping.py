@@ -1,21 +1,21 @@
-"""What both crossbars share: skewed banks, and where a segment or a register word finds its bytes in them.
+"""Skewed banks, with which both crossbars transpose: where a segment or a register word finds its bytes.
 
 A fragment is written into sixteen byte-wide banks in the order in which it comes and read in the order in
 which it is wanted. Both a segment (consecutive bytes of a line) and a quad word (elements of up to sixteen
-different lines) must touch every bank once; so byte e of a segment goes to bank ``(e + skew) % 16`` and byte
-q of a word to bank ``(q + rotation) % 16``, with the skews and rotations of `hdl.memory.bank_places`. A
-bank's own index then tells which line and segment its byte of the word lies in. This takes one rotator on
-either side where a full crossbar would take a multiplexer for every bit. Banks are as wide as the smallest
-element that is ever transposed: where no 8-bit format is built there are eight of two bytes.
+different lines) must touch every bank once; so byte e of a segment goes to bank ``e ^ skew`` and byte q of a
+word comes from bank ``q ^ skew``, with the skews of the table below. An exclusive or takes one multiplexer
+for each of its bits on either side, where a full crossbar would take a multiplexer of sixteen inputs. It also
+keeps the bits of a bank's number apart, so that a bank's own address, which tells the line and segment of its
+byte, is one of a few functions that the banks share. Banks are as wide as the smallest element that is ever
+transposed: where no 8-bit format is built there are eight of two bytes.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib.memory import ReadPort, WritePort
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hdl.config import CoreConfig
-from hdl.memory.bank_places import bank_places
 from hdl.memory.fragment_geometry import (
     SEGMENT_BYTES,
     Pattern,
@@ -25,24 +25,21 @@ from hdl.memory.fragment_geometry import (
     log2_exact,
     matrix_geometry,
 )
-from hdl.registers.collision_free_memory import collision_free_memory
-from hdl.registers.register_ports import QUAD_BITS
+from hdl.registers.register_ports import LANE_BITS
 from hdl.stream.pipeline import register
 
 __all__ = [
     "ADDRESS_BITS",
     "BUFFERS",
     "BUFFER_BITS",
+    "SELECT_BITS",
     "BankMapping",
-    "Banks",
     "WordPlace",
-    "last_line",
-    "last_segment_of_line",
-    "segment_count_less_one",
+    "skewed",
+    "skewed_from",
+    "skewed_to",
     "swap_lanes",
 ]
-
-Banks = list[tuple[WritePort, ReadPort]]
 
 BUFFERS = 4
 """Fragments the banks hold at once: one is filled and one drained; two more hide the cycles between the end
@@ -54,20 +51,44 @@ BUFFER_BITS = log2_exact(BUFFERS)
 ADDRESS_BITS = 6
 """Of a segment within a fragment: the largest fragment has 64."""
 
+SELECT_BITS = 5
+"""Of a permutation: two exchange bytes of a word, one neighbouring words, and two words of either half."""
 
-def segment_count_less_one(lines_log2: Value, line_log2: Value) -> Value:
-    """Segments of a fragment, which are as many as its different quad words, less one: 7 to 63."""
-    return ((1 << (lines_log2 + line_log2)) - 1)[log2_exact(SEGMENT_BYTES) :][:ADDRESS_BITS]
-
-
-def last_segment_of_line(line_log2: Value) -> Value:
-    """Index of the last segment of a line: 0 to 7."""
-    return ((1 << line_log2) - 1)[log2_exact(SEGMENT_BYTES) :][:3]
+_SEGMENT_ADDRESS: Final = "l0 l1 l2 l3|s2 l4|s1 s0"
+"""Without a shift: lines fill an address from below, segments from above; they never meet."""
 
 
-def last_line(lines_log2: Value) -> Value:
-    """Index of the last line: 7 to 31."""
-    return ((1 << lines_log2) - 1)[:5]
+class _Skew(NamedTuple):
+    """Bits, lowest first, of what one pattern does.
+
+    A bit is 0 or a letter and a number: line l, segment s in it; row x (quad and x block), y block y and
+    pair j of a word, and p for the position of a byte in the word. ``|`` joins bits of which one is 0.
+
+    Parameters
+    ----------
+    segment, word : str
+        Skew of a segment and of a word.
+    address : str
+        In a bank, of its byte of a word: what `_SEGMENT_ADDRESS` makes of the byte's line and segment.
+    """
+
+    segment: str
+    word: str
+    address: str
+
+
+_SKEWS: Final[Mapping[Pattern, _Skew]] = {
+    Pattern.PACKED: _Skew("0 0 0 0", "0 0 0 0", "x0 x1 x2 x3 x4|y1 y0"),
+    Pattern.TRANSPOSED_8: _Skew("l0 l1 l2 l3", "x0 x1 x2 x3", "p0 p1 p2 p3 0 x4"),
+    Pattern.TRANSPOSED_16: _Skew("0 l0 l1 l2", "0 x0 x1 x2", "p1 p2 p3 y0 y1|x4 x3"),
+    Pattern.TRANSPOSED_32: _Skew("0 0 l0 l1", "0 0 x0 x1", "p2 p3 y0 y1|x4 x3 x2"),
+    Pattern.SPLIT: _Skew("0 0 s0 0", "0 0 j0 0", "x0 x1 x2 x3|y1 x4|y0 p2"),
+    Pattern.SPLIT_TRANSPOSED: _Skew("0 0 l1 l2", "0 0 x0 x1", "j0 p2 p3 y0|x4 y1|x3 x2"),
+    Pattern.F64_TRANSPOSED: _Skew("0 0 l0 l1", "0 0 j0 x0", "p2 p3 0 0 x2 x1"),
+    Pattern.WIDE: _Skew("0 0 s0 s1", "0 0 j0 j1", "x0 x1 x2 0 p3 p2"),
+    Pattern.WIDE_TRANSPOSED: _Skew("0 0 l1 l2", "0 0 j0 x0", "j1 p2 p3 0 x2 x1"),
+}
+"""In `Pattern.SPLIT` lanes 1 and 2 of a word are exchanged as well."""
 
 
 class WordPlace(NamedTuple):
@@ -75,15 +96,15 @@ class WordPlace(NamedTuple):
 
     Parameters
     ----------
-    rotation : Signal(4)
-        In bytes; known one cycle after the word's number.
+    skew : Signal(4)
+        Known one cycle after the word's number.
     swap : Signal(1)
-        Exchange lanes 1 and 2; with `rotation`.
+        Exchange lanes 1 and 2; with `skew`.
     addresses : list of Signal(ADDRESS_BITS)
         For each bank; one cycle later still.
     """
 
-    rotation: Signal
+    skew: Signal
     swap: Signal
     addresses: list[Signal]
 
@@ -114,15 +135,6 @@ class BankMapping:
                 self.bank_bytes = step
         self.banks = SEGMENT_BYTES // self.bank_bytes
 
-    def memories(self, m: Module) -> Banks:
-        """Add the banks to a module; return the ports of each."""
-        ports = []
-        for bank in range(self.banks):
-            memory = collision_free_memory(unsigned(8 * self.bank_bytes), BUFFERS << ADDRESS_BITS)
-            m.submodules[f"bank_{bank}"] = memory
-            ports.append((memory.write_port(), memory.read_port()))
-        return ports
-
     def segment_place(self, m: Module, pattern: Value, line: Value, segment: Value) -> tuple[Signal, Value]:
         """The skew of a segment, and its address, which is the same in all banks; both combinational.
 
@@ -133,15 +145,10 @@ class BankMapping:
         line : unsigned(5)
         segment : unsigned(3)
         """
-        none = Const(0, 3)
+        sources = {"l": line, "s": segment}
         skew = Signal(4)
-        places = bank_places(line, segment, none, none[:2], none[:2], none[:2])
-        with m.Switch(pattern):
-            for choice, place in places.items():
-                if choice in self.patterns:
-                    with m.Case(choice):
-                        m.d.comb += skew.eq(place.skew)
-        return skew, _address(line, segment)
+        self._choose(m, pattern, [(skew, lambda row: _bits(row.segment, sources))])
+        return skew, _bits(_SEGMENT_ADDRESS, sources)
 
     def word_place(self, m: Module, pattern: Value, order: Value, word: Value) -> WordPlace:
         """Two pipeline stages from the number of a quad word to its place.
@@ -166,63 +173,93 @@ class BankMapping:
             with m.Default():
                 m.d.comb += block.eq(index)
         x_block, y_block = block_indices(m, order, block)
+        sources = {"x": Cat(quad, x_block), "y": y_block, "j": pairs}
+        skew_now = Signal(4)
+        self._choose(m, pattern, [(skew_now, lambda row: _bits(row.word, sources))])
 
-        none = Const(0, 5)
-        rotation = Signal(4)
-        places: Any = bank_places(none, none[:3], quad, x_block, y_block, pairs)
-        with m.Switch(pattern):
-            for choice, place in places.items():
-                if choice in self.patterns:
-                    with m.Case(choice):
-                        m.d.comb += rotation.eq(place.rotation)
-
-        rotation = register(m, rotation, "word_rotation")
+        skew = register(m, skew_now, "word_skew")
         swap = register(m, pattern == Pattern.SPLIT.value, "word_swap")
         pattern = register(m, pattern, "word_pattern")
-        places = bank_places(
-            none,
-            none[:3],
-            register(m, quad, "word_quad"),
-            register(m, x_block, "word_x_block"),
-            register(m, y_block, "word_y_block"),
-            register(m, pairs, "word_pairs"),
+        # A byte of bank b is at position b ^ skew: what all banks share, and the bits of b that change it.
+        common = Signal(ADDRESS_BITS)
+        steered = Signal(4 * ADDRESS_BITS)
+        late = {name: register(m, value, f"word_{name}") for name, value in sources.items()}
+        self._choose(
+            m,
+            pattern,
+            [
+                (common, lambda row: _bits(row.address, {**late, "p": skew})),
+                (steered, lambda row: Cat(Const(_position_bits(name), 4) for name in row.address.split())),
+            ],
         )
         addresses = []
         for bank in range(self.banks):
-            position = Signal(4, name=f"position_{bank}")
-            line = Signal(5, name=f"line_{bank}")
-            segment = Signal(3, name=f"segment_{bank}")
-            m.d.comb += position.eq(bank * self.bank_bytes - rotation)
-            with m.Switch(pattern):
-                for choice, place in places.items():
-                    if choice in self.patterns:
-                        with m.Case(choice):
-                            m.d.comb += [
-                                line.eq(place.line(position)),
-                                segment.eq(place.segment(position)),
-                            ]
-            addresses.append(register(m, _address(line, segment), f"word_address_{bank}"))
-        return WordPlace(rotation, swap, addresses)
+            own = Const(bank * self.bank_bytes, 4)
+            address = Cat(
+                common[bit] ^ (steered.word_select(bit, 4) & own).any() for bit in range(ADDRESS_BITS)
+            )
+            addresses.append(register(m, address, f"word_address_{bank}"))
+        return WordPlace(skew, swap, addresses)
 
-    def to_banks(self, data: Value, amount: Value) -> Value:
-        """Rotate by `amount` bytes: bank ``q + amount`` gets what was at q."""
-        for bit in range(log2_exact(self.bank_bytes), 4):
-            data = Mux(amount[bit], data.rotate_left(8 << bit), data)
-        return data
+    def _choose(
+        self, m: Module, pattern: Value, outputs: Sequence[tuple[Signal, Callable[[_Skew], Value]]]
+    ) -> None:
+        """Assign to each output what its function makes of the pattern's row of the table."""
+        with m.Switch(pattern):
+            for choice, skews in _SKEWS.items():
+                if choice in self.patterns:
+                    with m.Case(choice):
+                        m.d.comb += [output.eq(function(skews)) for output, function in outputs]
 
-    def from_banks(self, data: Value, amount: Value) -> Value:
-        """Undo `to_banks`."""
-        for bit in range(log2_exact(self.bank_bytes), 4):
-            data = Mux(amount[bit], data.rotate_right(8 << bit), data)
-        return data
+    def permuted(self, data: Value, select: Value) -> Value:
+        """Exchange the bytes of a segment or word as one of the three functions below says."""
+        for bit in range(log2_exact(self.bank_bytes), 2):
+            data = Mux(select[bit], _exchanged(data, 8 << bit), data)
+        data = Mux(select[2], _exchanged(data, LANE_BITS), data)
+        pair = (data, _exchanged(data, 2 * LANE_BITS))
+        words = [[side.word_select(word, LANE_BITS) for side in pair] for word in range(4)]
+        return Cat(Mux(select[3 + number % 2], far, near) for number, (near, far) in enumerate(words))
+
+
+def skewed(skew: Value) -> Value:
+    """For `BankMapping.permuted`: byte q goes to ``q ^ skew``, or the other way, which is the same."""
+    return Cat(skew, skew[3])
+
+
+def skewed_from(skew: Value, offset: Value) -> Value:
+    """For `BankMapping.permuted`: from a beat, where a segment begins at word `offset`, to the banks.
+
+    Bit 0 of a word's number changes as those of skew and offset say; bit 1 also where the sum has a carry.
+    """
+    low, high = skew[2] ^ offset[0], skew[3] ^ offset[1]
+    return Cat(skew[:2], low, high ^ (skew[2] & offset[0]), high ^ (~skew[2] & offset[0]))
+
+
+def skewed_to(skew: Value, offset: Value) -> Value:
+    """For `BankMapping.permuted`: from the banks to a beat, where a segment begins at word `offset`."""
+    low, high = skew[2] ^ offset[0], skew[3] ^ offset[1]
+    return Cat(skew[:2], low, high ^ offset[0], high)
 
 
 def swap_lanes(word: Value, swap: Value) -> Value:
     """Exchange lanes 1 and 2 of a quad word, if asked."""
-    lanes = [word.word_select(lane, QUAD_BITS // 4) for lane in range(4)]
+    lanes = [word.word_select(lane, LANE_BITS) for lane in range(4)]
     return Cat(lanes[0], Mux(swap, lanes[2], lanes[1]), Mux(swap, lanes[1], lanes[2]), lanes[3])
 
 
-def _address(line: Value, segment: Value) -> Value:
-    """A bank address without a shift: lines fill it from below, segments from above; they never meet."""
-    return Cat(line, Const(0, 1)) | Cat(Const(0, 3), segment[2], segment[1], segment[0])
+def _exchanged(data: Value, width: int) -> Value:
+    """Every two neighbouring parts of so many bits exchanged."""
+    return Cat(data.word_select(part ^ 1, width) for part in range(len(data) // width))
+
+
+def _bits(names: str, sources: Mapping[str, Value]) -> Value:
+    """The bits that a row of the table names."""
+    return Cat(
+        Cat(sources[name[0]][int(name[1])] if name != "0" else Const(0, 1) for name in bit.split("|")).any()
+        for bit in names.split()
+    )
+
+
+def _position_bits(name: str) -> int:
+    """Which bits of a bank's number change this bit of its address."""
+    return 1 << int(name[1]) if name[0] == "p" else 0

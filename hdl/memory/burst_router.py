@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,7 +12,7 @@ from hdl.memory.axi import burst_layout
 from hdl.memory.beats import space_burst_layout
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["BurstRouter"]
+__all__ = ["BurstRouter", "beyond"]
 
 _PAGE_BITS = PAGE_BYTES.bit_length() - 1
 _MOST_UNDER_WAY = 255
@@ -29,7 +29,7 @@ class BurstRouter(wiring.Component):
     count of those under way fits 8 bits.
 
     Throughput: a burst per cycle. Latency: 1 cycle, and the wait for the other memory. Critical path
-    expected: two comparisons of a page number with constants, side by side.
+    expected: a page number less that of the window, its upper bits.
 
     Parameters
     ----------
@@ -69,18 +69,19 @@ class BurstRouter(wiring.Component):
 
         burst: Any = self.bursts.payload
         first_page = config.shared_base >> _PAGE_BITS
-        last_page = first_page + (config.shared_bytes >> _PAGE_BITS) - 1
         page = burst.address[_PAGE_BITS:]
+        window_page = Signal.like(page)
         in_window = Signal()
         generic = Signal()
         target = routed.input.payload
         m.d.comb += [
-            in_window.eq((page >= first_page) & (page <= last_page)),
+            window_page.eq(page - first_page),
+            in_window.eq(~beyond(window_page, config.shared_bytes >> _PAGE_BITS)),
             generic.eq(burst.space == SPACES.index("generic")),
             target.is_shared.eq(Mux(generic, in_window, burst.space == SPACES.index("shared"))),
             target.burst.length.eq(burst.length),
             target.burst.address.eq(
-                Mux(generic & in_window, Cat(burst.address[:_PAGE_BITS], page - first_page), burst.address)
+                Mux(generic & in_window, Cat(burst.address[:_PAGE_BITS], window_page), burst.address)
             ),
             routed.input.valid.eq(self.bursts.valid),
             self.bursts.ready.eq(routed.input.ready),
@@ -106,3 +107,9 @@ class BurstRouter(wiring.Component):
         with m.Elif(self.answered & ~sent):
             m.d.sync += under_way.eq(under_way - 1)
         return m
+
+
+def beyond(page: Value, pages: int) -> Value:
+    """Whether a page number is not below a number of pages."""
+    bits = (pages - 1).bit_length()
+    return page[bits:].any() | (page[:bits] >= pages)

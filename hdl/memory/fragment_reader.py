@@ -1,44 +1,25 @@
-"""From the registers to quad words: reads one fragment after the other, a quad at a time."""
+"""From the registers to the crossbar: reads one fragment after the other, a quad at a time."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
 from hdl.memory.bank_mapping import ADDRESS_BITS, BUFFERS
-from hdl.memory.fragment_geometry import FragmentGeometry
-from hdl.memory.store_crossbar import PlacedWord
+from hdl.memory.beats import access_layout
+from hdl.memory.store_crossbar import StoredQuad
 from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY, quad_read_signature
-from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay
-from hdl.stream.queue import Queue
 
-__all__ = ["FragmentReader", "ReadRequest"]
-
-_PLACES = 4
-"""For quads that were read and have not gone on: the cycles from a read until its place is free again."""
-
-
-class ReadRequest(data.Struct):
-    """A fragment to be read.
-
-    Members
-    -------
-    geometry : FragmentGeometry
-    register : unsigned(8)
-        Its first register.
-    """
-
-    geometry: FragmentGeometry
-    register: unsigned(8)
+__all__ = ["FragmentReader"]
 
 
 class FragmentReader(wiring.Component):
-    """Reads the quads of one fragment after the other, as many ahead as there are places for.
+    """Reads the quads of fragments; begins with one only when the crossbar has a buffer for all of it.
 
-    Throughput: a quad word per cycle, from one fragment to the next without a gap. Latency: 5 cycles from the
-    request to the first quad word.
-    `read.ready` ends at registers. Expected critical path: quad counter, register port.
+    Throughput: a quad per cycle, from one fragment to the next without a gap. Latency: 1 cycle from
+    the access to the first read. `read.ready` ends at registers.
+    Expected critical path: quad counter, register port.
 
     Parameters
     ----------
@@ -46,12 +27,18 @@ class FragmentReader(wiring.Component):
 
     Members
     -------
-    request : In(stream.Signature(ReadRequest))
-        One may wait here while another one is under way. Ready comes from registers.
+    access : In(stream.Signature(access_layout(config)))
+        Taken before its first read.
     fetched : Out(1)
         High for one cycle when the last register of a fragment has been read.
     read : Out(quad_read_signature(config))
-    words : Out(stream.Signature(PlacedWord))
+    quad : Out(StoredQuad)
+        One cycle before its `data`.
+    data : Out(128)
+    freed : In(1)
+        The crossbar has read out a fragment.
+    hold : In(1)
+        Do not read.
 
     Testbench
     ---------
@@ -61,81 +48,52 @@ class FragmentReader(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         super().__init__(
             {
-                "request": In(stream.Signature(ReadRequest)),
+                "access": In(stream.Signature(access_layout(config))),
                 "fetched": Out(1),
                 "read": Out(quad_read_signature(config)),
-                "words": Out(stream.Signature(PlacedWord)),
+                "quad": Out(StoredQuad),
+                "data": Out(QUAD_BITS),
+                "freed": In(1),
+                "hold": In(1),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        m.submodules.places = places = CreditQueue(unsigned(QUAD_BITS), depth=_PLACES)
-        m.submodules.geometries = geometries = Queue(FragmentGeometry, BUFFERS)
-        self._read(m, places, geometries)
-
-        geometry = Signal(FragmentGeometry)
-        working = Signal()
-        word = Signal(ADDRESS_BITS)
-        last = Signal()
-        taken = Signal()
-        m.d.comb += [
-            last.eq(word == _last_quad(geometry)),
-            taken.eq(self.words.valid & self.words.ready),
-            self.words.valid.eq(working & places.output.valid),
-            self.words.payload.geometry.eq(geometry),
-            self.words.payload.word.eq(word),
-            self.words.payload.last.eq(last),
-            self.words.payload.data.eq(places.output.payload),
-            places.output.ready.eq(taken),
-            geometries.output.ready.eq(~working | (taken & last)),
-        ]
-        with m.If(taken):
-            m.d.sync += word.eq(word + 1)
-        with m.If(geometries.output.ready):
-            m.d.sync += [
-                geometry.eq(geometries.output.payload),
-                working.eq(geometries.output.valid),
-                word.eq(0),
-            ]
-        return m
-
-    def _read(self, m: Module, places: CreditQueue, geometries: Queue) -> None:
-        """Walk the quads of the fragments, and keep their geometries for when the quads are there."""
-        waiting = Signal(ReadRequest, reset_less=True)
-        is_waiting = Signal()
+        access = self.access.payload
+        free = Signal(range(BUFFERS + 1), init=BUFFERS)
         active = Signal()
-        quads_left = Signal(ADDRESS_BITS)
-        read = Signal()
+        now = Signal(StoredQuad)
+        fragment = Signal(StoredQuad)  # whose quads are being read: pattern, order and the number of the next
+        last_quad = Signal(ADDRESS_BITS)
         final = Signal()
-        begin = Signal()
         m.d.comb += [
-            self.request.ready.eq(~is_waiting & geometries.input.ready),
-            geometries.input.payload.eq(self.request.payload.geometry),
-            geometries.input.valid.eq(self.request.valid & self.request.ready),
-            self.read.enable.eq(active & places.ready),
-            read.eq(self.read.enable & self.read.ready),
-            final.eq(read & (quads_left == 0)),
-            begin.eq(is_waiting & (~active | final)),
-            places.enter.eq(read),
-            places.push.eq(delay(m, read, READ_LATENCY, "read_arrives", reset_less=False)),
-            places.payload.eq(self.read.data),
+            self.read.enable.eq(active & ~self.hold),
+            now.eq(fragment),
+            now.valid.eq(self.read.enable & self.read.ready),
+            now.last.eq(fragment.word == last_quad),
+            final.eq(now.valid & now.last),
+            self.access.ready.eq((free != 0) & (~active | final)),
+            self.quad.eq(delay(m, now, READ_LATENCY - 1, "quad", reset_less=False)),
+            self.data.eq(self.read.data),
         ]
-        with m.If(self.request.valid & self.request.ready):
-            m.d.sync += [waiting.eq(self.request.payload), is_waiting.eq(1)]
-        m.d.sync += self.fetched.eq(final)
-        with m.If(read):
-            m.d.sync += [quads_left.eq(quads_left - 1), self.read.address.eq(self.read.address + 1)]
+        begins = self.access.valid & self.access.ready
+        m.d.sync += [self.fetched.eq(final), free.eq(free + self.freed - begins)]
+        with m.If(now.valid):
+            m.d.sync += [fragment.word.eq(fragment.word + 1), self.read.address.eq(self.read.address + 1)]
         with m.If(final):
             m.d.sync += active.eq(0)
-        with m.If(begin):
+        with m.If(begins):
             m.d.sync += [
-                is_waiting.eq(0),
                 active.eq(1),
-                self.read.address.eq(waiting.register * QUADS),
-                quads_left.eq(_last_quad(waiting.geometry)),
+                fragment.pattern.eq(access.geometry.pattern),
+                fragment.order.eq(access.geometry.order),
+                fragment.word.eq(0),
+                last_quad.eq(_last_quad(access.geometry)),
+                self.read.address.eq(access.register * QUADS),
             ]
+        return m
 
 
 def _last_quad(geometry: data.View) -> Value:

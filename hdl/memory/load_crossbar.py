@@ -1,78 +1,55 @@
-"""The fragment crossbar for loads: from the order of memory to the order of registers."""
+"""The fragment crossbar for loads: from the beats of a memory to words of the register file."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from golden.tables.faults import Cause
 from hdl.config import CoreConfig
+from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout
 from hdl.memory.bank_mapping import (
     ADDRESS_BITS,
     BUFFER_BITS,
     BUFFERS,
     BankMapping,
-    Banks,
-    segment_count_less_one,
+    skewed,
+    skewed_from,
     swap_lanes,
 )
-from hdl.memory.beats import CAUSE_BITS
-from hdl.memory.fragment_geometry import BlockOrder, FragmentGeometry, Pattern
-from hdl.registers.register_ports import QUAD_BITS
-from hdl.stream.elastic import CreditQueue
+from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
+from hdl.memory.beats import CAUSE_BITS, ReadBeat, access_layout
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, BlockOrder, Pattern, log2_exact
+from hdl.memory.line_walk import LineWalk
+from hdl.registers.register_ports import QUAD_BITS, word_bits
 from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
 
-__all__ = ["LoadCrossbar", "LoadedWord", "PlacedSegment"]
-
-_LATENCY = 4
-"""Cycles from a word's number to the word: two to find its place, one to read it, one because block RAM is
-slow to give what it has read."""
+__all__ = ["LoadCrossbar", "loaded_layout"]
 
 
-class PlacedSegment(data.Struct):
-    """Sixteen bytes of a line, and where they belong.
+class LoadedTag(data.Struct):
+    """What is known of a word of the register file.
 
     Members
     -------
-    data : unsigned(128)
-        The byte of the lowest address in the low bits.
-    geometry : FragmentGeometry
-        The same for all segments of a fragment.
-    line : unsigned(5)
-    segment : unsigned(3)
-        Index in its line.
-    last : unsigned(1)
-        Of the fragment.
-    cause : unsigned(4)
-        With the last segment: why the fragment is not to be loaded, or zero.
-    """
-
-    data: unsigned(QUAD_BITS)
-    geometry: FragmentGeometry
-    line: unsigned(5)
-    segment: unsigned(3)
-    last: unsigned(1)
-    cause: unsigned(CAUSE_BITS)
-
-
-class LoadedWord(data.Struct):
-    """One register of a quad.
-
-    Members
-    -------
-    data : unsigned(128)
-        The lowest lane in the low bits.
     last : unsigned(1)
         Of the fragment.
     cause : unsigned(4)
         If not zero, the load has failed: this is the fragment's only word, and no data.
     """
 
-    data: unsigned(QUAD_BITS)
     last: unsigned(1)
     cause: unsigned(CAUSE_BITS)
 
 
-class _Drain(data.Struct):
+def loaded_layout(config: CoreConfig) -> data.StructLayout:
+    """A word of the register file, its lowest quad in the low bits, with its `LoadedTag`."""
+    return assembled_layout(word_bits(config), LoadedTag)
+
+
+class _Filled(data.Struct):
     """A fragment that has been filled in."""
 
     pattern: Pattern
@@ -82,137 +59,155 @@ class _Drain(data.Struct):
 
 
 class LoadCrossbar(wiring.Component):
-    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.bank_mapping`).
+    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
-    Fragments are filled in, segment by segment, while the ones before are read out, word by word. Of a
-    fragment whose registers repeat each other, every word comes once. Nothing of a fragment comes out before
-    all of it has come in, so that one whose memory reports an error can leave the registers alone.
+    Fragments are filled in, beat by beat, while the ones before are read out, quad by quad, into a queue
+    that makes words of them. A beat goes straight to the banks: where a segment begins within it, that only
+    changes how its words are exchanged. Of a fragment whose registers repeat each other, every word comes
+    once. Nothing of a fragment comes out before all of it has come in, so that one whose memory reports an
+    error can leave the registers alone.
 
-    Throughput: a segment and a word per cycle, from one fragment to the next without a gap. Latency from
-    the last segment to the first word: 7 cycles. Neither ready depends on the other: the one follows from the
-    number of filled buffers, the other from the places in the queue behind the banks.
-    Expected critical path: pattern, bank position, bank address; or rotator of four stages.
+    Throughput: a part of a beat (`hdl.memory.line_walk`) and a quad per cycle, from one fragment to the next
+    without a gap. Latency from the last beat to the first quad: 7 cycles. Neither ready depends on the other:
+    the one follows from the number of filled buffers, the other from the room in the queue.
+    Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
     Parameters
     ----------
     config : CoreConfig
+    own_banks : bool
+        Whether the memory of banks is within.
 
     Members
     -------
-    segments : In(stream.Signature(PlacedSegment))
-        Line after line.
-    words : Out(stream.Signature(LoadedWord))
-        Quad after quad of each different register.
+    access : In(stream.Signature(access_layout(config)))
+        Taken with its last beat.
+    beats : In(stream.Signature(ReadBeat))
+    words : Out(stream.Signature(loaded_layout(config)))
+        Word after word of each different register.
+    banks : Out(banks_signature(config))
+        Only without own banks.
     """
 
-    segments: In(stream.Signature(PlacedSegment))
-    words: Out(stream.Signature(LoadedWord))
-
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
+        self._config = config
         self._mapping = BankMapping(config)
-        super().__init__()
+        self._own_banks = own_banks
+        members = {
+            "access": In(stream.Signature(access_layout(config))),
+            "beats": In(stream.Signature(ReadBeat)),
+            "words": Out(stream.Signature(loaded_layout(config))),
+        }
+        super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        banks = self._mapping.memories(m)
-        m.submodules.filled = filled = Queue(_Drain, BUFFERS)
-        m.submodules.queue = queue = CreditQueue(LoadedWord, depth=8)
+        if self._own_banks:
+            m.submodules.memory = memory = Banks(self._config, 1)
+        banks = memory.users[0] if self._own_banks else self.banks
+        m.submodules.filled = filled = Queue(_Filled, BUFFERS)
         freed = Signal()
-        self._fill(m, banks, filled, freed)
-        self._drain(m, banks, filled, freed, queue)
-        connect(m, queue.output, flipped(self.words))
+        self._fill(m, banks.fill, filled, freed)
+        self._drain(m, banks, filled, freed)
         return m
 
-    def _fill(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
-        """Segments into the banks; the rotation takes a cycle of its own."""
-        segment = self.segments.payload
-        geometry = segment.geometry
+    def _fill(self, m: Module, fill: Any, filled: Queue, freed: Signal) -> None:
+        """Beats into the banks; the exchange of their bytes takes a cycle of its own."""
+        m.submodules.walk = walk = LineWalk(self._config)
+        access, part, beat = self.access.payload, walk.part, self.beats.payload
+        geometry = access.geometry
         buffer = Signal(BUFFER_BITS)
         occupied = Signal(range(BUFFERS + 1))
-        taken = Signal()
+        room = Signal()
         completed = Signal()
+        cause = Signal(CAUSE_BITS)
+        cause_now = Signal(CAUSE_BITS)
         m.d.comb += [
-            self.segments.ready.eq(occupied != BUFFERS),
-            taken.eq(self.segments.valid & self.segments.ready),
-            completed.eq(taken & segment.last),
+            walk.access.eq(access),
+            room.eq(self.access.valid & (occupied != BUFFERS) & fill.ready),
+            fill.valid.eq(self.access.valid & (occupied != BUFFERS) & self.beats.valid),
+            walk.step.eq(fill.valid & fill.ready),
+            self.beats.ready.eq(room & part.beat_end),
+            completed.eq(walk.step & part.last),
+            self.access.ready.eq(completed),
+            cause_now.eq(cause),
         ]
+        with m.If(beat.response[1] & (cause == 0)):
+            m.d.comb += cause_now.eq(
+                Mux(beat.response[0], Cause.READ_DECODE_ERROR.value, Cause.READ_SLAVE_ERROR.value)
+            )
+        with m.If(walk.step):
+            m.d.sync += cause.eq(Mux(part.last, 0, cause_now))
         m.d.sync += [buffer.eq(buffer + completed), occupied.eq(occupied + completed - freed)]
 
-        skew, address = self._mapping.segment_place(m, geometry.pattern, segment.line, segment.segment)
-        skewed = self._mapping.to_banks(
-            register(m, segment.data, "segment_data"), register(m, skew, "segment_skew")
-        )
-        writing = Signal()
-        m.d.sync += writing.eq(taken)
-        place = register(m, Cat(address, buffer), "segment_address")
-        for bank, (write, _) in enumerate(banks):
-            m.d.comb += [
-                write.en.eq(writing),
-                write.addr.eq(place),
-                write.data.eq(skewed.word_select(bank, 8 * self._mapping.bank_bytes)),
-            ]
-
-        entry = filled.input.payload
+        skew, address = self._mapping.segment_place(m, geometry.pattern, part.line, part.segment)
+        # What comes later of a segment overwrites what lay there in the beat before.
+        words = Mux(part.is_rest, Cat(part.offset + word >= 4 for word in range(4)), ~0)
+        banked_words = Cat(words.bit_select(skew[2:] ^ bank, 1) for bank in range(4))
         m.d.comb += [
-            entry.pattern.eq(geometry.pattern),
-            entry.order.eq(geometry.order),
-            entry.last_word.eq(
-                Mux(segment.cause != 0, 0, segment_count_less_one(geometry.lines_log2, geometry.line_log2))
-            ),
-            entry.cause.eq(segment.cause),
+            fill.data.eq(register(m, beat.data, "part_data")),
+            fill.words.eq(register(m, banked_words, "part_words")),
+            fill.select.eq(register(m, skewed_from(skew, part.offset), "part_select")),
+        ]
+        place = delay(m, Cat(address, buffer), 2, "part_address")
+        m.d.comb += [bank_address.eq(place) for bank_address in fill.addresses]
+
+        # Segments are as many as different quads.
+        size_log2 = geometry.lines_log2 + geometry.line_log2
+        last_word = ((1 << size_log2) - 1)[log2_exact(SEGMENT_BYTES) :][:ADDRESS_BITS]
+        m.d.comb += [
+            filled.input.payload.pattern.eq(geometry.pattern),
+            filled.input.payload.order.eq(geometry.order),
+            filled.input.payload.last_word.eq(Mux(cause_now != 0, 0, last_word)),
+            filled.input.payload.cause.eq(cause_now),
             filled.input.valid.eq(completed),
         ]
 
-    def _drain(
-        self,
-        m: Module,
-        banks: Banks,
-        filled: Queue,
-        freed: Signal,
-        queue: CreditQueue,
-    ) -> None:
-        """Words out of the banks, into a queue that has kept a place for each."""
+    def _drain(self, m: Module, banks: Any, filled: Queue, freed: Signal) -> None:
+        """Quads out of the banks, into a queue that has kept a place for each word of them."""
+        quads = self._config.word_quads
+        m.submodules.queue = queue = AssemblyQueue(quads * QUAD_BITS, QUAD_BITS, LoadedTag)
         active = Signal()
-        fragment = Signal(_Drain)
-        word = Signal(ADDRESS_BITS)
+        fragment = Signal(_Filled)
+        quad = Signal(ADDRESS_BITS)
         buffer = Signal(BUFFER_BITS)
         issue = Signal()
         final = Signal()
         last = Signal()
+        in_word = quad[: log2_exact(quads)]
+        completes: Value = last | in_word.all() if quads > 1 else Const(1)
         m.d.comb += [
-            issue.eq(active & queue.ready),
-            last.eq(word == fragment.last_word),
+            banks.drain.valid.eq(active & queue.ready),
+            issue.eq(banks.drain.valid & banks.drain.ready),
+            last.eq(quad == fragment.last_word),
             final.eq(issue & last),
             filled.output.ready.eq(~active | final),
-            queue.enter.eq(issue),
+            queue.enter.eq(issue & completes),
         ]
-        # The buffer may be filled again when the last word has been read out of the banks.
+        # The buffer may be filled again when the last quad has been read out of the banks.
         m.d.sync += [freed.eq(final), buffer.eq(buffer + final)]
         with m.If(issue):
-            m.d.sync += word.eq(word + 1)
+            m.d.sync += quad.eq(quad + 1)
         with m.If(filled.output.ready):
             m.d.sync += [
                 fragment.eq(filled.output.payload),
                 active.eq(filled.output.valid),
-                word.eq(0),
+                quad.eq(0),
             ]
 
-        place = self._mapping.word_place(m, fragment.pattern, fragment.order, word)
+        place = self._mapping.word_place(m, fragment.pattern, fragment.order, quad)
         read_buffer = delay(m, buffer, 2, "word_buffer")
-        rotation = delay(m, place.rotation, 3, "read_rotation")
-        swap = delay(m, place.swap, 3, "read_swap")
-        for (_, read), address in zip(banks, place.addresses, strict=True):
-            m.d.comb += [read.en.eq(1), read.addr.eq(Cat(address, read_buffer))]
-        loaded = register(m, Cat(read.data for _, read in banks), "loaded")
-        arriving = issue
-        for cycle in range(_LATENCY):
-            arrived = Signal(name=f"arrived_{cycle + 1}")
-            m.d.sync += arrived.eq(arriving)
-            arriving = arrived
+        m.d.comb += banks.drain.select.eq(skewed(place.skew))
+        for bank_address, address in zip(banks.drain.addresses, place.addresses, strict=True):
+            m.d.comb += bank_address.eq(Cat(address, read_buffer))
+        swap = delay(m, place.swap, DRAIN_LATENCY - 1, "read_swap")
+        write = issue if quads == 1 else Mux(issue, 1 << in_word, 0)
         m.d.comb += [
-            queue.push.eq(arriving),
-            queue.payload.data.eq(swap_lanes(self._mapping.from_banks(loaded, rotation), swap)),
-            queue.payload.last.eq(delay(m, last, _LATENCY, "word_last")),
-            queue.payload.cause.eq(delay(m, fragment.cause, _LATENCY, "word_cause")),
+            queue.write.eq(delay(m, write, DRAIN_LATENCY, "quad_write", reset_less=False)),
+            queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "word_push", reset_less=False)),
+            queue.data.eq(swap_lanes(banks.data, swap).replicate(quads)),
+            queue.tag.last.eq(delay(m, last, DRAIN_LATENCY, "word_last")),
+            queue.tag.cause.eq(delay(m, fragment.cause, DRAIN_LATENCY, "word_cause")),
         ]
+        connect(m, queue.output, flipped(self.words))

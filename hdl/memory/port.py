@@ -12,8 +12,12 @@ from hdl.memory.axi_port import AxiPort
 from hdl.memory.beats import ReadBeat, WriteBeat, space_burst_layout
 from hdl.memory.burst_router import BurstRouter
 from hdl.memory.shared_memory import SharedMemory, shared_word_signature
+from hdl.stream.queue import Queue
 
 __all__ = ["MemoryPort"]
+
+_BEATS = 2
+"""Read beats that wait for their taker, so that neither memory sees whether it is ready."""
 
 
 class MemoryPort(wiring.Component):
@@ -67,9 +71,11 @@ class MemoryPort(wiring.Component):
         """Return the unit's module."""
         m = Module()
         m.submodules.bus = bus = AxiPort(self._config)
+        m.submodules.beats = beats = Queue(ReadBeat, _BEATS)
         connect(m, bus.axi, flipped(self.axi))
+        connect(m, beats.output, flipped(self.read_beats))
         if self._config.shared_bytes:
-            self._two_memories(m, bus)
+            self._two_memories(m, bus, beats)
             return m
         for burst, target in ((self.read_bursts, bus.read_bursts), (self.write_bursts, bus.write_bursts)):
             m.d.comb += [
@@ -78,12 +84,12 @@ class MemoryPort(wiring.Component):
                 target.valid.eq(burst.valid),
                 burst.ready.eq(target.ready),
             ]
-        connect(m, bus.read_beats, flipped(self.read_beats))
+        connect(m, bus.read_beats, beats.input)
         connect(m, flipped(self.write_beats), bus.write_beats)
         connect(m, bus.write_responses, flipped(self.write_responses))
         return m
 
-    def _two_memories(self, m: Module, bus: AxiPort) -> None:
+    def _two_memories(self, m: Module, bus: AxiPort, arrived: Queue) -> None:
         m.submodules.shared = shared = SharedMemory(self._config)
         m.submodules.reads = reads = BurstRouter(self._config)
         m.submodules.writes = writes = BurstRouter(self._config)
@@ -94,12 +100,12 @@ class MemoryPort(wiring.Component):
         connect(m, flipped(self.write_bursts), writes.bursts)
         connect(m, writes.to_bus, bus.write_bursts)
         connect(m, writes.to_shared, shared.write_bursts)
-        _choose(m, reads.is_shared, shared.read_beats, bus.read_beats, self.read_beats)
+        _choose(m, reads.is_shared, shared.read_beats, bus.read_beats, arrived.input)
         _choose(m, writes.is_shared, shared.write_responses, bus.write_responses, self.write_responses)
 
         beats: Any = self.write_beats
         m.d.comb += [
-            reads.answered.eq(self.read_beats.valid & self.read_beats.ready & self.read_beats.payload.last),
+            reads.answered.eq(arrived.input.valid & arrived.input.ready & arrived.input.payload.last),
             writes.answered.eq(self.write_responses.valid & self.write_responses.ready),
             shared.write_beats.payload.eq(beats.payload),
             shared.write_beats.valid.eq(beats.valid & writes.is_shared),

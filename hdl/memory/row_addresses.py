@@ -16,7 +16,7 @@ from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["RowAddresses", "RowRequest"]
 
-_PLACES = 16
+_SLOTS = 16
 """For quads of addresses: those of two moves of four matrices, and what a look-up table's memory holds."""
 
 _LANES = 4
@@ -92,9 +92,9 @@ class RowAddresses(wiring.Component):
         """Return the unit's module."""
         m = Module()
         layout = data.StructLayout({"quad": unsigned(QUAD_BITS), "is_store": unsigned(1)})
-        m.submodules.quads = quads = Memory(shape=layout, depth=_PLACES, init=[])
+        m.submodules.quads = quads = Memory(shape=layout, depth=_SLOTS, init=[])
         write, read = quads.write_port(), quads.read_port(domain="comb")
-        kept = Signal(range(2 * _PLACES))
+        kept = Signal(range(2 * _SLOTS))
         newest = Signal.like(kept)
         oldest = Signal.like(kept)
         arrived = self._read(m)
@@ -103,7 +103,7 @@ class RowAddresses(wiring.Component):
         misaligned = Signal()
         beyond = Signal()
         m.d.comb += [
-            self.room.eq((kept - oldest)[: len(kept)] <= _PLACES - QUADS),
+            self.room.eq((kept - oldest)[: len(kept)] <= _SLOTS - QUADS),
             write.en.eq(arrived),
             write.addr.eq(newest),
             write.data.quad.eq(self.read.data),

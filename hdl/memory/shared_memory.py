@@ -4,13 +4,14 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import Response, burst_layout
 from hdl.memory.beats import ReadBeat, WriteBeat
+from hdl.memory.burst_router import beyond
 from hdl.memory.fragment_geometry import SEGMENT_BYTES
+from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.stream.pipeline import register
 from hdl.stream.stream_buffer import StreamBuffer
 
@@ -60,10 +61,10 @@ class SharedMemory(wiring.Component):
     The memory is whole pages of 4 KiB and no burst leaves a page, so a burst lies within the memory or
     outside of it with all its beats; outside, each is answered with DECERR, and none is written.
 
-    Throughput: a beat per cycle each way, also from one burst to the next. Latency: 3 cycles from a read
+    Throughput: a beat per cycle each way, also from one burst to the next. Latency: 2 cycles from a read
     burst to its first beat, 1 from the last beat written to the response; a read burst that begins after the
-    response sees what was written. A word that is read in the cycle in which it is written comes back as it
-    was before. Critical path expected: the comparison of a page number with the size.
+    response sees what was written. A word that is to be read in the cycle in which it is written is read in
+    the next one. Critical path expected: the comparison of a page number with the size.
 
     Parameters
     ----------
@@ -105,12 +106,13 @@ class SharedMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        m.submodules.memory = memory = Memory(
-            shape=unsigned(8 * SEGMENT_BYTES), depth=self._config.shared_bytes // SEGMENT_BYTES, init=[]
+        m.submodules.memory = memory = collision_free_memory(
+            unsigned(8 * SEGMENT_BYTES), self._config.shared_bytes // SEGMENT_BYTES
         )
         write_port = memory.write_port(granularity=8)
         read_port = memory.read_port()
-        busy = self._write(m, write_port) | self._read(m, read_port)
+        written = Signal()
+        busy = self._write(m, write_port, written) | self._read(m, read_port, write_port, written)
 
         word = self.words.address
         lane_read = Signal(2)
@@ -131,10 +133,8 @@ class SharedMemory(wiring.Component):
                 m.d.comb += [read_port.addr.eq(word[2:]), read_port.en.eq(1)]
         return m
 
-    def _read(self, m: Module, port: Any) -> Value:
+    def _read(self, m: Module, port: Any, write_port: Any, written: Signal) -> Value:
         """Serve the read bursts; returns whether they need the read port, or what it read last."""
-        m.submodules.beats = beats = StreamBuffer(ReadBeat)
-        connect(m, beats.output, flipped(self.read_beats))
         burst: Any = self.read_bursts.payload
         active = Signal()
         outside = Signal()
@@ -144,19 +144,22 @@ class SharedMemory(wiring.Component):
         response = Signal(Response)
         last = Signal()
         step = Signal()
+        fetch = Signal()
         m.d.comb += [
             port.addr.eq(address),
-            port.en.eq(active & step & ~outside),
-            step.eq(beats.input.ready | ~fetched),
-            self.read_bursts.ready.eq(~active | (step & (left == 0))),
-            beats.input.valid.eq(fetched),
-            beats.input.payload.data.eq(port.data),
-            beats.input.payload.response.eq(response),
-            beats.input.payload.last.eq(last),
+            port.en.eq(fetch & ~outside),
+            step.eq(self.read_beats.ready | ~fetched),
+            # A word that is written in this cycle is read in the next one.
+            fetch.eq(active & step & ~(written & (write_port.addr == address))),
+            self.read_bursts.ready.eq(~active | (fetch & (left == 0))),
+            self.read_beats.valid.eq(fetched),
+            self.read_beats.payload.data.eq(port.data),
+            self.read_beats.payload.response.eq(response),
+            self.read_beats.payload.last.eq(last),
         ]
         with m.If(step):
-            m.d.sync += fetched.eq(active)
-        with m.If(active & step):
+            m.d.sync += fetched.eq(fetch)
+        with m.If(fetch):
             m.d.sync += [
                 response.eq(Mux(outside, Response.DECERR, Response.OKAY)),
                 last.eq(left == 0),
@@ -172,7 +175,7 @@ class SharedMemory(wiring.Component):
             ]
         return active | fetched
 
-    def _write(self, m: Module, port: Any) -> Value:
+    def _write(self, m: Module, port: Any, taken: Signal) -> Value:
         """Serve the write bursts; returns whether they may need the write port."""
         m.submodules.responses = responses = StreamBuffer(unsigned(2))
         connect(m, responses.output, flipped(self.write_responses))
@@ -181,7 +184,6 @@ class SharedMemory(wiring.Component):
         active = Signal()
         outside = Signal()
         address = Signal.like(port.addr)
-        taken = Signal()
         ended = Signal()
         m.d.comb += [
             self.write_beats.ready.eq(active & responses.input.ready),
@@ -208,4 +210,4 @@ class SharedMemory(wiring.Component):
 
     def _outside(self, burst: Any) -> Value:
         pages = self._config.shared_bytes // PAGE_BYTES
-        return burst.address[PAGE_BYTES.bit_length() - 1 :] >= pages
+        return beyond(burst.address[PAGE_BYTES.bit_length() - 1 :], pages)

@@ -1,205 +1,170 @@
-"""The fragment crossbar for stores: from the order of registers to the order of memory."""
+"""The fragment crossbar for stores: from quads of registers to the beats of a memory."""
 
-from amaranth.hdl import Cat, Module, Signal, unsigned
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
+from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout
 from hdl.memory.bank_mapping import (
     ADDRESS_BITS,
     BUFFER_BITS,
     BUFFERS,
     BankMapping,
-    Banks,
-    last_line,
-    last_segment_of_line,
+    skewed,
+    skewed_to,
     swap_lanes,
 )
-from hdl.memory.fragment_geometry import FragmentGeometry, Pattern
-from hdl.registers.register_ports import QUAD_BITS
-from hdl.stream.elastic import CreditQueue
+from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
+from hdl.memory.beats import access_layout
+from hdl.memory.fragment_geometry import BlockOrder, Pattern
+from hdl.memory.line_walk import LineWalk
+from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay, register
-from hdl.stream.queue import Queue
 
-__all__ = ["LineSegment", "PlacedWord", "StoreCrossbar"]
+__all__ = ["StoreCrossbar", "StoredQuad", "stored_layout"]
 
-_LATENCY = 3
-"""Cycles from a segment's number to the segment: one to find its place, one to read it, one because block RAM
-is slow to give what it has read."""
+_LANES = QUAD_BITS // LANE_BITS
 
 
-class PlacedWord(data.Struct):
+class StoredQuad(data.Struct):
     """One register of a quad, and where it belongs.
 
     Members
     -------
-    data : unsigned(128)
-        The lowest lane in the low bits.
-    geometry : FragmentGeometry
-        The same for all words of a fragment.
+    valid : unsigned(1)
+    pattern, order
+        Of the fragment.
     word : unsigned(6)
         Register of the fragment and quad, the quad in the low three bits.
     last : unsigned(1)
         Of the fragment.
     """
 
-    data: unsigned(QUAD_BITS)
-    geometry: FragmentGeometry
+    valid: unsigned(1)
+    pattern: Pattern
+    order: BlockOrder
     word: unsigned(ADDRESS_BITS)
     last: unsigned(1)
 
 
-class LineSegment(data.Struct):
-    """Sixteen bytes of a line.
-
-    Members
-    -------
-    data : unsigned(128)
-        The byte of the lowest address in the low bits.
-    line_end, last : unsigned(1)
-        The last of its line, of its fragment.
-    """
-
-    data: unsigned(QUAD_BITS)
-    line_end: unsigned(1)
-    last: unsigned(1)
-
-
-class _Drain(data.Struct):
-    """A fragment that has been filled in."""
-
-    pattern: Pattern
-    last_line: unsigned(5)
-    last_segment: unsigned(3)
+def stored_layout() -> data.StructLayout:
+    """A beat, and as its tag which of its 32-bit words are to be written."""
+    return assembled_layout(QUAD_BITS, unsigned(_LANES))
 
 
 class StoreCrossbar(wiring.Component):
-    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.bank_mapping`).
+    """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
-    Fragments are filled in, word by word, while the ones before are read out, segment by segment.
+    Fragments are filled in, quad by quad, while the ones before are read out, part by part, into a queue that
+    makes beats of them. A part is read at its place in the beat: where its segment begins within the beat,
+    that only changes how its words are exchanged.
 
-    Throughput: a word and a segment per cycle, from one fragment to the next without a gap. Latency from
-    the last word to the first segment: 6 cycles. Neither ready depends on the other.
-    Expected critical path: pattern, bank position, bank address; or rotator of four stages.
+    Throughput: a quad and a part of a beat (`hdl.memory.line_walk`) per cycle, from one fragment to the next
+    without a gap. Latency from the last quad to the first beat: 5 cycles.
+    Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
     Parameters
     ----------
     config : CoreConfig
+    own_banks : bool
+        Whether the memory of banks is within.
 
     Members
     -------
-    words : In(stream.Signature(PlacedWord))
-        Quad after quad of each register.
-    segments : Out(stream.Signature(LineSegment))
-        Line after line.
+    quad : In(StoredQuad)
+        Quad after quad of each register; of a fragment only while fewer than `BUFFERS` are within. The banks
+        must be ready for it.
+    data : In(128)
+        The quad, one cycle later, its lowest lane in the low bits.
+    freed : Out(1)
+        High for one cycle when a fragment has been read out.
+    hold : Out(1)
+        Loads want the banks; a quad that comes all the same makes them wait.
+    access : In(stream.Signature(access_layout(config)))
+        Of each fragment; taken when it has been read out.
+    beats : Out(stream.Signature(stored_layout()))
+    banks : Out(banks_signature(config))
+        Only without own banks; its fills come before all others.
     """
 
-    words: In(stream.Signature(PlacedWord))
-    segments: Out(stream.Signature(LineSegment))
-
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
+        self._config = config
         self._mapping = BankMapping(config)
-        super().__init__()
+        self._own_banks = own_banks
+        members = {
+            "quad": In(StoredQuad),
+            "data": In(QUAD_BITS),
+            "freed": Out(1),
+            "hold": Out(1),
+            "access": In(stream.Signature(access_layout(config))),
+            "beats": Out(stream.Signature(stored_layout())),
+        }
+        super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        banks = self._mapping.memories(m)
-        m.submodules.filled = filled = Queue(_Drain, BUFFERS)
-        m.submodules.queue = queue = CreditQueue(LineSegment, depth=8)
-        freed = Signal()
-        self._fill(m, banks, filled, freed)
-        self._drain(m, banks, filled, freed, queue)
-        connect(m, queue.output, flipped(self.segments))
+        if self._own_banks:
+            m.submodules.memory = memory = Banks(self._config, 1)
+        banks = memory.users[0] if self._own_banks else self.banks
+        m.d.comb += self.hold.eq(banks.hold)
+        self._fill(m, banks.fill)
+        self._drain(m, banks)
         return m
 
-    def _fill(self, m: Module, banks: Banks, filled: Queue, freed: Signal) -> None:
-        """Words into the banks, in three steps: rotation, address, write."""
-        word = self.words.payload
-        geometry = word.geometry
+    def _fill(self, m: Module, fill: Any) -> None:
+        """Quads into the banks."""
+        quad = self.quad
         buffer = Signal(BUFFER_BITS)
-        occupied = Signal(range(BUFFERS + 1))
-        taken = Signal()
-        completed = Signal()
+        m.d.sync += buffer.eq(buffer + (quad.valid & quad.last))
+        place = self._mapping.word_place(m, quad.pattern, quad.order, quad.word)
+        write_buffer = delay(m, buffer, 2, "quad_buffer")
         m.d.comb += [
-            self.words.ready.eq(occupied != BUFFERS),
-            taken.eq(self.words.valid & self.words.ready),
-            completed.eq(taken & word.last),
+            fill.valid.eq(quad.valid),
+            fill.words.eq(~0),
+            fill.data.eq(swap_lanes(self.data, place.swap)),
+            fill.select.eq(skewed(place.skew)),
         ]
-        m.d.sync += [buffer.eq(buffer + completed), occupied.eq(occupied + completed - freed)]
+        for bank_address, address in zip(fill.addresses, place.addresses, strict=True):
+            m.d.comb += bank_address.eq(Cat(address, write_buffer))
 
-        place = self._mapping.word_place(m, geometry.pattern, geometry.order, word.word)
-        swapped = swap_lanes(register(m, word.data, "word_data"), place.swap)
-        rotated = register(m, self._mapping.to_banks(swapped, place.rotation), "word_rotated")
-        write_buffer = delay(m, buffer, 2, "word_buffer")
-        arriving = Signal()
-        writing = Signal()
-        m.d.sync += [arriving.eq(taken), writing.eq(arriving)]
-        for bank, (write, _) in enumerate(banks):
-            m.d.comb += [
-                write.en.eq(writing),
-                write.addr.eq(Cat(place.addresses[bank], write_buffer)),
-                write.data.eq(rotated.word_select(bank, 8 * self._mapping.bank_bytes)),
-            ]
-
-        entry = filled.input.payload
-        m.d.comb += [
-            entry.pattern.eq(geometry.pattern),
-            entry.last_line.eq(last_line(geometry.lines_log2)),
-            entry.last_segment.eq(last_segment_of_line(geometry.line_log2)),
-            filled.input.valid.eq(completed),
-        ]
-
-    def _drain(
-        self,
-        m: Module,
-        banks: Banks,
-        filled: Queue,
-        freed: Signal,
-        queue: CreditQueue,
-    ) -> None:
-        """Segments out of the banks, into a queue that has kept a place for each."""
-        active = Signal()
-        fragment = Signal(_Drain)
-        line = Signal(5)
-        segment = Signal(3)
+    def _drain(self, m: Module, banks: Any) -> None:
+        """Parts of beats out of the banks, into a queue that has kept a place for each beat."""
+        m.submodules.queue = queue = AssemblyQueue(QUAD_BITS, LANE_BITS, unsigned(_LANES))
+        m.submodules.walk = walk = LineWalk(self._config)
+        access, part = self.access.payload, walk.part
+        filled = Signal(range(BUFFERS + 1))
         buffer = Signal(BUFFER_BITS)
-        issue = Signal()
-        line_end = Signal()
-        last = Signal()
         final = Signal()
         m.d.comb += [
-            issue.eq(active & queue.ready),
-            line_end.eq(segment == fragment.last_segment),
-            last.eq(line_end & (line == fragment.last_line)),
-            final.eq(issue & last),
-            filled.output.ready.eq(~active | final),
-            queue.enter.eq(issue),
+            walk.access.eq(access),
+            banks.drain.valid.eq(self.access.valid & queue.ready & (filled != 0)),
+            walk.step.eq(banks.drain.valid & banks.drain.ready),
+            final.eq(walk.step & part.last),
+            self.access.ready.eq(final),
+            queue.enter.eq(walk.step & part.beat_end),
         ]
-        m.d.sync += [freed.eq(final), buffer.eq(buffer + final)]
-        with m.If(issue):
-            m.d.sync += segment.eq(segment + 1)
-            with m.If(line_end):
-                m.d.sync += [segment.eq(0), line.eq(line + 1)]
-        with m.If(filled.output.ready):
-            m.d.sync += [
-                fragment.eq(filled.output.payload),
-                active.eq(filled.output.valid),
-                line.eq(0),
-                segment.eq(0),
-            ]
+        m.d.sync += [
+            filled.eq(filled + (self.quad.valid & self.quad.last) - final),
+            buffer.eq(buffer + final),
+            self.freed.eq(final),
+        ]
 
-        skew, address = self._mapping.segment_place(m, fragment.pattern, line, segment)
-        place = register(m, Cat(address, buffer), "segment_address")
-        rotation = delay(m, skew, _LATENCY, "segment_skew")
-        for _, read in banks:
-            m.d.comb += [read.en.eq(1), read.addr.eq(place)]
-        stored = register(m, Cat(read.data for _, read in banks), "stored")
-        arriving = Signal(_LATENCY)
-        m.d.sync += arriving.eq(Cat(issue, arriving))
+        skew, address = self._mapping.segment_place(m, access.geometry.pattern, part.line, part.segment)
+        place = delay(m, Cat(address, buffer), 2, "part_address")
+        m.d.comb += banks.drain.select.eq(register(m, skewed_to(skew, part.offset), "part_select"))
+        m.d.comb += [bank_address.eq(place) for bank_address in banks.drain.addresses]
+        # Words of the beat at hand that came with earlier parts.
+        earlier = Signal(_LANES)
+        lanes = delay(m, Mux(walk.step, part.lanes, 0), DRAIN_LATENCY, "part_lanes", reset_less=False)
         m.d.comb += [
-            queue.push.eq(arriving[-1]),
-            queue.payload.data.eq(self._mapping.from_banks(stored, rotation)),
-            queue.payload.line_end.eq(delay(m, line_end, _LATENCY, "segment_line_end")),
-            queue.payload.last.eq(delay(m, last, _LATENCY, "segment_last")),
+            queue.write.eq(lanes),
+            queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "beat_push", reset_less=False)),
+            queue.data.eq(banks.data),
+            queue.tag.eq(earlier | lanes),
         ]
+        m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))
+        connect(m, queue.output, flipped(self.beats))

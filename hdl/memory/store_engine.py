@@ -1,26 +1,25 @@
-"""The store engine: fragments from the registers to the memories, several under way at once."""
+"""The store engine: fragments from the registers to the memories, several in flight at once."""
 
-from amaranth.hdl import Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
+from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, WriteBeat, access_layout, space_burst_layout
-from hdl.memory.burst_generator import BurstGenerator, lines_layout
+from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_reader import FragmentReader
-from hdl.memory.line_pack import LinePack
-from hdl.memory.line_request import LineRequest, line_request
 from hdl.memory.store_crossbar import StoreCrossbar
 from hdl.registers.register_ports import quad_read_signature
 from hdl.stream.queue import Queue
 
-__all__ = ["BURSTS_UNDER_WAY", "STORES_UNDER_WAY", "StoreEngine"]
+__all__ = ["BURSTS_IN_FLIGHT", "STORES_IN_FLIGHT", "StoreEngine"]
 
-STORES_UNDER_WAY = 4
-"""Stores that have been taken and have not asked for their last burst."""
+STORES_IN_FLIGHT = 8
+"""Stores that have been taken and have not left the crossbar."""
 
-BURSTS_UNDER_WAY = 32
+BURSTS_IN_FLIGHT = 32
 """Bursts that have been asked for and not been answered; their stores have all been taken."""
 
 _PROGRESS_BITS = 16
@@ -33,13 +32,15 @@ class StoreEngine(wiring.Component):
     first beat. A store whose bursts are in part refused writes the others all the same.
 
     Throughput: a beat per cycle, from one store to the next without a gap as long as the registers are read
-    as fast; they are read while the stores before leave. At most `BURSTS_UNDER_WAY` bursts are unanswered.
+    as fast; they are read while the stores before leave. At most `BURSTS_IN_FLIGHT` bursts are unanswered.
     Latency: 3 cycles from the last register read to the first burst. None of `request.ready`, `read.ready`,
     `bursts.ready`, `beats.ready` depends on another.
 
     Parameters
     ----------
     config : CoreConfig
+    own_banks : bool
+        Whether the memory of banks is within.
 
     Members
     -------
@@ -60,10 +61,13 @@ class StoreEngine(wiring.Component):
     responses : In(stream.Signature(2))
         A `hdl.memory.axi.Response` for each burst, in order.
     read : Out(quad_read_signature(config))
+    banks : Out(banks_signature(config))
+        Only without own banks; its fills come before all others.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
         self._config = config
+        self._own_banks = own_banks
         members = {
             "request": In(stream.Signature(access_layout(config))),
             "fetched": Out(1),
@@ -77,77 +81,71 @@ class StoreEngine(wiring.Component):
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
+        if not own_banks:
+            members["banks"] = Out(banks_signature(config))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
         config = self._config
-        access = self.request.payload
         m.submodules.reader = reader = FragmentReader(config)
-        m.submodules.crossbar = crossbar = StoreCrossbar(config)
-        m.submodules.pack = pack = LinePack(config)
+        m.submodules.crossbar = crossbar = StoreCrossbar(config, own_banks=self._own_banks)
+        if not self._own_banks:
+            connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.bursts = bursts = BurstGenerator(config)
-
-        m.submodules.burst_queue = burst_queue = Queue(lines_layout(config), STORES_UNDER_WAY)
-        m.submodules.line_queue = line_queue = Queue(LineRequest, 2 * STORES_UNDER_WAY)
-        lines, walk = burst_queue.input.payload, line_queue.input.payload
-        m.d.comb += [
-            lines.space.eq(access.space),
-            lines.address.eq(access.address),
-            lines.stride.eq(access.stride),
-            lines.lines_log2.eq(access.geometry.lines_log2),
-            lines.line_log2.eq(access.geometry.line_log2),
-            lines.contiguous.eq(access.contiguous),
-            lines.listed.eq(access.listed),
-            *(walk[name].eq(value) for name, value in line_request(access).items()),
-        ]
-        room = burst_queue.input.ready & line_queue.input.ready
-        taken = self.request.valid & self.request.ready
-        m.d.comb += [
-            self.request.ready.eq(reader.request.ready & room),
-            reader.request.valid.eq(self.request.valid & room),
-            reader.request.payload.geometry.eq(access.geometry),
-            reader.request.payload.register.eq(access.register),
-            burst_queue.input.valid.eq(taken),
-            line_queue.input.valid.eq(taken),
-        ]
-        connect(m, line_queue.output, pack.request)
+        room = Const(1)
+        for name, taker in (("reader", reader), ("crossbar", crossbar), ("bursts", bursts)):
+            m.submodules[f"{name}_queue"] = queue = Queue(access_layout(config), STORES_IN_FLIGHT)
+            m.d.comb += [
+                queue.input.payload.eq(self.request.payload),
+                queue.input.valid.eq(self.request.valid & self.request.ready),
+            ]
+            connect(m, queue.output, taker.access)
+            room &= queue.input.ready
+        m.d.comb += self.request.ready.eq(room)
         connect(m, reader.read, flipped(self.read))
-        connect(m, reader.words, crossbar.words)
-        connect(m, crossbar.segments, pack.segments)
-        connect(m, pack.beats, flipped(self.beats))
-        m.d.comb += self.fetched.eq(reader.fetched)
-
-        # Stores whose registers have all been read and that have not asked for the bus.
-        waiting = Signal(range(STORES_UNDER_WAY + 1))
-        begins = bursts.lines.valid & bursts.lines.ready
         m.d.comb += [
-            bursts.lines.payload.eq(burst_queue.output.payload),
-            bursts.lines.valid.eq(waiting != 0),
-            burst_queue.output.ready.eq(begins),
+            crossbar.quad.eq(reader.quad),
+            crossbar.data.eq(reader.data),
+            reader.freed.eq(crossbar.freed),
+            reader.hold.eq(crossbar.hold),
+            self.fetched.eq(reader.fetched),
         ]
-        m.d.sync += waiting.eq(waiting + reader.fetched - begins)
         if config.shared_bytes:
             connect(m, flipped(self.rows), bursts.rows)
-        self._send(m, bursts, pack)
+        self._send(m, bursts, crossbar, reader.fetched)
         return m
 
-    def _send(self, m: Module, bursts: BurstGenerator, pack: LinePack) -> None:
-        """Bursts out, their lengths to the beats, and their answers in."""
-        m.submodules.lengths = lengths = Queue(unsigned(8), BURSTS_UNDER_WAY)
-        m.submodules.finals = finals = Queue(unsigned(1), BURSTS_UNDER_WAY)
-        issued = self.bursts.valid & self.bursts.ready
+    def _send(self, m: Module, bursts: BurstGenerator, crossbar: StoreCrossbar, fetched: Signal) -> None:
+        """Bursts out, their beats behind them, and their answers in."""
+        m.submodules.lengths = lengths = Queue(unsigned(8), BURSTS_IN_FLIGHT)
+        m.submodules.finals = finals = Queue(unsigned(1), BURSTS_IN_FLIGHT)
+        # Stores whose registers have all been read and that have not asked for their last burst.
+        unasked = Signal(range(STORES_IN_FLIGHT + 1))
+        room = finals.input.ready & lengths.input.ready & (unasked != 0)
+        issued = bursts.bursts.valid & bursts.bursts.ready
+        beat = Signal(8)
+        sent = Signal()
         m.d.comb += [
             self.bursts.payload.eq(bursts.bursts.payload),
-            self.bursts.valid.eq(bursts.bursts.valid & finals.input.ready & lengths.input.ready),
-            bursts.bursts.ready.eq(issued),
+            self.bursts.valid.eq(bursts.bursts.valid & room),
+            bursts.bursts.ready.eq(self.bursts.ready & room),
             lengths.input.payload.eq(bursts.bursts.payload.length),
             lengths.input.valid.eq(issued),
             finals.input.payload.eq(bursts.ends),
             finals.input.valid.eq(issued),
+            self.beats.payload.data.eq(crossbar.beats.payload.data),
+            self.beats.payload.strb.eq(Cat(lane.replicate(4) for lane in crossbar.beats.payload.tag)),
+            self.beats.payload.last.eq(beat == lengths.output.payload),
+            self.beats.valid.eq(crossbar.beats.valid & lengths.output.valid),
+            crossbar.beats.ready.eq(self.beats.ready & lengths.output.valid),
+            sent.eq(self.beats.valid & self.beats.ready),
+            lengths.output.ready.eq(sent & self.beats.payload.last),
         ]
-        connect(m, lengths.output, pack.lengths)
+        m.d.sync += unasked.eq(unasked + fetched - (issued & bursts.ends))
+        with m.If(sent):
+            m.d.sync += beat.eq(Mux(self.beats.payload.last, 0, beat + 1))
 
         cause = Signal(CAUSE_BITS)
         progress = Signal(_PROGRESS_BITS)

@@ -61,9 +61,8 @@ def transposition_tables() -> list[dict[str, Any]]:
     -------
     list of dict
         ``segments``: line, segment and skew of each 16 bytes of memory in the order of loading; byte e goes
-        to bank ``(e + skew) % 16``. ``words``: register, quad, rotation, and whether lanes 1 and 2 are
-        exchanged; byte q comes from bank ``(q + rotation) % 16``, and ``places`` names the line and segment
-        that it is of.
+        to bank ``e ^ skew``. ``words``: register, quad, skew, and whether lanes 1 and 2 are exchanged; byte q
+        comes from bank ``q ^ skew``, and ``places`` names the line and segment that it is of.
     """
     bench = _Bench(PRESETS["standard"])
     simulator = Simulator(bench.module)
@@ -112,15 +111,15 @@ async def _word(context: Any, bench: _Bench, number: int, at: dict[int, tuple[in
     await cast("TickTrigger", context.tick())
     for _ in range(_LATENCY - 1):
         await cast("TickTrigger", context.tick())
-    rotation = context.get(bench.place.rotation)
+    skew = context.get(bench.place.skew)
     banks = [at[context.get(address)] for address in bench.place.addresses]
     step = bench.mapping.bank_bytes
     return {
         "register": number // _QUADS,
         "quad": number % _QUADS,
-        "rotation": rotation,
+        "skew": skew,
         "swap": context.get(bench.place.swap),
-        "places": [banks[(byte + rotation) % SEGMENT_BYTES // step] for byte in range(SEGMENT_BYTES)],
+        "places": [banks[(byte ^ skew) // step] for byte in range(SEGMENT_BYTES)],
     }
 
 

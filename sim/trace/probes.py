@@ -34,13 +34,13 @@ SHARED: Final = "on-chip memory"
 ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     "load engine": {
         "asks for bursts": ("load.bursts.bursts__valid", "load.bursts.bursts__ready"),
-        "takes beats": ("load.unpack.beats__valid", "load.unpack.beats__ready"),
+        "takes beats": ("load.crossbar.beats__valid", "load.crossbar.beats__ready"),
         "writes registers": ("load.writer.write__enable", "load.writer.write__ready"),
     },
     "store engine": {
         "reads registers": ("store.reader.read__enable", "store.reader.read__ready"),
         "asks for bursts": ("store.bursts.bursts__valid", "store.bursts.bursts__ready"),
-        "sends beats": ("store.pack.beats__valid", "store.pack.beats__ready"),
+        "sends beats": ("store.crossbar.beats__valid", "store.crossbar.beats__ready"),
     },
     "tile multiplier": {
         "fetches operands": ("tile.fetch.reading",),

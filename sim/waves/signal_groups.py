@@ -87,7 +87,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "load engine": (
         *(f"load.bursts.bursts__{name}" for name in _STREAM),
         "load.bursts.bursts__payload:h",
-        *(f"load.unpack.beats__{name}" for name in _STREAM),
+        *(f"load.crossbar.beats__{name}" for name in _STREAM),
         *(f"load.writer.{name}" for name in ("write__enable", "write__ready", "done")),
         "load.writer.cause:fault",
     ),
@@ -95,7 +95,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *(f"store.reader.{name}" for name in ("read__enable", "read__ready", "fetched")),
         *(f"store.bursts.bursts__{name}" for name in _STREAM),
         "store.bursts.bursts__payload:h",
-        *(f"store.pack.beats__{name}" for name in _STREAM),
+        *(f"store.crossbar.beats__{name}" for name in _STREAM),
     ),
     "tile multiplier": (
         *(f"tile.fetch.{name}" for name in ("request__valid", "request__ready", "reading", "fetched")),

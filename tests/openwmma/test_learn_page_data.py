@@ -63,8 +63,8 @@ def test_the_banks_bring_each_byte_to_its_lane(table):
     for word in table["words"]:
         found = []
         for byte, (line, segment) in enumerate(word["places"]):
-            bank = (byte + word["rotation"]) % 16
-            found.append((line, 16 * segment + (bank - skews[line, segment]) % 16))
+            bank = byte ^ word["skew"]
+            found.append((line, 16 * segment + (bank ^ skews[line, segment])))
         if word["swap"]:
             found = [*found[:4], *found[8:12], *found[4:8], *found[12:]]
         wanted = []
@@ -74,7 +74,7 @@ def test_the_banks_bring_each_byte_to_its_lane(table):
             line, index = place if table["layout"] == "row" else reversed(place)
             wanted.append((line, index * size + byte % size))
         assert found == wanted
-        assert len({(line, byte // 16, (byte + skews[line, byte // 16]) % 16) for line, byte in found}) == 16
+        assert len({(line, byte // 16, byte % 16 ^ skews[line, byte // 16]) for line, byte in found}) == 16
     assert len(table["words"]) == len(table["segments"]) == len(skews)
 
 

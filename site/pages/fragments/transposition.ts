@@ -100,15 +100,15 @@ export class TranspositionView {
     const word = this.table.words[index];
     if (word === undefined) return [];
     return word.places.map(([line, segment], position) => {
-      const bank = (position + word.rotation) % BANKS;
-      const place = (bank - this.skewOf(line, segment) + BANKS) % BANKS;
+      const bank = position ^ word.skew;
+      const place = bank ^ this.skewOf(line, segment);
       return { line, byte: segment * BANKS + place };
     });
   }
 
   private bankOf({ line, byte }: Byte): number {
     const skew = this.isSkewed ? this.skewOf(line, Math.floor(byte / BANKS)) : 0;
-    return (byte + skew) % BANKS;
+    return (byte % BANKS) ^ skew;
   }
 
   private draw(): void {
@@ -143,7 +143,7 @@ export class TranspositionView {
     if (word === undefined) return "";
     const lines = new Set(this.bytesOfWord(wordIndex).map(({ line }) => line)).size;
     const swap = word.swap ? ", lanes 1 and 2 exchanged" : "";
-    const rotation = this.isSkewed ? `, rotated back by ${word.rotation}${swap}` : "";
+    const rotation = this.isSkewed ? `, skew ${word.skew}${swap}` : "";
     return (
       `Step ${step + 1}: read register ${word.register} of quad ${word.quad}, bytes of ${counted(lines, kind)}${rotation}${how}. ` +
       (cycles === 1 ? "Every byte comes from another bank: 1 cycle." : `${cycles} bytes lie in one bank: ${cycles} cycles.`)

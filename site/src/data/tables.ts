@@ -93,7 +93,7 @@ export interface Transposition {
   readonly words: readonly {
     readonly register: number;
     readonly quad: number;
-    readonly rotation: number;
+    readonly skew: number;
     readonly swap: number;
     readonly places: readonly (readonly [number, number])[];
   }[];

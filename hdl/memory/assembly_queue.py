@@ -1,0 +1,105 @@
+"""A queue whose entries are put together from parts: words of the register file, beats of a memory."""
+
+from amaranth.hdl import Module, ShapeLike, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from hdl.stream.elastic import CreditQueue
+
+__all__ = ["ASSEMBLED", "AssemblyQueue", "assembled_layout"]
+
+ASSEMBLED = 8
+"""Entries: as many as a pipeline of six cycles needs to deliver one per cycle."""
+
+
+def assembled_layout(width: int, tag: ShapeLike) -> data.StructLayout:
+    """An entry.
+
+    Members
+    -------
+    data : unsigned(width)
+    tag : tag
+        As it was with the last part.
+    """
+    return data.StructLayout({"data": unsigned(width), "tag": tag})
+
+
+class AssemblyQueue(wiring.Component):
+    """A credit queue (`hdl.stream.elastic`) in which parts of the newest entry are written one by one.
+
+    A free-running pipeline asks for a place with the part that completes an entry; the parts before go to the
+    same place, for which there must be room.
+
+    Throughput: a part per cycle. Latency: 1 cycle from the last part to `output.valid`. `ready` comes from a
+    register. Expected critical path: the read port of the distributed memory.
+
+    Parameters
+    ----------
+    width, part : int
+        Bits of an entry and of a part of it.
+    tag : shape-like
+        What else is kept with an entry.
+
+    Members
+    -------
+    ready : Out(1)
+        There is room for one more entry.
+    enter : In(1)
+        The last part of an entry enters the pipeline in this cycle; only while `ready`, as any part.
+    write : In(width // part)
+        The parts of `data` that leave the pipeline in this cycle.
+    data : In(width)
+    push : In(1)
+        They complete the entry.
+    tag : In(tag)
+        With `push`.
+    output : Out(stream.Signature(assembled_layout(width, tag)))
+
+    Testbench
+    ---------
+    cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
+    """
+
+    def __init__(self, width: int, part: int, tag: ShapeLike) -> None:
+        self._part, self._tag = part, tag
+        super().__init__(
+            {
+                "ready": Out(1),
+                "enter": In(1),
+                "write": In(width // part),
+                "data": In(width),
+                "push": In(1),
+                "tag": In(tag),
+                "output": Out(stream.Signature(assembled_layout(width, tag))),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        m.submodules.tags = tags = CreditQueue(self._tag, depth=ASSEMBLED)
+        m.submodules.parts = parts = Memory(shape=unsigned(len(self.data)), depth=ASSEMBLED, init=[])
+        write = parts.write_port(granularity=self._part)
+        read = parts.read_port(domain="comb")
+        newest = Signal.like(write.addr)
+        oldest = Signal.like(write.addr)
+        m.d.comb += [
+            self.ready.eq(tags.ready),
+            tags.enter.eq(self.enter),
+            tags.push.eq(self.push),
+            tags.payload.eq(self.tag),
+            tags.output.ready.eq(self.output.ready),
+            write.en.eq(self.write),
+            write.addr.eq(newest),
+            write.data.eq(self.data),
+            read.addr.eq(oldest),
+            self.output.valid.eq(tags.output.valid),
+            self.output.payload.data.eq(read.data),
+            self.output.payload.tag.eq(tags.output.payload),
+        ]
+        with m.If(self.push):
+            m.d.sync += newest.eq(newest + 1)
+        with m.If(self.output.valid & self.output.ready):
+            m.d.sync += oldest.eq(oldest + 1)
+        return m
