@@ -149,10 +149,9 @@ def digest(result: Any) -> str:
 
 def _canonical(result: Any) -> bytes:
     if isinstance(result, np.ndarray):
+        # The padding of a long double has no meaning.
         content = repr(result.tolist()).encode() if result.dtype == np.longdouble else result.tobytes()
-        return (
-            repr((result.dtype, result.shape)).encode() + content
-        )  # a long double has bytes without meaning
+        return repr((result.dtype.name, result.dtype.str, result.shape)).encode() + content
     if isinstance(result, tuple | list):
         return b"(" + b",".join(map(_canonical, result)) + b")"
     if isinstance(result, bytes):
