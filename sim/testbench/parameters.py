@@ -17,8 +17,8 @@ def parameters() -> dict[str, Any]:
 
 
 def bench_module() -> str:
-    """Within the simulation: import path of the module with the tests."""
-    return os.environ[_MODULE]
+    """Within the simulation: import path of the module with the tests; empty anywhere else."""
+    return os.environ.get(_MODULE, "")
 
 
 def bench_variables(module: str, values: Mapping[str, Any] | None) -> dict[str, str]:
