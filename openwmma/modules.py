@@ -6,8 +6,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 import golden.simt.module as simt
-from golden.integers import checked_integer, checked_objects, checked_text, integer_of, shortened
+from golden.integers import (
+    checked_integer,
+    checked_object,
+    checked_objects,
+    checked_text,
+    integer_of,
+    shortened,
+)
 from golden.ptx.contraction.passes import Contraction
 from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
@@ -245,6 +254,8 @@ class Kernel:
         if integer_of(jobs) == 0:
             jobs = cores()
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
+        for name, flag in (("check", check), ("races", races), ("contract", contract)):
+            checked_object(name, flag, (bool, np.bool_), "True or False", refuse=LaunchError.refused)
         if jobs > 1 and (port is not None or waves is not None or trace is not None):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         recorder = None

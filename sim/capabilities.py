@@ -121,7 +121,7 @@ class Capabilities:
         )
 
     def configuration(self) -> CoreConfig:
-        """The configuration of a core that shows this.
+        """The configuration of a core that shows this, with units of the greatest depth: no host sees it.
 
         Raises
         ------

@@ -96,7 +96,7 @@ async def power_on(dut: Any) -> None:
     await bench.with_machine(lambda machine: None)
 
 
-@cocotb.test
+@cocotb.test(timeout_time=100, timeout_unit="ms")
 async def wmma_program(dut: Any) -> None:
     """A program, first as a batch and then command by command; registers and memory equal to golden."""
     bench = Bench(dut)
@@ -194,7 +194,7 @@ async def faults(dut: Any) -> None:
     assert bench.lit() == {"alive"}
 
 
-@cocotb.test
+@cocotb.test(timeout_time=100, timeout_unit="ms")
 async def program_over_a_bad_line(dut: Any) -> None:
     """The same program with bytes lost and changed both ways: no command runs twice."""
     bench = Bench(dut)

@@ -21,7 +21,7 @@ BAUD = 1200
 """Of the terminal, which has none: the time-outs that come of it are long enough for the simulation."""
 
 
-@cocotb.test
+@cocotb.test(timeout_time=100, timeout_unit="ms")
 async def program(dut: Any) -> None:
     """Twice, so that the second finds what the first has left."""
     line = SerialLine(dut, CONFIG.divider)

@@ -404,7 +404,7 @@ async def sessions(dut: Any) -> None:
     assert bench.dropped == 3
 
 
-@cocotb.test
+@cocotb.test(timeout_time=100, timeout_unit="ms")
 async def noisy_line(dut: Any) -> None:
     """Bytes lost, changed, doubled and made up both ways: each access once, each answer right."""
     bench = Bench(dut)

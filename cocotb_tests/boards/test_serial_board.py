@@ -89,7 +89,7 @@ def program() -> list[Command]:
     ]
 
 
-@cocotb.test
+@cocotb.test(timeout_time=100, timeout_unit="ms")
 async def wmma_program(dut: Any) -> None:
     """A program as a batch and then command by command; registers and memory equal to golden."""
     bench = Bench(dut)
@@ -144,7 +144,7 @@ async def faults(dut: Any) -> None:
     await bench.with_machine(work)
 
 
-@cocotb.test
+@cocotb.test(timeout_time=100, timeout_unit="ms")
 async def program_over_a_bad_line(dut: Any) -> None:
     """The same program with bytes lost and changed both ways: no command runs twice."""
     bench = Bench(dut)

@@ -82,9 +82,11 @@ def elementwise(
     threads : int or None
         As for `golden.arithmetic.engine.thread_count`.
     """
-    arrays = np.broadcast_arrays(*operands)
+    given = [np.asarray(operand) for operand in operands]
+    shape = np.broadcast_shapes(*(array.shape for array in given))
+    arrays = [array if array.shape == shape else np.broadcast_to(array, shape) for array in given]
     flat = [_signed(np.ascontiguousarray(array).reshape(-1)) for array in arrays]
-    result = np.empty(arrays[0].shape, dtype)
+    result = np.empty(shape, dtype)
     out = _signed(result.reshape(-1))
     loop = _loop(function, len(flat))
 

@@ -1,6 +1,6 @@
 """From the crossbar's words to the registers."""
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -59,8 +59,9 @@ class FragmentWriter(wiring.Component):
         config = self._config
         access, tag = self.access.payload, self.words.payload.tag
         geometry = access.geometry
-        number = Signal(range(QUADS // config.word_quads))
-        index = Signal(3)
+        words_log2 = (QUADS // config.word_quads).bit_length() - 1
+        word = Signal(words_log2 + 3)
+        number, index = word[:words_log2], word[words_log2:]
         copy = Signal(2)
         # The bytes in memory tell how many registers differ; the ones behind them repeat these.
         different_log2 = Signal(2)
@@ -84,8 +85,8 @@ class FragmentWriter(wiring.Component):
         with m.If(self.write.enable & self.write.ready):
             m.d.sync += copy.eq(copy + 1)
         with m.If(leaves):
-            m.d.sync += [Cat(number, index).eq(Cat(number, index) + 1), copy.eq(0)]
+            m.d.sync += [word.eq(word + 1), copy.eq(0)]
         with m.If(self.access.ready):
-            m.d.sync += Cat(number, index).eq(0)
+            m.d.sync += word.eq(0)
         m.d.sync += [self.done.eq(self.access.ready), self.cause.eq(tag.cause)]
         return m

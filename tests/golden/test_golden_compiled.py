@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import golden
 from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation, scalar
 from golden.arithmetic import engine
+from golden.arithmetic.arrays import fma64
 from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_factors
 from golden.arithmetic.fma import add, fused_multiply_add, multiply
 from golden.arithmetic.fp8 import fp8_halves
@@ -279,3 +281,12 @@ def test_another_version_has_a_folder_of_its_own(monkeypatch, tmp_path):
         found.add(engine._folder())
     engine._folder.cache_clear()
     assert len(found) == 2
+
+
+def test_operands_broadcast_without_a_warning():
+    a = np.arange(6, dtype=np.uint64).reshape(2, 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fma64(a, a[:1], np.uint64(0))
+    assert found.shape == (2, 3)
+    assert np.array_equal(found, fma64(a, np.vstack([a[:1], a[:1]]), np.zeros_like(a)))

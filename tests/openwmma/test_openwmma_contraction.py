@@ -83,6 +83,15 @@ def test_both_launches_of_one_kernel_share_its_variables():
     assert module["count"].numpy() == 96
 
 
+@pytest.mark.parametrize("name", ["contract", "check", "races"])
+@pytest.mark.parametrize("value", [1, "yes", None, np.array([True, False])], ids=range(4))
+def test_a_switch_is_true_or_false(name, value):
+    kernel = openwmma.Module(KERNEL).kernel()
+    with pytest.raises(openwmma.LaunchError, match=f"{name}.* True or False"):
+        kernel.launch(1, 32, [X.copy(), ADDEND], **{name: value})
+    kernel.launch(1, 32, [X.copy(), ADDEND], **{name: np.bool_(True)})
+
+
 def test_pairs_from_python():
     (pair,) = openwmma.Module(KERNEL, name="k.ptx").kernel().contractions
     assert str(pair) == PAIR
