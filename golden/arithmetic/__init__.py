@@ -1,23 +1,23 @@
 """Arithmetic of the matrix unit, to the bit: one scalar function on integers for each rule.
 
-==============  ===========================================================================================
-`decode`        a bit pattern into sign, significand, exponent and kind
-`align`         a term in whole units
-`fdpa`          the fused dot-product-add, and its chain
-`round_pack`    the only rounding; conversions and satf
-`fma`           the fused multiply-add of IEEE 754
-`integer`       integers and single bits
-`fp8`           what `mma.sync` makes of fp8
-`exact`         sums without any of the hardware's limits
-`rules`         the constants of an instruction under a profile
-`compiled`      the mark of the functions that are compiled
-`engine`        numba, the cache and the threads
-`arrays`        the scalar functions on arrays
-`chains`        chains of FDPAs on batches of tiles
-`integer_tiles` tiles of integers and single bits
-`tiles`         every other family, and pieces of batches
-`element`       elements as PTX names them
-==============  ===========================================================================================
+===============  ===========================================================================================
+`decode`         a bit pattern into sign, significand, exponent and kind
+`align`          a term in whole units
+`fdpa`           the fused dot-product-add, and its chain
+`round_pack`     the only rounding; conversions and satf
+`fma`            the fused multiply-add of IEEE 754
+`integer`        integers and single bits
+`fp8`            what `mma.sync` makes of fp8
+`exact`          sums without any of the hardware's limits
+`rules`          the constants of an instruction under a profile
+`compiled`       the mark of the functions that are compiled
+`engine`         numba, the cache and the threads
+`arrays`         the scalar functions on arrays
+`chains`         chains of FDPAs on batches of tiles
+`integer_tiles`  tiles of integers and single bits
+`tiles`          every other family, and pieces of batches
+`element`        elements as PTX names them
+===============  ===========================================================================================
 
 All but the last six run without numpy and numba: the explanations, the pages and a debugger step through the
 functions that the arrays run compiled.
