@@ -212,13 +212,13 @@ def test_dispatched() -> None:
 
 FAULTS = [
     ("free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start)", "free.eq(may_start)", 11),
-    ("start.eq(free & unit_ready & ~issued.listed)", "start.eq(free & ~issued.listed)", 11),
-    ("~scoreboard.full & ~has_issued & ~halt", "~has_issued & ~halt", 11),
-    ("decode.eq(has_command & (~has_decoded | allocate))", "decode.eq(has_command)", 11),
-    ("stopped.eq((in_flight == 0) & check.request.ready)", "stopped.eq(check.request.ready)", 14),
-    ("self.rows_keep.eq(start & issued.listed)", "self.rows_keep.eq(start)", 11),
+    ("pipe.start.eq(free & unit_ready & ~issued.listed)", "pipe.start.eq(free & ~issued.listed)", 11),
+    ("~scoreboard.full & ~pipe.has_issued & ~pipe.halt", "~pipe.has_issued & ~pipe.halt", 11),
+    ("(~pipe.has_decoded | pipe.allocate)", "1", 11),
+    ("(in_flight == 0) & check.request.ready", "check.request.ready", 14),
+    ("self.rows_keep.eq(pipe.start & issued.listed)", "self.rows_keep.eq(pipe.start)", 11),
     # Rows are read behind the access check.
-    ("refused_rows.eq(~legal)", "refused_rows.eq(0)", 18),
+    ("legal & may_start & unit_ready", "may_start & unit_ready", 18),
     ("free & self.rows_room & issued.listed", "free & issued.listed", 18),
 ]
 """A piece of the source, what stands there instead, and the cycles in which that is found."""
