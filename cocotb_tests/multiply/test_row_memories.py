@@ -66,8 +66,10 @@ class Model:
             kind = name[0]
             parts = word_bits(self.config) // width
             at, part = divmod(place[kind], parts)
-            second = place["second"] if name.endswith("low") else 0
-            word = self._words.get((name, place["buffer"], second, at), 0)
+            memory, second = name, place["second"] if name.endswith("low") else 0
+            if name.endswith("high") and self.config.word_registers > 1:
+                memory, second = f"{kind}_low", 1 - place["second"]  # the other half
+            word = self._words.get((memory, place["buffer"], second, at), 0)
             if kind == "c":
                 lanes = self.steps.c_lanes(part)
                 found[name] = sum(

@@ -6,10 +6,12 @@ accumulators, no waits:
 ======= ========================= ======== ======= ========
 stage   bound by                  1 unit   4 units 64 units
 ======= ========================= ======== ======= ========
-fetch   words of X and Y, or of C 64, 48   32, 24  8, 6
+fetch   words of X and Y, or of C 64, 48   32, 24  4, 2
 issue   256 or 128 / units        256, 128 64, 32  4, 2
-collect results, words of D       256, 128 64, 32  8, 4
+collect results, words of D       256, 128 64, 32  4, 2
 ======= ========================= ======== ======= ========
+
+With more than 16 units, X, Y and C have a port each, and a word two registers.
 """
 
 from amaranth.hdl import Module
@@ -42,7 +44,7 @@ class TileMultiplier(wiring.Component):
 
     Throughput: the slowest stage's, see the module's table; with up to 16 units that is issuing, which keeps
     them busy in every cycle. A buffer of the row memories is filled again only when its tile is issued: this
-    costs half a cycle for each tile of m16n8k16 on 16 units, one and a half for 256 results on 32. A chained
+    costs half a cycle for each tile of m16n8k16 on 16 units; with more, there are four buffers. A chained
     tile is issued once for each pass; 64 units wait for the one before. Tiles of fp8 that becomes f16 are
     chained (two passes), and results of another tile that follows wait for the end of their additions.
     Latency: fetching, issuing, the units' own, and 8 cycles; 10 more for the additions, and with them 1 more

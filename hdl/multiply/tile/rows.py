@@ -92,7 +92,8 @@ class RowMemories(wiring.Component):
 
     With two registers in a word, words come in pairs, which differ in the lowest bit of their block or in the
     half of k. A memory of X or Y then is two: one has the first half of k of the even blocks and the second
-    half of the odd ones. So both words are written at once, and a block's low and high half are read at once.
+    half of the odd ones. So both words are written at once, and a block's low and high half are read at once;
+    where the low half is the second word, the high one is the first.
 
     The rows of Y in a step are just those of a word; those of X are one of equal parts of theirs, and so are
     the elements of C once lanes are put in the order of the steps. Only that part is read: block RAM whose
