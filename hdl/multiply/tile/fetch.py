@@ -252,7 +252,7 @@ class TileFetch(wiring.Component):
         address = Signal(address_bits(config), name=f"{name}_address", reset_less=True)
         number, register = word[:number_bits], word[number_bits:]
         at_end = Signal(name=f"{name}_at_end")
-        last_word = Cat(~Const(0, number_bits), last[0] | paired, last[1:])
+        last_word = Cat(Const((1 << number_bits) - 1, number_bits), last[0] | paired, last[1:])
         m.d.comb += at_end.eq(Cat(number, register[0] | paired, register[1:]) == last_word)
         with m.If(reading):
             m.d.sync += [word.eq(word + 1 + paired), address.eq(address + 1 + paired)]
