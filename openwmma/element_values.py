@@ -91,9 +91,7 @@ def _raw(name: str, bits: int, type: str) -> int:
     """A raw bit pattern; of an integer format the value that it stands for."""
     format = FORMATS[type]
     if bits >> format.bits:
-        raise UsageError(
-            f"{name} {shortened(hex(bits))}: expected at most {format.bits} bits, those of {type}"
-        )
+        raise UsageError(f"{name} {shortened(hex(bits))}: expected at most {format.bits} bits, as {type} has")
     if isinstance(format, FloatFormat) or not format.signed:
         return bits
     return bits - (bits >> format.bits - 1 << format.bits)

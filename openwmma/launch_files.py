@@ -42,7 +42,7 @@ def saved_files(path: Path) -> tuple[Path, Path, Path]:
 class SavedLaunch:
     """A launch that is being written to ``PATH.json``, ``PATH.npz`` and ``PATH.ptx``.
 
-    `begin` writes what it starts from, so that a launch that fails is written too, and `end` what it left.
+    `begin` writes the inputs, so that a launch that fails is written too; `end` adds the results.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def matmul(
         ``"f16"``, ``"bf16"``, ``"tf32"``, ``"f64"``, ``"e4m3"``, ``"e5m2"`` or ``"s8"``: the type of raw
         bits; None for what the dtype of values says. Both are the same, but e4m3 and e5m2 may be mixed.
     d_type : str or None
-        Of D; by default that of A and B, f32 for tf32, bf16 for fp8 and s32 for s8.
+        Of D; by default the type of A and B, f32 for tf32, bf16 for fp8 and s32 for s8.
     split_k : int or sequence of int
         Number of equal parts of k, or their lengths. Each is a chain of its own; they are added in f32, for
         f64 in f64, in ascending order.
@@ -123,7 +123,7 @@ def matmul(
         leading = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
         raise InvalidArgument(
-            "b", f"leading axes {y.shape[:-2]}", f"what broadcasts with {x.shape[:-2]}, those of a"
+            "b", f"leading axes {y.shape[:-2]}", f"axes that broadcast with {x.shape[:-2]} of a"
         ) from None
     found = _profile(profile, a_name)
     parts = part_lengths(x.shape[-1], split_k)

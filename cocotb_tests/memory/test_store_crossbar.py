@@ -23,7 +23,7 @@ QUAD, BEAT = Packing(StoredQuad), Packing(stored_layout())
 
 
 class Bench:
-    """The unit's ports, and fragments of every kind: those of loads are harder than those of stores."""
+    """The unit's ports, and fragments of every kind: load fragments are harder than store fragments."""
 
     def __init__(self, dut: Any, share: float = 0.0, beats: Any = None, prefix: str = "") -> None:
         self.dut = dut

@@ -57,7 +57,7 @@ class Reverse(Stage):
 
 
 class Select(Stage):
-    """The element numbered by ``one`` of the reversed array, and that of the array; behind one cut."""
+    """Element ``one`` of the array and of the reversed array, behind one cut."""
 
     delays = (2.0,)
 

@@ -60,7 +60,7 @@ def _data() -> dict[str, dict[str, Any]]:
 
 @cache
 def table(name: str) -> Table:
-    """Coefficients by name; of roots for both parities, that of odd exponents first, or each alone."""
+    """Coefficients by name. A root has two tables, odd exponents first; each has a name too."""
     starts = np.zeros((1, 2), np.int64)
     cells = np.zeros(1, np.int64)
     if name in {"rsqrt", "sqrt"}:

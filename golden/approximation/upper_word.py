@@ -1,7 +1,7 @@
 """rcp and rsqrt of f64: the unit on the upper word, with 20 significand bits in and out.
 
-The lower word is ignored, so a NaN whose upper word is that of an infinity counts as the infinity; in results
-it is 0. Subnormal operands and results count as zero of their sign.
+The lower word is ignored, and 0 in results. A NaN counts as an infinity if its upper word is an infinity's.
+Subnormal operands and results count as zero of their sign.
 """
 
 from typing import Final

@@ -46,7 +46,7 @@ def decode(bits: int, format: Format) -> tuple[int, int, int, int]:
     """Take a bit pattern apart.
 
     Subnormals keep the minimum exponent and have no hidden bit: they are neither normalised nor flushed.
-    Ignored low bits (tf32) have no say, so a NaN whose payload lies there is an infinity.
+    Ignored low bits (tf32) do not count, so a NaN with its payload there is an infinity.
 
     Parameters
     ----------

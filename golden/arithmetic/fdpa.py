@@ -63,7 +63,7 @@ class Operand(NamedTuple):
     """
 
     terms: Table
-    """Significands with their sign; those of A times ``2**(fraction_bits - product_bits)``, where whole."""
+    """Signed significands; of A multiplied by ``2**(fraction_bits - product_bits)`` where that is whole."""
     exponents: Table
     """With `ZERO_EXPONENT`, `INFINITE_EXPONENT` and `NAN_EXPONENT`."""
     nan: Table

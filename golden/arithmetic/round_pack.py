@@ -25,7 +25,7 @@ def round_significand(
 ) -> tuple[int, int, int, bool]:
     """Round ``magnitude * 2**exponent`` to the last place that the format has at its size.
 
-    The last place never falls below that of the smallest normal number: underflow is gradual.
+    No last place is lower than in the smallest normal number: underflow is gradual.
 
     Parameters
     ----------

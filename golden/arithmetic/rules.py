@@ -15,7 +15,7 @@ _SUM_BITS = 31
 
 
 def fused_format(c_format: FloatFormat, d_format: FloatFormat) -> FloatFormat:
-    """The format of sums and of their addend: C is converted to it before, the result to that of D after."""
+    """The format of sums and of their addend: C is converted to it, and the result from it to D's format."""
     return d_format if c_format == d_format else _F32
 
 

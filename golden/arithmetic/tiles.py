@@ -117,7 +117,7 @@ def fp8_tiles(
     profile: Profile,
     out: Patterns | None = None,
 ) -> Patterns:
-    """D = A B + C as `golden.arithmetic.fp8` says; arguments as those of `float_tiles`."""
+    """D = A B + C as `golden.arithmetic.fp8` says; arguments as in `float_tiles`."""
     rules, block = fused_rules(_F16, _F16, d_format, profile, "mma")
     rows, columns = convert(a, a_format, _F16), convert(b, b_format, _F16)
     total = chained(rows, columns, np.zeros_like(c), (_F16, _F16), rules, block, fp8_halves(a.shape[2]))
@@ -159,7 +159,7 @@ def exact_tiles(
     satf: bool = False,
     out: Patterns | None = None,
 ) -> Patterns:
-    """D = A B + C by `golden.arithmetic.exact`; arguments as those of `float_tiles`, in Python integers."""
+    """D = A B + C by `golden.arithmetic.exact`; arguments as in `float_tiles`, in Python integers."""
     d = np.empty(c.shape, np.dtype(f"u{d_format.bits // 8}"))
     place = ROUNDINGS.index(rounding)
     for tile in range(len(d)):

@@ -52,7 +52,7 @@ class DecodeC(DotProductStage):
         widened = "f16" in self.config.formats
         half_result = half & (operation.result == Result.F16) if widened else half
 
-        # To the first cut: fields, with those of f16 where f32 has them.
+        # To the first cut: the fields of f16, moved to the places of f32.
         c = Mux(half, Cat(Const(0, 13), self.input.c[:15], Const(0, 3), self.input.c[15]), self.input.c)
         c = first(c, "c_1")
         half, half_result = first(half, "half_1"), first(half_result, "half_result_1")

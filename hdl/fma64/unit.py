@@ -29,7 +29,7 @@ FMA64_SIGNATURE = wiring.Signature(
 class Arithmetic(Pipeline):
     """All stages of the fused multiply-add, one after the other; the addend is aligned beside the product.
 
-    The order of the steps is that of the classic fused multiply-add (J.-M. Muller et al., Handbook of
+    The steps follow the classic fused multiply-add (J.-M. Muller et al., Handbook of
     Floating-Point Arithmetic, 2nd edition, 2018, chapter 8).
 
     Parameters

@@ -229,7 +229,7 @@ def skewed(skew: Value) -> Value:
 def skewed_from(skew: Value, offset: Value) -> Value:
     """For `BankMapping.permuted`: from a beat, where a segment begins at word `offset`, to the banks.
 
-    Bit 0 of a word's number changes as those of skew and offset say; bit 1 also where the sum has a carry.
+    Bit 0 of a word's number is inverted by bit 0 of skew and of offset; bit 1 also where the sum has a carry.
     """
     low, high = skew[2] ^ offset[0], skew[3] ^ offset[1]
     return Cat(skew[:2], low, high ^ (skew[2] & offset[0]), high ^ (~skew[2] & offset[0]))

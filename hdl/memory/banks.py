@@ -16,7 +16,7 @@ __all__ = ["DRAIN_LATENCY", "Banks", "banks_are_shared", "banks_signature"]
 
 DRAIN_LATENCY = 4
 """Cycles from a drain to its data: two to find its addresses, one to read it, one because block RAM is slow
-to give what it has read."""
+to give its data."""
 
 _WORDS = QUAD_BITS // LANE_BITS
 

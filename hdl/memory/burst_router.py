@@ -29,7 +29,7 @@ class BurstRouter(wiring.Component):
     count of those under way fits 8 bits.
 
     Throughput: a burst per cycle. Latency: 1 cycle, and the wait for the other memory. Critical path
-    expected: a page number less that of the window, its upper bits.
+    expected: the upper bits of a page number minus the window's.
 
     Parameters
     ----------

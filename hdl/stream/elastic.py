@@ -17,13 +17,13 @@ def with_flow_control(m: Module, pipeline: Pipeline, operands: Any, result: Any)
 
     The arithmetic never waits, so no enable has to reach its registers: operands are accepted only while the
     queue has a place for their result. Nothing passes combinationally from one port's ready to the other's.
-    The latency is that of the pipeline and one cycle.
+    The latency is one cycle more than the pipeline's.
 
     Parameters
     ----------
     m : Module
     pipeline : Pipeline
-        Its fields are those of the payloads.
+        It has the fields of the payloads.
     operands, result : stream
     """
     # One cycle passes in the queue, and another until the place is free again.

@@ -1,5 +1,6 @@
 """The sources that the pages run in the browser, as one archive: modules and what they import of openwmma."""
 
+import ast
 import json
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["ROOT", "modules_loaded_by", "write_archive"]
+__all__ = ["ROOT", "code_of", "modules_loaded_by", "write_archive"]
 
 ROOT = Path(__file__).parents[2]
 """The folder that holds the packages."""
@@ -50,8 +51,22 @@ def modules_loaded_by(module: str) -> list[str]:
     return names
 
 
+def code_of(source: str) -> str:
+    """Python source without docstrings and comments, which a browser need not load."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            code = [item for item in node.body if not _is_text(item)]
+            node.body = code if code or isinstance(node, ast.Module) else [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
 def write_archive(path: Path, modules: Iterable[str]) -> None:
-    """Write the sources of modules and of what they import, equal inputs giving equal bytes.
+    """Write the code of modules and of what they import, equal inputs giving equal bytes.
 
     Parameters
     ----------
@@ -67,4 +82,4 @@ def write_archive(path: Path, modules: Iterable[str]) -> None:
             source = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
             entry = zipfile.ZipInfo(source.relative_to(ROOT).as_posix())
             entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, source.read_bytes())
+            archive.writestr(entry, code_of(source.read_text(encoding="utf-8")), compresslevel=9)

@@ -1,5 +1,6 @@
 """What the microscope answers: the result of `golden.mma`, with Python's own library alone."""
 
+import ast
 import json
 
 import numpy as np
@@ -9,7 +10,7 @@ from random_operands import random_operands
 import golden
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
-from openwmma.learn.archive import ROOT, modules_loaded_by
+from openwmma.learn.archive import ROOT, code_of, modules_loaded_by
 from openwmma.learn.microscope import answer, answer_text
 
 F32 = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -131,3 +132,16 @@ def test_it_needs_nothing_but_python():
 def test_json_in_json_out():
     question = {"instruction": F32, "profile": "hopper", "a": "1", "b": "1", "c": "1"}
     assert json.loads(answer_text(json.dumps(question)))["result"]["value"] == "2"
+
+
+class WithoutTexts(ast.NodeTransformer):
+    def visit_Expr(self, node):
+        return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
+
+
+@pytest.mark.parametrize("folder", ["golden", "openwmma"])
+def test_the_browser_gets_all_code_and_no_docstring(folder):
+    for path in (ROOT / folder).rglob("*.py"):
+        source = path.read_text()
+        found = ast.dump(ast.parse(code_of(source))).replace("Pass()", "")
+        assert found == ast.dump(WithoutTexts().visit(ast.parse(source))).replace("Pass()", ""), path

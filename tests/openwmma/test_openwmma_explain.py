@@ -259,7 +259,7 @@ BAD_USAGE = {
     ),
     "too wide": (
         (F16, "--a", "0x10000", "--b", "1"),
-        "--a[0] 0x10000: expected at most 16 bits, those of f16",
+        "--a[0] 0x10000: expected at most 16 bits, as f16 has",
     ),
     "beyond f64": (
         (F16, "--a", "1e999", "--b", "1"),

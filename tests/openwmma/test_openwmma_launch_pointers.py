@@ -227,7 +227,7 @@ def test_files_of_others_without_lists_of_what_was_left():
     del case["pointers"]["table.after"]
     with np.load("case.npz") as file:
         arrays = dict(file)
-    # A chip has its own addresses; only those of the table from before are known to be some.
+    # A chip has its own addresses; only the table from before tells which words are addresses.
     for name in ("case/table", "case/table.after"):
         words = arrays[name].reshape(3, 2)
         words[:, 0] = [0x7F0000000004, 0x7F0000010008, 0x7F0000000000]

@@ -1,4 +1,4 @@
-"""Matrix products of any size, against those of PyTorch on an H100."""
+"""Matrix products of any size, against PyTorch's on an H100."""
 
 from pathlib import Path
 

@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -24,23 +25,15 @@ def quick_switches():
 
 
 def together(work):
+    """Start a function in all threads at one moment, each with its number; what they return."""
     barrier = threading.Barrier(THREADS)
-    results, errors = [None] * THREADS, []
 
     def run(number):
         barrier.wait()
-        try:
-            results[number] = work(number)
-        except Exception as error:  # noqa: BLE001  shown by the thread of the test
-            errors.append(error)
+        return work(number)
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
-    return results
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(run, range(THREADS)))
 
 
 @pytest.mark.parametrize("on", ["golden", "rtl", "lockstep"])

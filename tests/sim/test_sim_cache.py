@@ -195,7 +195,7 @@ def test_damaged_verilog_is_generated_again(tmp_path, monkeypatch, damage):
 
 
 def test_a_core_is_built_whatever_the_names_of_folders(tmp_path, monkeypatch):
-    """Those of the cache, of temporary files and of Verilator have spaces and special characters."""
+    """The folders of the cache, of temporary files and of Verilator have spaces and special characters."""
     kept = cache_folder()
     build_verilog(COPIER, CONSTANTS)
     home = tmp_path / SPECIAL

@@ -134,7 +134,7 @@ def test_the_ruler_tells_kept_bits_from_cut_bits(microscope):
     ("field", "text", "message"),
     [
         ("a", "1, zwei", "a[1] zwei: expected a decimal number, inf, nan or raw bits in hexadecimal"),
-        ("b", "0x12345", "b[0] 0x12345: expected at most 16 bits, those of f16"),
+        ("b", "0x12345", "b[0] 0x12345: expected at most 16 bits, as f16 has"),
         ("a", ",".join(["1"] * 17), "a: expected at most 16 values, the k of the instruction, not 17"),
         ("c", "1, 2", "c 1, 2: expected one value, not 2"),
         ("c", "1e999", "c 1e999: expected a value that f64 can hold, or inf"),

@@ -49,7 +49,7 @@ def test_every_link_leads_to_a_page_and_to_a_place_in_it(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_page_loads_is_small(visit, name):
-    assert visit(name).own_bytes() < 310_000
+    assert visit(name).own_bytes() < 300_000
 
 
 def test_the_site_is_small():
