@@ -14,8 +14,7 @@ from random_operands import random_operands
 import golden
 from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation, scalar
-from golden.arithmetic import engine
-from golden.arithmetic.arrays import fma64
+from golden.arithmetic import arrays, engine
 from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_factors
 from golden.arithmetic.fma import add, fused_multiply_add, multiply
 from golden.arithmetic.fp8 import fp8_halves
@@ -284,9 +283,9 @@ def test_another_version_has_a_folder_of_its_own(monkeypatch, tmp_path):
 
 
 def test_operands_broadcast_without_a_warning():
-    a = np.arange(6, dtype=np.uint64).reshape(2, 3)
+    format = float_format("f32")
+    a = np.arange(6, dtype=np.uint32).reshape(2, 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = fma64(a, a[:1], np.uint64(0))
-    assert found.shape == (2, 3)
-    assert np.array_equal(found, fma64(a, np.vstack([a[:1], a[:1]]), np.zeros_like(a)))
+        found = arrays.add(a, a[:1], format)
+    assert np.array_equal(found, arrays.add(a, np.vstack([a[:1], a[:1]]), format))
