@@ -84,7 +84,7 @@ def elementwise(
     """
     given = [np.asarray(operand) for operand in operands]
     shape = np.broadcast_shapes(*(array.shape for array in given))
-    arrays = [array if array.shape == shape else np.broadcast_to(array, shape) for array in given]
+    arrays = [array if array.shape == shape else np.broadcast_to(array, shape).copy() for array in given]
     flat = [_signed(np.ascontiguousarray(array).reshape(-1)) for array in arrays]
     result = np.empty(shape, dtype)
     out = _signed(result.reshape(-1))
