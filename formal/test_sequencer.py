@@ -23,11 +23,11 @@ from hdl.memory.beats import CAUSE_BITS
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = PRESETS["small"]
-CHECKED = 5
-"""Of `check.state`: the outcome is there."""
+CHECKED = 4
+"""Of `check.fsm_state`: the outcome is there. Its states are numbered as the source names them."""
 
 LISTED = 3
-"""Of `issue_state`: the rows have been read. Its states are numbered as the source names them."""
+"""Of `issue_state`, likewise: the rows have been read."""
 
 
 def unknown(component: Any) -> Any:
@@ -153,7 +153,7 @@ def _is_access(command: Any) -> Value:
 
 def _checked(claim: Claim, unit: Any, inside: Any, compared: Value, issued: Value) -> None:
     """Invariants: the access check has the load or store of the third stage or of the second, not both."""
-    state = inside.signal("check.state")
+    state = inside.signal("check.fsm_state")
     given = issued | unit.load.valid | unit.store.valid
     claim.always("issued_is_checked", implies(given, state == CHECKED))
     claim.always("compared_is_checked", implies(compared, (state != 0) & ~given))
@@ -212,13 +212,13 @@ def test_dispatched() -> None:
 
 FAULTS = [
     ("free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start)", "free.eq(may_start)", 11),
-    ("start.eq(free & unit_ready & ~issued.listed)", "start.eq(free & ~issued.listed)", 11),
-    ("~scoreboard.full & ~has_issued & ~halt", "~has_issued & ~halt", 11),
-    ("decode.eq(has_command & (~has_decoded | allocate))", "decode.eq(has_command)", 11),
-    ("stopped.eq((in_flight == 0) & check.request.ready)", "stopped.eq(check.request.ready)", 14),
-    ("self.rows_keep.eq(start & issued.listed)", "self.rows_keep.eq(start)", 11),
+    ("pipe.start.eq(free & unit_ready & ~issued.listed)", "pipe.start.eq(free & ~issued.listed)", 11),
+    ("~scoreboard.full & ~pipe.has_issued & ~pipe.halt", "~pipe.has_issued & ~pipe.halt", 11),
+    ("(~pipe.has_decoded | pipe.allocate)", "1", 11),
+    ("(in_flight == 0) & check.request.ready", "check.request.ready", 14),
+    ("self.rows_keep.eq(pipe.start & issued.listed)", "self.rows_keep.eq(pipe.start)", 11),
     # Rows are read behind the access check.
-    ("refused_rows.eq(~legal)", "refused_rows.eq(0)", 18),
+    ("legal & may_start & unit_ready", "may_start & unit_ready", 18),
     ("free & self.rows_room & issued.listed", "free & issued.listed", 18),
 ]
 """A piece of the source, what stands there instead, and the cycles in which that is found."""
