@@ -1,6 +1,7 @@
 // The AXI4-Lite master in front of the core: register reads and writes, and commands pushed through them.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -109,17 +110,22 @@ class Host {
         return value;
     }
 
-    // Word 0 of a command comes last: writing it pushes the command. The next one's words follow at once.
+    // Word 0 of a command comes last: writing it pushes the command. The next one's words follow at once; those
+    // that are the same as in the command before are not written again.
     void push(const std::uint32_t *words, std::uint32_t commands) {
         using configuration::COMMAND_WORDS;
         addresses_.clear();
         values_.clear();
         for (std::uint32_t command = 0; command < commands; ++command)
             for (std::uint32_t word = 1; word <= COMMAND_WORDS; ++word) {
-                addresses_.push_back(configuration::COMMAND + 4 * (word % COMMAND_WORDS));
-                values_.push_back(words[COMMAND_WORDS * command + word % COMMAND_WORDS]);
+                const std::uint32_t place = word % COMMAND_WORDS;
+                const std::uint32_t value = words[COMMAND_WORDS * command + place];
+                if (place && written_[place] == value) continue;
+                written_[place] = value;
+                addresses_.push_back(configuration::COMMAND + 4 * place);
+                values_.push_back(value);
             }
-        if (write(addresses_.data(), values_.data(), COMMAND_WORDS * commands) != OKAY)
+        if (write(addresses_.data(), values_.data(), std::uint32_t(addresses_.size())) != OKAY)
             throw ProtocolError("the command queue refused a command although it reported a free place");
     }
 
@@ -135,6 +141,7 @@ class Host {
     Simulation &simulation_;
     std::vector<std::uint32_t> addresses_;
     std::vector<std::uint32_t> values_;
+    std::array<std::uint32_t, configuration::COMMAND_WORDS> written_{};  // what the command registers hold; zeros after reset
     std::uint64_t full_polls_ = 0;
 };
 
