@@ -46,7 +46,7 @@ async def host_of(dut: Any, pause: float = 0.2) -> tuple[HostPort, random.Random
     rng = random.Random(cocotb.RANDOM_SEED)
     for name in INPUTS:
         getattr(dut, name).value = 0
-    dut.commands_ready.value = 0
+    dut.commands_0_ready.value = 0
     dut.read_ready.value = 0
     dut.write_ready.value = 0
     host = HostPort(dut)
@@ -61,7 +61,7 @@ async def constants(dut: Any) -> None:
     host, _ = await host_of(dut)
     config = configuration()
     assert await host.get("IDENTITY") == IDENTITY == int.from_bytes(b"OWMM", "big")
-    assert await host.get("VERSION") == VERSION == 0x400
+    assert await host.get("VERSION") == VERSION == 0x500
     assert await host.get("FORMATS") == sum(1 << FORMAT_BITS[name] for name in config.formats)
     sizes = await host.get("CONFIGURATION")
     assert sizes & 0xFFFF == config.registers
@@ -138,7 +138,7 @@ async def commands_pass_in_order(dut: Any) -> None:
         status = await host.get("STATUS")
         assert status >> 8 == 0
         assert status & 1
-        sink = StreamSink(dut, "commands")
+        sink = StreamSink(dut, "commands_0")
         assert await sink.take(depth) == pushed
         for _ in range(5):
             await RisingEdge(dut.aclk)
@@ -151,7 +151,7 @@ async def commands_pass_in_order(dut: Any) -> None:
 async def words_stay(dut: Any) -> None:
     """Words 1 to 4 keep their values, so that a command may differ from the last one in word 0 alone."""
     host, rng = await host_of(dut)
-    sink = StreamSink(dut, "commands")
+    sink = StreamSink(dut, "commands_0")
     words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
     await host.push(words)
     words[0] ^= 0x1234
@@ -193,13 +193,13 @@ async def faults_and_clear(dut: Any) -> None:
         assert await host.get("FAULT_CAUSE") == cause
         assert await host.get("FAULT_INDEX") == index
         assert await host.get("FAULT_PROGRESS") == progress
-        assert dut.commands_valid.value
+        assert dut.commands_0_valid.value
         await host.set("CONTROL", 0)
         assert clears == round_number - 1
         await host.set("CONTROL", 1)
         assert clears == round_number
         assert await host.get("STATUS") == depth << 8
-        assert not dut.commands_valid.value
+        assert not dut.commands_0_valid.value
     counting.cancel()
 
 
@@ -259,7 +259,7 @@ async def long_counts(dut: Any) -> None:
     """Counters carry: thousands of everything that can happen in a cycle."""
     most = PRESETS[parameters()["preset"]].dot_product_units
     cycles = (1 << 12) + 3
-    for name in (*INPUTS, "commands_ready", "read_ready", "write_ready"):
+    for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
         getattr(dut, name).value = 0
     for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
         getattr(dut, f"s_axil_{name}").value = 0
@@ -284,7 +284,7 @@ async def long_counts(dut: Any) -> None:
 @cocotb.test
 async def misaligned_reads(dut: Any) -> None:
     """Refused everywhere, with zeros; the bus model reads whole words only, so the pins are driven here."""
-    for name in (*INPUTS, "commands_ready", "read_ready", "write_ready"):
+    for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
         getattr(dut, name).value = 0
     for name in ("awvalid", "wvalid", "arvalid"):
         getattr(dut, f"s_axil_{name}").value = 0
@@ -474,7 +474,7 @@ async def answers_in_time(dut: Any) -> None:
 @cocotb.test
 async def an_access_per_cycle(dut: Any) -> None:
     """Writes of the window back to back, then reads, each answered in order at one per cycle."""
-    for name in (*INPUTS, "commands_ready"):
+    for name in (*INPUTS, "commands_0_ready"):
         getattr(dut, name).value = 0
     for name in ("awvalid", "wvalid", "arvalid"):
         getattr(dut, f"s_axil_{name}").value = 0
@@ -518,7 +518,7 @@ async def an_access_per_cycle(dut: Any) -> None:
 async def commands_stay_offered(dut: Any) -> None:
     """A command is offered until it is taken, through faults, and only clear takes it back, in one cycle."""
     host, rng = await host_of(dut)
-    monitor = StreamMonitor(dut, "commands")
+    monitor = StreamMonitor(dut, "commands_0")
     taken = []
     for _ in range(20):
         words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
@@ -527,11 +527,11 @@ async def commands_stay_offered(dut: Any) -> None:
             dut.cause.value = rng.choice([0, 0, 4])
             dut.busy.value = rng.getrandbits(1)
             await RisingEdge(dut.aclk)
-        dut.commands_ready.value = 1
+        dut.commands_0_ready.value = 1
         taken.append(sum(word << 32 * index for index, word in enumerate(words)))
         while len(monitor.received) < len(taken):
             await RisingEdge(dut.aclk)
-        dut.commands_ready.value = 0
+        dut.commands_0_ready.value = 0
         await RisingEdge(dut.aclk)
     assert monitor.received == taken
 
@@ -555,7 +555,7 @@ async def reset_at_work(dut: Any) -> None:
             await RisingEdge(dut.aclk)
         work.cancel()
         await reset(dut, rng.randrange(2, 5))
-        assert not dut.commands_valid.value
+        assert not dut.commands_0_valid.value
         assert not dut.serial.value
         assert not dut.irq.value
         await host.push([7] * COMMAND_WORDS)

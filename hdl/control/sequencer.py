@@ -17,7 +17,30 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Sequencer"]
+__all__ = ["Sequencer", "unit_members"]
+
+
+def unit_members(config: CoreConfig) -> dict[str, wiring.Member]:
+    """What passes between a sequencer and the units; see `Sequencer`."""
+    access = access_layout(config)
+    return {
+        "load": Out(stream.Signature(access)),
+        "store": Out(stream.Signature(access)),
+        "tile": Out(stream.Signature(TileRequest)),
+        "f64": Out(stream.Signature(F64Request)),
+        "move": Out(stream.Signature(MoveRequest)),
+        "rows": Out(RowRequest),
+        "rows_start": Out(1),
+        "rows_keep": Out(1),
+        "rows_room": In(1),
+        "rows_done": In(1),
+        "rows_cause": In(CAUSE_BITS),
+        "fetched": In(len(Unit)),
+        "done": In(len(Unit)),
+        "load_cause": In(CAUSE_BITS),
+        "store_cause": In(CAUSE_BITS),
+        "store_progress": In(16),
+    }
 
 
 class _Issued(data.Struct):
@@ -55,7 +78,7 @@ class _Handover:
 
 
 class Sequencer(wiring.Component):
-    """Starts commands in order; they run side by side and may end in any order.
+    """Starts the commands of one warp in order; they run side by side and may end in any order.
 
     A pipeline of three stages, each with a command of its own. The first decodes. The second compares the
     command with those in flight (two cycles, `hdl.control.scoreboard.Scoreboard`), and checks an access for
@@ -81,6 +104,7 @@ class Sequencer(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    warp : int
     count_from : int
         What `executed` counts from after reset; a testbench starts it near its limit.
 
@@ -88,9 +112,13 @@ class Sequencer(wiring.Component):
     -------
     commands : In(stream.Signature(160))
     load, store, tile, f64, move : Out(stream.Signature(...))
-        Requests to the units, each for one cycle, in which its unit is ready.
+        Requests to the units, each for one cycle; its unit was ready in the cycle before.
+    wants : Out(5)
+        A bit for each `Unit`: a command can start as soon as it is ready.
     rows : Out(RowRequest), rows_start : Out(1), rows_keep : Out(1)
         To `hdl.memory.row_addresses.RowAddresses`, where there is on-chip memory.
+    wants_rows : Out(1)
+        From the moment a command needs `rows_room` to its start or refusal.
     rows_room : In(1), rows_done : In(1), rows_cause : In(4)
         From it.
     fetched, done : In(5)
@@ -116,29 +144,16 @@ class Sequencer(wiring.Component):
         unit takes nothing; there was no command while others were under way.
     """
 
-    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
+    def __init__(self, config: CoreConfig, warp: int = 0, *, count_from: int = 0) -> None:
         self._config = config
+        self._warp = warp
         self._count_from = count_from
-        access = access_layout(config)
         super().__init__(
             {
                 "commands": In(stream.Signature(COMMAND_BITS)),
-                "load": Out(stream.Signature(access)),
-                "store": Out(stream.Signature(access)),
-                "tile": Out(stream.Signature(TileRequest)),
-                "f64": Out(stream.Signature(F64Request)),
-                "move": Out(stream.Signature(MoveRequest)),
-                "rows": Out(RowRequest),
-                "rows_start": Out(1),
-                "rows_keep": Out(1),
-                "rows_room": In(1),
-                "rows_done": In(1),
-                "rows_cause": In(CAUSE_BITS),
-                "fetched": In(len(Unit)),
-                "done": In(len(Unit)),
-                "load_cause": In(CAUSE_BITS),
-                "store_cause": In(CAUSE_BITS),
-                "store_progress": In(16),
+                **unit_members(config),
+                "wants": Out(len(Unit)),
+                "wants_rows": Out(1),
                 "serial": In(1),
                 "clear": In(1),
                 "busy": Out(1),
@@ -190,7 +205,7 @@ class Sequencer(wiring.Component):
 
     def _decode(self, m: Module, pipe: "_Handover", decoded: data.View) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
-        m.submodules.decoder = decoder = Decoder(self._config)
+        m.submodules.decoder = decoder = Decoder(self._config, self._warp)
         command = Signal(COMMAND_BITS)
         m.d.comb += [
             decoder.command.eq(command),
@@ -279,13 +294,14 @@ class Sequencer(wiring.Component):
             Unit.F64: (self.f64, issued.f64),
             Unit.MOVE: (self.move, issued.move),
         }
-        unit_ready = Signal()
+        wanted, unit_ready = Signal(), Signal()
         for unit, (request, payload) in requests.items():
             m.d.comb += request.payload.eq(payload)
             m.d.sync += request.valid.eq(pipe.start & (issued.unit == unit))
             with m.If(issued.unit == unit):
-                m.d.comb += unit_ready.eq(request.ready)
+                m.d.comb += [unit_ready.eq(request.ready), self.wants[unit.value].eq(wanted)]
         m.d.comb += [
+            pipe.start.eq(wanted & unit_ready),
             check.checked.ready.eq(self.load.valid | self.store.valid | ~pipe.running),
             self.rows.eq(issued.rows),
             self.rows_keep.eq(pipe.start & issued.listed),
@@ -300,25 +316,29 @@ class Sequencer(wiring.Component):
                     self.stall_registers.eq(scoreboard.conflict),
                     self.stall_memory.eq(~scoreboard.conflict & scoreboard.span_conflict),
                     free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start),
-                    pipe.start.eq(free & unit_ready & ~issued.listed),
+                    wanted.eq(free & ~issued.listed),
                     self.stall_unit.eq(~self.stall_registers & ~self.stall_memory & ~pipe.start),
                 ]
                 if self._config.shared_bytes:
-                    m.d.comb += self.rows_start.eq(free & self.rows_room & issued.listed)
+                    m.d.comb += [
+                        self.wants_rows.eq(free & issued.listed),
+                        self.rows_start.eq(self.wants_rows & self.rows_room),
+                    ]
                     with m.If(self.rows_start):
                         m.next = "ROWS"
                 with m.If(pipe.halt | pipe.start):
                     m.next = "EMPTY"
             if self._config.shared_bytes:
                 with m.State("ROWS"):
-                    m.d.comb += [pipe.reading_rows.eq(1), self.stall_unit.eq(1)]
+                    m.d.comb += [self.wants_rows.eq(1), pipe.reading_rows.eq(1), self.stall_unit.eq(1)]
                     with m.If(self.rows_done):
                         m.next = "LISTED"
                 with m.State("LISTED"):
                     legal = self.rows_cause == 0
                     m.d.comb += [
                         pipe.refused_rows.eq(~legal),
-                        pipe.start.eq(legal & may_start & unit_ready),
+                        self.wants_rows.eq(1),
+                        wanted.eq(legal & may_start),
                         self.stall_unit.eq(~pipe.start),
                     ]
                     with m.If(pipe.halt | pipe.start):

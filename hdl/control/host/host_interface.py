@@ -1,6 +1,6 @@
 """The host interface: AXI4-Lite in front, registers and the windows onto the core's memories behind."""
 
-from amaranth.hdl import Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -9,6 +9,7 @@ from hdl.config import CoreConfig
 from hdl.control.host.register_map import MAP_ADDRESS_BITS, SHARED_WINDOW, WINDOW
 from hdl.control.host.registers import HostRegisters, core_members
 from hdl.memory.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
+from hdl.memory.fragment_geometry import log2_exact
 from hdl.memory.shared_memory import WORD_READ_LATENCY, shared_word_signature
 from hdl.registers.register_ports import (
     LANE_BITS,
@@ -108,7 +109,8 @@ class HostInterface(wiring.Component):
         for name, member in self._core_members.items():
             inner, outer = getattr(registers, name), getattr(self, name)
             if member.is_signature:
-                wiring.connect(m, inner, wiring.flipped(outer))
+                for stream_in, stream_out in zip(inner, outer, strict=True):
+                    wiring.connect(m, stream_in, wiring.flipped(stream_out))
             else:
                 m.d.comb += outer.eq(inner) if member.flow == Out else inner.eq(outer)
 
@@ -164,7 +166,7 @@ class HostInterface(wiring.Component):
         for port in (self.write, self.read, self.shared):
             with m.If(port.enable & ~port.ready):
                 m.d.comb += served.eq(0)
-        self._address_lanes(m, access.address, access.value)
+        self._address_lanes(m, access.address, access.value, registers.warp)
 
         found = Signal(_Found)
         m.d.comb += [
@@ -206,20 +208,17 @@ class HostInterface(wiring.Component):
             m.d.comb += in_shared.eq(open_window & (address[_SHARED_BITS:] == 1) & in_chip)
         return in_map, in_lanes, in_shared
 
-    def _address_lanes(self, m: Module, address: Value, value: Value) -> None:
-        """Point the register ports at the lane that an address means."""
+    def _address_lanes(self, m: Module, address: Value, value: Value, warp: Value) -> None:
+        """Point the register ports at the lane that an address means, of the selected warp."""
         lanes = 4 * self._config.word_quads
         group_at = 2 + lanes.bit_length() - 1
         lane = Signal(range(lanes))
-        place = word_address(
-            self._config,
-            address[_LANE_ADDRESS_BITS:_WINDOW_BITS],
-            address[group_at:_LANE_ADDRESS_BITS],
-        )
+        register = Cat(address[_LANE_ADDRESS_BITS:][: log2_exact(self._config.registers)], warp)
+        place = word_address(self._config, register, address[group_at:_LANE_ADDRESS_BITS])
         m.d.comb += [
             lane.eq(address[2:group_at]),
             self.write.address.eq(place),
             self.write.data.eq(value.replicate(lanes)),
             self.write.lanes.eq(1 << lane),
-            self.read.address.eq(address[4:_WINDOW_BITS]),
+            self.read.address.eq(Cat(address[4:_LANE_ADDRESS_BITS], register)),
         ]
