@@ -69,7 +69,8 @@ async def constants(dut: Any) -> None:
     assert sizes >> 24 == config.queue_depth - 1
     units = await host.get("UNITS")
     assert units & 0xFF == config.f64_units
-    assert units >> 8 == config.word_quads
+    assert units >> 8 & 0xFF == config.word_quads
+    assert units >> 16 == config.warps
     memory = await host.get("MEMORY")
     assert memory & 0xFF == config.address_bits
     assert (memory >> 8 & 0xFF) * 8 == config.data_bits
@@ -93,7 +94,7 @@ async def every_address(dut: Any) -> None:
     shared = SharedWords(dut, config)
     readable = {address for name, address in REGISTERS.items() if name != "COMMAND"}
     readable |= {REGISTERS[name] + 4 for name in COUNTERS}
-    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE")}
+    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE", "WARP")}
     writable |= {REGISTERS["COMMAND"] + 4 * index for index in range(COMMAND_WORDS)}
     nowhere = (WINDOW, 2 * WINDOW, SHARED_WINDOW)
     for address in [
