@@ -61,7 +61,7 @@ class Dispatch(wiring.Component):
     Members
     -------
     wants : In(warps)
-        The warp has a request, which it keeps until `ready`, or drops.
+        The warp has a request, until it sees ready or drops it; not in the cycle in which it offers one.
     requests : In(stream.Signature(shape)).array(warps)
         A warp that wants and sees ready offers its request in the next cycle, for that cycle; the payload is
         there as long as it wants.
@@ -103,8 +103,7 @@ class Dispatch(wiring.Component):
                     m.d.comb += [
                         self.request.payload.eq(request.payload),
                         given.eq(request.valid),
-                        # In the cycle of a request the unit does not know yet whether it takes another one.
-                        request.ready.eq(self.request.ready & ~given),
+                        request.ready.eq(self.request.ready),
                     ]
         m.submodules.order = order = Memory(
             shape=range(self._warps), depth=1 << (self._in_flight - 1).bit_length(), init=[]
