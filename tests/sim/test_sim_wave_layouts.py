@@ -99,9 +99,8 @@ def test_states_have_names(waves):
     text = layout_paths(waves)["gtkwave"].read_text()
     filters = dict(re.findall(r"^\^(\d+) (.*)$", text, re.MULTILINE))
     assert len(filters) == 3
-    before_unit = text.partition("\nTOP.openwmma_core.core.warps.sequencer_0.scoreboard.unit[2:0]\n")[0].splitlines()[
-        -1
-    ]
+    shown = "TOP.openwmma_core.core.warps.sequencer_0.scoreboard.unit[2:0]"
+    before_unit = text.partition(f"\n{shown}\n")[0].splitlines()[-1]
     names = waves.parent.joinpath(filters[before_unit[1 : before_unit.index(" ")]]).read_text().splitlines()
     assert names == [f"{unit.value} {unit.name}" for unit in Unit]
     faults = waves.with_suffix(".fault.txt").read_text().splitlines()
