@@ -34,6 +34,11 @@ class Cause(IntEnum):
     WARP_RANGE = 11
     """A command for a warp that the core does not have. Warp 0 refuses it."""
 
+    @property
+    def is_of_memory(self) -> bool:
+        """Whether a memory reports it, when the command has been started; others are known before."""
+        return Cause.READ_SLAVE_ERROR <= self <= Cause.WRITE_DECODE_ERROR
+
 
 class Fault(Exception):
     """A command stopped before it changed a register or memory.
