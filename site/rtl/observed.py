@@ -89,7 +89,7 @@ _CORE = {
 
 
 def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
-    """Make a core that shows the sequencer of its first warp, its scoreboard and what is written to its registers.
+    """Make a core that shows the sequencer of warp 0, its scoreboard and what is written to its registers.
 
     Parameters
     ----------
