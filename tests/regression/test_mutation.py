@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from amaranth.hdl import UnusedElaboratable
+from regression.mutation.campaign import try_unit
 from rich.console import Console
 
 import hdl
-from regression.mutation.campaign import try_unit
 from regression.mutation.listed import Listed, listed_mutants
 from regression.mutation.mutants import worth_simulating
 from regression.mutation.records import Record, RecordFile

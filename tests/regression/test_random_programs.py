@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from regression.random_programs.campaign import Campaign
 
 from golden.memory import Memory
 from golden.programs.buffers import BASE
@@ -14,7 +15,6 @@ from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
-from regression.random_programs.campaign import Campaign
 from regression.random_programs.choices import Deck, accesses_of, multiplies_of
 from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
