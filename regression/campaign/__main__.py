@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.console import Console
 
+from openwmma.cli import explain_error
 from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.cluster import connected
@@ -212,9 +213,11 @@ def main() -> int:
     except typer.exceptions.TyperException as error:
         print(f"openwmma: {' '.join(error.format_message().split())}", file=sys.stderr)
         return MISUSE
-    except UsageError as error:
-        print(f"openwmma: {error}", file=sys.stderr)
-        return MISUSE
+    except Exception as error:
+        code = explain_error(error)
+        if code is None:
+            raise
+        return code
     return outcome if isinstance(outcome, int) else 0
 
 
