@@ -51,7 +51,7 @@ tools: $(CAMPAIGN_STAMP)
 
 .PHONY: test
 test: tools ## every test but those marked long
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not browser"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not gpu and not browser"
 
 .PHONY: test-long
 test-long: tools ## every test but those of Icarus Verilog
@@ -65,6 +65,11 @@ test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and ne
 test-icarus: $(CAMPAIGN_STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest $(PARALLEL) -m "icarus and not long"
+
+.PHONY: test-gpu
+test-gpu: tools ## what needs an NVIDIA GPU and its driver
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --editable ".[gpu]"
+	$(BIN)/python -m pytest -m gpu tests/openwmma
 
 .PHONY: test-icarus-long
 test-icarus-long: $(CAMPAIGN_STAMP) ## the same with every preset

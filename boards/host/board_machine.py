@@ -1,5 +1,7 @@
 """The board machine: `golden.machine.Machine` on a core at the end of a serial line."""
 
+from collections.abc import Mapping
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -47,7 +49,9 @@ class BoardMachine(HostedMachine):
             lambda offset, count: link.read_memory(base + offset, count),
             lambda offset, values: link.write_memory(base + offset, values),
         )
-        self._set(host_map.CONTROL, host_map.CLEAR)
+        for warp in range(self.config.warps):
+            self._select(warp)
+            self._set(host_map.CONTROL, host_map.CLEAR)
         self._poll(0, host_map.STATUS_BUSY)
         self._restart_counters()
         self._overlaps = self._clear_serial()
@@ -65,7 +69,9 @@ class BoardMachine(HostedMachine):
         ----------
         memory_bytes : int
         """
-        self.write_registers(0, np.zeros((self.config.registers, LANES), dtype=np.uint32))
+        zeros = np.zeros((self.config.registers, LANES), dtype=np.uint32)
+        for warp in range(self.config.warps):
+            self.write_registers(0, zeros, warp=warp)
         self.memory.write(self.memory.base, np.zeros(memory_bytes, dtype=np.uint8))
         if self.shared is not None:
             self.shared.write(self.shared.base, np.zeros(self.shared.size, dtype=np.uint8))
@@ -75,24 +81,29 @@ class BoardMachine(HostedMachine):
         self._link.close()
 
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:
-        queued = 0
-        while queued < len(words):
-            status = self._poll(host_map.STATUS_FAULT | host_map.STATUS_FREE, 0)
-            if status & host_map.STATUS_FAULT:
-                return False
-            free = (status & host_map.STATUS_FREE) // (host_map.STATUS_FREE & -host_map.STATUS_FREE)
-            part = words[queued : queued + free]
-            self._link.queue_commands(host_map.COMMAND, part)
-            queued += len(part)
-        return True
+        faults = 0
+        for warp, group in groupby(words, key=lambda command: self._owner(int(command[0] >> 28))):
+            rest = np.array(list(group))
+            self._select(warp)
+            while len(rest) and not faults >> warp & 1:
+                status = self._poll(host_map.STATUS_FAULT | host_map.STATUS_FREE, 0)
+                if status & host_map.STATUS_FAULT:
+                    faults = self._get(host_map.FAULTS)
+                if not faults >> warp & 1:
+                    free = (status & host_map.STATUS_FREE) // (host_map.STATUS_FREE & -host_map.STATUS_FREE)
+                    if free:
+                        self._link.queue_commands(host_map.COMMAND, rest[:free])
+                    rest = rest[free:]
+        return not faults
 
-    def _await_end(self, executed: int) -> bool:
-        if self._poll(host_map.STATUS_FAULT, host_map.STATUS_BUSY) & host_map.STATUS_FAULT:
+    def _await_end(self, executed: Mapping[int, int]) -> bool:
+        if self._poll(0, host_map.STATUS_BUSY) & host_map.STATUS_FAULT:
             return False
-        if self._executed() != executed:
-            raise LinkError(
-                f"the core must have executed {executed} commands, not {self._executed()}; was it reset?"
-            )
+        for warp, count in executed.items():
+            if self._executed(warp) != count:
+                raise LinkError(
+                    f"the core must have executed {count} commands, not {self._executed(warp)}; was it reset?"
+                )
         return True
 
     def _clear_serial(self) -> bool:

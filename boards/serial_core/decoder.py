@@ -31,7 +31,8 @@ _SPACES = ("global", "generic")
 class SerialDecoder(wiring.Component):
     """Tells legal commands from others and looks their constants up.
 
-    What words 0 and 1 of a command decide: what is in no table, and registers out of range. The tables are
+    What words 0 and 1 of a command decide: a warp other than 0, what is in no table, and registers out of
+    range. The tables are
     those of `hdl.control.decoder`, for the formats of the configuration.
 
     Latency: 2 cycles to `cause`, 1 to all else: the registers are counted when the tables have been looked
@@ -79,7 +80,9 @@ class SerialDecoder(wiring.Component):
             with m.Case(Opcode.FILL, Opcode.MOVE):
                 self._registers(m, RegisterCommand(command), legal, in_range)
         m.d.sync += [found.eq(legal), self.cause.eq(0)]
-        with m.If(~found):
+        with m.If(MemoryCommand(command).warp != 0):
+            m.d.sync += self.cause.eq(Cause.WARP_RANGE)
+        with m.Elif(~found):
             m.d.sync += self.cause.eq(Cause.ILLEGAL_INSTRUCTION)
         with m.Elif(~in_range):
             m.d.sync += self.cause.eq(Cause.REGISTER_RANGE)

@@ -173,6 +173,8 @@ class SerialHost(wiring.Component):
                 m.d.sync += [enables.eq(Cat(enabled.idle, enabled.fault)), refused.eq(0)]
             with m.Case(word_index("MODE")):
                 m.d.sync += refused.eq(~(idle & fields_of("MODE", self.value).serial))
+            with m.Case(word_index("WARP")):
+                m.d.sync += refused.eq(fields_of("WARP", self.value).warp != 0)
             with m.Case(word_index("COMMAND")):
                 m.d.comb += [self.queue_write.eq(1), self.queue_push.eq(self.queue_room != 0)]
                 m.d.sync += refused.eq(self.queue_room == 0)
@@ -198,6 +200,8 @@ class SerialHost(wiring.Component):
                 "FAULT_PROGRESS": {"bursts": self.progress},
                 "INTERRUPT_ENABLE": {"idle": enables[0], "fault": enables[1]},
                 "MODE": {"serial": Const(1)},
+                "WARP": {"warp": Const(0, 4)},
+                "FAULTS": {"warps": self.cause != 0},
             },
         )
         value, exists = Signal(_WIDTH), Signal()

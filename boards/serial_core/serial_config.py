@@ -22,6 +22,7 @@ _FIXED: Final = {
     "data_bits": 8 * WORD_BYTES,
     "outstanding_reads": 1,
     "shared_bytes": 0,
+    "warps": 1,
 }
 
 
@@ -37,9 +38,9 @@ class SerialConfig(CoreConfig):
         As of every core.
     address_bits : int
         Width of an address: 16 to 32.
-    dot_product_units, f64_units, data_bits, outstanding_reads, shared_bytes : int
+    dot_product_units, f64_units, data_bits, outstanding_reads, shared_bytes, warps : int
         What the core says of itself: it has one unit for integers, none for f64, a memory of 32-bit words,
-        one access at a time and no on-chip memory of its own. Other values are refused.
+        one access at a time, no on-chip memory of its own and one warp. Other values are refused.
 
     Raises
     ------

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_operands import random_operands
 
 import golden
 from golden.approximation.instructions import FORMS
@@ -29,6 +28,7 @@ from golden.arithmetic.integer import (
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.invalid_argument import InvalidArgument
+from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.profiles import PROFILES

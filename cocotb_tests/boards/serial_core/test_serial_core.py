@@ -1,5 +1,6 @@
 """The serial core and its memory, beside the golden machine: all it can do, and all it refuses."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -168,7 +169,7 @@ TOP = 1 << CORE.address_bits
 
 
 def refused(registers: int) -> list[tuple[Command, Cause]]:
-    """Commands and why they are refused; where several causes apply, the smallest."""
+    """Commands and why they are refused; where several causes apply, the warp, or the smallest."""
     multiply = next(item for item in every_multiply() if item.shape == SQUARE)
     last = registers - 1
     return [
@@ -183,7 +184,7 @@ def refused(registers: int) -> list[tuple[Command, Cause]]:
         (Mma(multiply, d=0, a=0, b=last, c=4), Cause.REGISTER_RANGE),
         (Mma(multiply, d=0, a=0, b=2, c=registers - 7), Cause.REGISTER_RANGE),
         (Fill(last, 2, 0), Cause.REGISTER_RANGE),
-        (Fill(0, 0xFFFF, 0), Cause.REGISTER_RANGE),
+        (Fill(0, 0xFFF, 0), Cause.REGISTER_RANGE),
         (Fill(registers + 1, 0, 0), Cause.REGISTER_RANGE),
         (Move(last, 0, 2), Cause.REGISTER_RANGE),
         (Move(0, last, 2), Cause.REGISTER_RANGE),
@@ -224,6 +225,8 @@ def refused(registers: int) -> list[tuple[Command, Cause]]:
         (access(STORE, 0, BASE - 32), Cause.WRITE_DECODE_ERROR),
         (access(STORE, 0, END - 32), Cause.WRITE_DECODE_ERROR),
         (access(STORE, 0, BASE, SIZE // 16), Cause.WRITE_DECODE_ERROR),
+        (replace(access(LOAD, 0, BASE), warp=1), Cause.WARP_RANGE),
+        (Fill(registers, 1, 0, warp=15), Cause.WARP_RANGE),
     ]
 
 

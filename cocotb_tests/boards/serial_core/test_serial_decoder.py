@@ -188,17 +188,20 @@ async def fills_moves_and_unknown_words(dut: Any) -> None:
     machine = golden_machine(config(), Memory(1 << 16))
     await start(dut)
     numbers = (0, 1, REGISTERS - 1, REGISTERS, REGISTERS + 1, 255)
-    for first, second, count in product(numbers, numbers, (*numbers, 0xFFFF, 256)):
+    for first, second, count in product(numbers, numbers, (*numbers, 0xFFF, 256)):
         for opcode, command in (
             (Opcode.FILL, Fill(first, count, 0)),
             (Opcode.MOVE, Move(first, second, count)),
         ):
             bits = REGISTER.pack({"opcode": opcode, "count": count, "destination": first, "source": second})
             assert await decode(dut, bits) == golden_cause(machine, command), command
-    for opcode in (0, 6, 7):
-        for _ in range(50):
-            bits = rng.getrandbits(64) & ~0b111 | opcode
-            assert await decode(dut, bits) == Cause.ILLEGAL_INSTRUCTION
+    for opcode in range(8):
+        for warp in range(16):
+            bits = rng.getrandbits(64) & ~(15 << 28 | 0b111) | opcode | warp << 28
+            if warp:
+                assert await decode(dut, bits) == Cause.WARP_RANGE
+            elif opcode in (0, 6, 7):
+                assert await decode(dut, bits) == Cause.ILLEGAL_INSTRUCTION
 
 
 @pytest.mark.parametrize("formats", ["b1 i4 i8", "i4", "i8"])

@@ -111,7 +111,7 @@ async def constants(dut: Any) -> None:
     assert (await host.get("IDENTITY"), await host.get("VERSION")) == (IDENTITY, VERSION)
     assert await host.get("FORMATS") == 0b111000, "i8, i4 and b1"
     assert await host.get("CONFIGURATION") == CORE.registers | 1 << 16 | (DEPTH - 1) << 24
-    assert await host.get("UNITS") == 1 << 8
+    assert await host.get("UNITS") == 1 << 16 | 1 << 8
     assert await host.get("MEMORY") == CORE.address_bits | 4 << 8 | 1 << 16
     assert await host.get("STATUS") == DEPTH << 8
     for name in ("SHARED_SIZE", "SHARED_BASE", "SHARED_BASE_HIGH", "CONTROL", "INTERRUPT_ENABLE"):
@@ -127,7 +127,7 @@ async def every_address(dut: Any) -> None:
     host = await host_of(dut)
     readable = {address for name, address in REGISTERS.items() if name != "COMMAND"}
     readable |= {REGISTERS[name] + 4 for name in COUNTERS}
-    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE")}
+    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "WARP")}
     writable |= {REGISTERS["COMMAND"] + 4 * index for index in range(1, COMMAND_WORDS)}
     end = WINDOW + 4 * LANES * CORE.registers
     window = {WINDOW, end - 4}
@@ -169,6 +169,15 @@ async def window(dut: Any) -> None:
     assert not await host.write(REGISTERS["MODE"], 1)
     await host.wait()
     assert await host.read(closed) == values[closed]
+
+
+@cocotb.test
+async def one_warp(dut: Any) -> None:
+    """Warp 0 alone can be selected."""
+    host = await host_of(dut)
+    for warp in range(16):
+        assert await host.write(REGISTERS["WARP"], warp) is (warp == 0)
+        assert await host.get("WARP") == 0
 
 
 @cocotb.test
@@ -247,12 +256,13 @@ async def faults_and_interrupts(dut: Any) -> None:
     assert dut.irq.value
     assert await host.get("FAULT_CAUSE") == Cause.ILLEGAL_INSTRUCTION
     assert await host.get("FAULT_INDEX") == await host.counter("INSTRUCTIONS")
+    assert await host.get("FAULTS") == 1
     assert await host.read(WINDOW + 128) == 5
     assert await host.push(Fill(2, 1, 7)), "there is room"
     assert await host.get("FAULT_CAUSE") == Cause.ILLEGAL_INSTRUCTION
     await host.set("CONTROL", 1)
     assert await host.get("STATUS") == DEPTH << 8
-    assert await host.get("FAULT_CAUSE") == 0
+    assert await host.get("FAULT_CAUSE") == await host.get("FAULTS") == 0
     assert not dut.irq.value
     assert await host.read(WINDOW + 128) == 5
     await host.set("INTERRUPT_ENABLE", 1)

@@ -22,7 +22,10 @@ class Tests(Kind):
     name = "tests"
     what = "tests of this repository, by pytest"
     unit = "tests"
-    options: ClassVar[Configuration] = {"marks": "not icarus and not cuda and not browser", "path": []}
+    options: ClassVar[Configuration] = {
+        "marks": "not icarus and not cuda and not gpu and not browser",
+        "path": [],
+    }
 
     def tasks(self) -> Iterator[Task]:
         """The tests of each file, a few a task."""
