@@ -7,6 +7,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from distributed import Client, Future, KilledWorker
+from distributed.scheduler import Scheduler
 
 from regression.campaign.cluster import DEATHS, ClusterLost
 from regression.campaign.identity import identity
@@ -115,30 +116,33 @@ class Campaign:
         tasks = self._tasks()
         end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
         had_workers = time.monotonic()
+        looked = float("-inf")
         try:
             while True:
-                threads = client.nthreads() if client.status == "running" else {}
                 if client.status != "running":
                     raise ClusterLost(f"the scheduler is gone; {self._kept()}")
-                self.standing.workers = len(threads)
-                had_workers = time.monotonic() if threads else had_workers
-                if time.monotonic() - had_workers > _PATIENCE_SECONDS:
+                now = time.monotonic()
+                if now - looked >= _TICK_SECONDS:
+                    looked, threads = now, client.nthreads()
+                    self.standing.workers = len(threads)
+                    on_progress(self.standing)
+                had_workers = now if threads else had_workers
+                if now - had_workers > _PATIENCE_SECONDS:
                     raise ClusterLost(f"no worker for {_PATIENCE_SECONDS} s; {self._kept()}")
                 while len(running) < sum(threads.values()):
-                    is_over = end is not None and time.monotonic() > end
+                    is_over = end is not None and now > end
                     task = None if is_over else again.pop() if again else self._next(tasks)
                     if task is None:
                         break
                     future = self._submit(client, task)
                     running[future] = task
                     future.add_done_callback(ended.put)
-                on_progress(self.standing)
-                if not running:
-                    if threads or not again:
-                        return
+                if running:
+                    self._take(client, ended, running, again, tell)
+                elif threads or not again:
+                    return
+                else:
                     time.sleep(_TICK_SECONDS)
-                    continue
-                self._take(client, ended, running, again, tell)
         finally:
             if client.status == "running":
                 client.cancel(list(running), force=True)
@@ -186,7 +190,8 @@ class Campaign:
             if report.refusal:
                 tell(report.refusal)
                 again.append(task)
-                client.retire_workers([report.worker], close_workers=True)
+                future.release()
+                client.run_on_scheduler(_remove_worker, address=report.worker)
                 if not client.nthreads():
                     raise ClusterLost(f"no worker is left; {self._kept()}")
             else:
@@ -226,3 +231,7 @@ class Campaign:
 
     def _kept(self) -> str:
         return f"{self.standing.tasks} tasks are recorded, and the same command resumes"
+
+
+async def _remove_worker(dask_scheduler: Scheduler, address: str) -> None:
+    await dask_scheduler.remove_worker(address, stimulus_id=f"refused-{address}", expected=True)

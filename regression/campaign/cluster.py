@@ -40,21 +40,18 @@ def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
     ClusterLost
         If the scheduler cannot be reached, or no worker comes.
     """
-    # What goes wrong is told in one sentence, by the client.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     settings: dict[str, Any] = {
         "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
         "distributed.scheduler.worker-saturation": 1.0,
-        "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None,
     }
-    with dask.config.set(settings):
+    with dask.config.set(settings), _silent():
         if scheduler is None:
             local = LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
                 processes=True,
                 memory_limit=None,
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
             with local, Client(local) as client:
@@ -82,3 +79,13 @@ def _ready(client: Client, name: str) -> Client:
 
 def _allow_deaths(dask_scheduler: Scheduler) -> None:
     dask_scheduler.allowed_failures = DEATHS - 1
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without the log messages of distributed: what goes wrong is told in one sentence, by the client."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)

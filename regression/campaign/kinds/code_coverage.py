@@ -3,6 +3,7 @@
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -60,9 +61,13 @@ class CodeCoverage(Kind):
         counts: Counter[Point] = Counter()
         for _, outcome in outcomes:
             counts.update(_counts(outcome.data or ()))
-        kept, excluded = apply_exclusions(counts, read_exclusions(_EXCLUSIONS), ROOT)
         seen = {point.place.file for point in counts}
+        exclusions = read_exclusions(_EXCLUSIONS)
         unseen = [file for file in _hardware_files() if file not in seen]
+        if self.configuration["path"] != self.options["path"]:  # only what these testbenches simulate
+            exclusions = [item for item in exclusions if any(fnmatchcase(file, item.file) for file in seen)]
+            unseen = []
+        kept, excluded = apply_exclusions(counts, exclusions, ROOT)
         report = CoverageReport(counts=kept, excluded=excluded)
         holes = [*report.holes(), *(f"{file}: not simulated" for file in unseen)]
         return Verdict(failures=report.failures, holes=holes, tables=report.tables())
