@@ -18,6 +18,7 @@ from openwmma.commands.matmul import matmul
 from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
+from openwmma.commands.soc import soc
 from openwmma.commands.verilog import verilog
 from openwmma.cuda_source import CompilerError
 from openwmma.terminal import encodable, tell
@@ -35,7 +36,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, matmul, explain, layout, learn, verilog, build, presets):
+for _command in (run, mma, matmul, explain, layout, learn, verilog, build, soc, presets):
     app.command()(_command)
 
 
