@@ -11,8 +11,8 @@ from litex.soc.interconnect.axi import AXIInterface, AXILiteInterface
 from litex.soc.interconnect.csr_eventmanager import EventManager, EventSourceLevel
 from migen import ClockSignal, Instance, ResetSignal, Signal
 
-from boards.gateware.address_guard import AddressGuard
 from boards.address_map import INFO, INFO_BYTES, ORIGIN, REGISTER_BYTES, SocInfo
+from boards.gateware.address_guard import AddressGuard
 from hdl.config import CoreConfig
 from hdl.memory.axi import HOST_ADDRESS_BITS
 from hdl.verilog.core_verilog import TOP

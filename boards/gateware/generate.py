@@ -7,6 +7,7 @@ Verilog, constraints and the maker's scripts; for a simulation what LiteX compil
 """
 
 import argparse
+import shutil
 import struct
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ from litex.build.sim.config import SimConfig
 from litex.soc.integration.builder import Builder
 from litex.soc.integration.soc_core import SoCCore
 
-from boards.soc.boards import BOARDS, Board
+from boards.boards import BOARDS, Board
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
 from boards.gateware.simulated_soc import SimulatedSoc
@@ -45,8 +46,18 @@ def board_soc(board: Board, folder: Path) -> SoCCore:
 
 def generate_board(board: Board, folder: Path) -> None:
     """Write everything for a board up to synthesis."""
-    builder = Builder(board_soc(board, folder), output_dir=str(folder))
-    builder.build(build_name=board.top, run=False)
+    gateware = folder / "gateware"
+    soc = board_soc(board, gateware)
+    Builder(soc, output_dir=str(folder)).build(build_name=board.top, run=False)
+    # So that the folder is whole, and may be moved to where the maker's tools are.
+    scripts = {path: path.read_text() for path in gateware.iterdir() if path.suffix in (".ys", ".tcl")}
+    for source, *_ in soc.platform.sources:
+        copy = gateware / Path(source).name
+        if not copy.exists() or not copy.samefile(source):
+            shutil.copyfile(source, copy)
+        scripts = {path: text.replace(str(source), copy.name) for path, text in scripts.items()}
+    for path, text in scripts.items():
+        path.write_text(text)
 
 
 def generate_simulation(

@@ -12,7 +12,7 @@ from litex.build.sim import SimPlatform
 from litex.soc.cores.uart import RS232PHYModel, UARTBone
 from litex.soc.integration.soc_core import SoCCore
 
-from boards.soc.boards import Board
+from boards.boards import Board
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
 

@@ -73,8 +73,8 @@ def _lines() -> Iterator[str]:
         "SHAPE": {str(shape): shape_code(shape) for shape in SHAPES},
         "TYPE": {name: type_code(name) for name in FORMATS},
     }
-    for group, names in codes.items():
-        for name, code in names.items():
+    for group, members in codes.items():
+        for name, code in members.items():
             yield f"#define OPENWMMA_{group}_{name.upper()} {code}"
     causes = ["NONE", *("" for _ in range(max(Cause)))]
     for cause in Cause:

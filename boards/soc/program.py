@@ -6,7 +6,7 @@ import sys
 from importlib.resources import files
 from pathlib import Path
 
-from boards.soc.boards import Board
+from boards.boards import Board
 from boards.soc.headers import write_headers
 from boards.soc.toolchain import environment, run_logged
 from sim.verilate import BuildError

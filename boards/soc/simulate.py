@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from boards.soc.boards import Board
+from boards.boards import Board
 from boards.soc.program import build_program
 from boards.soc.toolchain import environment, litex_command, require_soc_tools, run_logged
 from sim.files import locked
@@ -28,6 +28,7 @@ _LOADED: Final = re.compile(rb"(?:\[[a-z0-9_]+\] [^\n]*\n|Found port \d+\n|<DUMP
 """What the modules of the simulation say before the SoC runs."""
 
 _HASHED: Final = ("*.v", "*.cpp", "*.h", "build_*.sh")
+_DATE: Final = re.compile(rb"^//.*$", re.MULTILINE)
 _CHUNK: Final = 4096
 _END_SECONDS: Final = 10.0
 
@@ -148,7 +149,9 @@ def _compile(soc: Path, on_step: Callable[[str], None]) -> None:
     digest = hashlib.sha256((soc / "openwmma_core.v").read_bytes())
     for pattern in _HASHED:
         for path in sorted(gateware.glob(pattern)):
-            digest.update(path.read_bytes())
+            # The folder may have been moved, and LiteX writes the date.
+            text = _DATE.sub(b"", path.read_bytes())
+            digest.update(text.replace(str(soc).encode(), b""))
     built = soc / "simulator.sha256"
     if (
         built.exists()

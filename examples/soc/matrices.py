@@ -1,4 +1,4 @@
-"""Matrices for the programs of this folder, as a C header: random A and B, and D = A B by the golden model."""
+"""Matrices for the programs of this folder as a C header: random A and B, and D = A B by golden."""
 
 import sys
 from typing import Final
@@ -41,7 +41,8 @@ def header(kind: str, m: int, n: int, k: int) -> str:
                 d[rows, columns] = golden.mma(
                     _INSTRUCTIONS[kind], a[rows, part], b[part, columns], d[rows, columns]
                 )
-    lines = ["#include <stdint.h>", *(f"#define {name} {size}" for name, size in zip("MNK", (m, n, k), strict=True))]
+    sizes = zip("MNK", (m, n, k), strict=True)
+    lines = ["#include <stdint.h>", *(f"#define {name} {size}" for name, size in sizes)]
     element = "uint16_t" if kind == "f16" else "int8_t"
     for name, type_, values in (
         ("a", element, a.view(_BITS[kind])),

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from boards.soc.boards import BOARDS
+from boards.boards import BOARDS
 from boards.soc.simulate import simulate_program
 from openwmma.output_files import require_outputs
 from openwmma.usage import UsageError
