@@ -16,7 +16,7 @@ from regression.code_coverage.exclusions import apply_exclusions, read_exclusion
 from regression.code_coverage.report import CoverageReport
 
 PROJECT: Final = Path(__file__).parents[2]
-HARDWARE: Final = ("hdl/", "boards/gateware/", "boards/serial_core/")
+HARDWARE: Final = ("hdl/",)
 PLUGIN: Final = "regression.code_coverage.plugin"
 EXCLUSIONS: Final = Path(__file__).parent / "exclusions.toml"
 

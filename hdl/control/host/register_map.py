@@ -71,11 +71,10 @@ def _shared_base(config: CoreConfig) -> int:
     return config.shared_base if config.shared_bytes else 0
 
 
-def _counter(name: str, offset: int, meaning: str, *, serial: bool = False) -> Register:
+def _counter(name: str, offset: int, meaning: str) -> Register:
     fields = (Field("count", 0, 2 * WORD_BITS, "Since the reset, modulo 2**64."),)
-    counted = "" if serial else " A serial core does not count it: it reads 0."
     rule = " Read the low word first: that latches the high word."
-    return Register(name, offset, meaning + counted + rule, fields, width=2 * WORD_BITS)
+    return Register(name, offset, meaning + rule, fields, width=2 * WORD_BITS)
 
 
 _REGISTERS: Final = (
@@ -144,7 +143,7 @@ _REGISTERS: Final = (
         (
             Field(
                 *("bursts", 0, 16),
-                "Bursts that the memory took before the first it refused; of a serial core, words.",
+                "Bursts that the memory took before the first it refused.",
             ),
         ),
     ),
@@ -155,18 +154,11 @@ _REGISTERS: Final = (
     ),
     Register(
         *("MODE", 0x028, "How commands are executed. A write is refused with SLVERR while the core is busy."),
-        (
-            Field(
-                *("serial", 0, 1),
-                "Execute one command at a time. A serial core always does: there the field reads 1, and "
-                "writing 0 is refused with SLVERR.",
-                lambda c: int(c.always_serial),
-            ),
-        ),
+        (Field("serial", 0, 1, "Execute one command at a time."),),
         Access.READ_WRITE,
     ),
-    _counter("INSTRUCTIONS", 0x030, "Commands executed.", serial=True),
-    _counter("CYCLES", 0x038, "Cycles in which a command was in progress.", serial=True),
+    _counter("INSTRUCTIONS", 0x030, "Commands executed."),
+    _counter("CYCLES", 0x038, "Cycles in which a command was in progress."),
     _counter(
         "DOT_PRODUCT_CYCLES", 0x040, "Cycles in which a dot-product unit took operands, over all units."
     ),
@@ -176,7 +168,7 @@ _REGISTERS: Final = (
         *("COMMAND", 0x060),
         "The words of a command, as `hdl.command` encodes it. Writing word 0, the last one to be written, "
         "queues the command; on a full queue that write is refused with SLVERR, and nothing is queued. "
-        "Words 1 to 4 keep their values for the next command, but not in a serial core.",
+        "Words 1 to 4 keep their values for the next command.",
         (Field("word", 0, 32, "One word of the command."),),
         Access.WRITE_ONLY,
         count=COMMAND_WORDS,
