@@ -1,6 +1,7 @@
 """Generates a SoC with LiteX, in a process of its own: LiteX changes folder, prints, and keeps global state.
 
-    python -m boards.gateware.generate BOARD FOLDER [--simulated console|bridge] [--program FILE] [--trace]
+    python -m boards.gateware.generate BOARD FOLDER [--without-software]
+    python -m boards.gateware.generate BOARD FOLDER --simulated console|bridge [--program FILE] [--trace]
 
 FOLDER takes ``gateware`` and ``software`` as LiteX lays them out, and ``csr.csv``. For a board the result is
 Verilog, constraints and the maker's scripts; for a simulation what LiteX compiles with Verilator.
@@ -44,11 +45,12 @@ def board_soc(board: Board, folder: Path) -> SoCCore:
     return soc
 
 
-def generate_board(board: Board, folder: Path) -> None:
-    """Write everything for a board up to synthesis."""
+def generate_board(board: Board, folder: Path, *, with_software: bool = True) -> None:
+    """Write everything for a board up to synthesis; without software, the BIOS is missing."""
     gateware = folder / "gateware"
     soc = board_soc(board, gateware)
-    Builder(soc, output_dir=str(folder)).build(build_name=board.top, run=False)
+    builder = Builder(soc, output_dir=str(folder), compile_software=with_software)
+    builder.build(build_name=board.top, run=False)
     # So that the folder is whole, and may be moved to where the maker's tools are.
     scripts = {path: path.read_text() for path in gateware.iterdir() if path.suffix in (".ys", ".tcl")}
     for source, *_ in soc.platform.sources:
@@ -98,10 +100,11 @@ def _main() -> None:
     parser.add_argument("--simulated", choices=("console", "bridge"))
     parser.add_argument("--program", type=Path)
     parser.add_argument("--trace", action="store_true")
+    parser.add_argument("--without-software", action="store_true")
     options = parser.parse_args()
     board, folder = BOARDS[options.board], options.folder.absolute()
     if options.simulated is None:
-        generate_board(board, folder)
+        generate_board(board, folder, with_software=not options.without_software)
         return
     program = options.program.read_bytes() if options.program else None
     is_bridged = options.simulated == "bridge"

@@ -1,4 +1,4 @@
-"""`openwmma soc`: a C program on a board's processor, in simulation, by `boards.soc.simulate`."""
+"""`openwmma soc`: C programs for a board's processor, simulated by `boards.soc.simulate`."""
 
 import sys
 from datetime import datetime
@@ -7,9 +7,12 @@ from typing import Annotated
 
 import typer
 
-from boards.boards import BOARDS
+from boards.boards import BOARDS, Board
+from boards.soc.program import build_program
 from boards.soc.simulate import simulate_program
+from boards.soc.toolchain import require_soc_tools
 from openwmma.output_files import require_outputs
+from openwmma.terminal import tell
 from openwmma.usage import UsageError
 
 __all__ = ["soc"]
@@ -18,9 +21,13 @@ __all__ = ["soc"]
 def soc(
     board: Annotated[str, typer.Option("--board", help=f"One of {', '.join(BOARDS)}.")],
     simulate: Annotated[
-        Path,
-        typer.Option("--simulate", metavar="FILE.c", help="The program; its main returns the exit code."),
-    ],
+        Path | None,
+        typer.Option("--simulate", metavar="FILE.c", help="Run it; its main returns the exit code."),
+    ] = None,
+    compile_: Annotated[
+        Path | None,
+        typer.Option("--compile", metavar="FILE.c", help="Compile it for a board that was built."),
+    ] = None,
     data: Annotated[
         str | None,
         typer.Option(
@@ -43,11 +50,18 @@ def soc(
 
     The console of the processor is shown; the exit code is that of the program. The first run builds LiteX's
     libraries and the simulator, which takes some minutes; later ones only what has changed.
+
+    With --compile, the program is built for the board itself, to be sent by litex_term.
     """
     if board not in BOARDS:
         raise UsageError(f"--board {board}: expected one of {', '.join(BOARDS)}")
-    if simulate.suffix != ".c" or not simulate.is_file():
-        raise UsageError(f"--simulate {simulate}: expected a file of C that exists")
+    if (simulate is None) == (compile_ is None):
+        raise UsageError("soc: expected either --simulate or --compile")
+    option, source = ("--simulate", simulate) if simulate is not None else ("--compile", compile_)
+    if source is None or source.suffix != ".c" or not source.is_file():
+        raise UsageError(f"{option} {source}: expected a file of C that exists")
+    if simulate is None:
+        return _compile(BOARDS[board], source, data)
     if waves is not None:
         require_outputs([(f"--waves {waves}", waves)], [simulate])
     return simulate_program(
@@ -60,6 +74,16 @@ def soc(
         on_step=_announce,
         on_output=_show,
     )
+
+
+def _compile(board: Board, source: Path, data: str | None) -> int:
+    """Compile a program for the address map of a board's build; its image is beside the report."""
+    built = Path("build") / board.name
+    if not (built / "software" / "include" / "generated" / "variables.mak").exists():
+        raise UsageError(f"--compile {source}: expected {built} from openwmma build --board {board.name}")
+    require_soc_tools()
+    tell(f"written: {build_program(board, built, source, data, built / 'program')}")
+    return 0
 
 
 def _announce(step: str) -> None:
