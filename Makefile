@@ -48,11 +48,11 @@ tools: $(STAMP)
 
 .PHONY: test
 test: tools ## every test but those marked long
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not browser and not soc"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not gpu and not browser and not soc"
 
 .PHONY: test-long
 test-long: tools ## every test but those of Icarus Verilog
-	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda and not browser and not soc"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda and not gpu and not browser and not soc"
 
 .PHONY: test-cuda
 test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
@@ -67,6 +67,11 @@ test-soc: $(SOC_STAMP) ## the simulated SoC: C programs on its processor, and th
 test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest $(PARALLEL) -m "icarus and not long"
+
+.PHONY: test-gpu
+test-gpu: tools ## what needs an NVIDIA GPU and its driver
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --editable ".[gpu]"
+	$(BIN)/python -m pytest -m gpu tests/openwmma
 
 .PHONY: test-icarus-long
 test-icarus-long: $(STAMP) ## the same with every preset

@@ -33,7 +33,7 @@ SCRATCH: Final = BASE + SIZE - 0x2000
 """Where `CoreBench.compare` stores the registers."""
 
 SQUARE: Final = Shape(16, 16, 16)
-BUS_CAUSES: Final = frozenset(cause for cause in Cause if cause >= Cause.READ_SLAVE_ERROR)
+BUS_CAUSES: Final = frozenset(cause for cause in Cause if cause.is_of_memory)
 """What only a memory can find wrong."""
 
 _PER_FRAGMENT: Final = 8

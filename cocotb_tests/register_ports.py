@@ -36,7 +36,7 @@ class RegisterPorts:
 
     Attributes
     ----------
-    values : ndarray of uint32, shape (registers, 32)
+    values : ndarray of uint32, shape (all_registers, 32)
     reads, writes : int
         Quads or words read, and words written.
     """
@@ -48,7 +48,7 @@ class RegisterPorts:
         read_pause: Iterator[bool] | None = None,
         write_pause: Iterator[bool] | None = None,
     ) -> None:
-        self.values: NDArray[np.uint32] = np.zeros((config.registers, LANES), dtype=np.uint32)
+        self.values: NDArray[np.uint32] = np.zeros((config.all_registers, LANES), dtype=np.uint32)
         self.reads = 0
         self.writes = 0
         self._dut = dut

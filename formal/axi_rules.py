@@ -76,11 +76,18 @@ def write_master(claim: Claim, config: CoreConfig, limit: int, aw: Any, w: Any, 
     return {"addresses": addresses, "written": written}
 
 
-def lite_slave(claim: Claim, axi: Any) -> dict[str, Signal]:
+def lite_slave(claim: Claim, axi: Any, *, most: int) -> dict[str, Signal]:
     """Claim the rules of an AXI4-Lite slave, and assume those of its master.
 
     Claimed: responses stay until they are taken; there is one for each write of which address and data were
     taken, and one for each read, and none else. Assumed: what the master offers stays until it is taken.
+
+    Parameters
+    ----------
+    claim : Claim
+    axi : Axi4LiteSignature
+    most : int
+        Accesses of either kind that the slave takes before it answers the first one.
 
     Returns
     -------
@@ -92,10 +99,10 @@ def lite_slave(claim: Claim, axi: Any) -> dict[str, Signal]:
     for name in ("b", "r"):
         offer_stays(claim, name, getattr(axi, name))
     answered = transferred(axi.b)
-    addresses = claim.counter("write_addresses", 2, more=transferred(axi.aw), fewer=answered)
-    words = claim.counter("write_words", 2, more=transferred(axi.w), fewer=answered)
-    reads = claim.counter("reads", 2, more=transferred(axi.ar), fewer=transferred(axi.r))
+    addresses = claim.counter("write_addresses", most + 1, more=transferred(axi.aw), fewer=answered)
+    words = claim.counter("write_words", most + 1, more=transferred(axi.w), fewer=answered)
+    reads = claim.counter("reads", most + 1, more=transferred(axi.ar), fewer=transferred(axi.r))
     claim.always("b_is_owed", implies(axi.b.valid, (addresses != 0) & (words != 0)))
     claim.always("r_is_owed", implies(axi.r.valid, reads != 0))
-    claim.always("one_at_a_time", (addresses < 2) & (words < 2) & (reads < 2))
+    claim.always("no_more_at_a_time", (addresses <= most) & (words <= most) & (reads <= most))
     return {"addresses": addresses, "words": words, "reads": reads}

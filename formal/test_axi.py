@@ -105,23 +105,36 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
 def host(hdl: ModuleType = interface) -> Claim:
     """`HostInterface`: `formal.axi_rules.lite_slave`, and an access to a memory stays until it is served.
 
-    No assumptions on the core behind it. Proven by induction: the state tells what is owed.
+    Assumes of the core behind it alone that it does not begin to work while an access to a window waits:
+    commands come from the host. Proven by induction; the invariants say where each access is.
     """
     claim = Claim()
     unit = hdl.HostInterface(PRESETS["small"])
     inside = claim.include(unit)
-    owed = lite_slave(claim, unit.axi)
-    state = inside.signal("state")
-    states = interface._State
-    writing = (state == states.WRITE) | (state == states.WRITE_LANE)
-    writing |= (state == states.WRITE_SHARED) | (state == states.WRITE_ANSWER)
-    idle = state == states.IDLE
-    claim.always("states", state <= states.READ_ANSWER.value)
+    owed = lite_slave(claim, unit.axi, most=2 + interface._ANSWERS)
+    first, second = inside.signal("has_access"), inside.signal("requests.spare_valid")
+    access = data.View(interface._Access, Value.cast(inside.signal("access")))
+    spare = data.View(interface._Access, Value.cast(inside.signal("requests.spare")))
+    answered = inside.signal("written.spare_valid") + unit.axi.b.valid
+    writing = (first & access.is_write) + (second & spare.is_write) + answered
+    reserved = interface._ANSWERS - 1 - inside.signal("answers.unreserved")
+    reading = (first & ~access.is_write) + (second & ~spare.is_write) + reserved
+    arriving = inside.signal("entered_1") + inside.signal("entered_2")
+    claim.always("spare_access", implies(second, first))
+    claim.always("spare_answer", implies(inside.signal("written.spare_valid"), unit.axi.b.valid))
     claim.always("writes_owed", (owed["addresses"] == writing) & (owed["words"] == writing))
-    claim.always("reads_owed", owed["reads"] == ~(idle | writing))
+    claim.always("reads_owed", owed["reads"] == reading)
+    waiting = inside.signal("answers.waiting") + 1
+    newest, oldest = inside.signal("answers.newest"), inside.signal("answers.oldest")
+    claim.always("no_more_places", (reserved >= 0) & (reserved <= interface._ANSWERS) & (waiting >= 0))
+    claim.always("in_places", newest == (oldest + waiting)[: len(newest)])
+    claim.always("places", reserved == waiting + arriving)
     for name in ("write", "read", "shared"):
         port = getattr(unit, name)
         before = claim.past(port.enable & ~port.ready, name=f"{name}_waited")
+        claim.assume(
+            f"{name}_finds_no_work", implies(claim.started & before, inside.signal("registers_idle"))
+        )
         claim.always(f"{name}_stays", implies(claim.started & before, port.enable))
     return claim
 
@@ -168,7 +181,15 @@ def test_faulty_writes(text: str, fault: str) -> None:
         prove("faulty_axi_writes", writes(64, faulty(axi_writes, text, fault)), Bounded(6))
 
 
-def test_faulty_host() -> None:
-    broken = faulty(interface, "with m.If(self.axi.b.ready):", "with m.If(1):")
-    with pytest.raises(Counterexample, match=r"broken: .*b_stays"):
-        prove("faulty_axi_lite_host", host(broken), Bounded(6))
+@pytest.mark.parametrize(
+    ("text", "fault", "broken"),
+    [
+        ("written.input.valid.eq(served & access.is_write)", "written.input.valid.eq(served)", "writes_owed"),
+        ("~access.is_write & answers.ready", "~access.is_write", "r_is_owed|no_more|r_stays"),
+        ("m.d.comb += served.eq(0)", "pass", "stays"),
+    ],
+)
+def test_faulty_host(text: str, fault: str, broken: str) -> None:
+    faulty_hdl = faulty(interface, text, fault)
+    with pytest.raises(Counterexample, match=rf"broken: .*({broken})"):
+        prove("faulty_axi_lite_host", host(faulty_hdl), Bounded(12))

@@ -23,11 +23,11 @@ from hdl.memory.beats import CAUSE_BITS
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = PRESETS["small"]
-CHECKED = 5
-"""Of `check.state`: the outcome is there."""
+CHECKED = 4
+"""Of `check.fsm_state`: the outcome is there. Its states are numbered as the source names them."""
 
 LISTED = 3
-"""Of `issue_state`: the rows have been read. Its states are numbered as the source names them."""
+"""Of `issue_state`, likewise: the rows have been read."""
 
 
 def unknown(component: Any) -> Any:
@@ -49,8 +49,9 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     """`Sequencer`: each command goes to its unit once, in order, and when nothing it needs is in use.
 
     Each command taken is in one of the stages until it is started or dropped at a fault; each start gives one
-    unit one request, in a cycle in which that unit is ready, with the operands that were compared. It is
-    offered to the scoreboard as `formal.test_scoreboard` assumes, and started after an answer of no conflict.
+    unit one request, in the cycle after one in which the command wants that unit and the unit is ready, with
+    the operands that were compared. It is offered to the scoreboard as `formal.test_scoreboard` assumes, and
+    started after an answer of no conflict.
     While the scoreboard sees none, the unit has a free slot and is ready, and no memory has failed, a command
     is started in the cycle in which the third stage has it; the addresses of rows come before. Nothing is
     started during a fault, which is shown when everything started has ended.
@@ -59,8 +60,8 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     if one is refused, it is not started. The unit of row addresses, too, answers anything, as far as it was
     asked (`formal.test_row_addresses`).
 
-    The decoder and the scoreboard give any answers in any cycle. Assumes that commands stay on offer, that
-    units stay ready until they are given a request, and end only what they were given. Proven by induction.
+    The decoder and the scoreboard give any answers in any cycle. Assumes that commands stay on offer, and
+    that units end only what they were given. Proven by induction.
     """
     claim = Claim()
     boards: list[Any] = []
@@ -100,11 +101,12 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     m.d.sync += waited.eq(stages[2] & ~start & ~halt)
     for which, request in requests.items():
         name = which.name.lower()
-        ready = claim.past(request.ready & ~request.valid, name=f"{name}_was_ready")
-        claim.assume(f"{name}_stays_ready", implies(claim.started & ready, request.ready))
+        wants = unit.wants[which.value]
+        was_ready = claim.past(request.ready & wants, name=f"{name}_was_ready")
         given = was_started & (was_unit == which.value)
         claim.always(f"{name}_is_given", implies(claim.started, request.valid == given))
-        claim.always(f"{name}_was_ready", implies(request.valid, request.ready))
+        claim.always(f"{name}_was_ready", implies(claim.started, request.valid == was_ready))
+        claim.always(f"{name}_not_wanted_when_given", ~(request.valid & wants))
         payload = Value.cast(request.payload)
         same = payload == claim.past(payload, name=f"{name}_payload_before")
         stays = request.valid | (waited & (issued.unit.as_value() == which.value))
@@ -153,7 +155,7 @@ def _is_access(command: Any) -> Value:
 
 def _checked(claim: Claim, unit: Any, inside: Any, compared: Value, issued: Value) -> None:
     """Invariants: the access check has the load or store of the third stage or of the second, not both."""
-    state = inside.signal("check.state")
+    state = inside.signal("check.fsm_state")
     given = issued | unit.load.valid | unit.store.valid
     claim.always("issued_is_checked", implies(given, state == CHECKED))
     claim.always("compared_is_checked", implies(compared, (state != 0) & ~given))
@@ -195,6 +197,7 @@ def _rows_of(claim: Claim, unit: Any, inside: Any, issued: Any, start: Signal, f
     claim.always("rows_are_those_decoded", Value.cast(unit.rows) == Value.cast(issued.rows))
     claim.always("rows_of_what_is_free", implies(unit.rows_start, free & issued.listed))
     claim.always("rows_before_start", implies(start & issued.listed, good & ~asked))
+    claim.always("rows_wanted_to_the_start", implies(unit.rows_start | asked | answered, unit.wants_rows))
     claim.always("start_keeps_rows", unit.rows_keep == (start & issued.listed))
     claim.always("no_fault_while_reading", implies(asked, ~inside.signal("halt")))
     # Invariants.
@@ -212,14 +215,15 @@ def test_dispatched() -> None:
 
 FAULTS = [
     ("free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start)", "free.eq(may_start)", 11),
-    ("start.eq(free & unit_ready & ~issued.listed)", "start.eq(free & ~issued.listed)", 11),
-    ("~scoreboard.full & ~has_issued & ~halt", "~has_issued & ~halt", 11),
-    ("decode.eq(has_command & (~has_decoded | allocate))", "decode.eq(has_command)", 11),
-    ("stopped.eq((in_flight == 0) & check.request.ready)", "stopped.eq(check.request.ready)", 14),
-    ("self.rows_keep.eq(start & issued.listed)", "self.rows_keep.eq(start)", 11),
+    ("pipe.start.eq(wanted & unit_ready)", "pipe.start.eq(wanted)", 11),
+    ("~scoreboard.full & ~pipe.has_issued & ~pipe.halt", "~pipe.has_issued & ~pipe.halt", 11),
+    ("(~pipe.has_decoded | pipe.allocate)", "1", 11),
+    ("(in_flight == 0) & check.request.ready", "check.request.ready", 14),
+    ("self.rows_keep.eq(pipe.start & issued.listed)", "self.rows_keep.eq(pipe.start)", 11),
     # Rows are read behind the access check.
-    ("refused_rows.eq(~legal)", "refused_rows.eq(0)", 18),
-    ("free & self.rows_room & issued.listed", "free & issued.listed", 18),
+    ("wanted.eq(legal & may_start)", "wanted.eq(may_start)", 18),
+    ("self.rows_start.eq(self.wants_rows & self.rows_room)", "self.rows_start.eq(self.wants_rows)", 18),
+    ("[self.wants_rows.eq(1), pipe.reading_rows.eq(1)", "[pipe.reading_rows.eq(1)", 18),
 ]
 """A piece of the source, what stands there instead, and the cycles in which that is found."""
 

@@ -42,7 +42,7 @@ def _set_lanes(machine: Machine, work: SetLanes) -> None:
     if len(work.values) != LANES:
         raise InvalidArgument("values", f"{len(work.values)} values", f"{LANES}, one for each lane")
     values = [checked_integer("values", value, 0, (1 << 32) - 1, unit="in 32 bits") for value in work.values]
-    machine.write_registers(work.register, np.array([values], dtype=np.uint32))
+    machine.write_registers(work.register, np.array([values], dtype=np.uint32), warp=work.warp)
 
 
 def _compute(machine: Machine, command: Elementwise) -> None:
@@ -51,13 +51,13 @@ def _compute(machine: Machine, command: Elementwise) -> None:
     count, destination = command.count, command.destination
     registers = np.zeros((machine.register_count, LANES), dtype=np.uint32)
     for source in {source for source in command.sources if not isinstance(source, Uniform)}:
-        registers[source : source + count] = machine.read_registers(source, count)
+        registers[source : source + count] = machine.read_registers(source, count, warp=command.warp)
     step = count if _independent(command) else _words(command)
     for offset in range(0, count, step):
         operands = [_operand(command, source, registers, offset, step) for source in command.sources]
         results = np.asarray(compute(command.operation, command.type, *operands, flush=command.flush))
         registers[destination + offset : destination + offset + step] = _rows(results)
-    machine.write_registers(destination, registers[destination : destination + count])
+    machine.write_registers(destination, registers[destination : destination + count], warp=command.warp)
 
 
 def _words(command: Elementwise) -> int:

@@ -94,7 +94,11 @@ class Storage(Protocol):
 
 
 class Machine(Protocol):
-    """A warp: 32 lanes of 32-bit registers, a global memory, and perhaps a shared one."""
+    """Warps, each 32 lanes of 32-bit registers, a global memory, and perhaps a shared one.
+
+    A warp executes its commands in order. Commands of different warps may be executed in any order, also
+    where they touch the same bytes of memory.
+    """
 
     @property
     def memory(self) -> Storage:
@@ -114,16 +118,22 @@ class Machine(Protocol):
 
     @property
     def register_count(self) -> int:
-        """Registers of a lane."""
+        """Registers of a lane of a warp."""
 
-    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+    @property
+    def warp_count(self) -> int:
+        """Number of warps."""
+
+    def read_registers(
+        self, first: int = 0, count: int | None = None, *, warp: int = 0
+    ) -> NDArray[np.uint32]:
         """Consecutive registers, all from `first` on unless `count` is given; shape (count, 32 lanes)."""
 
     def inspect_registers(self) -> NDArray[np.uint32]:
-        """All registers, for a comparison: in a simulation no cycle passes, unlike in `read_registers`."""
+        """All registers, warp after warp; in a simulation no cycle passes, unlike in `read_registers`."""
 
-    def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
-        """Set consecutive registers; `values` has shape (count, 32 lanes)."""
+    def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
+        """Set consecutive registers of a warp; `values` has shape (count, 32 lanes)."""
 
     def execute(self, work: Work) -> None:
         """Execute one command to its end, or the host's work on the registers.
@@ -139,7 +149,7 @@ class Machine(Protocol):
         """
 
     def queue(self, work: Iterable[Work]) -> None:
-        """Execute work in order; commands may overlap, and may still be executing on return.
+        """Execute the work of each warp in order; commands may overlap, and may be executing on return.
 
         Until `finish`, only `queue` may be called.
 
@@ -151,8 +161,10 @@ class Machine(Protocol):
         Raises
         ------
         golden.tables.faults.Fault
-            The first failure, of this work or of work queued before. Its index counts commands as
-            `counters.instructions` does; host work is not counted. Commands behind it are dropped.
+            A failure, of this work or of work queued before: the first one of its warp. Its index counts the
+            commands of the warp; host work is not counted. No more work is drawn, and commands of the warp
+            behind it are dropped. Other warps have executed theirs; where one of them failed, too, the next
+            call raises that.
         Difference
         ValueError
             As `execute` does; no command of the same batch has been queued.

@@ -19,6 +19,7 @@ from golden.memory import Memory
 from golden.multiply import mma
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
+    Command,
     Elementwise,
     Fill,
     Load,
@@ -43,12 +44,13 @@ MULTIPLICAND_FORMATS: Final = frozenset(name for family in CORE_FAMILIES for nam
 
 
 class GoldenMachine:
-    """A warp that executes commands as the specification says; implements `golden.machine.Machine`.
+    """Warps that execute commands as the specification says; implements `golden.machine.Machine`.
 
     Parameters
     ----------
     registers : int
-        32-bit registers per lane; they start at zero.
+        32-bit registers per lane of a warp; they start at zero.
+    warps : int
     memory : Memory
         Global memory.
     shared : Memory or None
@@ -74,6 +76,7 @@ class GoldenMachine:
         self,
         *,
         registers: int = 64,
+        warps: int = 1,
         memory: Memory,
         shared: Memory | None = None,
         address_bits: int = 32,
@@ -91,7 +94,11 @@ class GoldenMachine:
             raise InvalidArgument("formats", ", ".join(unknown), ", ".join(sorted(MULTIPLICAND_FORMATS)))
         registers = checked_integer("registers", registers, 1)
         address_bits = checked_integer("address_bits", address_bits, 1)
-        for name, value, most in (("registers", registers, 1 << 16), ("address_bits", address_bits, 64)):
+        warps = checked_integer("warps", warps, 1)
+        for name, value, most in (
+            *(("registers", registers, 1 << 16), ("warps", warps, 1 << 8)),
+            ("address_bits", address_bits, 64),
+        ):
             if value > most:
                 raise InvalidArgument(name, shortened(value), f"at most {most}")
         self._memory = memory
@@ -99,11 +106,12 @@ class GoldenMachine:
         self._spaces = AddressSpaces(memory, shared)
         self._address_bits = address_bits
         self._profile = profile
-        self._registers = np.zeros((registers, LANES), dtype=np.uint32)
+        self._files = np.zeros((warps, registers, LANES), dtype=np.uint32)
+        self._warp = 0
         self._families = tuple(
             family for family in families if family.formats <= chosen and _is_known(family, profile)
         )
-        self._executed = 0
+        self._executed = [0] * warps
 
     @property
     def memory(self) -> Memory:
@@ -123,36 +131,44 @@ class GoldenMachine:
     @property
     def counters(self) -> Counters:
         """Commands executed; the golden machine has no cycles and no bus."""
-        return Counters(instructions=self._executed)
+        return Counters(instructions=sum(self._executed))
 
     @property
     def register_count(self) -> int:
-        """Registers of a lane."""
-        return len(self._registers)
+        """Registers of a lane of a warp."""
+        return int(self._files.shape[1])
 
-    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+    @property
+    def warp_count(self) -> int:
+        """Number of warps."""
+        return len(self._files)
+
+    def read_registers(
+        self, first: int = 0, count: int | None = None, *, warp: int = 0
+    ) -> NDArray[np.uint32]:
         """A copy of consecutive registers, all from `first` on unless `count` is given."""
-        return self._registers[first : None if count is None else first + count].copy()
+        return self._files[self._existing(warp), first : None if count is None else first + count].copy()
 
     def inspect_registers(self) -> NDArray[np.uint32]:
-        """All registers, not copied: the next command changes them."""
-        return self._registers
+        """All registers of all warps, not copied: the next command changes them."""
+        return self._files.reshape(-1, LANES)
 
-    def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
-        """Set consecutive registers; `values` has shape (count, 32 lanes).
+    def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
+        """Set consecutive registers of a warp; `values` has shape (count, 32 lanes).
 
         Raises
         ------
         InvalidArgument
-            For values of another shape or dtype, or beyond the register file.
+            For values of another shape or dtype, beyond the register file, or for a warp that does not exist.
         """
+        file = self._files[self._existing(warp)]
         if values.dtype != np.uint32 or values.ndim != 2 or values.shape[1] != LANES:
             given = f"{values.dtype} of shape {values.shape}"
             raise InvalidArgument("values", given, f"uint32 of shape (count, {LANES})")
-        if first < 0 or first + len(values) > len(self._registers):
+        if first < 0 or first + len(values) > len(file):
             given = f"registers {first} to {first + len(values) - 1}"
-            raise InvalidArgument("first", given, f"0 to {len(self._registers) - 1}")
-        self._registers[first : first + len(values)] = values
+            raise InvalidArgument("first", given, f"0 to {len(file) - 1}")
+        file[first : first + len(values)] = values
 
     def execute(self, work: Work) -> None:
         """Execute one command to its end; work of the host is done, but is no instruction and not counted.
@@ -165,6 +181,11 @@ class GoldenMachine:
             For an object that is no command, a fill value beyond 32 bits, and work of the host that cannot
             be done.
         """
+        self._warp = 0
+        if isinstance(work, Command) and not 0 <= work.warp < len(self._files):
+            last = len(self._files) - 1
+            self._fault(Cause.WARP_RANGE, f"the warp must be from 0 to {last}, not {work.warp}")
+        self._warp = getattr(work, "warp", 0)
         match work:
             case Load():
                 self._load(work)
@@ -185,7 +206,7 @@ class GoldenMachine:
                 return
             case _:
                 raise InvalidArgument("command", repr(work), "a command or work of the host")
-        self._executed += 1
+        self._executed[self._warp] += 1
 
     def queue(self, work: Iterable[Work]) -> None:
         """Execute each piece of work to its end, as `execute` does."""
@@ -198,8 +219,19 @@ class GoldenMachine:
     def close(self) -> None:
         """Nothing is held."""
 
+    @property
+    def _registers(self) -> NDArray[np.uint32]:
+        """Those of the warp whose command is executed."""
+        file: NDArray[np.uint32] = self._files[self._warp]
+        return file
+
+    def _existing(self, warp: int) -> int:
+        if not 0 <= warp < len(self._files):
+            raise InvalidArgument("warp", str(warp), f"0 to {len(self._files) - 1}")
+        return warp
+
     def _fault(self, cause: Cause, detail: str) -> NoReturn:
-        raise Fault(cause, self._executed, detail)
+        raise Fault(cause, self._executed[self._warp], detail, warp=self._warp)
 
     def _load(self, command: Load) -> None:
         layout = self._checked_access(command)

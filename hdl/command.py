@@ -1,4 +1,7 @@
-"""The binary form of a command: five 32-bit words, written by the host and decoded by the sequencer."""
+"""The binary form of a command: five 32-bit words, written by the host and decoded by the sequencer.
+
+In every kind of command bits 28 to 31 of the first word are the number of the warp that executes it.
+"""
 
 from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, enum
@@ -71,7 +74,8 @@ class MemoryCommand(data.Struct):
     element_type: unsigned(4)
     space: unsigned(2)
     has_stride: unsigned(1)
-    reserved: unsigned(15)
+    reserved: unsigned(11)
+    warp: unsigned(4)
     register: unsigned(8)
     reserved_registers: unsigned(24)
     address: unsigned(64)
@@ -100,7 +104,7 @@ class MmaCommand(data.Struct):
     rounding: unsigned(2)
     bitwise_and: unsigned(1)
     is_wgmma: unsigned(1)
-    reserved: unsigned(4)
+    warp: unsigned(4)
     d: unsigned(8)
     a: unsigned(8)
     b: unsigned(8)
@@ -118,7 +122,8 @@ class RegisterCommand(data.Struct):
 
     opcode: unsigned(3)
     reserved: unsigned(13)
-    count: unsigned(16)
+    count: unsigned(12)
+    warp: unsigned(4)
     destination: unsigned(8)
     source: unsigned(8)
     reserved_registers: unsigned(16)
@@ -137,7 +142,8 @@ class MatrixCommand(data.Struct):
     count_log2: unsigned(2)
     transposed: unsigned(1)
     space: unsigned(2)
-    reserved: unsigned(22)
+    reserved: unsigned(18)
+    warp: unsigned(4)
     register: unsigned(8)
     source: unsigned(8)
     reserved_registers: unsigned(16)
@@ -200,6 +206,7 @@ def encode(command: Command) -> tuple[int, ...]:
     bits = 0
     offset = 0
     struct, values = _fields(command)
+    values["warp"] = command.warp
     for name, width in _WIDTHS[struct]:
         value = values.get(name, 0)
         if not 0 <= value < 1 << width:

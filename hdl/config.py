@@ -9,13 +9,27 @@ from typing import Any, ClassVar, Final
 from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.profiles import HOPPER, Profile
 
-__all__ = ["MULTIPLIERS", "PAGE_BYTES", "PRESETS", "QUADS", "CoreConfig", "DotProductConfig"]
+__all__ = [
+    "MULTIPLIERS",
+    "PAGE_BYTES",
+    "PRESETS",
+    "QUADS",
+    "REGISTER_BITS",
+    "CoreConfig",
+    "DotProductConfig",
+]
 
 MULTIPLIERS: Final = 16
 """Multipliers of one dot-product unit."""
 
 QUADS: Final = 8
 """Groups of four lanes in a warp."""
+
+REGISTER_BITS: Final = 11
+"""Of the number of a register among the registers of all warps: as many as a multiprocessor of compute
+capability 9.0 has."""
+
+MOST_WARPS: Final = 16
 
 PAGE_BYTES: Final = 4096
 """No AXI4 burst crosses a multiple of this; memories begin and end at one."""
@@ -131,9 +145,12 @@ class CoreConfig:
     f64_depth : int
         Cycles from operands to result of these units: 1 to 26.
     registers : int
-        32-bit registers per lane: a power of two from 32 to 256.
+        32-bit registers per lane of a warp: a power of two from 32 to 256.
+    warps : int
+        Warps, each with registers and a command queue of its own: 1 to 16, with at most 2048 registers in
+        all.
     queue_depth : int
-        Commands the host may have waiting: a power of two from 4 to 256.
+        Commands of a warp that the host may have waiting: a power of two from 4 to 256.
     address_bits : int
         Width of an AXI address: 16 to 64.
     data_bits : int
@@ -161,6 +178,7 @@ class CoreConfig:
     f64_units: int = 0
     f64_depth: int = f64_depths[-1]
     registers: int = 64
+    warps: int = 1
     queue_depth: int = 16
     address_bits: int = 32
     data_bits: int = 128
@@ -179,6 +197,8 @@ class CoreConfig:
             raise ValueError(f"f64 units must be 0, 1, 2 or 4 (they divide four lanes), not {self.f64_units}")
         _require_range("f64 depth", self.f64_depth, self.f64_depths[0], self.f64_depths[-1])
         _require_power_of_two("Registers", self.registers, 32, 256)
+        most_warps = min((1 << REGISTER_BITS) // self.registers, MOST_WARPS)
+        _require_range(f"Warps with {self.registers} registers each", self.warps, 1, most_warps)
         _require_power_of_two("Queue depth", self.queue_depth, 4, 256)
         _require_range("Address bits", self.address_bits, 16, 64)
         _require_power_of_two("Data bits", self.data_bits, 64, 512)
@@ -199,6 +219,11 @@ class CoreConfig:
                 f"Shared base must leave room for {self.shared_bytes} bytes below 2**{self.address_bits}, "
                 f"the end of the addresses; {self.shared_base:#x} does not"
             )
+
+    @property
+    def all_registers(self) -> int:
+        """32-bit registers per lane of all warps: the size of the register file."""
+        return self.registers * self.warps
 
     @property
     def word_quads(self) -> int:

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.config import CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Unit
-from hdl.control.sequencer import Sequencer
+from hdl.control.warps import STALLS, Warps
 from hdl.dot_product.unit import DOT_PRODUCT_SIGNATURE, DotProductUnit
 from hdl.fma64.unit import FMA64_SIGNATURE, FusedMultiplyAdd64
 from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
@@ -28,19 +28,22 @@ from hdl.verilog.shared_module import SharedModule
 
 __all__ = ["DOT_PRODUCT_MODULE", "FMA64_MODULE", "Core"]
 
+_TO_HOST: Final = ("busy", "cause", "executed", "progress", *(f"stall_{name}" for name in STALLS))
+"""What the host shows of the warps."""
+
 DOT_PRODUCT_MODULE: Final = "openwmma_dot_product_unit"
 FMA64_MODULE: Final = "openwmma_fma64"
 """Names of the modules that stand once in the Verilog, however many units there are."""
 
 
 class Core(wiring.Component):
-    """A tensor core for one warp.
+    """A tensor core.
 
-    Commands from the host pass the queue to the sequencer, which hands them to the load engine, the store
-    engine, the tile multipliers and the register mover, in order and as soon as their registers are free. The
-    units work side by side. Of the register file's ports one, from which words of multiplicands are read, is
-    the tile multiplier's; the others are shared: results come before loads, words of C before operands of
-    f64, and these before stores.
+    Commands from the host pass the queue of their warp to its sequencer, which hands them to the load engine,
+    the store engine, the tile multipliers and the register mover, in order and as soon as their registers are
+    free. The units work side by side, for all warps. Of the register file's ports one, from which words of
+    multiplicands are read, is the tile multiplier's; the others are shared: results come before loads, words
+    of C before operands of f64, and these before stores.
 
     Parameters
     ----------
@@ -72,7 +75,7 @@ class Core(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.host = host = HostInterface(config)
-        m.submodules.sequencer = sequencer = Sequencer(config)
+        m.submodules.warps = warps = Warps(config)
         own_banks = not banks_are_shared(config)
         m.submodules.load = load = LoadEngine(config, own_banks=own_banks)
         m.submodules.store = store = StoreEngine(config, own_banks=own_banks)
@@ -94,7 +97,7 @@ class Core(wiring.Component):
         multipliers: list[Any] = [tile]
         if config.f64_units:
             m.submodules.f64 = f64 = F64Multiplier(config)
-            connect(m, sequencer.f64, f64.request)
+            connect(m, warps.f64, f64.request)
             multipliers.append(f64)
             for index in range(config.f64_units):
                 fma = SharedModule(
@@ -104,19 +107,20 @@ class Core(wiring.Component):
                 connect(m, getattr(f64, f"operands_{index}"), fma.operands)
                 connect(m, fma.result, getattr(f64, f"result_{index}"))
             m.d.comb += [
-                sequencer.fetched[Unit.F64.value].eq(f64.fetched),
-                sequencer.done[Unit.F64.value].eq(f64.done),
+                warps.fetched[Unit.F64.value].eq(f64.fetched),
+                warps.done[Unit.F64.value].eq(f64.done),
             ]
 
         connect(m, flipped(self.host), host.axi)
-        connect(m, host.commands, sequencer.commands)
+        for queued, taken in zip(host.commands, warps.commands, strict=True):
+            connect(m, queued, taken)
         connect(m, host.shared, memory.words)
         connect(m, memory.axi, flipped(self.memory))
         connect(m, tile.read, registers.word_read)
-        connect(m, sequencer.load, load.request)
-        connect(m, sequencer.store, store.request)
-        connect(m, sequencer.tile, tile.request)
-        movers, rows = self._moves(m, sequencer, mover, load, store)
+        connect(m, warps.load, load.request)
+        connect(m, warps.store, store.request)
+        connect(m, warps.tile, tile.request)
+        movers, rows = self._moves(m, warps, mover, load, store)
         connect(m, load.bursts, memory.read_bursts)
         connect(m, memory.read_beats, load.beats)
         connect(m, store.bursts, memory.write_bursts)
@@ -128,22 +132,15 @@ class Core(wiring.Component):
         share_read_port(m, registers.shared_read, tile.c_read, [unit.read for unit in readers])
         m.d.comb += [
             self.irq.eq(host.irq),
-            host.busy.eq(sequencer.busy),
-            host.cause.eq(sequencer.cause),
-            host.executed.eq(sequencer.executed),
-            host.progress.eq(sequencer.progress),
+            *(getattr(host, name).eq(getattr(warps, name)) for name in _TO_HOST),
             host.read_beat.eq(self.memory.r.valid & self.memory.r.ready),
             host.write_beat.eq(self.memory.w.valid & self.memory.w.ready),
             host.busy_units.eq(tile.busy_units),
-            host.stall_registers.eq(sequencer.stall_registers),
-            host.stall_memory.eq(sequencer.stall_memory),
-            host.stall_unit.eq(sequencer.stall_unit),
-            host.stall_empty.eq(sequencer.stall_empty),
-            sequencer.clear.eq(host.clear),
-            sequencer.serial.eq(host.serial),
-            sequencer.load_cause.eq(load.cause),
-            sequencer.store_cause.eq(store.cause),
-            sequencer.store_progress.eq(store.progress),
+            warps.clear.eq(host.clear),
+            warps.serial.eq(host.serial),
+            warps.load_cause.eq(load.cause),
+            warps.store_cause.eq(store.cause),
+            warps.store_progress.eq(store.progress),
         ]
         moved = Cat(unit.done for unit in movers).any()
         for place, done in (
@@ -152,24 +149,24 @@ class Core(wiring.Component):
             (Unit.TILE, tile.done),
             (Unit.MOVE, moved),
         ):
-            m.d.comb += sequencer.done[place.value].eq(done)
+            m.d.comb += warps.done[place.value].eq(done)
         for place, fetched in ((Unit.STORE, store.fetched), (Unit.TILE, tile.fetched), (Unit.MOVE, moved)):
-            m.d.comb += sequencer.fetched[place.value].eq(fetched)
+            m.d.comb += warps.fetched[place.value].eq(fetched)
         return m
 
     def _moves(
-        self, m: Module, sequencer: Sequencer, mover: RegisterMover, load: LoadEngine, store: StoreEngine
+        self, m: Module, warps: Warps, mover: RegisterMover, load: LoadEngine, store: StoreEngine
     ) -> tuple[list[Any], list[Any]]:
         """Wire what moves registers and matrices; returns the movers of registers, and the reader of rows.
 
         Without on-chip memory there are no moves of matrices.
         """
         if not self._config.shared_bytes:
-            connect(m, sequencer.move, mover.request)
+            connect(m, warps.move, mover.request)
             return [mover], []
         m.submodules.transposer = transposer = Transposer(self._config)
         m.submodules.rows = rows = RowAddresses(self._config)
-        move = sequencer.move
+        move = warps.move
         chosen = move.payload.transposes
         m.d.comb += [
             mover.request.payload.eq(move.payload),
@@ -177,12 +174,12 @@ class Core(wiring.Component):
             transposer.request.payload.eq(move.payload),
             transposer.request.valid.eq(move.valid & chosen),
             move.ready.eq(Mux(chosen, transposer.request.ready, mover.request.ready)),
-            rows.request.eq(sequencer.rows),
-            rows.start.eq(sequencer.rows_start),
-            rows.keep.eq(sequencer.rows_keep),
-            sequencer.rows_room.eq(rows.room),
-            sequencer.rows_done.eq(rows.done),
-            sequencer.rows_cause.eq(rows.cause),
+            rows.request.eq(warps.rows),
+            rows.start.eq(warps.rows_start),
+            rows.keep.eq(warps.rows_keep),
+            warps.rows_room.eq(rows.room),
+            warps.rows_done.eq(rows.done),
+            warps.rows_cause.eq(rows.cause),
         ]
         connect(m, rows.load_rows, load.rows)
         connect(m, rows.store_rows, store.rows)

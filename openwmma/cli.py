@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 from golden.machine import Difference
 from golden.programs.array_types import ArrayTypeWarning
 from openwmma.commands.build import build
+from openwmma.commands.certify import certify
 from openwmma.commands.explain import explain
 from openwmma.commands.layout import layout
 from openwmma.commands.learn import learn
@@ -36,7 +37,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, matmul, explain, layout, learn, verilog, build, soc, presets):
+for _command in (run, mma, matmul, explain, layout, learn, verilog, build, soc, presets, certify):
     app.command()(_command)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from golden.machine import Counters
 from golden.ptx.source import SourceLine
@@ -18,6 +18,9 @@ from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
 from openwmma.core_settings import presets_with_shared
 from openwmma.target import DEFAULT_PRESET, MachineKind, Target
+
+if TYPE_CHECKING:
+    from openwmma.gpu.driver import Gpu
 
 __all__ = ["KernelRun", "Stage", "open_stage", "require_shared"]
 
@@ -60,12 +63,15 @@ class Stage:
         For messages.
     on_matrix : callable or None
         To be called before each matrix instruction, with its line.
+    gpu : Gpu or None
+        The GPU that runs whole launches.
     """
 
     engine: MatrixEngine
     config: CoreConfig | None
     name: str
     on_matrix: Callable[[SourceLine], None] | None = None
+    gpu: "Gpu | None" = None
 
     def report(self, result: LaunchResult, before: Counters) -> KernelRun:
         """What a launch did, given what the machine had done before it."""
@@ -109,6 +115,13 @@ def open_stage(target: Target, kernel: CompiledKernel) -> Iterator[Stage]:
     LaunchError
         For those instructions.
     """
+    if target.gpu is not None:
+        from openwmma.gpu.driver import open_gpu  # noqa: PLC0415  an optional package
+
+        with open_gpu(target.gpu) as gpu:
+            numerics = PROFILES[target.profile] if target.profile is not None else HOPPER
+            yield Stage(engine=GoldenEngine(numerics), config=None, name=gpu.name, gpu=gpu)
+        return
     name = f"preset {target.preset or DEFAULT_PRESET}"
     if target.profile is not None:
         name += f", profile {target.profile}"

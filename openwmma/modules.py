@@ -21,10 +21,12 @@ from golden.ptx.contraction.passes import Contraction
 from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
+from golden.simt.module import Runner
+from golden.simt.parallel import run_parallel
 from openwmma.cuda_source import compile_file, is_cuda
 from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
-from openwmma.launching import KernelRun, open_stage, require_shared
+from openwmma.launching import KernelRun, Stage, open_stage, require_shared
 from openwmma.output_files import checked_path
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
@@ -84,6 +86,11 @@ class Module:
         self._module = simt.Module(text, name or label)
         self._kernels: dict[str, Kernel] = {}
         self._fresh = {key: self._module[key].numpy() for key in self._module.variables}
+
+    @property
+    def loaded(self) -> simt.Module:
+        """The module of the golden model, whose variables are these."""
+        return self._module
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -164,6 +171,7 @@ class Kernel:
         config: Mapping[str, object] = MappingProxyType({}),
         port: str | None = None,
         baud: int = DEFAULT_BAUD,
+        gpu: int | None = None,
         waves: str | Path | None = None,
         trace: str | Path | None = None,
         jobs: int = 1,
@@ -188,7 +196,8 @@ class Kernel:
         shared : int
             Bytes of dynamic shared memory.
         on : str
-            ``golden``, ``rtl``, ``lockstep`` or ``board``: what executes the matrix instructions.
+            ``golden``, ``rtl``, ``lockstep`` or ``board``: what executes the matrix instructions. With
+            ``cuda`` an NVIDIA GPU runs the whole launch.
         preset : str or None
             Configuration of the core, of `openwmma.PRESETS`; ``small`` by default. On golden without
             `preset` and `config`, there are no limits of a core.
@@ -198,6 +207,9 @@ class Kernel:
             Fields of the preset to replace, as in ``{"shared_bytes": 98304}``.
         port, baud
             Of a board; in lockstep the board takes the place of the simulated core.
+        gpu : int or None
+            Number of a GPU; in lockstep the GPU takes the place of the simulated core. Memory is compared
+            after the launch.
         waves : path or None
             Where a simulated core writes its waveform.
         trace : path or None
@@ -246,6 +258,7 @@ class Kernel:
                 trace=checked_path("trace", trace),
                 port=port,
                 baud=baud,
+                gpu=gpu,
                 settings=config,
             )
         except UsageError as error:  # which has the spelling of the command line
@@ -283,8 +296,18 @@ class Kernel:
                 on_block=on_block,
                 on_matrix=stage.on_matrix,
                 recorder=recorder,
+                runner=self._runner(stage, target, contract=bool(contract)),
             )
             return stage.report(result, before)
+
+    def _runner(self, stage: Stage, target: Target, *, contract: bool) -> Runner:
+        """What runs the blocks of a launch: this computer, or a GPU."""
+        if stage.gpu is None:
+            return run_parallel
+        from openwmma.gpu.launches import GpuGrid  # noqa: PLC0415  an optional package
+
+        lockstep = target.on is MachineKind.LOCKSTEP
+        return GpuGrid(stage.gpu, self._module.loaded, self._module.ptx, lockstep=lockstep, contract=contract)
 
     def __getitem__(self, extents: tuple[Any, ...]) -> Callable[..., KernelRun]:
         """``kernel[grid, block](...)`` or ``kernel[grid, block, shared](...)``: a launch on golden."""

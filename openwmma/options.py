@@ -13,6 +13,7 @@ from openwmma.usage import UsageError
 
 __all__ = [
     "Baud",
+    "GpuNumber",
     "On",
     "Port",
     "Preset",
@@ -29,8 +30,8 @@ On = Annotated[
     MachineKind,
     typer.Option(
         "--on",
-        help="The golden model, the simulated core, the core on a board; in lockstep: the golden model and a "
-        "core, whose registers and memory are compared.",
+        help="The golden model, the simulated core, the core on a board, an NVIDIA GPU (cuda); in lockstep: "
+        "the golden model and one of the others, whose results are compared.",
     ),
 ]
 Preset = Annotated[str, typer.Option("--preset", help="Configuration of the core; see `openwmma presets`.")]
@@ -54,6 +55,14 @@ Port = Annotated[
         "--port",
         metavar="DEVICE",
         help="Serial port of the board, as in /dev/ttyUSB0; in lockstep it takes the simulated core's place.",
+    ),
+]
+GpuNumber = Annotated[
+    int | None,
+    typer.Option(
+        "--gpu",
+        metavar="NUMBER",
+        help="Which NVIDIA GPU, from 0 on; in lockstep it takes the simulated core's place.",
     ),
 ]
 Baud = Annotated[int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")]

@@ -42,6 +42,7 @@ class MachineKind(StrEnum):
     RTL = "rtl"
     BOARD = "board"
     LOCKSTEP = "lockstep"
+    CUDA = "cuda"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +85,9 @@ class Target:
     port : str or None
         Serial port of a board. In lockstep the board takes the place of the simulated core.
     baud : int
+    gpu : int or None
+        Number of a GPU, 0 by default where `on` is cuda. In lockstep the GPU takes the place of the simulated
+        core.
     settings : mapping of str to value
         Fields of the preset that are replaced, as `openwmma.core_settings.adjusted_config` takes them; of
         simulated machines only.
@@ -101,6 +105,7 @@ class Target:
     trace: Path | None = None
     port: str | None = None
     baud: int = DEFAULT_BAUD
+    gpu: int | None = None
     settings: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -120,6 +125,10 @@ class Target:
             raise UsageError("--on board: expected --port with the board's serial port, as in /dev/ttyUSB0")
         if self.port is not None and self.on not in (MachineKind.BOARD, MachineKind.LOCKSTEP):
             raise UsageError(f"--port: expected --on board or --on lockstep, not --on {self.on.value}")
+        if self.on is MachineKind.CUDA and self.gpu is None:
+            object.__setattr__(self, "gpu", 0)
+        if self.gpu is not None:
+            self._require_gpu(self.gpu)
         if self.settings and self.port is not None:
             raise UsageError("--set: expected a simulated core, not one on a board")
         if self.settings:
@@ -138,11 +147,21 @@ class Target:
             files += [(f"--waves {self.waves}", path) for path in paths]
         return files
 
+    def _require_gpu(self, gpu: int) -> None:
+        """UsageError for what does not go with a GPU."""
+        checked_integer("gpu", gpu, 0, 255, refuse=_refused)
+        if self.on not in (MachineKind.CUDA, MachineKind.LOCKSTEP):
+            raise UsageError(f"--gpu: expected --on cuda or --on lockstep, not --on {self.on.value}")
+        for option, given in (("--port", self.port), ("--preset", self.preset), ("--set", self.settings)):
+            if given:
+                raise UsageError(f"{option}: expected a core of this project, not a GPU")
+
     def _require_simulation(self, option: str) -> None:
         """UsageError for a machine that simulates no core."""
-        if self.on is MachineKind.GOLDEN:
+        if self.on in (MachineKind.GOLDEN, MachineKind.CUDA) or self.gpu is not None:
+            where = f"--on {self.on.value}" if self.gpu is None else "a GPU"
             raise UsageError(
-                f"{option}: expected --on rtl or --on lockstep, which simulate the core, not --on golden"
+                f"{option}: expected --on rtl or --on lockstep, which simulate the core, not {where}"
             )
         if self.port is not None:
             raise UsageError(f"{option}: expected a simulated core, not one on a board")
@@ -169,7 +188,11 @@ class Target:
             When the port cannot be opened, or nothing answers.
         sim.capabilities.CapabilityError
             When the board's core does not have the preset or the profile that was named.
+        UsageError
+            For a GPU, which takes whole kernels.
         """
+        if self.gpu is not None:
+            raise UsageError("--on cuda: expected a kernel or a multiply, not single commands of a warp")
         if self.port is None:
             config = self.config
             trace = None if self.trace is None else TraceFile(self.trace)

@@ -42,6 +42,7 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
         "DATA_BITS": config.data_bits,
         "OUTSTANDING_READS": config.outstanding_reads,
         "QUEUE_DEPTH": config.queue_depth,
+        "WARPS": config.warps,
     }
     return build_verilog(
         core_verilog(config),

@@ -17,7 +17,7 @@ __all__ = ["Capabilities", "CapabilityError"]
 
 _SIZES: Final = (
     *("registers", "dot_product_units", "f64_units", "queue_depth", "address_bits", "data_bits"),
-    *("outstanding_reads", "shared_bytes"),
+    *("outstanding_reads", "shared_bytes", "warps"),
 )
 """Parameters of `hdl.config.CoreConfig` that a core shows as they are."""
 
@@ -41,7 +41,8 @@ class Capabilities:
     profile : str
         Name of the numerics profile; ``"other"`` for one that is not in `golden.tables.profiles.PROFILES`.
     registers : int
-        Per lane.
+        Per lane of a warp.
+    warps : int
     dot_product_units, f64_units, word_quads, queue_depth, address_bits, data_bits, outstanding_reads : int
         As in `hdl.config.CoreConfig`.
     shared_bytes : int
@@ -55,6 +56,7 @@ class Capabilities:
     formats: frozenset[str]
     profile: str
     registers: int
+    warps: int
     dot_product_units: int
     f64_units: int
     word_quads: int
@@ -109,6 +111,7 @@ class Capabilities:
             formats=_format_names(word("FORMATS")),
             profile=_profile_name(word("PROFILE")),
             registers=sizes["registers"],
+            warps=units["warps"],
             dot_product_units=sizes["dot_product_units"],
             f64_units=units["f64_units"],
             word_quads=units["word_quads"],

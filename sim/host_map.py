@@ -10,6 +10,7 @@ __all__ = [
     "COMMAND",
     "CONTROL",
     "COUNTERS",
+    "FAULTS",
     "FAULT_CAUSE",
     "FAULT_INDEX",
     "INTERRUPT_AT_FAULT",
@@ -21,6 +22,7 @@ __all__ = [
     "STATUS_BUSY",
     "STATUS_FAULT",
     "STATUS_FREE",
+    "WARP",
     "lane_address",
 ]
 
@@ -35,6 +37,8 @@ STATUS_FREE: Final = REGISTER_MAP["STATUS"]["free"].mask
 INTERRUPT_ENABLE: Final = REGISTERS["INTERRUPT_ENABLE"]
 INTERRUPT_AT_FAULT: Final = REGISTER_MAP["INTERRUPT_ENABLE"]["fault"].mask
 FAULT_CAUSE: Final = REGISTERS["FAULT_CAUSE"]
+FAULTS: Final = REGISTERS["FAULTS"]
+WARP: Final = REGISTERS["WARP"]
 FAULT_INDEX: Final = REGISTERS["FAULT_INDEX"]
 COMMAND: Final = REGISTERS["COMMAND"]
 

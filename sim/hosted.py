@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Final, NoReturn
@@ -62,12 +62,14 @@ class HostedMachine(ABC):
         self._read_host = read_host
         self._write_host = write_host
         self._serial = False
-        self._queued: deque[Command] = deque()
-        self._first_queued = 0
+        self._queued: list[deque[Command]] = []
+        self._first_queued: list[int] = []
         found = Capabilities.read(read_host)
         self._config = found.configuration() if config is None else config
         found.require(Capabilities.of(self._config))
-        self._before = self._read_counters()
+        self._queued = [deque() for _ in range(self._config.warps)]
+        self._first_queued = [0] * self._config.warps
+        self._restart_counters()
         self._shared = WordStorage(
             self._config.shared_base,
             self._config.shared_bytes,
@@ -103,19 +105,27 @@ class HostedMachine(ABC):
 
     @property
     def register_count(self) -> int:
-        """Registers of a lane."""
+        """Registers of a lane of a warp."""
         return self._config.registers
 
-    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+    @property
+    def warp_count(self) -> int:
+        """Number of warps."""
+        return self._config.warps
+
+    def read_registers(
+        self, first: int = 0, count: int | None = None, *, warp: int = 0
+    ) -> NDArray[np.uint32]:
         """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
         wanted = self._config.registers - first if count is None else count
+        self._select(warp)
         return self._read_host(host_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
 
     def inspect_registers(self) -> NDArray[np.uint32]:
-        """All registers, through the host interface where there is no other way."""
-        return self.read_registers()
+        """All registers of all warps, through the host interface where there is no other way."""
+        return np.concatenate([self.read_registers(warp=warp) for warp in range(self._config.warps)])
 
-    def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
+    def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
         """Set consecutive registers through the host interface; `values` has shape (count, 32 lanes).
 
         Raises
@@ -128,10 +138,11 @@ class HostedMachine(ABC):
         if first < 0 or first + len(values) > self._config.registers:
             last = first + len(values) - 1
             raise ValueError(f"registers {first} to {last} must be among 0 to {self._config.registers - 1}")
+        self._select(warp)
         self._write_host(host_map.lane_address(first), values)
 
     def execute(self, work: Work) -> None:
-        """Execute one command in serial mode, to its end, or the host's work on the registers.
+        """Execute one command in serial mode, to its end, or the host's work on the registers of a warp.
 
         Raises
         ------
@@ -161,8 +172,9 @@ class HostedMachine(ABC):
         Raises
         ------
         golden.tables.faults.Fault
-            The first that failed, of these or of those queued before; those behind it have been dropped,
-            and the fault cleared.
+            The first of a warp that failed, of these or of those queued before; those of the warp behind it
+            have been dropped, and the fault cleared. Other warps have executed theirs; if one of them failed,
+            too, the next call raises that.
         ValueError
             An operand does not fit its field of a command; no command of the same batch has been queued.
         """
@@ -187,23 +199,30 @@ class HostedMachine(ABC):
         golden.tables.faults.Fault
             As `queue` does.
         """
-        if not self._queued:
+        if not any(self._queued):
             return
-        if not self._await_end((self._first_queued + len(self._queued)) % _INDICES):
+        executed = {
+            warp: (self._first_queued[warp] + len(queued)) % _INDICES
+            for warp, queued in enumerate(self._queued)
+            if queued
+        }
+        if not self._await_end(executed):
             self._raise_fault()
-        self._queued.clear()
+        for queued in self._queued:
+            queued.clear()
 
-    def clear_fault(self) -> tuple[Cause, int]:
-        """Clear the fault and drop the queued commands.
+    def clear_fault(self, warp: int = 0) -> tuple[Cause, int]:
+        """Clear the fault of a warp and drop its queued commands.
 
         Returns
         -------
         cause : Cause
         index : int
-            Of the command, as the machine's own counter of instructions counts.
+            Of the command, among those of the warp since the machine was made.
         """
+        self._select(warp)
         cause = Cause(self._get(host_map.FAULT_CAUSE))
-        index = (self._get(host_map.FAULT_INDEX) - self._before.instructions) % _INDICES
+        index = (self._get(host_map.FAULT_INDEX) - self._executed_before[warp]) % _INDICES
         self._set(host_map.CONTROL, host_map.CLEAR)
         return cause, index
 
@@ -213,49 +232,78 @@ class HostedMachine(ABC):
 
     @abstractmethod
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:
-        """Queue encoded commands, shape (count, 5); False when the core has stopped with a fault."""
+        """Queue encoded commands, shape (count, 5); False when a warp has stopped with a fault.
+
+        The commands of that warp may be left out, those of other warps are queued.
+        """
 
     @abstractmethod
-    def _await_end(self, executed: int) -> bool:
-        """Wait until the core is idle; False when it has stopped with a fault.
+    def _await_end(self, executed: Mapping[int, int]) -> bool:
+        """Wait until the core is idle; False when a warp has stopped with a fault.
 
-        Where it has not, `executed` is what `_executed` must then return.
+        Where none has, `executed` is what `_executed` must then return of each warp.
         """
 
     def _queue(self, commands: Sequence[Command], *, serial: bool) -> None:
         words = np.array([encode(command) for command in commands], dtype=np.uint32)
-        if serial != self._serial and self._queued:
+        if serial != self._serial and any(self._queued):
             self.finish()
-        if not self._queued:
-            self._first_queued = self._executed()
+        if not any(self._queued):
             self._set_serial(serial)
-        self._queued.extend(commands)
+        for command in commands:
+            warp = self._owner(command.warp)
+            if not self._queued[warp]:
+                self._first_queued[warp] = self._executed(warp)
+            self._queued[warp].append(command)
         if not self._hand_over(words):
+            self._await_end({})
             self._raise_fault()
-        while len(self._queued) > self._config.queue_depth + _IN_FLIGHT:
-            self._queued.popleft()
-            self._first_queued += 1
+        for warp, queued in enumerate(self._queued):
+            while len(queued) > self._config.queue_depth + _IN_FLIGHT:
+                queued.popleft()
+                self._first_queued[warp] += 1
 
     def _raise_fault(self) -> NoReturn:
-        cause, index = self.clear_fault()
-        command = self._queued[(index - self._first_queued) % _INDICES]
-        self._queued.clear()
-        raise Fault(cause, index, describe_command(command))
+        faults = self._get(host_map.FAULTS)
+        warp = (faults & -faults).bit_length() - 1
+        cause, index = self.clear_fault(warp)
+        queued = self._queued[warp]
+        command = queued[(index - self._first_queued[warp]) % _INDICES]
+        queued.clear()
+        raise Fault(cause, index, describe_command(command), warp=warp)
 
-    def _executed(self) -> int:
-        """The counter of instructions since the machine was made, as far as the core counts for faults."""
-        return (self._get(host_map.COUNTERS["instructions"]) - self._before.instructions) % _INDICES
+    def _executed(self, warp: int) -> int:
+        """Commands of a warp since the machine was made, as far as the core counts for faults."""
+        self._select(warp)
+        return (self._get(host_map.COUNTERS["instructions"]) - self._executed_before[warp]) % _INDICES
 
     def _restart_counters(self) -> None:
         """Count from here on; the core must be idle."""
         self._before = self._read_counters()
+        self._executed_before = [
+            self._read_counter("instructions", warp) for warp in range(self._config.warps)
+        ]
 
     def _read_counters(self) -> Counters:
-        values = {}
-        for name, address in host_map.COUNTERS.items():
-            low, high = self._read_host(address, 2).tolist()
-            values[name] = high << 32 | low
+        values = {name: self._read_counter(name) for name in host_map.COUNTERS}
+        values["instructions"] = sum(
+            self._read_counter("instructions", warp) for warp in range(self._config.warps)
+        )
         return Counters(**values)
+
+    def _read_counter(self, name: str, warp: int = 0) -> int:
+        self._select(warp)
+        low, high = self._read_host(host_map.COUNTERS[name], 2).tolist()
+        return int(high << 32 | low)
+
+    def _owner(self, warp: int) -> int:
+        """Whose queue takes the commands for a warp: warp 0 refuses those for warps that do not exist."""
+        return warp if warp < self._config.warps else 0
+
+    def _select(self, warp: int) -> None:
+        """Have the host registers and the window speak of a warp."""
+        if self._config.warps > 1:
+            self._set(host_map.WARP, warp)
 
     def _get(self, address: int) -> int:
         return int(self._read_host(address, 1)[0])

@@ -1,6 +1,7 @@
 """Golden model and RTL side by side: registers and memories must agree."""
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from golden.machine import Counters, Machine, Storage, Work
 from golden.tables.commands import MATRIX_ROW_BYTES, Command, HostWork, Store, StoreMatrix
 from golden.tables.faults import Fault
+from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile
 from sim.mismatch import Mismatch, register_difference
 from sim.storage_pair import StoragePair
@@ -17,6 +19,9 @@ __all__ = ["LockstepMachine"]
 
 class LockstepMachine:
     """Executes every command on two machines and compares what they then hold.
+
+    Commands of different warps that are queued one after the other are executed side by side; then all of
+    them are compared.
 
     After every command all of global memory is compared where it lies in this process. Of memory that is read
     word by word, as shared memory and that of a board, it is what a store reached, from its first byte to its
@@ -59,7 +64,8 @@ class LockstepMachine:
         self._rtl = rtl
         self._registers_each = registers_each
         self._executed = 0
-        self._last_written: tuple[int, Command] | None = None
+        self._last_written: dict[int, tuple[int, Command]] = {}
+        self._faults: deque[Fault] = deque()
 
     @property
     def golden(self) -> Machine:
@@ -93,10 +99,17 @@ class LockstepMachine:
 
     @property
     def register_count(self) -> int:
-        """Registers of a lane, of the golden machine."""
+        """Registers of a lane of a warp, of the golden machine."""
         return self._golden.register_count
 
-    def read_registers(self, first: int = 0, count: int | None = None) -> NDArray[np.uint32]:
+    @property
+    def warp_count(self) -> int:
+        """Warps of the golden machine."""
+        return self._golden.warp_count
+
+    def read_registers(
+        self, first: int = 0, count: int | None = None, *, warp: int = 0
+    ) -> NDArray[np.uint32]:
         """Consecutive registers of the golden machine, which are those of both.
 
         Raises
@@ -104,8 +117,8 @@ class LockstepMachine:
         sim.mismatch.Mismatch
             They differ from those of the RTL.
         """
-        registers = self._golden.read_registers(first, count)
-        if not np.array_equal(registers, self._rtl.read_registers(first, count)):
+        registers = self._golden.read_registers(first, count, warp=warp)
+        if not np.array_equal(registers, self._rtl.read_registers(first, count, warp=warp)):
             self._compare_registers()
             last = first + len(registers) - 1
             raise Mismatch(
@@ -114,13 +127,13 @@ class LockstepMachine:
         return registers
 
     def inspect_registers(self) -> NDArray[np.uint32]:
-        """All registers of the golden machine."""
+        """All registers of all warps of the golden machine."""
         return self._golden.inspect_registers()
 
-    def write_registers(self, first: int, values: NDArray[np.uint32]) -> None:
-        """Set consecutive registers of both; `values` has shape (count, 32 lanes)."""
-        self._golden.write_registers(first, values)
-        self._rtl.write_registers(first, values)
+    def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
+        """Set consecutive registers of a warp of both; `values` has shape (count, 32 lanes)."""
+        self._golden.write_registers(first, values, warp=warp)
+        self._rtl.write_registers(first, values, warp=warp)
 
     def execute(self, work: Work) -> None:
         """Execute one command on both, or do the host's work on the registers of both, and compare.
@@ -134,25 +147,45 @@ class LockstepMachine:
         golden.InvalidArgument
             Work of the host that cannot be done.
         """
+        self._raise_fault()
         if isinstance(work, HostWork):
             self._execute_on_host(work)
         else:
-            self._execute_command(work)
+            self._execute_commands([work])
 
     def queue(self, work: Iterable[Work]) -> None:
-        """Execute and compare each piece of work before the next is drawn, as `execute` does."""
+        """Execute and compare work, as `execute` does; no more is drawn than that.
+
+        Successive commands of different warps are executed side by side.
+        """
+        self._raise_fault()
+        together: dict[int, Command] = {}
         for piece in work:
-            self.execute(piece)
+            if isinstance(piece, HostWork):
+                self._execute_together(together)
+                self.execute(piece)
+                continue
+            # Warp 0 refuses commands for warps that do not exist.
+            warp = piece.warp if piece.warp < self.warp_count else 0
+            if warp in together:
+                self._execute_together(together)
+            together[warp] = piece
+            if len(together) == self.warp_count:
+                self._execute_together(together)
+        self._execute_together(together)
 
     def finish(self) -> None:
         """Compare all bytes of the memories, and all registers, that are not compared after every command.
 
         Raises
         ------
+        golden.tables.faults.Fault
+            Of another warp than that of the fault that was raised before.
         sim.mismatch.Mismatch
             They differ in a byte that no store was seen to reach, or in a register that no command was to
             write.
         """
+        self._raise_fault()
         if not self._registers_each:
             self._compare_registers()
         for pair in (None if self._memory.is_near else self._memory, self._shared):
@@ -160,31 +193,53 @@ class LockstepMachine:
             if difference is not None:
                 raise Mismatch(self._executed, None, difference)
 
-    def _execute_command(self, command: Command) -> None:
+    def _execute_together(self, together: dict[int, Command]) -> None:
+        """Execute a command of each warp, and leave none."""
+        commands = list(together.values())
+        together.clear()
+        if commands:
+            self._execute_commands(commands)
+
+    def _execute_commands(self, commands: Sequence[Command]) -> None:
+        """Execute commands of different warps side by side, and compare when all have ended."""
         index = self._executed
-        rtl_fault = _fault_of(self._rtl, command)
-        golden_fault = _fault_of(self._golden, command)
-        if _key(rtl_fault) != _key(golden_fault):
-            raise Mismatch(index, command, f"golden {_told(golden_fault)}, rtl {_told(rtl_fault)}")
-        if not isinstance(command, Store | StoreMatrix):
-            self._last_written = (index, command)
+        rtl_faults = _faults_of(self._rtl, commands)
+        for command in commands:
+            found = _faults_of(self._golden, [command])
+            warp, fault = next(iter(found.items()), (command.warp, None))
+            rtl_fault = rtl_faults.pop(warp, None)
+            if _key(rtl_fault) != _key(fault):
+                raise Mismatch(index, command, f"golden {_told(fault)}, rtl {_told(rtl_fault)}")
+            self._faults.extend(found.values())
+            self._executed += not found
+            if not isinstance(command, Store | StoreMatrix):
+                self._last_written[command.warp] = (index, command)
         if self._registers_each:
             self._compare_registers()
-        difference = self._memory_difference(command)
-        if difference is not None:
-            self._compare_registers()
-            raise Mismatch(index, command, difference)
-        if golden_fault is not None:
-            raise golden_fault
-        self._executed += 1
+        for command in commands:
+            difference = self._memory_difference(command)
+            if difference is not None:
+                self._compare_registers()
+                raise Mismatch(index, command, difference)
+        self._raise_fault()
+
+    def _raise_fault(self) -> None:
+        """Where commands of several warps failed, each call raises the next fault."""
+        if self._faults:
+            raise self._faults.popleft()
 
     def _compare_registers(self) -> None:
         """Compare all registers; what differs is told in terms of the last command that wrote any."""
-        golden, rtl = self._golden.inspect_registers(), self._rtl.inspect_registers()
-        index, command = self._last_written or (self._executed, None)
-        difference = register_difference(command, golden, rtl)
-        if difference is not None:
-            raise Mismatch(index, command, difference)
+        golden, rtl = (
+            machine.inspect_registers().reshape(self.warp_count, -1, LANES)
+            for machine in (self._golden, self._rtl)
+        )
+        for warp in range(self.warp_count):
+            index, command = self._last_written.get(warp, (self._executed, None))
+            difference = register_difference(command, golden[warp], rtl[warp])
+            if difference is not None:
+                of_warp = f"warp {warp}: " if warp else ""
+                raise Mismatch(index, command, of_warp + difference)
 
     def _execute_on_host(self, command: HostWork) -> None:
         for machine in (self._rtl, self._golden):
@@ -216,7 +271,8 @@ class LockstepMachine:
     def _rows_difference(self, command: StoreMatrix) -> str | None:
         """Compare the rows of matrices in memory that is not compared as a whole."""
         shift = self._shared.base if self._shared is not None and command.space == "shared" else 0
-        addresses = self._golden.read_registers(command.addresses, 1)[0, : 8 * command.count]
+        (lanes,) = self._golden.read_registers(command.addresses, 1, warp=command.warp)
+        addresses = lanes[: 8 * command.count]
         for address in (shift + addresses.astype(np.int64)).tolist():
             for pair in (self._memory, self._shared):
                 if pair is not None and not pair.is_near and pair.contains(address, MATRIX_ROW_BYTES):
@@ -235,12 +291,25 @@ def _extent(memory: Storage | None) -> str:
     return "none" if memory is None else f"{memory.base:#x} and {memory.size}"
 
 
-def _fault_of(machine: Machine, command: Command) -> Fault | None:
-    try:
-        machine.execute(command)
-    except Fault as fault:
-        return fault
-    return None
+def _faults_of(machine: Machine, commands: Sequence[Command]) -> dict[int, Fault]:
+    """Have commands of different warps executed; the fault of each warp that failed."""
+    faults: dict[int, Fault] = {}
+
+    def end(action: Callable[[], None]) -> bool:
+        try:
+            action()
+        except Fault as fault:
+            faults[fault.warp] = fault
+            return False
+        return True
+
+    if len(commands) == 1:
+        end(lambda: machine.execute(commands[0]))
+    else:
+        end(lambda: machine.queue(commands))
+        while not end(machine.finish):
+            pass
+    return faults
 
 
 def _key(fault: Fault | None) -> tuple[int, int] | None:

@@ -1,6 +1,6 @@
 """The RTL machine: `golden.machine.Machine` on the Verilated core."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -80,23 +80,23 @@ class RtlMachine(HostedMachine):
         return self._memory
 
     def inspect_registers(self) -> NDArray[np.uint32]:
-        """All registers, out of the memory of the model: no cycle passes, and the host interface is not used.
+        """All registers of all warps, out of the memory of the model: no cycle passes on the way.
 
         This is backdoor access as in IEEE 1800.2 (UVM). The rows of the register file follow one another as
         lanes and registers do (`hdl.registers.register_ports.word_address`).
         """
-        words = self._simulation.inspect(self._config.registers * LANES)
+        words = self._simulation.inspect(self._config.all_registers * LANES)
         return words.reshape(-1, LANES)
 
     def execute_words(self, words: ArrayLike) -> bool:
         """Execute encoded commands; False when the core has stopped with a fault, still to be cleared."""
         return self._simulation.execute(words)
 
-    def clear_fault(self) -> tuple[Cause, int]:
+    def clear_fault(self, warp: int = 0) -> tuple[Cause, int]:
         """As `HostedMachine.clear_fault`; a trace is told that commands have been dropped."""
         if self._trace is not None:
             self._trace.log.drop()
-        return super().clear_fault()
+        return super().clear_fault(warp)
 
     def close(self) -> None:
         """End the simulation, and finish its waveform and its trace."""
@@ -115,5 +115,5 @@ class RtlMachine(HostedMachine):
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:
         return self._simulation.queue(words)
 
-    def _await_end(self, executed: int) -> bool:
+    def _await_end(self, executed: Mapping[int, int]) -> bool:
         return self._simulation.finish()

@@ -1,5 +1,7 @@
 """The board machine: `golden.machine.Machine` on a core in a SoC at the end of a link."""
 
+from collections.abc import Mapping
+from itertools import groupby
 from typing import Final
 
 import numpy as np
@@ -54,7 +56,9 @@ class BoardMachine(HostedMachine):
         )
         self._memory = self._storage(self.info.memory_bytes - PAGE_BYTES)
         self._test_memory()
-        self._set(host_map.CONTROL, host_map.CLEAR)
+        for warp in range(self.config.warps):
+            self._select(warp)
+            self._set(host_map.CONTROL, host_map.CLEAR)
         self._poll(0, host_map.STATUS_BUSY)
         self._restart_counters()
         self._set(host_map.MODE, 0)
@@ -82,7 +86,9 @@ class BoardMachine(HostedMachine):
         ----------
         memory_bytes : int
         """
-        self.write_registers(0, np.zeros((self.config.registers, LANES), dtype=np.uint32))
+        zeros = np.zeros((self.config.registers, LANES), dtype=np.uint32)
+        for warp in range(self.config.warps):
+            self.write_registers(0, zeros, warp=warp)
         self.memory.write(self.memory.base, np.zeros(memory_bytes, dtype=np.uint8))
         if self.shared is not None:
             self.shared.write(self.shared.base, np.zeros(self.shared.size, dtype=np.uint8))
@@ -92,25 +98,30 @@ class BoardMachine(HostedMachine):
         self._link.close()
 
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:
-        queued = 0
-        while queued < len(words):
-            status = self._poll(host_map.STATUS_FAULT | host_map.STATUS_FREE, 0)
-            if status & host_map.STATUS_FAULT:
-                return False
-            free = (status & host_map.STATUS_FREE) // (host_map.STATUS_FREE & -host_map.STATUS_FREE)
-            for command in words[queued : queued + free]:
-                self._write_host(host_map.COMMAND + _WORD_BYTES, command[1:])
-                self._write_host(host_map.COMMAND, command[:1])
-            queued += min(free, len(words) - queued)
-        return True
+        faults = 0
+        for warp, group in groupby(words, key=lambda command: self._owner(int(command[0] >> 28))):
+            rest = np.array(list(group))
+            self._select(warp)
+            while len(rest) and not faults >> warp & 1:
+                status = self._poll(host_map.STATUS_FAULT | host_map.STATUS_FREE, 0)
+                if status & host_map.STATUS_FAULT:
+                    faults = self._get(host_map.FAULTS)
+                if not faults >> warp & 1:
+                    free = (status & host_map.STATUS_FREE) // (host_map.STATUS_FREE & -host_map.STATUS_FREE)
+                    for command in rest[:free]:
+                        self._write_host(host_map.COMMAND + _WORD_BYTES, command[1:])
+                        self._write_host(host_map.COMMAND, command[:1])
+                    rest = rest[free:]
+        return not faults
 
-    def _await_end(self, executed: int) -> bool:
-        if self._poll(host_map.STATUS_FAULT, host_map.STATUS_BUSY) & host_map.STATUS_FAULT:
+    def _await_end(self, executed: Mapping[int, int]) -> bool:
+        if self._poll(0, host_map.STATUS_BUSY) & host_map.STATUS_FAULT:
             return False
-        if self._executed() != executed:
-            raise LinkError(
-                f"the core must have executed {executed} commands, not {self._executed()}; was it reset?"
-            )
+        for warp, count in executed.items():
+            if self._executed(warp) != count:
+                raise LinkError(
+                    f"the core must have executed {count} commands, not {self._executed(warp)}; was it reset?"
+                )
         return True
 
     def _storage(self, size: int) -> WordStorage:

@@ -1,7 +1,8 @@
-"""Stubs of the units around a sequencer, random commands, and the rules that what it starts must keep."""
+"""Stubs of the units around the warps, random commands, and the rules that what they start must keep."""
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 import cocotb
@@ -22,6 +23,7 @@ from hdl.memory.beats import access_layout
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
+from sim.testbench.parameters import parameters
 
 __all__ = [
     "CONFIG",
@@ -33,6 +35,7 @@ __all__ = [
     "Stubs",
     "bits_of",
     "count_of",
+    "of_warp",
     "progress_of",
     "random_command",
     "random_commands",
@@ -40,6 +43,7 @@ __all__ = [
     "start_with_ready_units",
     "unit_of",
     "until_idle",
+    "warps",
 ]
 
 CONFIG = CoreConfig(f64_units=1, registers=256)
@@ -61,7 +65,7 @@ STALLS = ("stall_registers", "stall_memory", "stall_unit", "stall_empty")
 
 @dataclass(eq=False)
 class Started:
-    """A command under way, and its number."""
+    """A command under way, and its number among those of its warp."""
 
     unit: Unit
     request: Any
@@ -72,8 +76,9 @@ class Started:
 
 @dataclass
 class Model:
-    """What the sequencer was given, and which rules what it starts must keep."""
+    """What a warp was given, and which rules what it starts must keep."""
 
+    warp: int = 0
     given: list[Command] = field(default_factory=list)
     started: int = 0
     under_way: list[Started] = field(default_factory=list)
@@ -83,7 +88,7 @@ class Model:
     def start(self, unit: Unit, request: Any) -> Started:
         """Check a request against the next command and all that are under way."""
         command = self.given[self.started]
-        check_request(command, unit, request)
+        check_request(in_file(command, self.warp), unit, request)
         new = Started(unit, request, command, self.started)
         assert not (self.serial and self.under_way), "two commands at once"
         assert sum(other.unit is unit for other in self.under_way) < SLOTS[unit]
@@ -106,11 +111,22 @@ class Stubs:
     ----------
     dut : handle
     rng : Random
+
+    Attributes
+    ----------
+    models : list of Model
+        Of each warp.
+    causes : list of dict of int to int
+        Of each warp, by the numbers of its commands: how they fail.
+    pairs : set of tuple of Unit
+        The units of two commands of different warps that were under way together, the older one first.
     """
 
     def __init__(self, dut: Any, rng: random.Random) -> None:
-        self.model = Model()
-        self.causes: dict[int, int] = {}
+        self.models = [Model(warp) for warp in range(warps())]
+        self.causes: list[dict[int, int]] = [{} for _ in self.models]
+        self.pairs: set[tuple[Unit, Unit]] = set()
+        self._in_unit: dict[Unit, list[tuple[Model, Started]]] = {unit: [] for unit in Unit}
         self._dut = dut
         self._rng = rng
         self._sinks = {
@@ -121,37 +137,70 @@ class Stubs:
         cocotb.start_soon(self._serve())
 
     async def _serve(self) -> None:
-        dut, model, rng = self._dut, self.model, self._rng
+        dut, rng = self._dut, self._rng
         edge = RisingEdge(dut.aclk)
         while True:
             await edge
-            stalls = [name for name in STALLS if getattr(dut, name).value]
-            assert len(stalls) <= 1, f"a cycle counts once, not as {stalls}"
-            assert not (dut.stall_empty.value and dut.commands_valid.value), "a command is there"
+            stalled = [int(getattr(dut, name).value) for name in STALLS]
+            for one, other in combinations(stalled, 2):
+                assert not one & other, "a cycle of a warp counts once"
+            if empty := stalled[-1]:
+                for warp in range(len(self.models)):
+                    offered = getattr(dut, f"commands_{warp}_valid").value
+                    assert not (empty >> warp & 1 and offered), "a command is there"
             for unit, sink in self._sinks.items():
                 for bits in sink.received:
-                    model.start(unit, REQUESTS[unit].from_bits(bits))
+                    self._start(unit, REQUESTS[unit].from_bits(bits))
                 sink.received.clear()
             fetched = done = 0
-            for unit in Unit:
-                mine = [started for started in model.under_way if started.unit is unit]
-                unread = next((started for started in mine if not started.fetched), None)
+            for unit, mine in self._in_unit.items():
+                unread = next((started for _, started in mine if not started.fetched), None)
                 if unread and rng.random() < 0.2:
                     unread.fetched = True
                     fetched |= 1 << unit.value
-                elif mine and mine[0].fetched and rng.random() < 0.15:
+                elif mine and mine[0][1].fetched and rng.random() < 0.15:
                     done |= 1 << unit.value
-                    model.under_way.remove(mine[0])
-                    cause = self.causes.get(mine[0].number, 0)
+                    model, ended = mine.pop(0)
+                    model.under_way.remove(ended)
+                    cause = self.causes[model.warp].get(ended.number, 0)
                     if unit is Unit.LOAD:
                         dut.load_cause.value = cause
                     if unit is Unit.STORE:
                         dut.store_cause.value = cause
-                        dut.store_progress.value = (
-                            progress_of(mine[0].number) if cause else rng.getrandbits(16)
-                        )
+                        dut.store_progress.value = progress_of(ended.number) if cause else rng.getrandbits(16)
             dut.fetched.value = fetched
             dut.done.value = done
+
+    def _start(self, unit: Unit, request: Any) -> None:
+        """Give a request to the model of its warp, which its registers name."""
+        model = self.models[owner(unit, request)]
+        started = model.start(unit, request)
+        for older_unit, mine in self._in_unit.items():
+            if any(other is not model for other, _ in mine):
+                self.pairs.add((older_unit, unit))
+        self._in_unit[unit].append((model, started))
+
+
+def owner(unit: Unit, request: Any) -> int:
+    """The warp whose registers a request names."""
+    match unit:
+        case Unit.LOAD | Unit.STORE:
+            register = request.register
+        case Unit.TILE | Unit.F64:
+            register = request.d
+        case Unit.MOVE:
+            register = request.destination
+    return int(register) // CONFIG.registers
+
+
+_REGISTERS = ("register", "d", "a", "b", "c", "destination", "source")
+
+
+def in_file(command: Command, warp: int) -> Command:
+    """A command with its registers as the register file numbers them; those of no registers wrap around."""
+    size = CONFIG.registers
+    named = {name: getattr(command, name) for name in _REGISTERS if hasattr(command, name)}
+    return replace(command, **{name: value % size + warp * size for name, value in named.items()})
 
 
 def progress_of(number: int) -> int:
@@ -292,14 +341,25 @@ def random_commands(rng: random.Random, count: int) -> list[Command]:
     return [random_command(rng, *places[number // 40]) for number in range(count)]
 
 
-def count_of(dut: Any) -> int:
-    """Commands executed since the first reset."""
-    return int(dut.executed.value) - COUNT_FROM
+def warps() -> int:
+    """Warps of the design."""
+    return int(parameters()["warps"])
 
 
-def bits_of(command: Command) -> int:
-    """The words of a command as one number."""
-    return sum(word << 32 * index for index, word in enumerate(encode(command)))
+def of_warp(port: Any, warp: int, bits: int) -> int:
+    """What a port with a field for each warp says of one of them."""
+    return int(port.value) >> bits * warp & (1 << bits) - 1
+
+
+def count_of(dut: Any, warp: int = 0) -> int:
+    """Commands that a warp has executed since the first reset."""
+    return of_warp(dut.executed, warp, 64) - COUNT_FROM
+
+
+def bits_of(command: Command, warp: int = 0) -> int:
+    """The words of a command of a warp as one number."""
+    words = encode(replace(command, warp=warp))
+    return sum(word << 32 * index for index, word in enumerate(words))
 
 
 def unit_of(command: Command) -> Unit:
@@ -322,14 +382,15 @@ async def start_with_ready_units(dut: Any) -> StreamSource:
     for unit in Unit:
         getattr(dut, f"{unit.name.lower()}_ready").value = 1
     await start(dut)
-    return StreamSource(dut, "commands")
+    return StreamSource(dut, "commands_0")
 
 
-async def until_idle(dut: Any, source: StreamSource) -> None:
+async def until_idle(dut: Any, *sources: StreamSource) -> None:
     """Wait until everything has been taken and has ended."""
-    await source.sent()
+    for source in sources:
+        await source.sent()
     for _ in range(2000):
         await RisingEdge(dut.aclk)
         if not dut.busy.value:
             return
-    raise AssertionError("the sequencer never came to rest")
+    raise AssertionError("the warps never came to rest")

@@ -70,9 +70,11 @@ from sim.testbench.unit import unit_design
 CONFIG = CoreConfig()
 CONFIGS = {
     "f16": CONFIG,
-    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000),
-    "integers": CoreConfig(dot_product=DotProductConfig(formats=frozenset({"i8", "b1"}))),
+    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000, warps=5),
+    "integers": CoreConfig(dot_product=DotProductConfig(formats=frozenset({"i8", "b1"})), warps=16),
 }
+WARPS = {"f16": 0, "all": 3, "integers": 15}
+"""Whose decoder is tested."""
 F16 = next(family for family in CORE_FAMILIES if family.name == "f16")
 DECODED = data.Layout.cast(Decoded)
 MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
@@ -86,8 +88,18 @@ async def decode(dut: Any, bits: int) -> Any:
     return DECODED.from_bits(int(dut.decoded.value))
 
 
+def warp() -> int:
+    return WARPS[parameters()["config"]]
+
+
 def bits_of(command: Command) -> int:
-    return sum(word << 32 * index for index, word in enumerate(encode(command)))
+    words = encode(replace(command, warp=warp()))
+    return sum(word << 32 * index for index, word in enumerate(words))
+
+
+def in_warp(*registers: int) -> tuple[int, ...]:
+    """Registers of the file as the warp numbers them."""
+    return tuple(register - warp() * CONFIGS[parameters()["config"]].registers for register in registers)
 
 
 @cocotb.test
@@ -136,7 +148,7 @@ def check_memory(command: Load | Store, form: FragmentLayout, decoded: Any) -> N
         assert decoded.unit is Unit.LOAD
         assert footprint(decoded) == ([], held)
     assert request.space == SPACES.index(instruction.space)
-    assert request.register == command.register
+    assert in_warp(request.register) == (command.register,)
     assert request.address == command.address
     assert request.has_stride == (command.stride is not None)
     assert request.stride == (command.stride or 0)
@@ -187,8 +199,8 @@ def check_multiply(command: Mma, shape: Shape, decoded: Any) -> None:
     assert tile.halves
     assert tile.passes == 0
     assert tile.x_is_b == (shape.n == 32)
-    assert (tile.x, tile.y) == ((command.b, command.a) if shape.n == 32 else (command.a, command.b))
-    assert (tile.c, tile.d) == (command.c, command.d)
+    assert in_warp(tile.x, tile.y) == ((command.b, command.a) if shape.n == 32 else (command.a, command.b))
+    assert in_warp(tile.c, tile.d) == (command.c, command.d)
     check_order(tile.x_order, x)
     check_order(tile.y_order, y)
     assert operation.multiplicand == Multiplicand.F16
@@ -248,14 +260,14 @@ async def every_length_of_fill_and_move(dut: Any) -> None:
             assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
             assert footprint(decoded) == ([], written)
             assert not decoded.move.is_move
-            assert (decoded.move.destination, decoded.move.count) == (place, count)
+            assert (*in_warp(decoded.move.destination), decoded.move.count) == (place % registers, count)
             assert decoded.move.value == value
             decoded = await decode(dut, bits_of(Move(place, other, count)))
             assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
             assert footprint(decoded) == ([read] if count else [], written)
             assert decoded.move.is_move
-            assert (decoded.move.destination, decoded.move.count) == (place, count)
-            assert decoded.move.source == other
+            assert (*in_warp(decoded.move.destination), decoded.move.count) == (place % registers, count)
+            assert in_warp(decoded.move.source) == (other % registers,)
 
 
 @cocotb.test
@@ -277,10 +289,11 @@ async def every_move_of_matrices(dut: Any) -> None:
         assert decoded.cause == 0
         assert decoded.unit is (Unit.LOAD if kind is LoadMatrix else Unit.STORE)
         assert footprint(decoded) == (reads, held if kind is LoadMatrix else set())
-        assert (decoded.rows.register, 1 << decoded.rows.count_log2) == (addresses, count)
+        assert (*in_warp(decoded.rows.register), 1 << decoded.rows.count_log2) == (addresses, count)
         assert decoded.rows.is_store == (kind is StoreMatrix)
         request = decoded.memory
-        assert (request.listed, request.register, request.space) == (1, register, SPACES.index(space))
+        assert (request.listed, *in_warp(request.register)) == (1, register)
+        assert request.space == SPACES.index(space)
         geometry = request.geometry
         assert (8 * count, 16, count) == (
             1 << geometry.lines_log2,
@@ -291,7 +304,7 @@ async def every_move_of_matrices(dut: Any) -> None:
     decoded = await decode(dut, bits_of(MoveMatrix(3, 5)))
     if config.shared_bytes:
         assert (decoded.cause, decoded.unit, decoded.move.transposes) == (0, Unit.MOVE, 1)
-        assert (decoded.move.destination, decoded.move.source) == (3, 5)
+        assert in_warp(decoded.move.destination, decoded.move.source) == (3, 5)
         assert footprint(decoded) == ([{5}], {3})
     else:
         assert decoded.cause == Cause.ILLEGAL_INSTRUCTION
@@ -312,6 +325,7 @@ async def random_words(dut: Any) -> None:
         assert decoded.cause == expected, f"{bits:#x}: {expected}"
         seen[opcode, expected] += 1
     for item in Opcode:
+        assert seen[item.value, Cause.WARP_RANGE] > 20, item
         if item is not Opcode.MATRIX or config.shared_bytes:
             assert seen[item.value, 0] > 20, item
             assert seen[item.value, Cause.REGISTER_RANGE] > 20, item
@@ -342,7 +356,8 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "element_type": pick(multiplicands if use < 2 else accumulators, 4),
             "space": pick(range(3) if config.shared_bytes else (0, 2), 2),
             "has_stride": rng.getrandbits(1),
-            "reserved": rng.getrandbits(15),
+            "reserved": rng.getrandbits(11),
+            "warp": pick([warp()], 4),
             "register": pick(place, 8),
             "reserved_registers": rng.getrandbits(24),
             "address": rng.getrandbits(64),
@@ -360,7 +375,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "rounding": pick([0], 2),
             "bitwise_and": rng.getrandbits(1),
             "is_wgmma": pick([family.mnemonic == "wgmma"], 1),
-            "reserved": rng.getrandbits(4),
+            "warp": pick([warp()], 4),
             **{use: pick(range(registers - 2), 8) for use in "dabc"},
             "unused": rng.getrandbits(96),
         }
@@ -371,7 +386,8 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
             "count_log2": pick(range(3), 2),
             "transposed": rng.getrandbits(1),
             "space": pick((1, 2), 2),
-            "reserved": rng.getrandbits(22),
+            "reserved": rng.getrandbits(18),
+            "warp": pick([warp()], 4),
             "register": pick(place, 8),
             "source": pick(place, 8),
             "reserved_registers": rng.getrandbits(16),
@@ -380,7 +396,8 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
         return MATRIX.pack(fields)
     fields = {
         "reserved": rng.getrandbits(13),
-        "count": pick(range(registers // 2), 16) | (rng.random() < 0.2) << rng.randrange(16),
+        "count": pick(range(registers // 2), 12) | (rng.random() < 0.2) << rng.randrange(12),
+        "warp": pick([warp()], 4),
         "destination": pick(place, 8),
         "source": pick(place, 8),
         "reserved_registers": rng.getrandbits(16),
@@ -393,6 +410,8 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig) -> int:
 def expected_cause(bits: int, config: CoreConfig) -> int:
     """Why the golden tables refuse a word; 0 where they do not. Reserved bits do not count."""
     opcode = bits & 7
+    if bits >> 28 & 15 != warp():
+        return Cause.WARP_RANGE
     if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
         return expected_memory_cause(bits, config)
     if opcode == Opcode.MMA.value:
@@ -534,7 +553,7 @@ async def every_family(dut: Any) -> None:
         assert decoded.unit is (Unit.F64 if f64 else Unit.TILE)
         if f64:
             request = decoded.f64
-            assert (request.a, request.b, request.c, request.d) == tuple(first[use] for use in "abcd")
+            assert in_warp(*(request[use] for use in "abcd")) == tuple(first[use] for use in "abcd")
             assert ROUNDINGS[request.tile.rounding] == (instruction.rounding or "rn")
             assert request.tile.two_blocks == (instruction.shape.m == 16), instruction
             assert 4 << request.tile.k_blocks_log2 == instruction.shape.k, instruction
@@ -543,7 +562,8 @@ async def every_family(dut: Any) -> None:
             wide = "b" if decoded.tile.x_is_b else "a"
             other = "a" if decoded.tile.x_is_b else "b"
             tile = decoded.tile
-            assert (tile.x, tile.y, tile.c, tile.d) == tuple(first[use] for use in (wide, other, "c", "d"))
+            expected_first = tuple(first[use] for use in (wide, other, "c", "d"))
+            assert in_warp(tile.x, tile.y, tile.c, tile.d) == expected_first
         units[decoded.unit] += 1
     expected = {Unit.LOAD, Unit.STORE, Unit.TILE} | ({Unit.F64} if config.f64_units else set())
     assert set(units) == expected
@@ -617,5 +637,5 @@ ANY = (
 
 @pytest.mark.parametrize("config", list(CONFIGS))
 def test_decoder(simulate: Simulate, config: str) -> None:
-    design = unit_design(f"decoder_{config}", Decoder(CONFIGS[config]))
+    design = unit_design(f"decoder_{config}", Decoder(CONFIGS[config], WARPS[config]))
     simulate(design, __name__, values={"config": config}, cases=() if config == "f16" else ANY)

@@ -46,7 +46,7 @@ async def host_of(dut: Any, pause: float = 0.2) -> tuple[HostPort, random.Random
     rng = random.Random(cocotb.RANDOM_SEED)
     for name in INPUTS:
         getattr(dut, name).value = 0
-    dut.commands_ready.value = 0
+    dut.commands_0_ready.value = 0
     dut.read_ready.value = 0
     dut.write_ready.value = 0
     host = HostPort(dut)
@@ -61,7 +61,7 @@ async def constants(dut: Any) -> None:
     host, _ = await host_of(dut)
     config = configuration()
     assert await host.get("IDENTITY") == IDENTITY == int.from_bytes(b"OWMM", "big")
-    assert await host.get("VERSION") == VERSION == 0x400
+    assert await host.get("VERSION") == VERSION == 0x500
     assert await host.get("FORMATS") == sum(1 << FORMAT_BITS[name] for name in config.formats)
     sizes = await host.get("CONFIGURATION")
     assert sizes & 0xFFFF == config.registers
@@ -69,7 +69,8 @@ async def constants(dut: Any) -> None:
     assert sizes >> 24 == config.queue_depth - 1
     units = await host.get("UNITS")
     assert units & 0xFF == config.f64_units
-    assert units >> 8 == config.word_quads
+    assert units >> 8 & 0xFF == config.word_quads
+    assert units >> 16 == config.warps
     memory = await host.get("MEMORY")
     assert memory & 0xFF == config.address_bits
     assert (memory >> 8 & 0xFF) * 8 == config.data_bits
@@ -93,7 +94,7 @@ async def every_address(dut: Any) -> None:
     shared = SharedWords(dut, config)
     readable = {address for name, address in REGISTERS.items() if name != "COMMAND"}
     readable |= {REGISTERS[name] + 4 for name in COUNTERS}
-    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE")}
+    writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE", "WARP")}
     writable |= {REGISTERS["COMMAND"] + 4 * index for index in range(COMMAND_WORDS)}
     nowhere = (WINDOW, 2 * WINDOW, SHARED_WINDOW)
     for address in [
@@ -138,7 +139,7 @@ async def commands_pass_in_order(dut: Any) -> None:
         status = await host.get("STATUS")
         assert status >> 8 == 0
         assert status & 1
-        sink = StreamSink(dut, "commands")
+        sink = StreamSink(dut, "commands_0")
         assert await sink.take(depth) == pushed
         for _ in range(5):
             await RisingEdge(dut.aclk)
@@ -151,7 +152,7 @@ async def commands_pass_in_order(dut: Any) -> None:
 async def words_stay(dut: Any) -> None:
     """Words 1 to 4 keep their values, so that a command may differ from the last one in word 0 alone."""
     host, rng = await host_of(dut)
-    sink = StreamSink(dut, "commands")
+    sink = StreamSink(dut, "commands_0")
     words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
     await host.push(words)
     words[0] ^= 0x1234
@@ -193,13 +194,13 @@ async def faults_and_clear(dut: Any) -> None:
         assert await host.get("FAULT_CAUSE") == cause
         assert await host.get("FAULT_INDEX") == index
         assert await host.get("FAULT_PROGRESS") == progress
-        assert dut.commands_valid.value
+        assert dut.commands_0_valid.value
         await host.set("CONTROL", 0)
         assert clears == round_number - 1
         await host.set("CONTROL", 1)
         assert clears == round_number
         assert await host.get("STATUS") == depth << 8
-        assert not dut.commands_valid.value
+        assert not dut.commands_0_valid.value
     counting.cancel()
 
 
@@ -259,7 +260,7 @@ async def long_counts(dut: Any) -> None:
     """Counters carry: thousands of everything that can happen in a cycle."""
     most = PRESETS[parameters()["preset"]].dot_product_units
     cycles = (1 << 12) + 3
-    for name in (*INPUTS, "commands_ready", "read_ready", "write_ready"):
+    for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
         getattr(dut, name).value = 0
     for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
         getattr(dut, f"s_axil_{name}").value = 0
@@ -284,7 +285,7 @@ async def long_counts(dut: Any) -> None:
 @cocotb.test
 async def misaligned_reads(dut: Any) -> None:
     """Refused everywhere, with zeros; the bus model reads whole words only, so the pins are driven here."""
-    for name in (*INPUTS, "commands_ready", "read_ready", "write_ready"):
+    for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
         getattr(dut, name).value = 0
     for name in ("awvalid", "wvalid", "arvalid"):
         getattr(dut, f"s_axil_{name}").value = 0
@@ -441,7 +442,7 @@ async def idle_shows_no_gap(dut: Any) -> None:
 
 @cocotb.test
 async def answers_in_time(dut: Any) -> None:
-    """Cycles from address to answer: two, and one or three more in the windows."""
+    """Cycles from address to answer: two of a write, four of a read."""
     host, rng = await host_of(dut, 0)
     config = configuration()
     RegisterPorts(dut, config)
@@ -460,22 +461,65 @@ async def answers_in_time(dut: Any) -> None:
                 answered = now
 
     watching = cocotb.start_soon(watch())
-    expected = {REGISTERS["MODE"]: (2, 2), WINDOW + 128: (3, 5)}
+    addresses = [REGISTERS["MODE"], WINDOW + 128]
     if config.shared_bytes:
-        expected[SHARED_WINDOW + 4 * rng.randrange(config.shared_bytes // 4)] = (3, 5)
-    for address, (to_write, to_read) in expected.items():
+        addresses.append(SHARED_WINDOW + 4 * rng.randrange(config.shared_bytes // 4))
+    for address in addresses:
         assert await host.write_word(address, 1) == AxiResp.OKAY
-        assert answered - asked == to_write, hex(address)
+        assert answered - asked == 2, hex(address)
         await host.read_word(address)
-        assert answered - asked == to_read, hex(address)
+        assert answered - asked == 4, hex(address)
     watching.cancel()
+
+
+@cocotb.test
+async def an_access_per_cycle(dut: Any) -> None:
+    """Writes of the window back to back, then reads, each answered in order at one per cycle."""
+    for name in (*INPUTS, "commands_0_ready"):
+        getattr(dut, name).value = 0
+    for name in ("awvalid", "wvalid", "arvalid"):
+        getattr(dut, f"s_axil_{name}").value = 0
+    dut.s_axil_bready.value = dut.s_axil_rready.value = 1
+    dut.s_axil_wstrb.value = 0b1111
+    await start(dut)
+    registers = RegisterPorts(dut, configuration())
+    edge = RisingEdge(dut.aclk)
+    count = 3 * LANES
+
+    async def accesses(channels: tuple[str, ...], answer: str) -> list[int]:
+        """Offer an address in each cycle; returns the cycles of the answers."""
+        found: list[int] = []
+        sent = 0
+        for name in channels:
+            getattr(dut, f"s_axil_{name}valid").value = 1
+        for cycle in range(4 * count):
+            dut.s_axil_awaddr.value = dut.s_axil_araddr.value = WINDOW + 4 * min(sent, count - 1)
+            dut.s_axil_wdata.value = 7 * sent + 1
+            await edge
+            if sent < count and getattr(dut, f"s_axil_{channels[0]}ready").value:
+                sent += 1
+                if sent == count:
+                    for name in channels:
+                        getattr(dut, f"s_axil_{name}valid").value = 0
+            if getattr(dut, f"s_axil_{answer}valid").value:
+                assert int(getattr(dut, f"s_axil_{answer}resp").value) == AxiResp.OKAY
+                if answer == "r":
+                    assert int(dut.s_axil_rdata.value) == 7 * len(found) + 1
+                found.append(cycle)
+        return found
+
+    for channels, answer in ((("aw", "w"), "b"), (("ar",), "r")):
+        cycles = await accesses(channels, answer)
+        assert len(cycles) == count
+        assert cycles[-1] - cycles[0] == count - 1, "one per cycle"
+    assert registers.values[:3].flatten().tolist() == [7 * place + 1 for place in range(count)]
 
 
 @cocotb.test
 async def commands_stay_offered(dut: Any) -> None:
     """A command is offered until it is taken, through faults, and only clear takes it back, in one cycle."""
     host, rng = await host_of(dut)
-    monitor = StreamMonitor(dut, "commands")
+    monitor = StreamMonitor(dut, "commands_0")
     taken = []
     for _ in range(20):
         words = [rng.getrandbits(32) for _ in range(COMMAND_WORDS)]
@@ -484,11 +528,11 @@ async def commands_stay_offered(dut: Any) -> None:
             dut.cause.value = rng.choice([0, 0, 4])
             dut.busy.value = rng.getrandbits(1)
             await RisingEdge(dut.aclk)
-        dut.commands_ready.value = 1
+        dut.commands_0_ready.value = 1
         taken.append(sum(word << 32 * index for index, word in enumerate(words)))
         while len(monitor.received) < len(taken):
             await RisingEdge(dut.aclk)
-        dut.commands_ready.value = 0
+        dut.commands_0_ready.value = 0
         await RisingEdge(dut.aclk)
     assert monitor.received == taken
 
@@ -512,7 +556,7 @@ async def reset_at_work(dut: Any) -> None:
             await RisingEdge(dut.aclk)
         work.cancel()
         await reset(dut, rng.randrange(2, 5))
-        assert not dut.commands_valid.value
+        assert not dut.commands_0_valid.value
         assert not dut.serial.value
         assert not dut.irq.value
         await host.push([7] * COMMAND_WORDS)

@@ -1,10 +1,13 @@
-"""The sequencer between a queue of commands and stubs of the units, which work side by side."""
+"""The warps between queues of commands and stubs of the units, which work side by side."""
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import cocotb
+import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
@@ -18,6 +21,7 @@ from cocotb_tests.control.sequencer_bench import (
     Stubs,
     bits_of,
     count_of,
+    of_warp,
     progress_of,
     random_command,
     random_commands,
@@ -25,6 +29,7 @@ from cocotb_tests.control.sequencer_bench import (
     start_with_ready_units,
     unit_of,
     until_idle,
+    warps,
 )
 from cocotb_tests.streams import StreamSource, pauses, start
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
@@ -32,7 +37,8 @@ from golden.tables.faults import Cause
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.command import COMMAND_BITS
 from hdl.control.scoreboard import Unit
-from hdl.control.sequencer import Sequencer
+from hdl.control.warps import Warps
+from hdl.memory.beats import CAUSE_BITS
 from sim.testbench.unit import unit_design
 
 
@@ -44,43 +50,57 @@ async def in_order_side_by_side(dut: Any, serial: int) -> None:
     stubs = Stubs(dut, rng)
     await start(dut)
     dut.serial.value = serial
-    stubs.model.serial = bool(serial)
-    source = StreamSource(dut, "commands", pauses(rng, 0.1))
-    stubs.model.given = random_commands(rng, 800)
-    source.put(*map(bits_of, stubs.model.given))
-    await until_idle(dut, source)
-    assert stubs.model.started == len(stubs.model.given)
-    assert not stubs.model.under_way
-    assert count_of(dut) == len(stubs.model.given)
+    sources = []
+    for model in stubs.models:
+        model.serial = bool(serial)
+        source = StreamSource(dut, f"commands_{model.warp}", pauses(rng, 0.1))
+        model.given = random_commands(rng, 800 // len(stubs.models))
+        source.put(*(bits_of(command, model.warp) for command in model.given))
+        sources.append(source)
+    await until_idle(dut, *sources)
+    for model in stubs.models:
+        assert model.started == len(model.given)
+        assert not model.under_way
+        assert count_of(dut, model.warp) == len(model.given)
+        assert serial or model.overlapped > len(model.given) // 4, model.overlapped
     assert int(dut.cause.value) == 0
-    assert serial or stubs.model.overlapped > 200, stubs.model.overlapped
+    if len(stubs.models) > 1:
+        assert stubs.pairs == set(product(Unit, Unit)), "every ordered pair of kinds of two warps"
 
 
-def refused_command(rng: random.Random) -> tuple[int, Cause]:
-    """A command that is refused whatever the memories say, and why."""
+def refused_command(rng: random.Random, warp: int) -> tuple[int, Cause]:
+    """A command of a warp that is refused whatever the memories say, and why."""
     load = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="global")
     far, stride = rng.getrandbits(32) << 32, rng.getrandbits(32)
+    noise = rng.getrandbits(COMMAND_BITS) & ~(15 << 28 | 7)
     return rng.choice(
         [
-            (7 | rng.getrandbits(COMMAND_BITS) & ~7, Cause.ILLEGAL_INSTRUCTION),
-            (bits_of(Fill(252, 5, 1)), Cause.REGISTER_RANGE),
-            (bits_of(Load(load, 0, far | 4)), Cause.MISALIGNED_ADDRESS),
-            (bits_of(Load(load, 0, far, 15)), Cause.SHORT_STRIDE),
-            (bits_of(Load(load, 0, far, stride | 17)), Cause.MISALIGNED_STRIDE),
-            (bits_of(Load(load, 0, far | (1 << 32) - 32)), Cause.ADDRESS_RANGE),
-            (bits_of(Load(load, 0, 0, 16 << rng.randrange(23, 28))), Cause.ADDRESS_RANGE),
+            (noise | warp << 28 | 7, Cause.ILLEGAL_INSTRUCTION),
+            (noise | (warp ^ rng.randrange(1, 16)) << 28 | rng.randrange(8), Cause.WARP_RANGE),
+            *(
+                (bits_of(command, warp), cause)
+                for command, cause in (
+                    (Fill(252, 5, 1), Cause.REGISTER_RANGE),
+                    (Load(load, 0, far | 4), Cause.MISALIGNED_ADDRESS),
+                    (Load(load, 0, far, 15), Cause.SHORT_STRIDE),
+                    (Load(load, 0, far, stride | 17), Cause.MISALIGNED_STRIDE),
+                    (Load(load, 0, far | (1 << 32) - 32), Cause.ADDRESS_RANGE),
+                    (Load(load, 0, 0, 16 << rng.randrange(23, 28)), Cause.ADDRESS_RANGE),
+                )
+            ),
         ]
     )
 
 
 def failing_runs(
     rng: random.Random,
-) -> Iterator[tuple[list[Command | int], dict[int, int], Cause | None]]:
-    """Commands of which one or two fail.
+) -> Iterator[tuple[int, list[Command | int], dict[int, int], Cause | None]]:
+    """Commands of a warp, of which one or two fail.
 
     With the causes that the memories report by the command's place, and that of the one that is refused.
     """
     for _ in range(150):
+        warp = rng.randrange(warps())
         commands: list[Command | int] = [random_command(rng) for _ in range(rng.randrange(12))]
         causes = {}
         refusal = None
@@ -93,63 +113,92 @@ def failing_runs(
                 else [Cause.READ_SLAVE_ERROR, Cause.READ_DECODE_ERROR]
             )
         if not causes or rng.random() < 0.3:
-            command, refusal = refused_command(rng)
+            command, refusal = refused_command(rng, warp)
             commands += [command, *(random_command(rng) for _ in range(3))]
-        yield commands, causes, refusal
+        yield warp, commands, causes, refusal
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(serial=[0, 1])
 async def faults_stop_it(dut: Any, serial: int) -> None:
-    """The oldest failure is reported with its index, when all that was started has ended; then it waits.
+    """The oldest failure is reported with its index, when all that started has ended; then the warp waits.
 
-    In serial mode nothing was started behind it.
+    In serial mode nothing was started behind it. Meanwhile other warps execute their commands as ever.
     """
     rng = random.Random(cocotb.RANDOM_SEED)
     stubs = Stubs(dut, rng)
     await start(dut)
-    source = StreamSource(dut, "commands")
-    model = stubs.model
+    models = stubs.models
+    sources = [StreamSource(dut, f"commands_{model.warp}") for model in models]
     dut.serial.value = serial
-    model.serial = bool(serial)
-    executed = 0
+    executed = [0] * len(models)
     reported = set()
-    for commands, causes, refusal in failing_runs(rng):
+    for model in models:
+        model.serial = bool(serial)
+
+    def put(warp: int, *commands: Command | int) -> None:
+        bits = (item if isinstance(item, int) else bits_of(item, warp) for item in commands)
+        sources[warp].put(*bits)
+
+    async def rest(warp: int) -> None:
+        """Wait until a warp that does not fail has executed its commands."""
+        for _ in range(5000):
+            await RisingEdge(dut.aclk)
+            if not sources[warp].waiting and not of_warp(dut.busy, warp, 1):
+                break
+        model = models[warp]
+        assert model.started == len(model.given)
+        executed[warp] += len(model.given)
+        assert count_of(dut, warp) == executed[warp]
+        model.given, model.started = [], 0
+
+    for warp, commands, causes, refusal in failing_runs(rng):
+        await rest(warp)
+        model, source = models[warp], sources[warp]
+        for other in models:
+            if other is not model and len(other.given) < other.started + 8:
+                more = [random_command(rng) for _ in range(4)]
+                other.given += more
+                put(other.warp, *more)
         bad = next((place for place, command in enumerate(commands) if isinstance(command, int)), None)
         model.given = [command for command in commands[:bad] if not isinstance(command, int)]
-        model.started = 0
-        stubs.causes = causes
+        stubs.causes[warp] = causes
         expected = min(causes) if causes else bad
-        for command in commands:
-            source.put(command if isinstance(command, int) else bits_of(command))
+        put(warp, *commands)
         for _ in range(3000):
             await RisingEdge(dut.aclk)
-            if dut.cause.value:
+            if of_warp(dut.cause, warp, CAUSE_BITS):
                 break
-            assert dut.busy.value or source.waiting, "it must not look idle before it shows its fault"
-        assert not dut.busy.value
+            busy = of_warp(dut.busy, warp, 1)
+            assert busy or source.waiting, "it must not look idle before it shows its fault"
+        assert not of_warp(dut.busy, warp, 1)
         assert not model.under_way
-        assert not dut.commands_ready.value
+        assert not getattr(dut, f"commands_{warp}_ready").value
         assert expected is not None
         assert not serial or model.started == expected + bool(causes)
-        assert count_of(dut) == executed + expected, (commands, causes)
-        cause = int(dut.cause.value)
+        assert count_of(dut, warp) == executed[warp] + expected, (commands, causes)
+        cause = of_warp(dut.cause, warp, CAUSE_BITS)
+        assert int(dut.cause.value) == cause << CAUSE_BITS * warp, "no other warp has failed"
         if causes:
             assert cause == causes[expected]
             if isinstance(commands[expected], Store):
-                assert int(dut.progress.value) == progress_of(expected)
+                assert of_warp(dut.progress, warp, 16) == progress_of(expected)
         else:
             assert cause == refusal
         reported.add(cause)
-        executed += expected
+        executed[warp] += expected
+        stubs.causes[warp] = {}
+        model.given, model.started = [], 0
         await drop(dut, source)
-        dut.clear.value = 1
+        dut.clear.value = 1 << warp
         await RisingEdge(dut.aclk)
         dut.clear.value = 0
         await RisingEdge(dut.aclk)
         await RisingEdge(dut.aclk)
-        assert int(dut.cause.value) == 0
-        assert dut.commands_ready.value
+        assert of_warp(dut.cause, warp, CAUSE_BITS) == 0
+        assert getattr(dut, f"commands_{warp}_ready").value
+    for model in models:
+        await rest(model.warp)
     assert reported == set(Cause), reported
 
 
@@ -305,7 +354,7 @@ async def single_bits_out_of_range(dut: Any) -> None:
     """An address with one bit beyond those of the bus, and a count with one bit beyond the registers."""
     source = await start_with_ready_units(dut)
     refused = [(Load(A_LOAD.instruction, 0, 1 << bit), Cause.ADDRESS_RANGE) for bit in range(32, 64)]
-    refused += [(Fill(0, 1 << bit, 1), Cause.REGISTER_RANGE) for bit in range(9, 16)]
+    refused += [(Fill(0, 1 << bit, 1), Cause.REGISTER_RANGE) for bit in range(9, 12)]
     for command, cause in refused:
         await source.send(bits_of(command))
         for _ in range(40):
@@ -362,19 +411,23 @@ async def clear_without_a_fault(dut: Any) -> None:
     """Clear at any time but in a fault changes nothing."""
     rng = random.Random(cocotb.RANDOM_SEED)
     stubs = Stubs(dut, rng)
-    dut.clear.value = 1
+    dut.clear.value = (1 << warps()) - 1
     await start(dut)
-    source = StreamSource(dut, "commands", pauses(rng, 0.2))
-    stubs.model.given = [
-        Fill(0, CONFIG.registers, 1),
-        *(random_command(rng) for _ in range(60)),
-        Move(0, 0, 0),
-    ]
-    source.put(*map(bits_of, stubs.model.given))
-    await until_idle(dut, source)
-    assert stubs.model.started == len(stubs.model.given)
-    assert count_of(dut) == len(stubs.model.given)
+    sources = [StreamSource(dut, f"commands_{model.warp}", pauses(rng, 0.2)) for model in stubs.models]
+    for model, source in zip(stubs.models, sources, strict=True):
+        model.given = [
+            Fill(0, CONFIG.registers, 1),
+            *(random_command(rng) for _ in range(60)),
+            Move(0, 0, 0),
+        ]
+        source.put(*(bits_of(command, model.warp) for command in model.given))
+    await until_idle(dut, *sources)
+    for model in stubs.models:
+        assert model.started == len(model.given)
+        assert count_of(dut, model.warp) == len(model.given)
 
 
-def test_sequencer(simulate: Simulate) -> None:
-    simulate(unit_design("sequencer", Sequencer(CONFIG, count_from=COUNT_FROM)), __name__)
+@pytest.mark.parametrize("count", [1, 2, 8])
+def test_sequencer(simulate: Simulate, count: int) -> None:
+    unit = Warps(replace(CONFIG, warps=count), count_from=COUNT_FROM)
+    simulate(unit_design(f"sequencer-{count}", unit), __name__, values={"warps": count})

@@ -247,9 +247,8 @@ def parse_qualifiers(
     qualifiers = Qualifiers(parts)
     if not parts or parts[0] not in mnemonics:
         written = parts[0] if parts else ""
-        error = IllegalInstruction(written, mnemonics, "an instruction")
-        error.args = (f"unknown instruction {written!r}; allowed: {', '.join(mnemonics)}",)
-        raise error
+        message = f"unknown instruction {written!r}; allowed: {', '.join(mnemonics)}"
+        raise IllegalInstruction(written, mnemonics, "an instruction", message)
     qualifiers.take(_only(*mnemonics))
     instruction: Instruction
     if parts[0] == "mma":
@@ -301,7 +300,6 @@ def parse_instruction(
         unknown, missing, doubled or out of place.
     """
     if any(character.isspace() or character in "{[(,;" for character in text.strip()):
-        error = IllegalInstruction(text, (), "an instruction without operands")
-        error.args = (f"expected mnemonic and qualifiers without operands, not {text.strip()!r}",)
-        raise error
+        message = f"expected mnemonic and qualifiers without operands, not {text.strip()!r}"
+        raise IllegalInstruction(text, (), "an instruction without operands", message)
     return parse_qualifiers(text.strip().split("."), ptx_version=ptx_version, warp_tile=warp_tile)

@@ -43,9 +43,9 @@ class MalformedInstruction(IllegalInstruction):
     """
 
     def __init__(self, reason: str, qualifier: str, allowed: Iterable[str], context: str) -> None:
-        super().__init__(qualifier, allowed, context)
-        choices = ", ".join(f".{item}" for item in self.allowed) or "nothing"
-        self.args = (f"{reason} after {context}; allowed here: {choices}",)
+        allowed = tuple(allowed)
+        choices = ", ".join(f".{item}" for item in allowed) or "nothing"
+        super().__init__(qualifier, allowed, context, f"{reason} after {context}; allowed here: {choices}")
 
 
 class Qualifiers:

@@ -1,11 +1,11 @@
-"""Matrix instructions on a machine: one warp after the other, through its registers and its memory.
+"""Matrix instructions on a machine, through its registers and its memory: as many warps at once as it has.
 
 A machine has a memory of its own, so what a fragment is loaded from is copied there first, row by row,
 and what is stored is copied back. Fragments stay in the registers as long as there is room: one that an
 instruction needs is not written again if a register already holds its bits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -22,6 +22,7 @@ from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
+    Command,
     Load,
     LoadMatrix,
     Mma,
@@ -37,12 +38,17 @@ from golden.tables.profiles import Profile
 
 __all__ = ["MachineEngine", "missing_on_core"]
 
+_SCRATCH_BYTES: Final = 4096
+"""Of memory for a fragment with its longest lines."""
+
 _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix."""
 
 
 class MachineEngine:
     """Implements `golden.simt.matrix_engine.MatrixEngine` on any `golden.machine.Machine`.
+
+    The warps of a kernel that execute an instruction together are dealt out to the machine's.
 
     ``ldmatrix``, ``stmatrix`` and ``movmatrix``, too, go through its global memory; a machine without shared
     memory has no such commands, and the host does them.
@@ -63,13 +69,10 @@ class MachineEngine:
         self._machine = machine
         self._name = name
         self._formats = None if formats is None else frozenset(formats)
-        self._registers = MachineRegisters(machine, self._formats)
+        self._registers = [
+            MachineRegisters(machine, self._formats, warp) for warp in range(machine.warp_count)
+        ]
         self._host = GoldenEngine()
-        start = scratch_address(machine.memory)
-        # One row of matrices after the other.
-        self._row_addresses = np.arange(start, start + MATRIX_ROW_BYTES * LANES, MATRIX_ROW_BYTES)[
-            None
-        ].astype(np.uint32)
         self._elsewhere = Counters()
 
     @property
@@ -98,15 +101,20 @@ class MachineEngine:
         results = np.empty((len(warps), layout.registers, LANES), dtype=np.uint32)
         storage, base, space = self._scratch(instruction.space)
         local = replace(instruction, space=space)
-        for place in range(len(warps)):
-            lines = _line_addresses(instruction, int(addresses[place]), int(strides[place]))
-            data = memory.gather(warps[place : place + 1], lines[None], 1)[0]
-            stride, step = _own_stride(instruction, data.shape[1], layout.size)
-            storage.write(base, _spread(data, step))
-            first = self._registers.take(layout.registers)
-            address = base if space != "shared" else base - storage.base
-            self._machine.execute(Load(local, first, address, stride))
-            results[place] = self._registers.read(first, layout.registers)
+        for group in self._groups(len(warps), storage, base):
+            commands: list[Command] = []
+            firsts = []
+            for warp, (place, start) in enumerate(group):
+                lines = _line_addresses(instruction, int(addresses[place]), int(strides[place]))
+                data = memory.gather(warps[place : place + 1], lines[None], 1)[0]
+                stride, step = _own_stride(instruction, data.shape[1], layout.size)
+                storage.write(start, _spread(data, step))
+                first = self._registers[warp].take(layout.registers)
+                firsts.append(first)
+                commands.append(Load(local, first, start - self._origin(space), stride, warp=warp))
+            self._execute(commands)
+            for warp, (place, _) in enumerate(group):
+                results[place] = self._registers[warp].read(firsts[warp], layout.registers)
         return results
 
     def store(
@@ -122,28 +130,40 @@ class MachineEngine:
         layout = fragment("d", instruction.type, instruction.shape)
         storage, base, space = self._scratch(instruction.space)
         local = replace(instruction, space=space)
-        for place in range(len(warps)):
-            lines = _line_addresses(instruction, int(addresses[place]), int(strides[place]))
-            stride, step = _own_stride(instruction, lines.shape[1], layout.size)
-            (first,) = self._registers.hold(registers[place])
-            address = base if space != "shared" else base - storage.base
-            self._machine.execute(Store(local, first, address, stride))
-            data = storage.read(base, step * len(lines)).reshape(len(lines), step)[:, : lines.shape[1]]
-            memory.scatter(warps[place : place + 1], lines[None], data[None], 1)
+        for group in self._groups(len(warps), storage, base):
+            commands: list[Command] = []
+            lines = []
+            for warp, (place, start) in enumerate(group):
+                lines.append(_line_addresses(instruction, int(addresses[place]), int(strides[place])))
+                stride, step = _own_stride(instruction, lines[-1].shape[1], layout.size)
+                (first,) = self._registers[warp].hold(registers[place])
+                commands.append(Store(local, first, start - self._origin(space), stride, warp=warp))
+            self._execute(commands)
+            for (place, start), own in zip(group, lines, strict=True):
+                _, step = _own_stride(instruction, own.shape[1], layout.size)
+                data = storage.read(start, step * len(own)).reshape(len(own), step)[:, : own.shape[1]]
+                memory.scatter(warps[place : place + 1], own[None], data[None], 1)
 
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
         count = fragment("d", instruction.d_type, instruction.shape).registers
         results = np.empty((len(a), count, LANES), dtype=np.uint32)
-        for place in range(len(a)):
-            first_a, first_b, first_c = self._registers.hold(a[place], b[place], c[place])
-            first = first_c
-            if count != c.shape[1]:
-                first = self._registers.take(
-                    count, keep=((first_a, a.shape[1]), (first_b, b.shape[1]), (first_c, c.shape[1]))
-                )
-            self._machine.execute(Mma(instruction, first, first_a, first_b, first_c))
-            results[place] = self._registers.read(first, count)
+        for group in self._groups(len(a)):
+            commands: list[Command] = []
+            firsts = []
+            for warp, (place, _) in enumerate(group):
+                registers = self._registers[warp]
+                first_a, first_b, first_c = registers.hold(a[place], b[place], c[place])
+                first = first_c
+                if count != c.shape[1]:
+                    first = registers.take(
+                        count, keep=((first_a, a.shape[1]), (first_b, b.shape[1]), (first_c, c.shape[1]))
+                    )
+                firsts.append(first)
+                commands.append(Mma(instruction, first, first_a, first_b, first_c, warp=warp))
+            self._execute(commands)
+            for warp, (place, _) in enumerate(group):
+                results[place] = self._registers[warp].read(firsts[warp], count)
         return results
 
     def load_matrices(self, warps: Warps, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
@@ -152,15 +172,24 @@ class MachineEngine:
             return self._host.load_matrices(warps, rows, transposed, memory)
         count = rows.shape[1]
         results = np.empty((len(warps), count, LANES), dtype=np.uint32)
-        storage = self._machine.memory
-        for place in range(len(warps)):
-            halves = rows[place : place + 1, ..., None] + _ROW_HALVES
-            data = memory.gather(warps[place : place + 1], halves, 2).astype("<u2")
-            (addresses,) = self._registers.hold(self._row_addresses)
-            first = self._registers.take(count, keep=((addresses, 1),))
-            storage.write(scratch_address(storage), data.reshape(-1).view(np.uint8))
-            self._machine.execute(LoadMatrix(first, addresses, count, transposed, "generic"))
-            results[place] = self._registers.read(first, count)
+        storage, base, _ = self._scratch("global")
+        for group in self._groups(len(warps), storage, base):
+            commands: list[Command] = []
+            firsts = []
+            for warp, (_, start) in enumerate(group):
+                registers = self._registers[warp]
+                (addresses,) = registers.hold(_row_addresses(start))
+                first = registers.take(count, keep=((addresses, 1),))
+                firsts.append(first)
+                commands.append(LoadMatrix(first, addresses, count, transposed, "generic", warp=warp))
+            # What is held goes through the same memory, so the rows come behind it.
+            for place, start in group:
+                halves = rows[place : place + 1, ..., None] + _ROW_HALVES
+                data = memory.gather(warps[place : place + 1], halves, 2).astype("<u2")
+                storage.write(start, data.reshape(-1).view(np.uint8))
+            self._execute(commands)
+            for warp, (place, _) in enumerate(group):
+                results[place] = self._registers[warp].read(firsts[warp], count)
         return results
 
     def store_matrices(
@@ -171,29 +200,68 @@ class MachineEngine:
             self._host.store_matrices(warps, rows, transposed, registers, memory)
             return
         count = rows.shape[1]
-        storage = self._machine.memory
-        for place in range(len(warps)):
-            first, addresses = self._registers.hold(registers[place], self._row_addresses)
-            self._machine.execute(StoreMatrix(first, addresses, count, transposed, "generic"))
-            data = storage.read(scratch_address(storage), rows[place].size * MATRIX_ROW_BYTES)
-            halves = rows[place : place + 1, ..., None] + _ROW_HALVES
-            memory.scatter(warps[place : place + 1], halves, data.view("<u2").reshape(halves.shape), 2)
+        storage, base, _ = self._scratch("global")
+        for group in self._groups(len(warps), storage, base):
+            commands: list[Command] = []
+            for warp, (place, start) in enumerate(group):
+                first, addresses = self._registers[warp].hold(registers[place], _row_addresses(start))
+                commands.append(StoreMatrix(first, addresses, count, transposed, "generic", warp=warp))
+            self._execute(commands)
+            for place, start in group:
+                data = storage.read(start, rows[place].size * MATRIX_ROW_BYTES)
+                halves = rows[place : place + 1, ..., None] + _ROW_HALVES
+                memory.scatter(warps[place : place + 1], halves, data.view("<u2").reshape(halves.shape), 2)
 
     def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives."""
         if self._machine.shared is None:
             return self._host.transpose(registers)
         results = np.empty_like(registers)
-        for place in range(len(registers)):
-            (source,) = self._registers.hold(registers[place : place + 1])
-            first = self._registers.take(1, keep=((source, 1),))
-            self._machine.execute(MoveMatrix(first, source))
-            results[place] = self._registers.read(first, 1)[0]
+        for group in self._groups(len(registers)):
+            commands: list[Command] = []
+            firsts = []
+            for warp, (place, _) in enumerate(group):
+                (source,) = self._registers[warp].hold(registers[place : place + 1])
+                first = self._registers[warp].take(1, keep=((source, 1),))
+                firsts.append(first)
+                commands.append(MoveMatrix(first, source, warp=warp))
+            self._execute(commands)
+            for warp, (place, _) in enumerate(group):
+                results[place] = self._registers[warp].read(firsts[warp], 1)[0]
         return results
 
     def finish(self) -> None:
         """Have the machine end its work."""
         self._machine.finish()
+
+    def _groups(
+        self, count: int, storage: Storage | None = None, base: int = 0
+    ) -> Iterator[list[tuple[int, int]]]:
+        """The places of a kernel's warps, as many together as the machine has warps.
+
+        The n-th of a group is executed by warp n, with its part of the memory `storage`, from `base` on, of
+        which the address is beside its place. As many are together as there are parts.
+        """
+        together = self._machine.warp_count
+        if storage is not None:
+            room = storage.base + storage.size - base
+            together = max(1, min(together, room // _SCRATCH_BYTES))
+        for start in range(0, count, together):
+            places = range(start, min(start + together, count))
+            yield [(place, base + _SCRATCH_BYTES * warp) for warp, place in enumerate(places)]
+
+    def _execute(self, commands: Sequence[Command]) -> None:
+        """Have commands of different warps executed side by side."""
+        if len(commands) == 1:
+            self._machine.execute(commands[0])
+            return
+        self._machine.queue(commands)
+        self._machine.finish()
+
+    def _origin(self, space: Space) -> int:
+        """The address from which a state space counts."""
+        shared = self._machine.shared
+        return shared.base if space == "shared" and shared is not None else 0
 
     def _scratch(self, space: Space) -> tuple[Storage, int, Space]:
         """The memory through which fragments go, an address in it, and the state space to name."""
@@ -242,6 +310,12 @@ def _line_addresses(
     lines = gather_lines(instruction, address, stride)
     starts = np.array([start for start, _ in lines], dtype=np.uint64)
     return np.asarray(starts[:, None] + np.arange(lines[0][1], dtype=np.uint64), dtype=np.uint64)
+
+
+def _row_addresses(start: int) -> Words:
+    """Rows of matrices one after the other, the address of each in its lane."""
+    rows = np.arange(start, start + MATRIX_ROW_BYTES * LANES, MATRIX_ROW_BYTES)
+    return rows[None].astype(np.uint32)
 
 
 def _own_stride(instruction: LoadInstruction | StoreInstruction, line: int, unit: int) -> tuple[int, int]:

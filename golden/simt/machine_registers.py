@@ -71,7 +71,7 @@ class _Part(NamedTuple):
 
 
 class MachineRegisters:
-    """Which fragments the registers of a machine hold, and how they get there and back.
+    """Which fragments the registers of a warp of a machine hold, and how they get there and back.
 
     A fragment goes through global memory, as an accumulator that the machine loads or stores: about 80 cycles
     for eight registers, of which the host port would take 256 words. A fragment of one or two registers takes
@@ -82,10 +82,13 @@ class MachineRegisters:
     machine : Machine
     formats : frozenset of str or None
         Multiplicand formats it has; None for all.
+    warp : int
+        Whose registers.
     """
 
-    def __init__(self, machine: Machine, formats: frozenset[str] | None) -> None:
+    def __init__(self, machine: Machine, formats: frozenset[str] | None, warp: int = 0) -> None:
         self._machine = machine
+        self._warp = warp
         self._size = machine.register_count
         self._next = 0
         self._held: dict[bytes, tuple[int, int]] = {}
@@ -139,9 +142,9 @@ class MachineRegisters:
         address = scratch_address(memory)
         for part in self._parts(first, whole):
             if part.carrier is None:
-                found = self._machine.read_registers(part.first, part.registers)
+                found = self._machine.read_registers(part.first, part.registers, warp=self._warp)
             else:
-                self._machine.execute(Store(part.carrier.store, part.first, address))
+                self._machine.execute(Store(part.carrier.store, part.first, address, warp=self._warp))
                 found = part.carrier.in_registers(memory.read(address, part.carrier.bytes))
             words[part.first - first :][: part.registers] = found
         self._forget(first, whole)
@@ -157,10 +160,10 @@ class MachineRegisters:
         for part in self._parts(first, len(padded)):
             values = padded[part.first - first :][: part.registers]
             if part.carrier is None:
-                self._machine.write_registers(part.first, values)
+                self._machine.write_registers(part.first, values, warp=self._warp)
             else:
                 memory.write(address, part.carrier.in_memory(values))
-                self._machine.execute(Load(part.carrier.load, part.first, address))
+                self._machine.execute(Load(part.carrier.load, part.first, address, warp=self._warp))
 
     def _whole(self, count: int) -> int:
         return -(-count // self._unit) * self._unit

@@ -1,6 +1,5 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -8,16 +7,8 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from golden.integers import checked_integer, checked_text, integer_of, listed, shortened
-from golden.limits import (
-    BLOCK,
-    GRID,
-    MOST_JOBS,
-    SHARED_BYTES,
-    THREADS,
-    VARIABLE_BYTES,
-    WARP_INSTRUCTIONS,
-)
+from golden.integers import checked_integer, checked_text, shortened
+from golden.limits import BLOCK, GRID, MOST_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
 from golden.locks import SHARED
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction
@@ -34,16 +25,18 @@ from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult, LaunchState
 from golden.simt.inlining import flatten
+from golden.simt.launch_checks import Extent, extent, require_shared, require_threads
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
-__all__ = ["LIMIT", "Kernel", "Module", "Recorder"]
+__all__ = ["LIMIT", "Kernel", "Module", "Recorder", "Runner"]
 
 LIMIT: Final = WARP_INSTRUCTIONS
 """Most warp instructions of a launch, where it names no other limit."""
 
-Extent = int | Sequence[int]
+Runner = Callable[[CompiledKernel, LaunchState, int, Callable[[int, int], None] | None], LaunchResult]
+"""What runs the blocks of a launch; see `Kernel.launch`."""
 
 
 class Recorder(Protocol):
@@ -96,6 +89,22 @@ class Module:
     def variables(self) -> tuple[str, ...]:
         """The names of its own variables in ``.global`` and ``.const``, as mangled; kernels may have more."""
         return tuple(key for key in self._syntax.variables if key in self._allocations)
+
+    @property
+    def placed_variables(self) -> dict[str, tuple[Allocation, tuple[slice, ...]]]:
+        """The memory of each variable in ``.global`` and ``.const``, and where addresses initialise it."""
+        return {
+            variable.name: (
+                self._allocations[key],
+                tuple(
+                    slice(piece.offset, piece.offset + piece.size)
+                    for piece in variable.initialiser or ()
+                    if piece.symbol is not None
+                ),
+            )
+            for key, variable in self._syntax.variables.items()
+            if key in self._allocations
+        }
 
     def kernel(self, name: str | None = None) -> "Kernel":
         """A kernel by name.
@@ -267,6 +276,7 @@ class Kernel:
         on_matrix: Callable[[SourceLine], None] | None = None,
         contract: bool = True,
         recorder: Recorder | None = None,
+        runner: Runner = run_parallel,
     ) -> LaunchResult:
         """Run the kernel on a grid.
 
@@ -296,6 +306,8 @@ class Kernel:
             Whether multiplications and additions are joined as the assembler does.
         recorder : Recorder or None
             Sees the arguments before the launch and after it.
+        runner : callable
+            What runs the blocks, given kernel, launch, `jobs` and `on_block`.
 
         Raises
         ------
@@ -307,12 +319,12 @@ class Kernel:
             From an engine that checks itself.
         """
         compiled = self._compiled if contract else self.uncontracted
-        extents = _extent("grid", grid, GRID), _extent("block", block, BLOCK)
-        _require_threads(compiled, extents[1])
+        extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
+        require_threads(compiled, extents[1])
         shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
         limit = checked_integer("the limit", limit, 1, unit="instruction", refuse=LaunchError.refused)
-        _require_shared(compiled, shared)
+        require_shared(compiled, shared)
         engine = GoldenEngine() if engine is None else engine
         compiled.require(engine.missing)
         bound = bind(compiled, arguments, self._memory)
@@ -331,7 +343,7 @@ class Kernel:
             )
             if recorder is not None:
                 recorder.begin(bound)
-            result = run_parallel(compiled, state, min(jobs, MOST_JOBS), on_block)
+            result = runner(compiled, state, min(jobs, MOST_JOBS), on_block)
             engine.finish()
             bound.collect()
             if recorder is not None:
@@ -360,40 +372,6 @@ class Kernel:
 
     def __repr__(self) -> str:
         return f"<kernel {self.signature}>"
-
-
-def _extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:
-    values = listed(given)
-    if values is None or not 1 <= len(values) <= 3 or None in map(integer_of, values):
-        raise LaunchError(f"{what} takes one to three integers, not {shortened(given)}")
-    x, y, z = (
-        checked_integer(f"{what}.{axis}", value, 1, bound, refuse=LaunchError.refused)
-        for axis, value, bound in zip("xyz", [*values, 1, 1], most, strict=False)
-    )
-    return x, y, z
-
-
-def _require_threads(kernel: CompiledKernel, block: tuple[int, int, int]) -> None:
-    threads = block[0] * block[1] * block[2]
-    if threads > THREADS:
-        raise LaunchError(f"a block has at most {THREADS} threads, not {threads}")
-    most = kernel.directives.get(".maxntid")
-    if most is not None and threads > math.prod(most):
-        raise LaunchError(
-            f"{kernel.readable} is compiled for at most {math.prod(most)} threads, not {threads}"
-        )
-    required = kernel.directives.get(".reqntid")
-    if required is not None and tuple([*required, 1, 1][:3]) != block:
-        raise LaunchError(f"{kernel.readable} is compiled for blocks of {required}, not {block}")
-
-
-def _require_shared(kernel: CompiledKernel, shared: int) -> None:
-    base = kernel.shared_base
-    if base + shared > SHARED_BYTES:
-        raise LaunchError(
-            f"{kernel.readable} needs {shortened(base + shared)} bytes of shared memory "
-            f"({base} static, {shortened(shared)} dynamic), but a block has at most {SHARED_BYTES}"
-        )
 
 
 def _dtype(variable: Variable) -> np.dtype[Any]:

@@ -1,6 +1,6 @@
-"""What a machine executes: an instruction with the values of its operands."""
+"""What a machine executes: an instruction with the values of its operands, and the warp that executes it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from golden.tables.elements import ElementOperation, ElementType
@@ -41,7 +41,14 @@ MATRIX_SPACES: Final[tuple[Space, ...]] = ("shared", "generic")
 
 
 @dataclass(frozen=True)
-class Load:
+class _OfWarp:
+    """What a warp executes; `warp` is its number, 0 unless given by name."""
+
+    warp: int = field(default=0, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Load(_OfWarp):
     """Load a fragment from memory.
 
     Parameters
@@ -62,7 +69,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Store:
+class Store(_OfWarp):
     """Store a fragment to memory; parameters as for `Load`."""
 
     instruction: StoreInstruction
@@ -72,7 +79,7 @@ class Store:
 
 
 @dataclass(frozen=True)
-class Mma:
+class Mma(_OfWarp):
     """Multiply and accumulate: D = A B + C; d may be c.
 
     Parameters
@@ -90,7 +97,7 @@ class Mma:
 
 
 @dataclass(frozen=True)
-class Fill:
+class Fill(_OfWarp):
     """Set `count` registers from `register` on to the 32-bit `value`, in every lane."""
 
     register: int
@@ -99,7 +106,7 @@ class Fill:
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(_OfWarp):
     """Copy `count` registers, one after the other, from `source` on to `destination` on, in every lane."""
 
     destination: int
@@ -115,7 +122,7 @@ def _require_matrices(count: int, space: Space) -> None:
 
 
 @dataclass(frozen=True)
-class LoadMatrix:
+class LoadMatrix(_OfWarp):
     """`ldmatrix`: load 8 x 8 matrices of 16-bit elements, whose rows of 16 bytes may lie anywhere.
 
     Parameters
@@ -147,7 +154,7 @@ class LoadMatrix:
 
 
 @dataclass(frozen=True)
-class StoreMatrix:
+class StoreMatrix(_OfWarp):
     """`stmatrix`: the same the other way; parameters as for `LoadMatrix`."""
 
     register: int
@@ -161,7 +168,7 @@ class StoreMatrix:
 
 
 @dataclass(frozen=True)
-class MoveMatrix:
+class MoveMatrix(_OfWarp):
     """`movmatrix`: the 8 x 8 matrix in register `source`, transposed, to register `destination`."""
 
     destination: int
@@ -180,7 +187,7 @@ class Uniform:
 
 
 @dataclass(frozen=True)
-class Elementwise:
+class Elementwise(_OfWarp):
     """The same arithmetic on every element of a fragment: work of the host, between a core's commands.
 
     No core executes it: it has no encoding and is in no counter. The host reads the registers, computes, and
@@ -221,7 +228,7 @@ class Elementwise:
 
 
 @dataclass(frozen=True)
-class SetLanes:
+class SetLanes(_OfWarp):
     """Set one register to a value for each lane: work of the host, as `Elementwise` is.
 
     Parameters

@@ -8,7 +8,7 @@ __all__ = ["Cause", "Fault"]
 class Cause(IntEnum):
     """Why a command was not executed; the values are those of the core's fault register.
 
-    Where several apply, the one with the smallest value is reported, by every machine.
+    Where several apply, every machine reports `WARP_RANGE`, and else the one with the smallest value.
     """
 
     ILLEGAL_INSTRUCTION = 1
@@ -31,6 +31,13 @@ class Cause(IntEnum):
     """The memory answered a write with SLVERR."""
     WRITE_DECODE_ERROR = 10
     """The memory answered a write with DECERR: nothing lives at that address."""
+    WARP_RANGE = 11
+    """A command for a warp that the core does not have. Warp 0 refuses it."""
+
+    @property
+    def is_of_memory(self) -> bool:
+        """Whether a memory reports it, when the command has been started; others are known before."""
+        return Cause.READ_SLAVE_ERROR <= self <= Cause.WRITE_DECODE_ERROR
 
 
 class Fault(Exception):
@@ -43,14 +50,18 @@ class Fault(Exception):
     cause : Cause
         What was wrong.
     index : int
-        How many commands the machine had executed before this one.
+        How many commands its warp had executed before this one.
     detail : str
         The offending value and the rule, for a reader.
+    warp : int
+        The warp that refused it.
     """
 
-    def __init__(self, cause: Cause, index: int, detail: str = "") -> None:
+    def __init__(self, cause: Cause, index: int, detail: str = "", *, warp: int = 0) -> None:
         self.cause = cause
         self.index = index
         self.detail = detail
+        self.warp = warp
         name = cause.name.lower().replace("_", " ")
-        super().__init__(f"instruction {index}: {name}" + (f": {detail}" if detail else ""))
+        of_warp = f"warp {warp}, " if warp else ""
+        super().__init__(f"{of_warp}instruction {index}: {name}" + (f": {detail}" if detail else ""))

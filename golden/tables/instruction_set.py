@@ -294,17 +294,19 @@ CORE_FAMILIES: tuple[Family, ...] = (*FAMILIES, WGMMA_TILE)
 
 
 def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tuple[str, ...]) -> Family:
-    """A row of `WGMMA_FAMILIES`: 64 rows, any multiple of 8 columns up to 256."""
+    """A row of `WGMMA_FAMILIES`: 64 rows, up to 256 columns in steps of 8; of integers, from 32 on, of 16."""
+    is_integer = accumulators == ("s32",)
+    columns = (8, 16, 24, *range(32, 264, 16)) if is_integer else range(8, 264, 8)
     return Family(
         name=f"wgmma.{name}",
         mnemonic="wgmma",
-        shapes=tuple(Shape(64, n, k) for n in range(8, 264, 8)),
+        shapes=tuple(Shape(64, n, k) for n in columns),
         multiplicands=multiplicands,
         mixed=len(multiplicands) > 1,
         accumulators=accumulators,
         same_accumulators=True,
         fixed_layout=True,
-        saturate="integer" if accumulators == ("s32",) else "never",
+        saturate="integer" if is_integer else "never",
     )
 
 

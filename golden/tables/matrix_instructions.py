@@ -7,6 +7,7 @@ that exists is legal.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from golden.message_text import sentence
 from golden.tables.instruction_set import (
     CORE_FAMILIES,
     FAMILIES,
@@ -37,14 +38,20 @@ class IllegalInstruction(ValueError):
         What may stand there instead.
     context : str
         Where "there" is, for the message.
+    message : str, optional
+        In place of the sentence that these make.
     """
 
-    def __init__(self, qualifier: str, allowed: Iterable[str], context: str) -> None:
+    def __init__(
+        self, qualifier: str, allowed: Iterable[str], context: str, message: str | None = None
+    ) -> None:
         self.qualifier = qualifier
         self.allowed = tuple(allowed)
         self.context = context
         choices = ", ".join(f".{item}" for item in self.allowed) or "nothing"
-        super().__init__(f"illegal qualifier .{qualifier} for {context}; allowed: {choices}")
+        super().__init__(
+            sentence(message or f"illegal qualifier .{qualifier} for {context}; allowed: {choices}")
+        )
 
 
 def _require(value: str, allowed: Iterable[str], context: str) -> None:

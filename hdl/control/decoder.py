@@ -3,7 +3,7 @@
 from itertools import product
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,7 +23,7 @@ from hdl.command import (
     fragment_key,
     multiply_key,
 )
-from hdl.config import CoreConfig
+from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.control.scoreboard import Footprint, Range, Unit
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.access import AccessRequest
@@ -55,7 +55,7 @@ class Decoded(data.Struct):
     cause : unsigned(4)
         Zero, or why the command is refused.
     footprint : Footprint
-        The registers it reads and writes.
+        The registers of its warp that it reads and writes.
     memory : AccessRequest
         For loads and stores, still to be checked.
     rows : RowRequest
@@ -80,13 +80,16 @@ class Decoder(wiring.Component):
 
     The tables are made from `golden.tables.instruction_set.CORE_FAMILIES` and the fragment layouts, for the
     formats that the configuration has, so that what the golden machine refuses is refused here, with the
-    same cause.
+    same cause. Requests name registers as the register file numbers them, those of all warps one after the
+    other.
 
     Combinational.
 
     Parameters
     ----------
     config : CoreConfig
+    warp : int
+        Whose commands these are. Warp 0 also gets the commands for warps that do not exist, and refuses them.
 
     Members
     -------
@@ -97,8 +100,9 @@ class Decoder(wiring.Component):
     command: In(COMMAND_BITS)
     decoded: Out(Decoded)
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, warp: int = 0) -> None:
         self._config = config
+        self._warp = warp
         super().__init__()
 
     def elaborate(self, platform: object) -> Module:
@@ -122,7 +126,9 @@ class Decoder(wiring.Component):
             if self._config.shared_bytes:
                 with m.Case(Opcode.MATRIX):
                     self._matrix(m, legal, in_range)
-        with m.If(~legal):
+        with m.If(memory.warp != self._warp):
+            m.d.comb += self.decoded.cause.eq(Cause.WARP_RANGE)
+        with m.Elif(~legal):
             m.d.comb += self.decoded.cause.eq(Cause.ILLEGAL_INSTRUCTION)
         with m.Elif(~in_range):
             m.d.comb += self.decoded.cause.eq(Cause.REGISTER_RANGE)
@@ -130,6 +136,11 @@ class Decoder(wiring.Component):
 
     def _fits(self, first: Signal, count: Signal) -> Signal:
         return first + count <= self._config.registers
+
+    def _in_file(self, register: Value) -> Value:
+        """A register of the warp, as the register file numbers it."""
+        bits = log2_exact(self._config.registers)
+        return Cat(register[:bits], Const(self._warp, REGISTER_BITS - bits))
 
     def _memory(self, m: Module, legal: Signal, in_range: Signal) -> None:
         command = MemoryCommand(self.command)
@@ -153,7 +164,7 @@ class Decoder(wiring.Component):
                 *_covers(footprint.write, command.register, geometry.registers),
             ]
         m.d.comb += [
-            request.register.eq(command.register),
+            request.register.eq(self._in_file(command.register)),
             request.space.eq(command.space),
             request.address.eq(command.address),
             request.has_stride.eq(command.has_stride),
@@ -181,10 +192,10 @@ class Decoder(wiring.Component):
             *_covers(footprint.reads[2], command.c, counts["c"]),
             *_covers(footprint.write, command.d, counts["d"]),
             tile.x_is_b.eq(x_is_b),
-            tile.x.eq(Mux(x_is_b, command.b, command.a)),
-            tile.y.eq(Mux(x_is_b, command.a, command.b)),
-            tile.c.eq(command.c),
-            tile.d.eq(command.d),
+            tile.x.eq(self._in_file(Mux(x_is_b, command.b, command.a))),
+            tile.y.eq(self._in_file(Mux(x_is_b, command.a, command.b))),
+            tile.c.eq(self._in_file(command.c)),
+            tile.d.eq(self._in_file(command.d)),
             tile.operation.saturate.eq(command.saturate),
             tile.operation.bitwise_and.eq(command.bitwise_and),
             in_range.eq(
@@ -240,10 +251,7 @@ class Decoder(wiring.Component):
         f64 = self.decoded.f64
         m.d.comb += [
             f64.tile.rounding.eq(command.rounding),
-            f64.a.eq(command.a),
-            f64.b.eq(command.b),
-            f64.c.eq(command.c),
-            f64.d.eq(command.d),
+            *(f64[use].eq(self._in_file(command[use])) for use in USES),
         ]
 
     def _move(self, m: Module, legal: Signal, in_range: Signal) -> None:
@@ -259,8 +267,8 @@ class Decoder(wiring.Component):
             legal.eq(1),
             self.decoded.unit.eq(Unit.MOVE),
             move.is_move.eq(is_move),
-            move.destination.eq(command.destination),
-            move.source.eq(command.source),
+            move.destination.eq(self._in_file(command.destination)),
+            move.source.eq(self._in_file(command.source)),
             move.count.eq(command.count),
             move.value.eq(command.value),
             in_range.eq(
@@ -284,21 +292,21 @@ class Decoder(wiring.Component):
                     m.d.comb += [count.eq(matrices), in_memory.eq(1)]
         spaces = [command.space == SPACES.index(space) for space in MATRIX_SPACES]
         m.d.comb += [
-            request.register.eq(command.register),
+            request.register.eq(self._in_file(command.register)),
             request.space.eq(command.space),
             request.geometry.eq(geometry),
             # Elements of two rows, so that no line begins where one ends: addresses come from the register.
             request.has_stride.eq(1),
             request.stride.eq(MATRIX_ROW_BYTES),
             request.listed.eq(1),
-            rows.register.eq(command.source),
+            rows.register.eq(self._in_file(command.source)),
             rows.count_log2.eq(command.count_log2),
             rows.is_store.eq(command.move == MatrixMove.STORE),
             legal.eq(in_memory & Cat(spaces).any()),
             in_range.eq(self._fits(command.register, count) & self._fits(command.source, 1)),
             move.transposes.eq(1),
-            move.destination.eq(command.register),
-            move.source.eq(command.source),
+            move.destination.eq(self._in_file(command.register)),
+            move.source.eq(self._in_file(command.source)),
         ]
         with m.Switch(command.move):
             with m.Case(MatrixMove.LOAD):

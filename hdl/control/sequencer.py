@@ -1,5 +1,7 @@
 """The sequencer: starts commands in order, as soon as their registers and their unit allow, and counts."""
 
+from dataclasses import dataclass, fields
+
 from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -15,7 +17,30 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Sequencer"]
+__all__ = ["Sequencer", "unit_members"]
+
+
+def unit_members(config: CoreConfig) -> dict[str, wiring.Member]:
+    """What passes between a sequencer and the units; see `Sequencer`."""
+    access = access_layout(config)
+    return {
+        "load": Out(stream.Signature(access)),
+        "store": Out(stream.Signature(access)),
+        "tile": Out(stream.Signature(TileRequest)),
+        "f64": Out(stream.Signature(F64Request)),
+        "move": Out(stream.Signature(MoveRequest)),
+        "rows": Out(RowRequest),
+        "rows_start": Out(1),
+        "rows_keep": Out(1),
+        "rows_room": In(1),
+        "rows_done": In(1),
+        "rows_cause": In(CAUSE_BITS),
+        "fetched": In(len(Unit)),
+        "done": In(len(Unit)),
+        "load_cause": In(CAUSE_BITS),
+        "store_cause": In(CAUSE_BITS),
+        "store_progress": In(16),
+    }
 
 
 class _Issued(data.Struct):
@@ -29,8 +54,31 @@ class _Issued(data.Struct):
     move: MoveRequest
 
 
+@dataclass(frozen=True)
+class _Handover:
+    """What the stages tell each other.
+
+    A stage has a command (`has_...`), which is decoded, takes its slot (`allocate`) or starts in this cycle;
+    that of the second is `refused`, that of the third for its rows; `halt` empties all stages, and `stopped`
+    says that all that started has ended since.
+    """
+
+    has_command: Signal
+    has_decoded: Signal
+    has_issued: Signal
+    decode: Signal
+    allocate: Signal
+    start: Signal
+    refused: Signal
+    refused_rows: Signal
+    reading_rows: Signal
+    running: Signal
+    halt: Signal
+    stopped: Signal
+
+
 class Sequencer(wiring.Component):
-    """Starts commands in order; they run side by side and may end in any order.
+    """Starts the commands of one warp in order; they run side by side and may end in any order.
 
     A pipeline of three stages, each with a command of its own. The first decodes. The second compares the
     command with those in flight (two cycles, `hdl.control.scoreboard.Scoreboard`), and checks an access for
@@ -56,6 +104,7 @@ class Sequencer(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    warp : int
     count_from : int
         What `executed` counts from after reset; a testbench starts it near its limit.
 
@@ -63,9 +112,13 @@ class Sequencer(wiring.Component):
     -------
     commands : In(stream.Signature(160))
     load, store, tile, f64, move : Out(stream.Signature(...))
-        Requests to the units, each for one cycle, in which its unit is ready.
+        Requests to the units, each for one cycle; its unit was ready in the cycle before.
+    wants : Out(5)
+        A bit for each `Unit`: a command can start as soon as it is ready.
     rows : Out(RowRequest), rows_start : Out(1), rows_keep : Out(1)
         To `hdl.memory.row_addresses.RowAddresses`, where there is on-chip memory.
+    wants_rows : Out(1)
+        From the moment a command needs `rows_room` to its start or refusal.
     rows_room : In(1), rows_done : In(1), rows_cause : In(4)
         From it.
     fetched, done : In(5)
@@ -91,29 +144,16 @@ class Sequencer(wiring.Component):
         unit takes nothing; there was no command while others were under way.
     """
 
-    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
+    def __init__(self, config: CoreConfig, warp: int = 0, *, count_from: int = 0) -> None:
         self._config = config
+        self._warp = warp
         self._count_from = count_from
-        access = access_layout(config)
         super().__init__(
             {
                 "commands": In(stream.Signature(COMMAND_BITS)),
-                "load": Out(stream.Signature(access)),
-                "store": Out(stream.Signature(access)),
-                "tile": Out(stream.Signature(TileRequest)),
-                "f64": Out(stream.Signature(F64Request)),
-                "move": Out(stream.Signature(MoveRequest)),
-                "rows": Out(RowRequest),
-                "rows_start": Out(1),
-                "rows_keep": Out(1),
-                "rows_room": In(1),
-                "rows_done": In(1),
-                "rows_cause": In(CAUSE_BITS),
-                "fetched": In(len(Unit)),
-                "done": In(len(Unit)),
-                "load_cause": In(CAUSE_BITS),
-                "store_cause": In(CAUSE_BITS),
-                "store_progress": In(16),
+                **unit_members(config),
+                "wants": Out(len(Unit)),
+                "wants_rows": Out(1),
                 "serial": In(1),
                 "clear": In(1),
                 "busy": Out(1),
@@ -130,67 +170,77 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        m.submodules.decoder = decoder = Decoder(self._config)
-        m.submodules.check = check = AccessCheck(self._config)
         m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
-        command = Signal(COMMAND_BITS)
+        m.submodules.check = check = AccessCheck(self._config)
+        pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
         decoded = Signal(Decoded)
-        issued = Signal(_Issued)
-        has_command = Signal()
-        has_decoded = Signal()
-        has_issued = Signal()
-        decode = Signal()
-        allocate = Signal()
-        start = Signal()
-        halt = Signal()
-        running = Signal()
-        stopped = Signal()
-        refused = Signal()
         dispatched = Signal(64, init=self._count_from)
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
         completed = Signal(range(len(Unit) + 1))
-        refusal = Signal(CAUSE_BITS)
-        refused_rows = Signal()
         bus_fault = self._bus_fault(m, scoreboard)
-        failed = bus_fault.cause != 0
-        checked = check.checked.payload
-        in_memory = (decoded.unit == Unit.LOAD) | (decoded.unit == Unit.STORE)
+        m.d.comb += [
+            scoreboard.tag.eq(dispatched),
+            scoreboard.fetched.eq(self.fetched),
+            scoreboard.done.eq(self.done),
+            scoreboard.clear.eq(pipe.stopped),
+            completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
+        ]
+        m.d.sync += [
+            self.executed.eq(self.executed + completed),
+            in_flight.eq(in_flight + pipe.start - completed),
+            dispatched.eq(dispatched + pipe.allocate),
+        ]
+        may_start = (bus_fault.cause == 0) & ~(self.serial & (in_flight != 0))
+        self._decode(m, pipe, decoded)
+        self._compare(m, pipe, decoded, scoreboard, check)
+        self._issue(m, pipe, decoded, scoreboard, check, may_start)
+        self._stop(m, pipe, decoded, bus_fault, dispatched, (in_flight == 0) & check.request.ready)
+        has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
+        with m.If(pipe.running):
+            m.d.comb += [
+                self.busy.eq(has_any | (in_flight != 0) | (bus_fault.cause != 0)),
+                self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
+            ]
+        return m
+
+    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View) -> None:
+        """First stage: a command from the queue, decoded as soon as the second stage empties."""
+        m.submodules.decoder = decoder = Decoder(self._config, self._warp)
+        command = Signal(COMMAND_BITS)
         m.d.comb += [
             decoder.command.eq(command),
+            self.commands.ready.eq(pipe.running & ~pipe.has_command),
+            pipe.decode.eq(pipe.has_command & (~pipe.has_decoded | pipe.allocate)),
+        ]
+        with m.If(pipe.decode):
+            m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
+        with m.If(self.commands.ready):
+            m.d.sync += [command.eq(self.commands.payload), pipe.has_command.eq(self.commands.valid)]
+        with m.If(pipe.halt):
+            m.d.sync += pipe.has_command.eq(0)
+
+    def _compare(
+        self, m: Module, pipe: "_Handover", decoded: data.View, scoreboard: Scoreboard, check: AccessCheck
+    ) -> None:
+        """Second stage: operands against those of the commands in flight; accesses are checked meanwhile."""
+        checked = check.checked.payload
+        in_memory = _is_access(decoded.unit)
+        m.d.comb += [
             check.request.payload.eq(decoded.memory),
-            check.checked.ready.eq(self.load.valid | self.store.valid | ~running),
             scoreboard.unit.eq(decoded.unit),
             scoreboard.footprint.eq(decoded.footprint),
             scoreboard.span.first.eq(checked.first),
             scoreboard.span.last.eq(checked.last),
-            scoreboard.tag.eq(dispatched),
-            scoreboard.allocate.eq(allocate),
-            scoreboard.fetched.eq(self.fetched),
-            scoreboard.done.eq(self.done),
-            scoreboard.clear.eq(stopped),
-            completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
+            scoreboard.allocate.eq(pipe.allocate),
         ]
-        m.d.sync += [self.executed.eq(self.executed + completed), in_flight.eq(in_flight + start - completed)]
-
-        m.d.comb += [
-            self.commands.ready.eq(running & ~has_command),
-            decode.eq(has_command & (~has_decoded | allocate)),
-        ]
-        with m.If(decode):
-            m.d.sync += [decoded.eq(decoder.decoded), has_command.eq(0)]
-        with m.If(self.commands.ready):
-            m.d.sync += [command.eq(self.commands.payload), has_command.eq(self.commands.valid)]
-        with m.If(halt):
-            m.d.sync += has_command.eq(0)
-
         with m.FSM(name="compare") as comparing:
             with m.State("EMPTY"):
-                with m.If(decode & ~halt):
+                with m.If(pipe.decode & ~pipe.halt):
                     m.next = "FIRST"
             with m.State("FIRST"):
                 legal = decoded.cause == 0
-                m.d.comb += check.request.valid.eq(in_memory & legal & ~halt)
-                with m.If(halt):
+                m.d.comb += check.request.valid.eq(in_memory & legal & ~pipe.halt)
+                with m.If(pipe.halt):
                     m.next = "EMPTY"
                 with m.Elif(~legal):
                     m.next = "REFUSED"
@@ -201,48 +251,64 @@ class Sequencer(wiring.Component):
                 legal = ~in_memory | (checked.cause == 0)
                 m.d.comb += [
                     scoreboard.second.eq(1),
-                    self.stall_unit.eq(is_checked & legal & scoreboard.full & ~has_issued),
-                    allocate.eq(is_checked & legal & ~scoreboard.full & ~has_issued & ~halt),
+                    self.stall_unit.eq(is_checked & legal & scoreboard.full & ~pipe.has_issued),
+                    pipe.allocate.eq(is_checked & legal & ~scoreboard.full & ~pipe.has_issued & ~pipe.halt),
                 ]
-                with m.If(halt):
+                with m.If(pipe.halt):
                     m.next = "EMPTY"
                 with m.Elif(is_checked & ~legal):
                     m.d.sync += decoded.cause.eq(checked.cause)
                     m.next = "REFUSED"
-                with m.Elif(allocate):
+                with m.Elif(pipe.allocate):
                     m.next = "EMPTY"
-                    with m.If(decode):
+                    with m.If(pipe.decode):
                         m.next = "FIRST"
             with m.State("REFUSED"):
-                m.d.comb += refused.eq(1)
-                with m.If(halt):
+                m.d.comb += pipe.refused.eq(1)
+                with m.If(pipe.halt):
                     m.next = "EMPTY"
-        with m.If(allocate):
+        m.d.comb += pipe.has_decoded.eq(~comparing.ongoing("EMPTY"))
+
+    def _issue(
+        self,
+        m: Module,
+        pipe: "_Handover",
+        decoded: data.View,
+        scoreboard: Scoreboard,
+        check: AccessCheck,
+        may_start: Value,
+    ) -> None:
+        """Third stage: wait for the last conflict to end, and give the command to its unit."""
+        issued = Signal(_Issued)
+        with m.If(pipe.allocate):
             m.d.sync += [
-                dispatched.eq(dispatched + 1),
                 issued.unit.eq(decoded.unit),
-                issued.listed.eq(decoded.memory.listed & in_memory),
+                issued.listed.eq(decoded.memory.listed & _is_access(decoded.unit)),
                 *(issued[name].eq(decoded[name]) for name in ("rows", "tile", "f64", "move")),
             ]
-
+        access = check.checked.payload.access
         requests = {
-            Unit.LOAD: (self.load, checked.access),
-            Unit.STORE: (self.store, checked.access),
+            Unit.LOAD: (self.load, access),
+            Unit.STORE: (self.store, access),
             Unit.TILE: (self.tile, issued.tile),
             Unit.F64: (self.f64, issued.f64),
             Unit.MOVE: (self.move, issued.move),
         }
-        unit_ready = Signal()
-        may_start = ~failed & ~(self.serial & (in_flight != 0))
+        wanted, unit_ready = Signal(), Signal()
         for unit, (request, payload) in requests.items():
             m.d.comb += request.payload.eq(payload)
-            m.d.sync += request.valid.eq(start & (issued.unit == unit))
+            m.d.sync += request.valid.eq(pipe.start & (issued.unit == unit))
             with m.If(issued.unit == unit):
-                m.d.comb += unit_ready.eq(request.ready)
-        m.d.comb += [self.rows.eq(issued.rows), self.rows_keep.eq(start & issued.listed)]
+                m.d.comb += [unit_ready.eq(request.ready), self.wants[unit.value].eq(wanted)]
+        m.d.comb += [
+            pipe.start.eq(wanted & unit_ready),
+            check.checked.ready.eq(self.load.valid | self.store.valid | ~pipe.running),
+            self.rows.eq(issued.rows),
+            self.rows_keep.eq(pipe.start & issued.listed),
+        ]
         with m.FSM(name="issue") as issuing:
             with m.State("EMPTY"):
-                with m.If(allocate):
+                with m.If(pipe.allocate):
                     m.next = "WAIT"
             with m.State("WAIT"):
                 free = Signal()
@@ -250,75 +316,83 @@ class Sequencer(wiring.Component):
                     self.stall_registers.eq(scoreboard.conflict),
                     self.stall_memory.eq(~scoreboard.conflict & scoreboard.span_conflict),
                     free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start),
-                    start.eq(free & unit_ready & ~issued.listed),
-                    self.stall_unit.eq(~self.stall_registers & ~self.stall_memory & ~start),
+                    wanted.eq(free & ~issued.listed),
+                    self.stall_unit.eq(~self.stall_registers & ~self.stall_memory & ~pipe.start),
                 ]
                 if self._config.shared_bytes:
-                    m.d.comb += self.rows_start.eq(free & self.rows_room & issued.listed)
+                    m.d.comb += [
+                        self.wants_rows.eq(free & issued.listed),
+                        self.rows_start.eq(self.wants_rows & self.rows_room),
+                    ]
                     with m.If(self.rows_start):
                         m.next = "ROWS"
-                with m.If(halt | start):
+                with m.If(pipe.halt | pipe.start):
                     m.next = "EMPTY"
             if self._config.shared_bytes:
                 with m.State("ROWS"):
-                    m.d.comb += self.stall_unit.eq(1)
+                    m.d.comb += [self.wants_rows.eq(1), pipe.reading_rows.eq(1), self.stall_unit.eq(1)]
                     with m.If(self.rows_done):
                         m.next = "LISTED"
                 with m.State("LISTED"):
                     legal = self.rows_cause == 0
                     m.d.comb += [
-                        refused_rows.eq(~legal),
-                        start.eq(legal & may_start & unit_ready),
-                        self.stall_unit.eq(~start),
+                        pipe.refused_rows.eq(~legal),
+                        self.wants_rows.eq(1),
+                        wanted.eq(legal & may_start),
+                        self.stall_unit.eq(~pipe.start),
                     ]
-                    with m.If(halt | start):
+                    with m.If(pipe.halt | pipe.start):
                         m.next = "EMPTY"
+        m.d.comb += pipe.has_issued.eq(~issuing.ongoing("EMPTY"))
 
-        # Rows that are being read come to their end: no later command may see them.
-        reading_rows = Signal()
-        if self._config.shared_bytes:
-            m.d.comb += reading_rows.eq(issuing.ongoing("ROWS"))
+    def _stop(
+        self,
+        m: Module,
+        pipe: "_Handover",
+        decoded: data.View,
+        bus_fault: data.View,
+        dispatched: Signal,
+        is_quiet: Value,
+    ) -> None:
+        """Empty the stages at a refusal or failure, and report it when all that started has ended."""
+        failed = bus_fault.cause != 0
+        refusal = Signal(CAUSE_BITS)
+        in_slot = Signal()  # the command that was refused
         with m.FSM(name="core"):
             with m.State("RUN"):
+                # Rows that are being read come to their end: no later command may see them.
                 m.d.comb += [
-                    running.eq(1),
-                    halt.eq((failed & ~reading_rows) | (refused & ~has_issued) | refused_rows),
-                    self.busy.eq(has_command | has_decoded | has_issued | (in_flight != 0) | failed),
-                    self.stall_empty.eq(
-                        ~(has_command | has_decoded | has_issued | self.commands.valid) & (in_flight != 0)
+                    pipe.running.eq(1),
+                    pipe.halt.eq(
+                        (failed & ~pipe.reading_rows) | (pipe.refused & ~pipe.has_issued) | pipe.refused_rows
                     ),
                 ]
-                m.d.sync += refusal.eq(Mux(refused_rows, self.rows_cause, decoded.cause))
-                with m.If(halt):
+                m.d.sync += [
+                    refusal.eq(Mux(pipe.refused_rows, self.rows_cause, decoded.cause)),
+                    in_slot.eq(pipe.refused_rows),
+                ]
+                with m.If(pipe.halt):
                     m.next = "STOP"
             with m.State("STOP"):
-                m.d.comb += [self.busy.eq(1), stopped.eq((in_flight == 0) & check.request.ready)]
-                with m.If(stopped):
+                m.d.comb += [self.busy.eq(1), pipe.stopped.eq(is_quiet)]
+                with m.If(pipe.stopped):
                     m.next = "FAULT"
             with m.State("FAULT"):
                 with m.If(self.clear):
                     m.d.sync += [self.cause.eq(0), bus_fault.eq(0)]
                     m.next = "RUN"
-        m.d.comb += [
-            has_decoded.eq(~comparing.ongoing("EMPTY")),
-            has_issued.eq(~issuing.ongoing("EMPTY")),
-        ]
-        behind = Signal(tag_bits(self._config))
+        behind = Signal.like(bus_fault.tag)
         index = Signal(64)
-        in_slot = Signal()  # the command that was refused
         m.d.comb += [
             behind.eq(Mux(failed, dispatched[: len(behind)] - bus_fault.tag, in_slot)),
             index.eq(dispatched - behind),
         ]
-        with m.If(running):
-            m.d.sync += in_slot.eq(refused_rows)
-        with m.If(stopped):
+        with m.If(pipe.stopped):
             m.d.sync += [
                 self.cause.eq(Mux(failed, bus_fault.cause, refusal)),
                 self.executed.eq(index),
                 dispatched.eq(index),
             ]
-        return m
 
     def _bus_fault(self, m: Module, scoreboard: Scoreboard) -> Signal:
         """Keep the oldest of the failures that the memories report; none while its cause is zero."""
@@ -348,6 +422,10 @@ class Sequencer(wiring.Component):
         with m.Elif(load_first):
             m.d.sync += [oldest.cause.eq(self.load_cause), oldest.tag.eq(scoreboard.load_tag)]
         return oldest
+
+
+def _is_access(unit: Value) -> Value:
+    return (unit == Unit.LOAD) | (unit == Unit.STORE)
 
 
 def _replaces(oldest: data.View, tag: Value) -> Value:

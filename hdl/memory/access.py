@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import SPACES
-from hdl.config import CoreConfig
+from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, STRIDE_BITS, access_layout
 from hdl.memory.fragment_geometry import FragmentGeometry
 
@@ -19,7 +19,7 @@ class AccessRequest(data.Struct):
     Members
     -------
     geometry : FragmentGeometry
-    register : unsigned(8)
+    register : unsigned(REGISTER_BITS)
         First register of the fragment.
     space : unsigned(2)
         Index into `golden.tables.instruction_set.SPACES`.
@@ -34,7 +34,7 @@ class AccessRequest(data.Struct):
     """
 
     geometry: FragmentGeometry
-    register: unsigned(8)
+    register: unsigned(REGISTER_BITS)
     space: unsigned(2)
     address: unsigned(64)
     has_stride: unsigned(1)

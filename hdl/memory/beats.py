@@ -3,7 +3,7 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
-from hdl.config import CoreConfig
+from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, FragmentGeometry
 
 __all__ = [
@@ -28,7 +28,7 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
     Members
     -------
     geometry : FragmentGeometry
-    register : unsigned(8)
+    register : unsigned(REGISTER_BITS)
         First register of the fragment.
     space : unsigned(2)
         Index into `golden.tables.instruction_set.SPACES`.
@@ -46,7 +46,7 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
     return data.StructLayout(
         {
             "geometry": FragmentGeometry,
-            "register": unsigned(8),
+            "register": unsigned(REGISTER_BITS),
             "space": unsigned(2),
             "address": unsigned(config.address_bits),
             "stride": unsigned(STRIDE_BITS),

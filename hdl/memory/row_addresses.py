@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Cause
-from hdl.config import QUADS, CoreConfig
+from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, READ_LATENCY, quad_read_signature
@@ -27,14 +27,14 @@ class RowRequest(data.Struct):
 
     Members
     -------
-    register : unsigned(8)
+    register : unsigned(REGISTER_BITS)
         Lane i has the address of row i.
     count_log2 : unsigned(2)
         Matrices, as a power of two: 0 to 2; each has eight rows.
     is_store : unsigned(1)
     """
 
-    register: unsigned(8)
+    register: unsigned(REGISTER_BITS)
     count_log2: unsigned(2)
     is_store: unsigned(1)
 

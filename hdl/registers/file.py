@@ -1,4 +1,4 @@
-"""The fragment registers: 32 lanes of 32-bit registers, as a warp sees them."""
+"""The fragment registers of all warps: 32 lanes of 32-bit registers."""
 
 from amaranth.hdl import Module, unsigned
 from amaranth.lib import wiring
@@ -21,7 +21,7 @@ __all__ = ["RegisterFile"]
 
 
 class RegisterFile(wiring.Component):
-    """Registers in words of one or more quads.
+    """Registers in words of one or more quads; warp w has those from ``w * registers`` on.
 
     The fragment layouts make a quad (four neighbouring lanes) the natural unit: one register of it is, of a
     multiplicand, one contiguous run of k of a row of A or a column of B; of an accumulator four results.
@@ -63,7 +63,7 @@ class RegisterFile(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        words = config.registers * QUADS // config.word_quads
+        words = config.all_registers * QUADS // config.word_quads
         inner = config.word_quads.bit_length() - 1
         m.submodules.memory = memory = collision_free_memory(unsigned(word_bits(config)), words)
         write_port = memory.write_port(granularity=LANE_BITS)

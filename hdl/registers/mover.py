@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config import QUADS, CoreConfig
+from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.registers.register_ports import (
     LANE_BITS,
     QUAD_BITS,
@@ -32,7 +32,7 @@ class MoveRequest(data.Struct):
     -------
     is_move : unsigned(1)
         Copy from `source`; otherwise write `value` to every lane.
-    destination, source : unsigned(8)
+    destination, source : unsigned(REGISTER_BITS)
         First registers.
     count : unsigned(9)
         Registers; may be zero.
@@ -42,8 +42,8 @@ class MoveRequest(data.Struct):
     """
 
     is_move: unsigned(1)
-    destination: unsigned(8)
-    source: unsigned(8)
+    destination: unsigned(REGISTER_BITS)
+    source: unsigned(REGISTER_BITS)
     count: unsigned(9)
     value: unsigned(32)
     transposes: unsigned(1)

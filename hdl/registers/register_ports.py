@@ -44,7 +44,7 @@ def word_bits(config: CoreConfig) -> int:
 
 def address_bits(config: CoreConfig) -> int:
     """Bits of the address of a word."""
-    return (config.registers * QUADS // config.word_quads - 1).bit_length()
+    return (config.all_registers * QUADS // config.word_quads - 1).bit_length()
 
 
 def word_address(config: CoreConfig, register: ValueLike, number: ValueLike = 0) -> Value:
@@ -65,7 +65,7 @@ def word_address(config: CoreConfig, register: ValueLike, number: ValueLike = 0)
 
 def quad_address_bits(config: CoreConfig) -> int:
     """Bits of the address of a quad of a register: the quad in the low three bits, the register above."""
-    return (config.registers * QUADS - 1).bit_length()
+    return (config.all_registers * QUADS - 1).bit_length()
 
 
 def word_read_signature(config: CoreConfig) -> wiring.Signature:

@@ -1,18 +1,22 @@
 """`openwmma mma`: a batch of tiles, by `golden.programs.tiles.multiply_tiles`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from numpy.typing import NDArray
 
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction, resolve_profile
+from golden.tables.matrix_instructions import MmaInstruction
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
-from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Waves
+from openwmma.options import Baud, GpuNumber, On, Port, RunPreset, RunProfile, Settings, Waves
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.terminal import tell
 from sim.files import write_files
 
 __all__ = ["mma"]
@@ -39,6 +43,7 @@ def mma(
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
+    gpu: GpuNumber = None,
 ) -> None:
     """Multiply a batch of tiles, D = A B + C: each loaded, multiplied and stored.
 
@@ -60,11 +65,15 @@ def mma(
         waves=waves,
         port=port,
         baud=baud,
+        gpu=gpu,
         settings=parse_settings(settings or []),
     )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
     require_outputs([(f"--output {output}", output), *target.outputs], (a, b, c))
+    if target.gpu is not None:
+        _on_gpu(parsed, operands, output, target)
+        return
     with progress("instructions") as advance, target.prepared() as source:
         resolve_profile(source.config.dot_product.profile, parsed)
         result = multiply_tiles(
@@ -77,3 +86,14 @@ def mma(
         )
     write_files({output: array_bytes(result.d)})
     print_result(str(parsed), target, result.execution, source.config)
+
+
+def _on_gpu(
+    instruction: MmaInstruction, operands: Sequence[NDArray[Any]], output: Path, target: Target
+) -> None:
+    from openwmma.gpu.multiply import multiply_compared  # noqa: PLC0415  an optional package
+
+    lockstep = target.on is MachineKind.LOCKSTEP
+    d, name = multiply_compared(target.gpu or 0, instruction, operands, target.profile, lockstep=lockstep)
+    write_files({output: array_bytes(d)})
+    tell(f"{instruction}: {d[..., 0, 0].size} tiles on {name}{', equal to golden' if lockstep else ''}")

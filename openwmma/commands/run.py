@@ -21,7 +21,7 @@ from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat
 from openwmma.core_settings import parse_settings
 from openwmma.cuda_source import is_cuda
 from openwmma.input_files import is_readable
-from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
+from openwmma.options import Baud, GpuNumber, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_contractions, print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
@@ -111,6 +111,7 @@ def run(
     trace: Trace = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
+    gpu: GpuNumber = None,
 ) -> int:
     """Run a kernel.
 
@@ -134,6 +135,7 @@ def run(
         trace=trace,
         port=port,
         baud=baud,
+        gpu=gpu,
         settings=parse_settings(settings or []),
     )
     options = LaunchOptions(
@@ -156,7 +158,7 @@ def run(
         raise UsageError(f"--case {case}: expected --launch with it")
     if not is_readable(file):
         raise UsageError(f"expected a PTX module, but there is no file {file}")
-    if grid is not None or block is not None or is_cuda(file):
+    if grid is not None or block is not None or is_cuda(file) or target.gpu is not None:
         return launch_file(
             file,
             options,

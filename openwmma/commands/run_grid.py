@@ -69,6 +69,7 @@ class LaunchOptions:
             "config": target.settings,
             "port": target.port,
             "baud": target.baud,
+            "gpu": target.gpu,
             "waves": target.waves,
             "trace": target.trace,
             "jobs": 1 if single else self.jobs or cores(),

@@ -78,7 +78,8 @@ class _PageHandler(SimpleHTTPRequestHandler):
         """Why the request is not answered; None for one that may name a file of the folder."""
         assert isinstance(self.server, ThreadingHTTPServer)
         hosts = self.headers.get_all("Host", [])
-        if len(hosts) != 1:
+        # What follows a line that is no header would count as text of the request.
+        if len(hosts) != 1 or self.headers.defects:
             return HTTPStatus.BAD_REQUEST
         # A page from elsewhere whose name was made to mean this computer still sends its own name.
         name, _, port = hosts[0].strip().lower().rpartition(":")

@@ -72,7 +72,8 @@ def _run(files: Files) -> Any:
         raise raised[0]
     if _SECRET in answer:
         raise PropertyError("no file outside of the folder is served", repr(answer[:300]))
-    hosts = re.findall(rb"(?im)^host:[ \t]*(.*?)[ \t]*\r?$", request)
+    headers = re.split(rb"\r?\n\r?\n", request)[0]
+    hosts = re.findall(rb"(?im)^host:[ \t]*(.*?)[ \t]*\r?$", headers)
     foreign = [
         host for host in hosts if not re.fullmatch(rb"(localhost|127\.0\.0\.1|\[::1\])(:%d)?" % port, host)
     ]

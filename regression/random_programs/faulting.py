@@ -107,11 +107,11 @@ class FaultSession:
             return f"golden says {golden_cause.name}, expected was {illegal.cause.name}"
         if (cause, index) != (illegal.cause, expected_index):
             return f"cause {cause.name} at {index}, expected {illegal.cause.name} at {expected_index}"
-        if isinstance(illegal.command, Store | StoreMatrix) and illegal.cause >= Cause.READ_SLAVE_ERROR:
+        if isinstance(illegal.command, Store | StoreMatrix) and illegal.cause.is_of_memory:
             bursts = _bursts_before(illegal, self._exists)
             if progress != bursts:
                 return f"progress {progress}, but the memory took {bursts} bursts before the first it refused"
-        if illegal.cause < Cause.READ_SLAVE_ERROR or mode == "serial":
+        if not illegal.cause.is_of_memory or mode == "serial":
             return self._state_difference()
         self._resynchronise()
         return None

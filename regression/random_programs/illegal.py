@@ -41,6 +41,9 @@ _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = MappingProxyType(
         Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
     }
 )
+_LAST_WARP: Final = 15
+"""That a command can name."""
+
 _TOGETHER: Final = "together with "
 
 _MEMORY_WAYS: Final = (
@@ -67,6 +70,8 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
         (Cause.REGISTER_RANGE, "multiply", f"fragment {use} past the last register") for use in "dabc"
     )
     yield (Cause.REGISTER_RANGE, "fill", "destination past the last register")
+    yield from ((Cause.WARP_RANGE, kind, "past the last warp") for kind in ("load", "store", "multiply"))
+    yield (Cause.WARP_RANGE, "fill", _TOGETHER + "register_range")
     for kind, what in product(("move", "movmatrix"), ("destination", "source")):
         yield (Cause.REGISTER_RANGE, kind, f"{what} past the last register")
     yield (Cause.READ_SLAVE_ERROR, "load", "marked bytes")
@@ -145,6 +150,9 @@ class _Maker:
             return (
                 None if words is None else Illegal(cause=cause, kind=kind, way=way, words=words, command=None)
             )
+        if cause is Cause.WARP_RANGE:
+            wrong = self._past_registers(kind, way) if kind == "fill" else self._legal(kind)
+            return self._past_warps(way, kind, wrong)
         if kind in ("ldmatrix", "stmatrix"):
             return self._broken_move(cause, kind, way)
         marked = None
@@ -177,6 +185,13 @@ class _Maker:
         return Illegal(
             cause=cause, kind=kind, way=way, words=encode(command), command=command, marked=marked, rows=rows
         )
+
+    def _past_warps(self, way: str, kind: str, command: Command | None) -> Illegal | None:
+        if command is None or self._config.warps > _LAST_WARP:
+            return None
+        warp = int(self._random.integers(self._config.warps, _LAST_WARP + 1))
+        command = replace(command, warp=warp)
+        return Illegal(cause=Cause.WARP_RANGE, kind=kind, way=way, words=encode(command), command=command)
 
     def _past_registers(self, kind: str, way: str) -> Command | None:
         count = self._config.registers

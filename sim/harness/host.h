@@ -1,6 +1,7 @@
 // The AXI4-Lite master in front of the core: register reads and writes, and commands pushed through them.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -71,31 +72,33 @@ class Host {
         return worst;
     }
 
-    // Pushes commands, as many at a time as the queue reports room for, and does not wait for their end.
-    // Returns false when the core has stopped with a fault; what was queued behind it is then still to be dropped.
+    // Pushes commands in order, as many at a time as the queue of their warp reports room for, and does not wait
+    // for their end. Leaves out those of a warp that has stopped with a fault, and then returns false.
     bool queue(const std::uint32_t *words, std::uint32_t commands) {
         using namespace configuration;
+        std::array<std::uint32_t, WARPS> room{};
+        std::uint32_t faults = 0;
         for (std::uint32_t pushed = 0; pushed < commands;) {
-            const auto has_room = [this](std::uint32_t status) {
-                full_polls_ += !(status & STATUS_FREE);
-                return status & (STATUS_FAULT | STATUS_FREE);
-            };
-            const std::uint32_t value = poll(has_room, "a full queue", 1);
-            if (value & STATUS_FAULT) return false;
-            const std::uint32_t free = (value & STATUS_FREE) / (STATUS_FREE & (0U - STATUS_FREE));
-            const std::uint32_t count = free < commands - pushed ? free : commands - pushed;
-            push(words + COMMAND_WORDS * pushed, count);
+            const std::uint32_t warp = owner(words + COMMAND_WORDS * pushed);
+            std::uint32_t count = 1;
+            while (pushed + count < commands && owner(words + COMMAND_WORDS * (pushed + count)) == warp) ++count;
+            if (!(faults >> warp & 1) && !room[warp]) room[warp] = wait_for_room(warp, faults);
+            if (!(faults >> warp & 1)) {
+                if (count > room[warp]) count = room[warp];
+                push(words + COMMAND_WORDS * pushed, count);
+                room[warp] -= count;
+            }
             pushed += count;
         }
-        return true;
+        return !faults;
     }
 
-    // Waits until the core is idle. Returns false when it has stopped with a fault.
+    // Waits until all warps are idle. Returns false when one has stopped with a fault.
     bool finish() {
         using namespace configuration;
         // Each command that is still queued may need its whole limit.
-        const auto stopped = [](std::uint32_t status) { return (status & STATUS_FAULT) || !(status & STATUS_BUSY); };
-        return !(poll(stopped, "the commands", QUEUE_DEPTH + 1) & STATUS_FAULT);
+        const auto idle = [](std::uint32_t status) { return !(status & STATUS_BUSY); };
+        return !(poll(idle, "the commands", WARPS * (QUEUE_DEPTH + 1)) & STATUS_FAULT);
     }
 
     // How often the status register said that the queue was full while commands waited to be pushed.
@@ -103,23 +106,52 @@ class Host {
 
   private:
     std::uint32_t status() {
-        std::uint32_t value = 0;
-        if (read(configuration::STATUS, 1, &value) != OKAY) throw ProtocolError("the status register answered with an error");
+        const std::uint32_t value = get(configuration::STATUS);
         simulation_.note_status(value);
         return value;
     }
 
-    // Word 0 of a command comes last: writing it pushes the command. The next one's words follow at once.
+    std::uint32_t get(std::uint32_t address) {
+        std::uint32_t value = 0;
+        if (read(address, 1, &value) != OKAY) throw ProtocolError("a register answered a read with an error");
+        return value;
+    }
+
+    // The warp whose queue takes a command.
+    static std::uint32_t owner(const std::uint32_t *words) {
+        const std::uint32_t warp = words[0] >> 28;
+        return warp < configuration::WARPS ? warp : 0;
+    }
+
+    // The places in the queue of a warp, once there are any; or its bit in `faults`, which are those of all warps.
+    std::uint32_t wait_for_room(std::uint32_t warp, std::uint32_t &faults) {
+        using namespace configuration;
+        if (WARPS > 1 && write(&WARP, &warp, 1) != OKAY) throw ProtocolError("the core refused to select a warp");
+        const auto has_room = [&](std::uint32_t status) {
+            full_polls_ += !(status & STATUS_FREE);
+            if (status & STATUS_FAULT) faults = get(FAULTS);
+            return (faults >> warp & 1) || (status & STATUS_FREE);
+        };
+        const std::uint32_t value = poll(has_room, "a full queue", 1);
+        return (value & STATUS_FREE) / (STATUS_FREE & (0U - STATUS_FREE));
+    }
+
+    // Word 0 of a command comes last: writing it pushes the command. The next one's words follow at once; those
+    // that are the same as in the command before are not written again.
     void push(const std::uint32_t *words, std::uint32_t commands) {
         using configuration::COMMAND_WORDS;
         addresses_.clear();
         values_.clear();
         for (std::uint32_t command = 0; command < commands; ++command)
             for (std::uint32_t word = 1; word <= COMMAND_WORDS; ++word) {
-                addresses_.push_back(configuration::COMMAND + 4 * (word % COMMAND_WORDS));
-                values_.push_back(words[COMMAND_WORDS * command + word % COMMAND_WORDS]);
+                const std::uint32_t place = word % COMMAND_WORDS;
+                const std::uint32_t value = words[COMMAND_WORDS * command + place];
+                if (place && written_[place] == value) continue;
+                written_[place] = value;
+                addresses_.push_back(configuration::COMMAND + 4 * place);
+                values_.push_back(value);
             }
-        if (write(addresses_.data(), values_.data(), COMMAND_WORDS * commands) != OKAY)
+        if (write(addresses_.data(), values_.data(), std::uint32_t(addresses_.size())) != OKAY)
             throw ProtocolError("the command queue refused a command although it reported a free place");
     }
 
@@ -135,6 +167,7 @@ class Host {
     Simulation &simulation_;
     std::vector<std::uint32_t> addresses_;
     std::vector<std::uint32_t> values_;
+    std::array<std::uint32_t, configuration::COMMAND_WORDS> written_{};  // what the command registers hold; zeros after reset
     std::uint64_t full_polls_ = 0;
 };
 

@@ -18,6 +18,7 @@ def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:
     """
     return GoldenMachine(
         registers=config.registers,
+        warps=config.warps,
         memory=memory,
         shared=Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None,
         address_bits=config.address_bits,

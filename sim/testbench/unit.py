@@ -23,7 +23,8 @@ def unit_design(name: str, component: wiring.Component, config: CoreConfig | Non
     """Make a design of one component.
 
     A port ``member.field`` becomes ``member_field``; of a structure or a
-    one-dimensional array of ports, all bits in one port. An AXI4 member is
+    one-dimensional array of ports, all bits in one port. Element 1 of an array of interfaces is named
+    ``member_1_field``. An AXI4 member is
     named ``m_axi_...`` with one-bit ids, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset
     ``aresetn``.
 
@@ -123,5 +124,11 @@ def _leaves(name: str, member: wiring.Member, value: Any) -> Iterator[tuple[str,
     if member.is_port:
         yield name, member, Cat(value) if member.dimensions else Value.cast(value)
         return
-    for field, inner in member.signature.members.items():
-        yield from _leaves(f"{name}_{field}", inner, getattr(value, field))
+    elements = (
+        {f"{name}_{index}": element for index, element in enumerate(value)}
+        if member.dimensions
+        else {name: value}
+    )
+    for prefix, element in elements.items():
+        for field, inner in member.signature.members.items():
+            yield from _leaves(f"{prefix}_{field}", inner, getattr(element, field))

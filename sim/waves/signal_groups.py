@@ -69,20 +69,20 @@ _STATES: Final[dict[str, Mapping[int, str]]] = {
 
 _STREAM: Final = ("valid", "ready")
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "clock and host": ("aclk", "aresetn", "irq", "host.registers.queue.level:d"),
+    "clock and host": ("aclk", "aresetn", "irq", "host.registers.queue_0.level:d"),
     "sequencer": (
-        *(f"sequencer.{name}" for name in ("commands__valid", "commands__ready", "serial")),
-        *(f"sequencer.{name}" for name in ("decode", "start", "running", "halt")),
-        *(f"sequencer.stall_{name}" for name in ("registers", "memory", "unit", "empty")),
-        "sequencer.cause:fault",
-        "sequencer.executed:d",
+        *(f"warps.sequencer_0.{name}" for name in ("commands__valid", "commands__ready", "serial")),
+        *(f"warps.sequencer_0.{name}" for name in ("decode", "start", "running", "halt")),
+        *(f"warps.sequencer_0.stall_{name}" for name in ("registers", "memory", "unit", "empty")),
+        "warps.sequencer_0.cause:fault",
+        "warps.sequencer_0.executed:d",
     ),
     "scoreboard": (
-        "sequencer.scoreboard.unit:unit",
-        *(f"sequencer.scoreboard.{name}" for name in ("second", "allocate", "full")),
-        *(f"sequencer.scoreboard.{name}" for name in ("conflict", "span_conflict")),
-        "sequencer.scoreboard.fetched:b",
-        "sequencer.scoreboard.done:b",
+        "warps.sequencer_0.scoreboard.unit:unit",
+        *(f"warps.sequencer_0.scoreboard.{name}" for name in ("second", "allocate", "full")),
+        *(f"warps.sequencer_0.scoreboard.{name}" for name in ("conflict", "span_conflict")),
+        "warps.sequencer_0.scoreboard.fetched:b",
+        "warps.sequencer_0.scoreboard.done:b",
     ),
     "load engine": (
         *(f"load.bursts.bursts__{name}" for name in _STREAM),
@@ -112,8 +112,8 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *(f"mover.{name}" for name in ("write__enable", "write__ready", "done")),
     ),
     "matrix moves": (
-        "sequencer.rows_start",
-        "sequencer.rows_done",
+        "warps.sequencer_0.rows_start",
+        "warps.sequencer_0.rows_done",
         *(f"transposer.{name}" for name in ("write__enable", "write__ready", "done")),
     ),
     "on-chip memory": (

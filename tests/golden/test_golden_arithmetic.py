@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from random_operands import random_floats, random_operands
 
 import golden
 from golden.arithmetic.align import align
@@ -15,6 +14,7 @@ from golden.arithmetic.decode import ZERO_EXPONENT, layout
 from golden.arithmetic.fma import add
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.round_pack import round_pack as scalar_round_pack
+from golden.random_operands import random_floats, random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from random_operands import random_operands
 
 import golden
 from golden.approximation.instructions import FORMS
@@ -29,13 +28,16 @@ from golden.arithmetic.integer import (
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.invalid_argument import InvalidArgument
+from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.profiles import PROFILES
 
 WMMA = "wmma.mma.sync.aligned.row.col"
 F16 = float_format("f16")
-FEW, MANY = 1_500, 10_000_000
+FEW, MANY = 50_000, 10_000_000
+"""Operands."""
+
 MMA = "mma.sync.aligned"
 FAMILIES = (
     *(f"{WMMA}.m16n16k16.{pair}" for pair in ("f32.f32", "f16.f16", "f32.f16", "f16.f32")),
@@ -116,9 +118,12 @@ def uncompiled(instruction, profile, a, b, c):
 
 
 def compare(text, count, seed, profile="hopper"):
-    """Corners included: `random_operands` draws subnormals, extremes, specials and cancelling sums."""
+    """At least `count` operands: the elements of a row, of a column, and of C, for each result.
+
+    Corners included: `random_operands` draws subnormals, extremes, specials and cancelling sums.
+    """
     instruction = resolve_instruction(text)
-    m, n = instruction.shape.m, instruction.shape.n
+    m, n, k = instruction.shape.m, instruction.shape.n, instruction.shape.k
     random = np.random.default_rng(seed)
     compared = 0
     while compared < count:
@@ -130,12 +135,12 @@ def compare(text, count, seed, profile="hopper"):
                 row, column = a[tile, i].tolist(), b[tile, :, i].tolist()
                 wanted = uncompiled(instruction, PROFILES[profile], row, column, int(c[tile, i, i]))
                 assert int(d[tile, i, i]) == wanted, (tile, i, row, column, int(c[tile, i, i]))
-            compared += min(m, n)
+            compared += min(m, n) * (2 * k + 1)
 
 
 @pytest.mark.parametrize("text", FAMILIES)
 def test_compiled_equals_uncompiled(text):
-    compare(text, FEW // 4 if "b1" in text else FEW, 21)
+    compare(text, FEW, 21)
 
 
 @pytest.mark.parametrize("profile", [name for name in PROFILES if name != "hopper"])
@@ -176,7 +181,7 @@ ELEMENTS = [text for text, found in FORMS.items() if not found.packed]
 
 @pytest.mark.parametrize("text", ELEMENTS)
 def test_compiled_equals_uncompiled_of_approximate_functions(text):
-    compare_approximate(text, FEW, 24)
+    compare_approximate(text, FEW // 30, 24)
 
 
 @pytest.mark.long
@@ -192,7 +197,7 @@ def test_a_sum_is_a_fused_multiply_add_by_one(format, rounding):
     format = float_format(format)
     one = format.bias << format.fraction_bits
     random = np.random.default_rng(25)
-    for _ in range(FEW):
+    for _ in range(FEW // 30):
         x, y = (int(bits) for bits in random.integers(0, 1 << format.bits, 2, f"u{format.bits // 8}"))
         near = (x + int(random.integers(-3, 3)) ^ 1 << format.bits - 1) & (1 << format.bits) - 1
         for other in (y, near, near ^ 3 << format.fraction_bits):

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from random_operands import random_operands
 
 import golden
 from golden.explanation.record import BitStep, Conversion, FusedSum, IntegerSum, Saturation
+from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES

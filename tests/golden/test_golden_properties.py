@@ -7,10 +7,10 @@ import numpy as np
 import rational_model as rational
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_operands import random_operand, random_operands
 
 import golden
 from golden.memory import Memory
+from golden.random_operands import random_operand, random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Load, Store
 from golden.tables.formats import FORMATS, FloatFormat

@@ -5,10 +5,10 @@ from functools import cache
 import numpy as np
 import pytest
 import rational_model as rational
-from random_operands import random_operands
 
 import golden
 from golden.arithmetic.arrays import fma64
+from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 
 RESULTS = 100_000

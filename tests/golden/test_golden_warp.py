@@ -5,12 +5,12 @@ import re
 import numpy as np
 import pytest
 from golden_captures import COMPACT
-from random_operands import random_operands
 
 import golden
 from golden.fragments import collect, distribute
 from golden.machine import Counters, Machine
 from golden.memory import Memory
+from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause, Fault

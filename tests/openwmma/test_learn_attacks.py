@@ -139,6 +139,8 @@ def test_names_of_this_computer_are_answered(port, name):
         (b"Host: \xff:%d\r\n", 421),
         (b"Host: user@localhost:%d\r\n", 421),
         (b"Host: localhost:%d\r\nHost: localhost:%d\r\n", 400),
+        (b"Host: localhost:%d\r\nno header\r\nHost: example.com\r\n", 400),
+        (b"Host: localhost:%d\r\n\xff: x\r\n", 400),
         (b"X: y\r\n", 400),
     ],
 )

@@ -5,9 +5,9 @@ import json
 
 import numpy as np
 import pytest
-from random_operands import random_operands
 
 import golden
+from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.learn.archive import ROOT, code_of, modules_loaded_by

@@ -101,7 +101,7 @@ def test_waveform_and_trace(capsys):
     assert main(gemm(*D, "--on", "rtl", "--waves", "w.fst", "--trace", "t.json")) == 0
     assert Path("w.fst").stat().st_size > 100_000
     for name in ("w.gtkw", "w.sucl"):
-        assert "TOP.openwmma_core.core.sequencer.start" in Path(name).read_text()
+        assert "TOP.openwmma_core.core.warps.sequencer_0.start" in Path(name).read_text()
     printed = capsys.readouterr().out
     assert "w.fst" in printed
     assert "t.json" in printed

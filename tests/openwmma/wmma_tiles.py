@@ -4,10 +4,10 @@ from itertools import product
 
 import ml_dtypes
 import numpy as np
-from random_operands import random_operands
 
 from golden.arguments import dtype_of
 from golden.lines import pack
+from golden.random_operands import random_operands
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS
 from golden.tables.matrix_instructions import MmaInstruction

@@ -1,6 +1,7 @@
 """Whole kernels with their matrix instructions on golden model and RTL in lockstep."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -53,12 +54,16 @@ NAMES = (
     "single_warp.half_accumulator",
     "sub_byte.gemm_s4",
     "library.mixed_fragments",
+    "multi_warp.scores_softmax",
 )
 
 
-@pytest.fixture(scope="module")
-def lockstep():
-    machine = open_machine(Backend.LOCKSTEP, PRESETS["small"], 1 << 16)
+CORES = {"small": PRESETS["small"], "standard, 8 warps": replace(PRESETS["standard"], warps=8)}
+
+
+@pytest.fixture(scope="module", params=["small", pytest.param("standard, 8 warps", marks=pytest.mark.long)])
+def lockstep(request):
+    machine = open_machine(Backend.LOCKSTEP, CORES[request.param], 1 << 16)
     yield machine
     machine.close()
 
@@ -68,7 +73,7 @@ def test_memory_is_that_of_the_chip(name, lockstep):
     prepared = prepare(name)
     case = prepared.case
     kernel = module(name).kernel(case["entry"])
-    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
     before = lockstep.counters.instructions
     kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], engine=engine)
     lockstep.finish()
@@ -79,7 +84,7 @@ def test_memory_is_that_of_the_chip(name, lockstep):
 @pytest.mark.parametrize("name", ["fp8_mma_scaled_c", "fp8_mma_rn_c"])
 def test_products_join_the_accumulator_that_a_machine_computes(name, lockstep):
     body, given, expected = contraction()[name]
-    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
     before = lockstep.counters.instructions
     np.testing.assert_array_equal(results(body, given, engine=engine), expected)
     lockstep.finish()
@@ -89,7 +94,7 @@ def test_products_join_the_accumulator_that_a_machine_computes(name, lockstep):
 def test_moves_of_matrices(lockstep):
     given = np.random.default_rng(3).integers(0, 1 << 16, (2, 4, 8, 8), dtype=np.uint16)
     found, before = given.copy(), lockstep.counters.instructions
-    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
     short_kernel(MOVES).launch(1, 64, [found], engine=engine)
     lockstep.finish()
     expected = [(four[3].T, four[1], four[0].T, four[0]) for four in given]
@@ -101,7 +106,7 @@ def test_moves_of_matrices(lockstep):
     "name", [name for name in SINKS if "wmma" in name or ".s8" in name or "f16.f32" in name]
 )
 def test_results_may_be_dropped(name, lockstep):
-    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
     before = lockstep.counters.instructions
     found = launch_sinks(name, {1}, engine=engine)
     lockstep.finish()
@@ -114,7 +119,7 @@ def test_a_pipeline_with_barriers_in_shared_memory(lockstep):
     given = np.zeros((5, 32, 4), np.uint32)
     given[:4] = np.random.default_rng(2).integers(0, 1 << 30, (4, 32, 4), dtype=np.uint32) & 0x3BFF3BFF
     found = [given.copy(), given.copy()]
-    engine = MachineEngine(lockstep, name="small", formats=PRESETS["small"].formats)
+    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
     before = lockstep.counters.instructions
     short_kernel(STAGES).launch(1, 32, [found[0]], engine=engine)
     lockstep.finish()

@@ -1,7 +1,8 @@
 """Programs whose commands overlap in the core end as on the golden machine, which overlaps none."""
 
 from dataclasses import replace
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from random_commands import (
 
 from bench.utilisation import FIGURES
 from golden.tables.commands import Fill, Load, Mma, Move, Store
-from golden.tables.faults import Fault
+from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
@@ -31,8 +32,14 @@ WINDOW = 8192
 SQUARE = Shape(16, 16, 16)
 
 
-def random_commands(random, config):
-    """Legal commands on few registers and little memory, for ever."""
+def random_commands(random, config, warp=0):
+    """Legal commands on few registers and little memory, for ever; each warp has its own part of memory."""
+    for command in commands_of_warp_0(random, config):
+        own = {"address": command.address + warp * WINDOW} if isinstance(command, Load | Store) else {}
+        yield replace(command, warp=warp, **own)
+
+
+def commands_of_warp_0(random, config):
 
     def register(count):
         # Mostly multiples of eight, so that whole fragments are passed on; sometimes anything.
@@ -103,8 +110,12 @@ OTHERS = {
     "two units, 64 bits": replace(ALL, dot_product_units=2, f64_units=2, data_bits=64, registers=128),
     "eight units, 256 bits": replace(ALL, dot_product_units=8, f64_units=4, data_bits=256, address_bits=40),
     "sixteen units, 512 bits": replace(ALL, dot_product_units=16, data_bits=512, queue_depth=4),
+    "two warps": replace(ALL, warps=2),
+    "standard, eight warps": replace(PRESETS["standard"], warps=8),
 }
 """Sizes that take long to build."""
+
+EIGHT_WARPS = replace(ALL, warps=8, queue_depth=4, shared_bytes=8 * WINDOW)
 
 
 def execute_all(machine, commands):
@@ -116,7 +127,8 @@ def assert_equal_state(golden, rtl, config):
     np.testing.assert_array_equal(rtl.inspect_registers(), golden.inspect_registers())
     np.testing.assert_array_equal(rtl.memory.data, golden.memory.data)
     base = config.shared_base
-    np.testing.assert_array_equal(rtl.shared.read(base, WINDOW), golden.shared.read(base, WINDOW))
+    used = WINDOW * config.warps
+    np.testing.assert_array_equal(rtl.shared.read(base, used), golden.shared.read(base, used))
 
 
 @pytest.mark.parametrize("stall", [0, 120])
@@ -133,12 +145,30 @@ def test_random_programs_on_other_sizes(name, stall):
     run_random_programs(OTHERS[name], 1, stall)
 
 
+@pytest.mark.parametrize("stall", [0, 120])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_programs_of_eight_warps(seed, stall):
+    run_random_programs(EIGHT_WARPS, seed, stall)
+
+
+def programs(random, config, count):
+    """So many commands of each warp, in the order of a host that gives them to the warps at random."""
+    left = [islice(random_commands(random, config, warp), count) for warp in range(config.warps)]
+    while left:
+        warp = int(random.integers(len(left)))
+        part = list(islice(left[warp], int(random.integers(1, 4))))
+        if part:
+            yield from part
+        else:
+            del left[warp]
+
+
 def run_random_programs(config, seed, stall):
     random = np.random.default_rng(100 * seed + stall)
     golden, rtl = machines_of_noise(
         config, timing=BusTiming(latency=int(random.integers(1, 60)), stall=stall)
     )
-    commands = list(islice(random_commands(random, config), 150))
+    commands = list(programs(random, config, 150 // min(config.warps, 3)))
     execute_all(golden, commands)
     rtl.execute_batch(commands)
     assert rtl.counters.instructions == len(commands)
@@ -200,6 +230,82 @@ def test_a_failure_is_exact_one_at_a_time(bad):
             machine.execute(bad)
     assert_equal_state(golden, rtl, config)
     run_on(golden, rtl, random)
+
+
+def all_faults(machine, work):
+    """Have all work executed but what is behind a fault of its warp; the fault of each warp that has one."""
+    faults = {}
+    action = partial(machine.queue, work)
+    while True:
+        try:
+            action()
+        except Fault as fault:
+            faults[fault.warp] = fault.cause, fault.index
+        else:
+            if action == machine.finish:
+                return faults
+        action = machine.finish
+
+
+@pytest.mark.parametrize("failing", [1, 2, 8])
+@pytest.mark.parametrize("bad", [*REFUSED, *FAILING], ids=str)
+def test_a_fault_stops_its_warp_alone(bad, failing):
+    """Of eight warps some fail: each for its cause, at its command; the others execute all they have."""
+    config = EIGHT_WARPS
+    random = np.random.default_rng([REFUSED.index(bad) if bad in REFUSED else FAILING.index(bad), failing])
+    golden, rtl = machines_of_noise(config)
+    commands = list(programs(random, config, 24))
+    failed = random.choice(config.warps, failing, replace=False).tolist()
+    for warp in failed:
+        commands.insert(int(random.integers(20, 150)), replace(bad, warp=warp))
+    expected = {}
+    for command in commands:
+        if command.warp not in expected:
+            try:
+                golden.execute(command)
+            except Fault as fault:
+                expected[fault.warp] = fault.cause, fault.index
+    assert set(expected) == set(failed)
+    assert all_faults(rtl, commands) == expected
+    for warp in range(config.warps):
+        # Behind a failure of a memory, commands of the same warp may have been executed.
+        if bad in REFUSED or warp not in failed:
+            np.testing.assert_array_equal(rtl.read_registers(warp=warp), golden.read_registers(warp=warp))
+            place = BASE + warp * WINDOW
+            np.testing.assert_array_equal(rtl.memory.read(place, WINDOW), golden.memory.read(place, WINDOW))
+    for warp in failed:
+        rtl.execute(Fill(3, 2, 0x1234 + warp, warp=warp))
+        assert (rtl.read_registers(3, 2, warp=warp) == 0x1234 + warp).all()
+    rtl.close()
+
+
+@pytest.mark.parametrize("warp", [8, 9, 15])
+def test_a_command_for_a_warp_that_does_not_exist_is_refused_by_warp_0(warp):
+    config = EIGHT_WARPS
+    golden, rtl = machines_of_noise(config)
+    commands = list(programs(np.random.default_rng(warp), config, 8))
+    commands[20:20] = [Fill(1, 1, 5, warp=warp)]
+    index = sum(command.warp == 0 for command in commands[:20])
+    assert all_faults(rtl, commands) == {0: (Cause.WARP_RANGE, index)}
+    for place, command in enumerate(commands):
+        if command.warp < 8 and (command.warp or place < 20):
+            golden.execute(command)
+    assert_equal_state(golden, rtl, config)
+    rtl.close()
+
+
+def test_warps_hide_each_others_latency():
+    """The same programs, one warp after the other and side by side."""
+    config = EIGHT_WARPS
+    commands = list(programs(np.random.default_rng(5), config, 16))
+    cycles = []
+    for order in (commands, sorted(commands, key=lambda command: command.warp)):
+        _, rtl = machines_of_noise(config, timing=BusTiming(latency=60))
+        for _, part in groupby(order, key=lambda command: command.warp if order is not commands else 0):
+            rtl.execute_batch(part)
+        cycles.append(rtl.counters.cycles)
+        rtl.close()
+    assert cycles[0] < 0.75 * cycles[1]
 
 
 def test_one_at_a_time_and_overlapped_give_the_same_and_overlapping_is_quicker():

@@ -99,9 +99,8 @@ def test_states_have_names(waves):
     text = layout_paths(waves)["gtkwave"].read_text()
     filters = dict(re.findall(r"^\^(\d+) (.*)$", text, re.MULTILINE))
     assert len(filters) == 3
-    before_unit = text.partition("\nTOP.openwmma_core.core.sequencer.scoreboard.unit[2:0]\n")[0].splitlines()[
-        -1
-    ]
+    shown = "TOP.openwmma_core.core.warps.sequencer_0.scoreboard.unit[2:0]"
+    before_unit = text.partition(f"\n{shown}\n")[0].splitlines()[-1]
     names = waves.parent.joinpath(filters[before_unit[1 : before_unit.index(" ")]]).read_text().splitlines()
     assert names == [f"{unit.value} {unit.name}" for unit in Unit]
     faults = waves.with_suffix(".fault.txt").read_text().splitlines()
@@ -119,7 +118,7 @@ def test_formats_for_surfer_are_set_for_the_right_item(waves):
         if line.startswith("item_focus "):
             digits = "".join(f"{ord(letter) - ord('a'):x}" for letter in line.split(" ")[1])
             focused[items[int(digits, 16)]] = following.removeprefix("item_set_format ")
-    assert focused["TOP.openwmma_core.core.sequencer.scoreboard.unit"] == "openwmma-unit"
+    assert focused["TOP.openwmma_core.core.warps.sequencer_0.scoreboard.unit"] == "openwmma-unit"
     assert focused["TOP.openwmma_core.m_axi_araddr"] == "Hexadecimal"
     assert focused["TOP.openwmma_core.m_axi_arlen"] == "Unsigned"
     assert "TOP.openwmma_core.aclk" not in focused
@@ -134,8 +133,8 @@ def test_a_core_without_f64_and_memory_has_no_group_for_them():
 
 def test_a_signal_that_is_gone_is_an_error():
     text = core_verilog(CONFIG)
-    assert signal_widths(text)["sequencer.halt"] == 1
-    with pytest.raises(ValueError, match=r"the Verilog of the core has no signal sequencer\.halt"):
+    assert signal_widths(text)["warps.sequencer_0.halt"] == 1
+    with pytest.raises(ValueError, match=r"the Verilog of the core has no signal warps\.sequencer_0\.halt"):
         signal_groups(CONFIG, re.sub(r"\bhalt\b", "stall", text))
 
 

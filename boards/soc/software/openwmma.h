@@ -1,5 +1,5 @@
 // Driver of the core for a processor beside it. Registers: openwmma_core.h, which PeakRDL writes; fields and
-// codes of commands: openwmma_commands.h, which boards/soc/headers.py writes.
+// codes of commands: openwmma_commands.h, which boards/soc/headers.py writes. All commands are of warp 0.
 
 #ifndef OPENWMMA_H
 #define OPENWMMA_H

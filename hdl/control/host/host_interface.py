@@ -1,7 +1,7 @@
 """The host interface: AXI4-Lite in front, registers and the windows onto the core's memories behind."""
 
-from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import enum, wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.layouts import LANES
@@ -9,6 +9,7 @@ from hdl.config import CoreConfig
 from hdl.control.host.register_map import MAP_ADDRESS_BITS, SHARED_WINDOW, WINDOW
 from hdl.control.host.registers import HostRegisters, core_members
 from hdl.memory.axi import HOST_ADDRESS_BITS, Axi4LiteSignature, Response
+from hdl.memory.fragment_geometry import log2_exact
 from hdl.memory.shared_memory import WORD_READ_LATENCY, shared_word_signature
 from hdl.registers.register_ports import (
     LANE_BITS,
@@ -17,7 +18,9 @@ from hdl.registers.register_ports import (
     register_write_signature,
     word_address,
 )
+from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay
+from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["HostInterface"]
 
@@ -26,30 +29,47 @@ _WINDOW_BITS = WINDOW.bit_length() - 1
 _SHARED_BITS = SHARED_WINDOW.bit_length() - 1
 
 
-class _State(enum.Enum, shape=4):
-    IDLE = 0
-    WRITE = 1
-    WRITE_LANE = 2
-    WRITE_SHARED = 3
-    WRITE_ANSWER = 4
-    READ = 5
-    READ_LANE = 6
-    LANE_READ = 7
-    READ_SHARED = 8
-    SHARED_READ = 9
-    READ_ANSWER = 10
+_ANSWERS = 4
+"""Reads in flight: what one per cycle takes."""
+
+
+class _Access(data.Struct):
+    """An access of the host; `whole` says that all bytes of a word are written."""
+
+    address: unsigned(HOST_ADDRESS_BITS)
+    value: unsigned(LANE_BITS)
+    is_write: unsigned(1)
+    whole: unsigned(1)
+
+
+class _Answer(data.Struct):
+    """What a read is answered."""
+
+    data: unsigned(LANE_BITS)
+    resp: Response
+
+
+class _Found(data.Struct):
+    """What is known of a read when it is served; its word comes later if it is of a window."""
+
+    answer: unsigned(LANE_BITS)
+    is_lane: unsigned(1)
+    is_shared: unsigned(1)
+    lane: unsigned(2)
+    resp: Response
 
 
 class HostInterface(wiring.Component):
-    """Serves one AXI4-Lite access at a time.
+    """Serves an AXI4-Lite access per cycle, in order; a write comes before a read that is offered with it.
 
     An address without a register, a partial write (strobes not all set) and the windows while the core is at
     work are answered with SLVERR and change nothing; so is the window beyond the last register or beyond the
     end of the on-chip memory.
 
-    Latency: a write is answered two cycles after both its address and data came, three in a window, a read
-    two cycles after its address, five in a window; longer while another has the port. Critical path expected:
-    the choice of the lane from a quad of the register file.
+    Throughput: an access per cycle. Latency: a write is answered two cycles after both its address and data
+    came, a read four cycles after its address; longer while another has the port of a window. The ready of
+    every channel comes from registers and the valid of the others. Critical path expected: the choice of the
+    lane from a quad of the register file.
 
     Parameters
     ----------
@@ -89,99 +109,89 @@ class HostInterface(wiring.Component):
         for name, member in self._core_members.items():
             inner, outer = getattr(registers, name), getattr(self, name)
             if member.is_signature:
-                wiring.connect(m, inner, wiring.flipped(outer))
+                for stream_in, stream_out in zip(inner, outer, strict=True):
+                    wiring.connect(m, stream_in, wiring.flipped(stream_out))
             else:
                 m.d.comb += outer.eq(inner) if member.flow == Out else inner.eq(outer)
 
-        state = Signal(_State)
-        address = Signal(HOST_ADDRESS_BITS)
-        value = Signal(LANE_BITS)
-        whole = Signal()
-        response = Signal(Response)
-        answer = Signal(LANE_BITS)
-        in_map, in_lanes, in_shared = self._regions(m, address, registers.idle)
+        m.submodules.requests = requests = StreamBuffer(_Access)
+        m.submodules.written = written = StreamBuffer(Response)
+        m.submodules.answers = answers = CreditQueue(_Answer, depth=_ANSWERS)
+        wiring.connect(m, written.output, wiring.flipped(self.axi.b))
+        wiring.connect(m, answers.output, wiring.flipped(self.axi.r))
+        offered = requests.input
+        is_write = self.axi.aw.valid & self.axi.w.valid
         m.d.comb += [
-            registers.address.eq(address),
-            registers.value.eq(value),
-            self.axi.b.payload.eq(response),
-            self.axi.b.valid.eq(state == _State.WRITE_ANSWER),
-            self.axi.r.payload.data.eq(Mux(response == Response.OKAY, answer, 0)),
-            self.axi.r.payload.resp.eq(response),
-            self.axi.r.valid.eq(state == _State.READ_ANSWER),
-            self.write.enable.eq(state == _State.WRITE_LANE),
-            self.read.enable.eq(state == _State.READ_LANE),
-            self.shared.enable.eq((state == _State.WRITE_SHARED) | (state == _State.READ_SHARED)),
-            self.shared.is_write.eq(state == _State.WRITE_SHARED),
-            self.shared.address.eq(address[2:_SHARED_BITS]),
-            self.shared.write_data.eq(value),
+            offered.valid.eq(is_write | self.axi.ar.valid),
+            offered.payload.address.eq(Mux(is_write, self.axi.aw.payload, self.axi.ar.payload)),
+            offered.payload.value.eq(self.axi.w.payload.data),
+            offered.payload.is_write.eq(is_write),
+            offered.payload.whole.eq(self.axi.w.payload.strb.all()),
+            self.axi.aw.ready.eq(offered.ready & is_write),
+            self.axi.w.ready.eq(offered.ready & is_write),
+            self.axi.ar.ready.eq(offered.ready & ~is_write),
         ]
-        self._address_lanes(m, address, value)
-        granted = self.read.enable & self.read.ready
-        lane_arrives = delay(m, granted, READ_LATENCY, "lane_arrives", reset_less=False)
-        word_granted = self.shared.enable & self.shared.ready
-        word_arrives = delay(m, word_granted, WORD_READ_LATENCY, "word_arrives", reset_less=False)
 
-        with m.Switch(state):
-            with m.Case(_State.IDLE):
-                m.d.sync += response.eq(Response.OKAY)
-                with m.If(self.axi.aw.valid & self.axi.w.valid):
-                    m.d.comb += [self.axi.aw.ready.eq(1), self.axi.w.ready.eq(1)]
-                    m.d.sync += [
-                        address.eq(self.axi.aw.payload),
-                        value.eq(self.axi.w.payload.data),
-                        whole.eq(self.axi.w.payload.strb.all()),
-                        state.eq(_State.WRITE),
-                    ]
-                with m.Elif(self.axi.ar.valid):
-                    m.d.comb += self.axi.ar.ready.eq(1)
-                    m.d.sync += [address.eq(self.axi.ar.payload), state.eq(_State.READ)]
-            with m.Case(_State.WRITE):
-                m.d.comb += registers.write.eq(whole & in_map)
-                m.d.sync += state.eq(_State.WRITE_ANSWER)
-                with m.If(whole & in_lanes):
-                    m.d.sync += state.eq(_State.WRITE_LANE)
-                with m.If(whole & in_shared):
-                    m.d.sync += state.eq(_State.WRITE_SHARED)
-                with m.If(~whole | ~(in_lanes | in_shared | in_map) | registers.refused):
-                    m.d.sync += response.eq(Response.SLVERR)
-            with m.Case(_State.WRITE_LANE):
-                with m.If(self.write.ready):
-                    m.d.sync += state.eq(_State.WRITE_ANSWER)
-            with m.Case(_State.WRITE_SHARED):
-                with m.If(self.shared.ready):
-                    m.d.sync += state.eq(_State.WRITE_ANSWER)
-            with m.Case(_State.WRITE_ANSWER):
-                with m.If(self.axi.b.ready):
-                    m.d.sync += state.eq(_State.IDLE)
-            with m.Case(_State.READ):
-                m.d.comb += registers.read.eq(in_map)
-                m.d.sync += [answer.eq(registers.answer), state.eq(_State.READ_ANSWER)]
-                with m.If(in_lanes):
-                    m.d.sync += state.eq(_State.READ_LANE)
-                with m.If(in_shared):
-                    m.d.sync += state.eq(_State.READ_SHARED)
-                with m.If(~(in_lanes | in_shared | in_map) | registers.refused):
-                    m.d.sync += response.eq(Response.SLVERR)
-            with m.Case(_State.READ_LANE):
-                with m.If(self.read.ready):
-                    m.d.sync += state.eq(_State.LANE_READ)
-            with m.Case(_State.LANE_READ):
-                m.d.sync += answer.eq(self.read.data.word_select(address[2:4], LANE_BITS))
-                with m.If(lane_arrives):
-                    m.d.sync += state.eq(_State.READ_ANSWER)
-            with m.Case(_State.READ_SHARED):
-                with m.If(self.shared.ready):
-                    m.d.sync += state.eq(_State.SHARED_READ)
-            with m.Case(_State.SHARED_READ):
-                m.d.sync += answer.eq(self.shared.read_data)
-                with m.If(word_arrives):
-                    m.d.sync += state.eq(_State.READ_ANSWER)
-            with m.Case(_State.READ_ANSWER):
-                with m.If(self.axi.r.ready):
-                    m.d.sync += state.eq(_State.IDLE)
+        access = Signal(_Access)
+        has_access = Signal()
+        registers_idle = Signal()
+        writes = Signal()
+        reads = Signal()
+        served = Signal()
+        response = Signal(Response)
+        in_map, in_lanes, in_shared = self._regions(m, access.address, registers_idle)
+        refused = ~(in_lanes | in_shared | in_map) | registers.refused | (access.is_write & ~access.whole)
+        m.d.comb += [
+            access.eq(requests.output.payload),
+            has_access.eq(requests.output.valid),
+            registers_idle.eq(registers.idle),
+            writes.eq(has_access & access.is_write & written.input.ready),
+            reads.eq(has_access & ~access.is_write & answers.ready),
+            served.eq(writes | reads),
+            requests.output.ready.eq(served),
+            response.eq(Mux(refused, Response.SLVERR, Response.OKAY)),
+            registers.address.eq(access.address),
+            registers.value.eq(access.value),
+            registers.write.eq(writes & access.whole & in_map),
+            registers.read.eq(reads & in_map),
+            self.write.enable.eq(writes & access.whole & in_lanes),
+            self.read.enable.eq(reads & in_lanes),
+            self.shared.enable.eq((reads | (writes & access.whole)) & in_shared),
+            self.shared.is_write.eq(access.is_write),
+            self.shared.address.eq(access.address[2:_SHARED_BITS]),
+            self.shared.write_data.eq(access.value),
+            written.input.valid.eq(served & access.is_write),
+            written.input.payload.eq(response),
+        ]
+        for port in (self.write, self.read, self.shared):
+            with m.If(port.enable & ~port.ready):
+                m.d.comb += served.eq(0)
+        self._address_lanes(m, access.address, access.value, registers.warp)
+
+        found = Signal(_Found)
+        m.d.comb += [
+            found.answer.eq(registers.answer),
+            found.is_lane.eq(in_lanes),
+            found.is_shared.eq(in_shared),
+            found.lane.eq(access.address[2:4]),
+            found.resp.eq(response),
+            answers.enter.eq(served & ~access.is_write),
+        ]
+        if WORD_READ_LATENCY != READ_LATENCY:
+            raise ValueError(
+                f"Words on chip must take {READ_LATENCY} cycles as registers do, not {WORD_READ_LATENCY}"
+            )
+        late = data.View(_Found, delay(m, found.as_value(), READ_LATENCY, "found"))
+        word = Mux(late.is_lane, self.read.data.word_select(late.lane, LANE_BITS), late.answer)
+        word = Mux(late.is_shared, self.shared.read_data, word)
+        m.d.comb += [
+            answers.push.eq(delay(m, answers.enter, READ_LATENCY, "entered", reset_less=False)),
+            answers.payload.data.eq(Mux(late.resp == Response.OKAY, word, 0)),
+            answers.payload.resp.eq(late.resp),
+        ]
         return m
 
-    def _regions(self, m: Module, address: Signal, idle: Signal) -> tuple[Signal, Signal, Signal]:
+    def _regions(self, m: Module, address: Value, idle: Signal) -> tuple[Signal, Signal, Signal]:
         """Whether an address is of a host register, of a lane of a register, of a word on chip."""
         in_map = Signal()
         in_lanes = Signal()
@@ -198,20 +208,17 @@ class HostInterface(wiring.Component):
             m.d.comb += in_shared.eq(open_window & (address[_SHARED_BITS:] == 1) & in_chip)
         return in_map, in_lanes, in_shared
 
-    def _address_lanes(self, m: Module, address: Signal, value: Signal) -> None:
-        """Point the register ports at the lane that an address means."""
+    def _address_lanes(self, m: Module, address: Value, value: Value, warp: Value) -> None:
+        """Point the register ports at the lane that an address means, of the selected warp."""
         lanes = 4 * self._config.word_quads
         group_at = 2 + lanes.bit_length() - 1
         lane = Signal(range(lanes))
-        place = word_address(
-            self._config,
-            address[_LANE_ADDRESS_BITS:_WINDOW_BITS],
-            address[group_at:_LANE_ADDRESS_BITS],
-        )
+        register = Cat(address[_LANE_ADDRESS_BITS:][: log2_exact(self._config.registers)], warp)
+        place = word_address(self._config, register, address[group_at:_LANE_ADDRESS_BITS])
         m.d.comb += [
             lane.eq(address[2:group_at]),
             self.write.address.eq(place),
             self.write.data.eq(value.replicate(lanes)),
             self.write.lanes.eq(1 << lane),
-            self.read.address.eq(address[4:_WINDOW_BITS]),
+            self.read.address.eq(Cat(address[4:_LANE_ADDRESS_BITS], register)),
         ]

@@ -33,7 +33,7 @@ __all__ = [
 IDENTITY: Final = 0x4F574D4D
 """What the IDENTITY register reads: ``OWMM``."""
 
-VERSION: Final = 0x0000_0400
+VERSION: Final = 0x0000_0500
 """Major, minor and patch number of the register map, a byte each."""
 
 MAP_ADDRESS_BITS: Final = 8
@@ -77,6 +77,10 @@ def _counter(name: str, offset: int, meaning: str) -> Register:
     return Register(name, offset, meaning + rule, fields, width=2 * WORD_BITS)
 
 
+def _stall(name: str, offset: int, meaning: str) -> Register:
+    return _counter(f"STALL_{name}", offset, f"Sum over all warps of the cycles in which {meaning}.")
+
+
 _REGISTERS: Final = (
     Register(
         *("IDENTITY", 0x000, "The same for every core of this project."),
@@ -100,10 +104,14 @@ _REGISTERS: Final = (
     Register(
         *("CONFIGURATION", 0x00C, "Sizes of the core."),
         (
-            Field("registers", 0, 16, "Registers of each lane.", lambda c: c.registers),
+            Field("registers", 0, 16, "Registers of each lane of a warp.", lambda c: c.registers),
             Field("dot_product_units", 16, 8, "Dot-product units.", lambda c: c.dot_product_units),
             Field(
-                "queue_depth_less_one", 24, 8, "Depth of the queue, less one.", lambda c: c.queue_depth - 1
+                "queue_depth_less_one",
+                24,
+                8,
+                "Depth of each queue, less one.",
+                lambda c: c.queue_depth - 1,
             ),
         ),
         constant=True,
@@ -112,7 +120,11 @@ _REGISTERS: Final = (
         *("CONTROL", 0x010, "Reads 0."),
         (
             Field(
-                "clear", 0, 1, "Writing 1 drops the queued commands and clears the fault.", self_clearing=True
+                "clear",
+                0,
+                1,
+                "Writing 1 drops the queued commands of the selected warp and clears its fault.",
+                self_clearing=True,
             ),
         ),
         Access.READ_WRITE,
@@ -121,12 +133,18 @@ _REGISTERS: Final = (
         *("STATUS", 0x014, "State of the core."),
         (
             Field("busy", 0, 1, "A command is in progress or queued."),
-            Field("fault", 1, 1, "A command has failed. No further one is executed until CONTROL.clear."),
-            Field("free", 8, 9, "Commands that the queue can still take.", lambda c: c.queue_depth),
+            Field("fault", 1, 1, "A command of any warp has failed; see FAULTS."),
+            Field(
+                "free",
+                8,
+                9,
+                "Commands that the queue of the selected warp takes.",
+                lambda c: c.queue_depth,
+            ),
         ),
     ),
     Register(
-        *("FAULT_CAUSE", 0x018, "Why a command failed."),
+        *("FAULT_CAUSE", 0x018, "Why a command of the selected warp failed."),
         (
             Field(
                 *("cause", 0, 4, "Cause of the fault."),
@@ -135,11 +153,11 @@ _REGISTERS: Final = (
         ),
     ),
     Register(
-        *("FAULT_INDEX", 0x01C, "Which command failed."),
+        *("FAULT_INDEX", 0x01C, "Which command of the selected warp failed."),
         (Field("index", 0, 32, "Commands executed before it: the low word of INSTRUCTIONS."),),
     ),
     Register(
-        *("FAULT_PROGRESS", 0x020, "How much of a failed store was written."),
+        *("FAULT_PROGRESS", 0x020, "How much of a failed store of the selected warp was written."),
         (
             Field(
                 *("bursts", 0, 16),
@@ -154,10 +172,17 @@ _REGISTERS: Final = (
     ),
     Register(
         *("MODE", 0x028, "How commands are executed. A write is refused with SLVERR while the core is busy."),
-        (Field("serial", 0, 1, "Execute one command at a time."),),
+        (Field("serial", 0, 1, "Execute one command of each warp at a time."),),
         Access.READ_WRITE,
     ),
-    _counter("INSTRUCTIONS", 0x030, "Commands executed."),
+    Register(
+        *("WARP", 0x02C),
+        "The warp that STATUS.free, FAULT_CAUSE, FAULT_INDEX, FAULT_PROGRESS, INSTRUCTIONS, CONTROL.clear "
+        "and the window onto the registers are of. A warp that does not exist is refused with SLVERR.",
+        (Field("warp", 0, 4, "Number of the warp."),),
+        Access.READ_WRITE,
+    ),
+    _counter("INSTRUCTIONS", 0x030, "Commands executed by the selected warp."),
     _counter("CYCLES", 0x038, "Cycles in which a command was in progress."),
     _counter(
         "DOT_PRODUCT_CYCLES", 0x040, "Cycles in which a dot-product unit took operands, over all units."
@@ -168,10 +193,20 @@ _REGISTERS: Final = (
         *("COMMAND", 0x060),
         "The words of a command, as `hdl.command` encodes it. Writing word 0, the last one to be written, "
         "queues the command; on a full queue that write is refused with SLVERR, and nothing is queued. "
-        "Words 1 to 4 keep their values for the next command.",
+        "Words 1 to 4 keep their values for the next command. A command goes to the queue of the warp in "
+        "bits 28 to 31 of word 0, or to warp 0, which refuses it, if there is none.",
         (Field("word", 0, 32, "One word of the command."),),
         Access.WRITE_ONLY,
         count=COMMAND_WORDS,
+    ),
+    Register(
+        *("FAULTS", 0x074, "Which warps have failed."),
+        (
+            Field(
+                *("warps", 0, 16),
+                "A bit for each warp: a command has failed. No further one is executed until CONTROL.clear.",
+            ),
+        ),
     ),
     Register(
         *("UNITS", 0x080, "More sizes of the core."),
@@ -180,6 +215,7 @@ _REGISTERS: Final = (
             Field(
                 "word_quads", 8, 8, "Quads of lanes in a word of the register file.", lambda c: c.word_quads
             ),
+            Field("warps", 16, 8, "Warps.", lambda c: c.warps),
         ),
         constant=True,
     ),
@@ -220,14 +256,10 @@ _REGISTERS: Final = (
         ),
         constant=True,
     ),
-    _counter("STALL_REGISTERS", 0x0A0, "Cycles in which the next command waited for its registers."),
-    _counter(
-        "STALL_MEMORY", 0x0A8, "Cycles in which the next command waited for memory an earlier one uses."
-    ),
-    _counter("STALL_UNIT", 0x0B0, "Cycles in which the next command waited for its unit."),
-    _counter(
-        "STALL_EMPTY", 0x0B8, "Cycles in which a command was in progress, but none waited in the queue."
-    ),
+    _stall("REGISTERS", 0x0A0, "its next command waited for its registers"),
+    _stall("MEMORY", 0x0A8, "its next command waited for memory an earlier one uses"),
+    _stall("UNIT", 0x0B0, "its next command waited for its unit"),
+    _stall("EMPTY", 0x0B8, "a command was in progress, but none waited in the queue"),
 )
 
 REGISTER_MAP: Final[Mapping[str, Register]] = MappingProxyType({item.name: item for item in _REGISTERS})

@@ -1,20 +1,18 @@
-"""The host registers: constants, status, counters, and the command queue."""
+"""The host registers: constants, status, counters, and the command queues."""
 
-from amaranth.hdl import Cat, Module, ResetInserter, Signal, Value, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Array, Cat, Const, Module, ResetInserter, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.command import COMMAND_BITS, COMMAND_WORDS
+from hdl.command import COMMAND_BITS, COMMAND_WORDS, MemoryCommand
 from hdl.config import CoreConfig
 from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS
 from hdl.control.host.register_views import fields_of, readable_words, word_index
+from hdl.control.warps import STALLS
 from hdl.memory.beats import CAUSE_BITS
 from hdl.stream.queue import Queue
 
-__all__ = ["STALLS", "HostRegisters", "core_members"]
-
-STALLS = ("registers", "memory", "unit", "empty")
-"""Why no command was dispatched in a cycle, as in the names of the counters."""
+__all__ = ["HostRegisters", "core_members"]
 
 
 def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
@@ -22,34 +20,35 @@ def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
 
     Members
     -------
-    commands : Out(stream.Signature(160))
+    commands : Out(stream.Signature(160)).array(warps)
         Valid stays until the command is taken or the queue is cleared; nobody takes one during a fault.
-    busy : In(1)
+    busy : In(warps)
         A command that has left the queue is not finished.
-    cause : In(4)
-    executed : In(64)
-    progress : In(16)
+    cause : In(ArrayLayout(4, warps))
+    executed : In(ArrayLayout(64, warps))
+    progress : In(ArrayLayout(16, warps))
     read_beat, write_beat : In(1)
         A beat was transferred in this cycle.
     busy_units : In(range(units + 1))
-    stall_registers, stall_memory, stall_unit, stall_empty : In(1)
-        No command was dispatched in this cycle, for this reason.
-    clear : Out(1)
+    stall_registers, stall_memory, stall_unit, stall_empty : In(warps)
+        The warp dispatched no command in this cycle, for this reason.
+    clear : Out(warps)
     irq : Out(1)
     serial : Out(1)
-        Execute one command at a time.
+        Execute one command of a warp at a time.
     """
+    warps = config.warps
     return {
-        "commands": Out(stream.Signature(COMMAND_BITS)),
-        "busy": In(1),
-        "cause": In(CAUSE_BITS),
-        "executed": In(64),
-        "progress": In(16),
+        "commands": Out(stream.Signature(COMMAND_BITS)).array(warps),
+        "busy": In(warps),
+        "cause": In(data.ArrayLayout(CAUSE_BITS, warps)),
+        "executed": In(data.ArrayLayout(64, warps)),
+        "progress": In(data.ArrayLayout(16, warps)),
         "read_beat": In(1),
         "write_beat": In(1),
         "busy_units": In(range(config.dot_product_units + 1)),
-        **{f"stall_{name}": In(1) for name in STALLS},
-        "clear": Out(1),
+        **{f"stall_{name}": In(warps) for name in STALLS},
+        "clear": Out(warps),
         "irq": Out(1),
         "serial": Out(1),
     }
@@ -79,6 +78,8 @@ class HostRegisters(wiring.Component):
         In the cycle of a read or write: it is not possible, and changes nothing.
     idle : Out(1)
         No command is in progress, and none about to be.
+    warp : Out(range(max(warps, 2)))
+        The one that the host has selected.
     ...
         And those of `core_members`.
 
@@ -99,6 +100,7 @@ class HostRegisters(wiring.Component):
                 "answer": Out(32),
                 "refused": Out(1),
                 "idle": Out(1),
+                "warp": Out(range(max(config.warps, 2))),
                 **core_members(config),
             }
         )
@@ -106,26 +108,31 @@ class HostRegisters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        depth = self._config.queue_depth
+        warps = range(self._config.warps)
+        selected = self.warp if len(warps) > 1 else 0
         words = [Signal(32, name=f"word_{index}") for index in range(1, COMMAND_WORDS)]
         enables = Signal(2)
         writable = Signal()
         readable = Signal()
         clear = Signal()
-        free = Signal(range(depth + 1))
-
-        queue = Queue(unsigned(COMMAND_BITS), depth, buffered=True)
-        m.submodules.queue = ResetInserter(clear)(queue)
-        fault = self.cause != 0
+        faults = Signal(len(warps))
+        free = Signal(range(self._config.queue_depth + 1))
+        push = Signal()
+        command = Cat(self.value, *words)
+        owner = Signal(len(warps))
+        queues = [self._queue(m, warp, command, push & owner[warp]) for warp in warps]
+        with m.Switch(MemoryCommand(command).warp):
+            for warp in warps[1:]:
+                with m.Case(warp):
+                    m.d.comb += owner.eq(1 << warp)
+            with m.Default():
+                m.d.comb += owner.eq(1)
         m.d.comb += [
-            queue.input.payload.eq(Cat(self.value, *words)),
-            queue.output.ready.eq(self.commands.valid & self.commands.ready),
-            self.commands.payload.eq(queue.output.payload),
-            self.commands.valid.eq(queue.output.valid & ~clear),
-            free.eq(depth - queue.level),
-            self.idle.eq(~self.busy & ((queue.level == 0) | fault)),
-            self.irq.eq((enables[0] & self.idle) | (enables[1] & fault)),
-            self.clear.eq(clear),
+            faults.eq(Cat(self.cause[warp] != 0 for warp in warps)),
+            free.eq(self._config.queue_depth - Array(queue.level for queue in queues)[selected]),
+            self.idle.eq(~self.busy.any() & (Cat(queue.level == 0 for queue in queues) | faults).all()),
+            self.irq.eq((enables[0] & self.idle) | (enables[1] & faults.any())),
+            self.clear.eq(clear << selected),
             self.refused.eq((self.write & ~writable) | (self.read & ~readable)),
         ]
         place = self.address[2:]
@@ -141,8 +148,16 @@ class HostRegisters(wiring.Component):
                     m.d.comb += writable.eq(self.idle)
                     with m.If(self.idle):
                         m.d.sync += self.serial.eq(fields_of("MODE", self.value).serial)
+                with m.Case(word_index("WARP")):
+                    warp = fields_of("WARP", self.value).warp
+                    m.d.comb += writable.eq(warp < len(warps))
+                    with m.If(writable & (len(warps) > 1)):
+                        m.d.sync += self.warp.eq(warp)
                 with m.Case(word_index("COMMAND")):
-                    m.d.comb += [queue.input.valid.eq(1), writable.eq(queue.input.ready)]
+                    m.d.comb += [
+                        push.eq(1),
+                        writable.eq((owner & Cat(queue.input.ready for queue in queues)).any()),
+                    ]
                 for index, word in enumerate(words, start=1):
                     with m.Case(word_index("COMMAND", index)):
                         m.d.sync += word.eq(self.value)
@@ -152,16 +167,18 @@ class HostRegisters(wiring.Component):
             self._config,
             {
                 "CONTROL": {},
-                "STATUS": {"busy": ~self.idle, "fault": fault, "free": free},
-                "FAULT_CAUSE": {"cause": self.cause},
-                "FAULT_INDEX": {"index": self.executed[:32]},
-                "FAULT_PROGRESS": {"bursts": self.progress},
+                "STATUS": {"busy": ~self.idle, "fault": faults.any(), "free": free},
+                "FAULT_CAUSE": {"cause": self.cause[selected]},
+                "FAULT_INDEX": {"index": self.executed[selected][:32]},
+                "FAULT_PROGRESS": {"bursts": self.progress[selected]},
                 "INTERRUPT_ENABLE": {"idle": enables[0], "fault": enables[1]},
                 "MODE": {"serial": self.serial},
+                "WARP": {"warp": self.warp},
+                "FAULTS": {"warps": faults},
             },
         )
         high = Signal(32)
-        counters = self._counters(m)
+        counters = self._counters(m, self.executed[selected])
         with m.If(self.address[:2] == 0):
             m.d.comb += readable.eq(1)
             with m.Switch(place):
@@ -179,11 +196,26 @@ class HostRegisters(wiring.Component):
                     m.d.comb += readable.eq(0)
         return m
 
-    def _counters(self, m: Module) -> dict[str, Value]:
-        counters: dict[str, Value] = {"INSTRUCTIONS": self.executed}
+    def _queue(self, m: Module, warp: int, command: Value, push: Value) -> Queue:
+        """The queue of a warp between the host and the core."""
+        queue = Queue(unsigned(COMMAND_BITS), self._config.queue_depth, buffered=True)
+        m.submodules[f"queue_{warp}"] = ResetInserter(self.clear[warp])(queue)
+        commands = self.commands[warp]
+        m.d.comb += [
+            queue.input.payload.eq(command),
+            queue.input.valid.eq(push),
+            queue.output.ready.eq(commands.valid & commands.ready),
+            commands.payload.eq(queue.output.payload),
+            commands.valid.eq(queue.output.valid & ~self.clear[warp]),
+        ]
+        return queue
+
+    def _counters(self, m: Module, executed: Value) -> dict[str, Value]:
+        counters: dict[str, Value] = {"INSTRUCTIONS": executed}
+        stalls = (getattr(self, f"stall_{name}") for name in STALLS)
         increments = (
-            *(self.busy, self.busy_units, self.read_beat, self.write_beat),
-            *(getattr(self, f"stall_{name}") for name in STALLS),
+            *(self.busy.any(), self.busy_units, self.read_beat, self.write_beat),
+            *(sum(warps, Const(0, 0)) for warps in stalls),
         )
         for name, increment in zip(COUNTERS[1:], increments, strict=True):
             happened = Signal(len(increment), name=f"{name.lower()}_now")

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config import QUADS, CoreConfig
+from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Result
 from hdl.multiply.f64.f64_steps import K_BITS, Steps, last_k
 from hdl.multiply.f64.request import F64Tile
@@ -22,13 +22,13 @@ class F64Destination(data.Struct):
 
     Members
     -------
-    d : unsigned(8)
+    d : unsigned(REGISTER_BITS)
         First register.
     two_blocks : unsigned(1)
         As in `F64Tile`.
     """
 
-    d: unsigned(8)
+    d: unsigned(REGISTER_BITS)
     two_blocks: unsigned(1)
 
 

@@ -3,6 +3,8 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data
 
+from hdl.config import REGISTER_BITS
+
 __all__ = ["F64Request", "F64Tile"]
 
 
@@ -30,12 +32,12 @@ class F64Request(data.Struct):
     Members
     -------
     tile : F64Tile
-    a, b, c, d : unsigned(8)
+    a, b, c, d : unsigned(REGISTER_BITS)
         First registers of the fragments.
     """
 
     tile: F64Tile
-    a: unsigned(8)
-    b: unsigned(8)
-    c: unsigned(8)
-    d: unsigned(8)
+    a: unsigned(REGISTER_BITS)
+    b: unsigned(REGISTER_BITS)
+    c: unsigned(REGISTER_BITS)
+    d: unsigned(REGISTER_BITS)

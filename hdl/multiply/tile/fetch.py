@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config import CoreConfig
+from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.memory.fragment_geometry import block_indices
 from hdl.multiply.tile.request import TileRequest, TileShape, last_block
@@ -60,14 +60,14 @@ class ResultTile(data.Struct):
         As in `TileRequest`; or `ADDED_PASSES` for two, after which C is added. (A bit of its own would widen
         the queue of every core.)
     d_is_f16 : unsigned(1)
-    d : unsigned(8)
+    d : unsigned(REGISTER_BITS)
         First register.
     """
 
     tile_shape: TileShape
     passes: unsigned(2)
     d_is_f16: unsigned(1)
-    d: unsigned(8)
+    d: unsigned(REGISTER_BITS)
 
 
 class _Phase(enum.Enum, shape=2):

@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, enum
 
+from hdl.config import REGISTER_BITS
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import BlockOrder
 
@@ -54,7 +55,7 @@ class TileRequest(data.Struct):
         How the blocks of the multiplicands are numbered.
     x_is_b : unsigned(1)
         X is B and Y is A.
-    x, y, c, d : unsigned(8)
+    x, y, c, d : unsigned(REGISTER_BITS)
         First registers of the fragments.
     """
 
@@ -66,7 +67,7 @@ class TileRequest(data.Struct):
     x_order: BlockOrder
     y_order: BlockOrder
     x_is_b: unsigned(1)
-    x: unsigned(8)
-    y: unsigned(8)
-    c: unsigned(8)
-    d: unsigned(8)
+    x: unsigned(REGISTER_BITS)
+    y: unsigned(REGISTER_BITS)
+    c: unsigned(REGISTER_BITS)
+    d: unsigned(REGISTER_BITS)

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 from hypothesis import given, strategies
 
+from golden.limits import WORD_CHARACTERS
 from golden.ptx import parse_instruction
 from golden.ptx.qualifiers import MalformedInstruction
 from golden.tables.formats import FORMATS
@@ -325,6 +326,19 @@ def test_illegal_combinations(text, qualifier, message):
 
 
 SATURATING = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite"
+
+
+LONG = "x" * 10_000
+
+
+@pytest.mark.parametrize("blanks", ["", " "])
+@pytest.mark.parametrize("place", range(8))
+def test_long_words_are_shortened_in_messages(place, blanks):
+    parts = ["wmma", "load", "a", "sync", "aligned", "row", "m16n16k16", "f16"]
+    parts[place] = f"x{blanks}{LONG}"
+    with pytest.raises(IllegalInstruction) as caught:
+        parse_instruction(".".join(parts))
+    assert len(str(caught.value)) < 4 * WORD_CHARACTERS
 
 
 def test_satfinite_of_f16_belongs_to_old_versions():

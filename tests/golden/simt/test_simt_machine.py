@@ -34,11 +34,27 @@ def launch(name, engine):
     return result
 
 
+@pytest.mark.parametrize("warps", [1, 3])
 @pytest.mark.parametrize("name", [*CORE, "multi_warp.scores_softmax", "library.gemm_structure"])
-def test_memory_is_that_of_the_chip(name):
-    used = machine()
+def test_memory_is_that_of_the_chip(name, warps):
+    used = machine(warps=warps)
     result = launch(name, MachineEngine(used))
     assert used.counters.instructions >= result.matrix_instructions > 0
+
+
+def test_warps_of_a_block_are_dealt_out_to_those_of_the_machine():
+    used = machine(warps=3)
+    together = []
+    queue = used.queue
+
+    def noted(work):
+        together.append([command.warp for command in work])
+        queue(work)
+
+    used.queue = noted
+    launch("multi_warp.scores_softmax", MachineEngine(used))
+    assert [0, 1, 2] in together
+    assert all(warps == list(range(len(warps))) for warps in together)
 
 
 def test_fragments_stay_in_registers():
@@ -52,7 +68,7 @@ def test_fragments_stay_in_registers():
             writes.append(fragment("c", work.instruction.type, work.instruction.shape).registers)
         execute(work)
 
-    used.write_registers = lambda first, values: (writes.append(len(values)), write(first, values))
+    used.write_registers = lambda first, values, warp: (writes.append(len(values)), write(first, values))
     used.execute = counted
     launch("single_warp.gemm_tile", engine)
     # What is loaded or multiplied is where it is needed; accumulators that the host computed are written.

@@ -1,12 +1,21 @@
 """Random operands that reach the corners: each tile draws its exponents from one of several distributions."""
 
+from typing import Any, Final
+
 import numpy as np
+from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import USES
+from golden.tables.matrix_instructions import MmaInstruction
+
+__all__ = ["KINDS", "exponent_fields", "random_floats", "random_operand", "random_operands"]
 
 
-def exponent_fields(random, format, kind, shape, addend):
+def exponent_fields(
+    random: np.random.Generator, format: FloatFormat, kind: str, shape: tuple[int, ...], addend: bool
+) -> NDArray[np.int64]:
     """Biased exponents of one tile of a multiplicand, or of the addend that meets their products."""
     top = (1 << format.exponent_bits) - 1
     half = format.bias // 2
@@ -28,7 +37,7 @@ def exponent_fields(random, format, kind, shape, addend):
     return np.clip(random.integers(centre - spread, centre + spread, shape, endpoint=True), 0, top)
 
 
-KINDS = (
+KINDS: Final = (
     "uniform bits",
     "near one",
     "few bits",
@@ -44,7 +53,9 @@ KINDS = (
 )
 
 
-def random_floats(random, format, shape, addend=False):
+def random_floats(
+    random: np.random.Generator, format: FloatFormat, shape: tuple[int, ...], addend: bool = False
+) -> NDArray[Any]:
     """Bit patterns; the kind goes round along the first axis."""
     unsigned = dtype_of(format).type
     bits = random.integers(0, 1 << format.bits, shape, dtype=unsigned)
@@ -64,7 +75,9 @@ def random_floats(random, format, shape, addend=False):
     return bits
 
 
-def random_operand(random, type, shape, addend=False):
+def random_operand(
+    random: np.random.Generator, type: str, shape: tuple[int, ...], addend: bool = False
+) -> NDArray[Any]:
     """Any element type; integers uniform, with tiles of extremes."""
     format = FORMATS[type]
     if isinstance(format, FloatFormat):
@@ -76,12 +89,14 @@ def random_operand(random, type, shape, addend=False):
     return np.where(extreme_tile.reshape(-1, *[1] * (len(shape) - 1)), extremes, values)
 
 
-def random_operands(random, instruction, tiles):
+def random_operands(
+    random: np.random.Generator, instruction: MmaInstruction, tiles: int
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """a, b and c of an instruction; in every fifth tile of floating point the products cancel."""
     shape = instruction.shape
     a, b, c = (
-        random_operand(random, type, (tiles, *shape.extent(use)), use == "c")
-        for use, type in (("a", instruction.a_type), ("b", instruction.b_type), ("c", instruction.c_type))
+        random_operand(random, instruction.types[use], (tiles, *shape.extent(use)), use == "c")
+        for use in USES[:3]
     )
     format = FORMATS[instruction.a_type]
     if isinstance(format, FloatFormat):

@@ -1,0 +1,123 @@
+"""Dispatch: the warps' requests to one unit in turns, and what the unit reports back to the right warp."""
+
+from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+__all__ = ["Dispatch", "take_turns"]
+
+
+def take_turns(m: Module, name: str, wants: Signal) -> Signal:
+    """Whose turn it is: round robin, and a turn lasts as long as its holder wants it.
+
+    Latency: 1 cycle from the holder's last one to the turn of the next; none for the holder that wants again
+    before anybody else does. Expected critical path: one level of a choice for each warp.
+
+    Parameters
+    ----------
+    m : Module
+    name : str
+        Of the register.
+    wants : Signal
+        A bit for each participant.
+
+    Returns
+    -------
+    Signal
+        The number of the holder, from a register.
+    """
+    count = len(wants)
+    turn = Signal(range(max(count, 2)), name=name)
+    if count > 1:
+        with m.Switch(turn):
+            for holder in range(count):
+                with m.Case(holder), m.If(~wants[holder]):
+                    for distance in reversed(range(1, count)):
+                        other = (holder + distance) % count
+                        with m.If(wants[other]):
+                            m.d.sync += turn.eq(other)
+    return turn
+
+
+class Dispatch(wiring.Component):
+    """Gives each warp its turn at a unit, and tells it when its commands have been read and have ended.
+
+    A unit works on its requests in order, so the numbers of the warps are kept in that order; two pointers
+    follow what the unit reports. A core of one warp has wires here.
+
+    Throughput: a request each 2 cycles. Latency: none for the holder of the turn, 1 cycle for another warp
+    while nobody holds it; none from `fetched` and `done` to the warp. A warp's ready depends on a register
+    and on its unit. Expected critical path: the unit's ready and the turn; the payload's choice of a warp.
+
+    Parameters
+    ----------
+    shape : shape-like
+        Of a request.
+    warps : int
+    in_flight : int
+        Requests of all warps that may be in the unit at once.
+
+    Members
+    -------
+    wants : In(warps)
+        The warp has a request, until it sees ready or drops it; not in the cycle in which it offers one.
+    requests : In(stream.Signature(shape)).array(warps)
+        A warp that wants and sees ready offers its request in the next cycle, for that cycle; the payload is
+        there as long as it wants.
+    request : Out(stream.Signature(shape))
+        Offered only when the unit is ready; a unit that is ready stays so until it is given a request.
+    fetched, done : In(1)
+        The unit's oldest request has read its registers; is at its end.
+    warp_fetched, warp_done : Out(warps)
+        The same to the warp of that request.
+    """
+
+    def __init__(self, shape: ShapeLike, *, warps: int, in_flight: int) -> None:
+        self._warps = warps
+        self._in_flight = in_flight
+        super().__init__(
+            {
+                "wants": In(warps),
+                "requests": In(stream.Signature(shape)).array(warps),
+                "request": Out(stream.Signature(shape)),
+                "fetched": In(1),
+                "done": In(1),
+                "warp_fetched": Out(warps),
+                "warp_done": Out(warps),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        if self._warps == 1:
+            connect(m, flipped(self.requests[0]), flipped(self.request))
+            m.d.comb += [self.warp_fetched.eq(self.fetched), self.warp_done.eq(self.done)]
+            return m
+        turn = take_turns(m, "turn", self.wants)
+        given = self.request.valid
+        with m.Switch(turn):
+            for warp, request in enumerate(self.requests):
+                with m.Case(warp):
+                    m.d.comb += [
+                        self.request.payload.eq(request.payload),
+                        given.eq(request.valid),
+                        request.ready.eq(self.request.ready),
+                    ]
+        m.submodules.order = order = Memory(
+            shape=range(self._warps), depth=1 << (self._in_flight - 1).bit_length(), init=[]
+        )
+        newest = Signal(range(order.depth))
+        write = order.write_port()
+        m.d.comb += [write.en.eq(given), write.addr.eq(newest), write.data.eq(turn)]
+        m.d.sync += newest.eq(newest + given)
+        for name, event, warps in (
+            ("unread", self.fetched, self.warp_fetched),
+            ("oldest", self.done, self.warp_done),
+        ):
+            place = Signal.like(newest, name=name)
+            read = order.read_port(domain="comb")
+            m.d.comb += [read.addr.eq(place), warps.bit_select(read.data, 1).eq(event)]
+            m.d.sync += place.eq(place + event)
+        return m

@@ -1,0 +1,129 @@
+"""The warps: a sequencer for each, and the units between them."""
+
+from typing import Any, Final
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.command import COMMAND_BITS
+from hdl.config import CoreConfig
+from hdl.control.dispatch import Dispatch, take_turns
+from hdl.control.scoreboard import Unit, slots
+from hdl.control.sequencer import Sequencer, unit_members
+
+__all__ = ["STALLS", "Warps"]
+
+STALLS: Final = ("registers", "memory", "unit", "empty")
+"""Why a warp started no command in a cycle, as in the names of the counters."""
+
+_REPORTS: Final = ("cause", "progress", "executed")
+
+
+class Warps(wiring.Component):
+    """Executes the commands of each warp in order, and those of different warps side by side.
+
+    A warp has its own registers, so hazards are only within a warp, and each has a sequencer with a
+    scoreboard of its own. A unit takes the commands of the warps in turns, round robin, and works on them in
+    the order in which it got them. So a command that waits holds up its warp alone. A fault stops its warp,
+    and what has been started ends; nothing else happens to other warps. Accesses of different warps to the
+    same bytes of memory are in no order.
+
+    Throughput: a command each 2 cycles from a warp, to a unit, and of each unit. Latency: as of the
+    sequencer, and 1 cycle for a command whose unit was another warp's before.
+    Expected critical path: as of `hdl.control.sequencer` and `hdl.control.dispatch`.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    count_from : int
+        What `executed` counts from after reset.
+
+    Members
+    -------
+    commands : In(stream.Signature(160)).array(warps)
+        Those for warps that do not exist come to warp 0.
+    load, store, tile, f64, move, rows, rows_..., fetched, done, load_cause, store_cause, store_progress
+        To and from the units, as of `hdl.control.sequencer.Sequencer`.
+    serial : In(1)
+        One command of each warp at a time.
+    clear, busy : In(warps), Out(warps)
+        As of the sequencer, a bit for each warp, like the four below.
+    stall_registers, stall_memory, stall_unit, stall_empty : Out(warps)
+    cause, progress, executed : Out(ArrayLayout(..., warps))
+    """
+
+    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
+        self._config = config
+        warps = config.warps
+        self._sequencers = [Sequencer(config, warp, count_from=count_from) for warp in range(warps)]
+        members = self._sequencers[0].signature.members
+        super().__init__(
+            {
+                "commands": In(stream.Signature(COMMAND_BITS)).array(warps),
+                **unit_members(config),
+                "serial": In(1),
+                "clear": In(warps),
+                "busy": Out(warps),
+                **{f"stall_{name}": Out(warps) for name in STALLS},
+                **{name: Out(data.ArrayLayout(members[name].shape, warps)) for name in _REPORTS},
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        bits = ("busy", *(f"stall_{name}" for name in STALLS))
+        for warp, sequencer in enumerate(self._sequencers):
+            m.submodules[f"sequencer_{warp}"] = sequencer
+            connect(m, flipped(self.commands[warp]), sequencer.commands)
+            m.d.comb += [
+                sequencer.serial.eq(self.serial),
+                sequencer.clear.eq(self.clear[warp]),
+                sequencer.load_cause.eq(self.load_cause),
+                sequencer.store_cause.eq(self.store_cause),
+                sequencer.store_progress.eq(self.store_progress),
+                *(getattr(self, name)[warp].eq(getattr(sequencer, name)) for name in bits),
+                *(getattr(self, name)[warp].eq(getattr(sequencer, name)) for name in _REPORTS),
+            ]
+        for unit, count in slots(self._config).items():
+            self._dispatch(m, unit, count)
+        if self._config.shared_bytes:
+            self._rows(m)
+        return m
+
+    def _dispatch(self, m: Module, unit: Unit, slots_of_warp: int) -> None:
+        name = unit.name.lower()
+        port: Any = getattr(self, name)
+        dispatch = Dispatch(
+            port.payload.shape(), warps=self._config.warps, in_flight=slots_of_warp * self._config.warps
+        )
+        m.submodules[f"dispatch_{name}"] = dispatch
+        connect(m, dispatch.request, flipped(port))
+        m.d.comb += [
+            dispatch.fetched.eq(self.fetched[unit.value]),
+            dispatch.done.eq(self.done[unit.value]),
+        ]
+        for warp, sequencer in enumerate(self._sequencers):
+            connect(m, getattr(sequencer, name), dispatch.requests[warp])
+            m.d.comb += [
+                dispatch.wants[warp].eq(sequencer.wants[unit.value]),
+                sequencer.fetched[unit.value].eq(dispatch.warp_fetched[warp]),
+                sequencer.done[unit.value].eq(dispatch.warp_done[warp]),
+            ]
+
+    def _rows(self, m: Module) -> None:
+        """The reader of row addresses is a warp's from the question to the start of its command."""
+        wants = Signal(self._config.warps)
+        turn = take_turns(m, "rows_turn", wants)
+        m.d.comb += [
+            wants.eq(Cat(sequencer.wants_rows for sequencer in self._sequencers)),
+            self.rows_start.eq(Cat(sequencer.rows_start for sequencer in self._sequencers).any()),
+            self.rows_keep.eq(Cat(sequencer.rows_keep for sequencer in self._sequencers).any()),
+        ]
+        for sequencer in self._sequencers:
+            m.d.comb += [sequencer.rows_done.eq(self.rows_done), sequencer.rows_cause.eq(self.rows_cause)]
+        with m.Switch(turn):
+            for warp, sequencer in enumerate(self._sequencers):
+                with m.Case(warp):
+                    m.d.comb += [self.rows.eq(sequencer.rows), sequencer.rows_room.eq(self.rows_room)]

@@ -1,0 +1,1 @@
+"""A GPU as a machine: launches, multiplies and comparisons with the golden model, through NVIDIA's driver."""

@@ -1,0 +1,300 @@
+"""Compares the golden model with a GPU: every instruction that both have, on all cores of this computer.
+
+Work is divided into tasks: one instruction on one seed. Each process has a GPU of its own to talk to (a
+context of the same chip), draws operands, and compares all bits of the results.
+"""
+
+import multiprocessing
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import product
+from time import monotonic
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from golden.approximation.instructions import FORMS
+from golden.approximation.operations import operation
+from golden.arithmetic.engine import thread_count
+from golden.invalid_argument import InvalidArgument
+from golden.multiply import mma
+from golden.random_operands import random_operands
+from golden.resolve import resolve_instruction
+from golden.simt.errors import LaunchError
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES, Family
+from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
+from golden.tables.profiles import PROFILES
+from openwmma.gpu.driver import Gpu, open_gpu
+from openwmma.gpu.multiply import approximate_on_gpu, multiply_on_gpu
+
+__all__ = ["Certificate", "Line", "Outcome", "certify", "followed_profiles", "instructions"]
+
+_RESULTS: Final = 1 << 21
+"""Of a task."""
+
+_DRAWN: Final = 48
+"""Tiles that a task draws; it combines the A of one with the B and the C of others."""
+
+_SHOWN: Final = 3
+"""Wrong results of an instruction that are told."""
+
+_PROBES: Final = (
+    "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+    "wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32",
+)
+"""Instructions whose results tell the generations apart."""
+
+
+class Outcome(NamedTuple):
+    """What a task found."""
+
+    instruction: str
+    results: int
+    wrong: int
+    examples: tuple[str, ...] = ()
+    missing: str = ""
+    """Why the GPU does not have the instruction."""
+
+
+@dataclass
+class Line:
+    """What is known of an instruction."""
+
+    results: int = 0
+    wrong: int = 0
+    examples: list[str] = field(default_factory=list)
+    missing: str = ""
+
+
+@dataclass
+class Certificate:
+    """What a comparison found.
+
+    Parameters
+    ----------
+    gpu : str
+        Its name.
+    seed : int
+    lines : dict of str to Line
+        By instruction.
+    """
+
+    gpu: str
+    seed: int
+    lines: dict[str, Line] = field(default_factory=dict)
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a task."""
+        line = self.lines.setdefault(outcome.instruction, Line())
+        line.results += outcome.results
+        line.wrong += outcome.wrong
+        line.examples += outcome.examples[: _SHOWN - len(line.examples)]
+        line.missing = line.missing or outcome.missing
+
+    def rows(self) -> list[tuple[str, Line]]:
+        """Instructions with what is known of them, those that differ first, those that are missing last."""
+        return sorted(self.lines.items(), key=lambda item: (item[1].wrong == 0, bool(item[1].missing)))
+
+    @property
+    def results(self) -> int:
+        """All results that were compared."""
+        return sum(line.results for line in self.lines.values())
+
+    @property
+    def wrong(self) -> int:
+        """Results that differ."""
+        return sum(line.wrong for line in self.lines.values())
+
+
+def instructions() -> tuple[str, ...]:
+    """Every multiply without satf, of `wgmma` the narrowest, the widest and one between, and every form."""
+    multiplies: list[str] = []
+    for family in (*FAMILIES, *WGMMA_FAMILIES):
+        multiplies += [str(instruction) for instruction in _of_family(family)]
+    return (*multiplies, *FORMS)
+
+
+def _of_family(family: Family) -> Iterator[MmaInstruction]:
+    shapes = family.shapes
+    if family.mnemonic == "wgmma":
+        shapes = (shapes[0], shapes[len(shapes) // 2], shapes[-1])
+    saturations = (False, True) if family.saturate == "integer" else (False,)
+    for shape, a, b, c, d, rounding, operation_, saturate in product(
+        shapes,
+        family.multiplicands,
+        family.multiplicands,
+        family.accumulators,
+        family.accumulators,
+        family.roundings or (None,),
+        family.operations or (None,),
+        saturations,
+    ):
+        try:
+            yield MmaInstruction(
+                mnemonic=family.mnemonic,
+                shape=shape,
+                a_layout="row",
+                b_layout="col",
+                a_type=a,
+                b_type=b,
+                c_type=c,
+                d_type=d,
+                rounding=rounding,
+                operation=operation_,
+                saturate=saturate,
+            )
+        except IllegalInstruction:
+            continue  # types that do not go together
+
+
+_gpu: list[Gpu] = []
+_open: Final = ExitStack()
+"""The GPU of this process, which stays open until it ends."""
+
+
+def _start(number: int) -> None:
+    _gpu.append(_open.enter_context(open_gpu(number)))
+
+
+def _task(text: str, seed: int, profile: str) -> Outcome:
+    """Compare one instruction on one seed."""
+    (gpu,) = _gpu
+    random = np.random.default_rng([seed, *text.encode()])
+    try:
+        return _approximate(gpu, text, random) if text in FORMS else _multiply(gpu, text, random, profile)
+    except (LaunchError, InvalidArgument) as error:
+        return Outcome(text, 0, 0, missing=str(error))
+
+
+def _multiply(gpu: Gpu, text: str, random: np.random.Generator, profile: str) -> Outcome:
+    instruction = resolve_instruction(text)
+    tiles = max(1, _RESULTS // (instruction.shape.m * instruction.shape.n))
+    drawn = random_operands(random, instruction, min(_DRAWN, tiles))
+    a, b, c = (matrix[random.integers(0, len(matrix), tiles)] for matrix in drawn)
+    if isinstance(FORMATS[instruction.a_type], FloatFormat):
+        # Of every other tile the A, B and C belong together: their products may cancel.
+        same = random.integers(0, len(drawn[0]), tiles // 2)
+        for combined, matrix in zip((a, b, c), drawn, strict=True):
+            combined[: len(same)] = matrix[same]
+        a ^= random.integers(0, 2, (tiles, a.shape[1], 1)).astype(a.dtype) << a.dtype.type(
+            FORMATS[instruction.a_type].bits - 1
+        )
+    found = multiply_on_gpu(gpu, instruction, a, b, c)
+    expected = mma(instruction, a, b, c, profile=profile, threads=1)
+    wrong = np.argwhere(found != expected)
+    examples = tuple(
+        f"a={[hex(x) for x in a[t, i]]} b={[hex(x) for x in b[t, :, j]]} c={c[t, i, j]:#x}: "
+        f"golden {expected[t, i, j]:#x}, GPU {found[t, i, j]:#x}"
+        for t, i, j in wrong[:_SHOWN]
+    )
+    return Outcome(text, found.size, len(wrong), examples)
+
+
+def _approximate(gpu: Gpu, text: str, random: np.random.Generator) -> Outcome:
+    form = FORMS[text]
+    operands = [
+        random.integers(0, 1 << form.bits, _RESULTS, f"u{form.bits // 8}") for _ in range(form.operands)
+    ]
+    found = approximate_on_gpu(gpu, text, operands)
+    expected = operation(text)(*operands)
+    wrong = np.flatnonzero(found != expected)
+    examples = tuple(
+        f"{', '.join(hex(x[i]) for x in operands)}: golden {expected[i]:#x}, GPU {found[i]:#x}"
+        for i in wrong[:_SHOWN]
+    )
+    return Outcome(text, found.size, len(wrong), examples)
+
+
+def followed_profiles(number: int) -> tuple[str, tuple[str, ...]]:
+    """The name of a GPU, and the profiles that give its results of `_PROBES`."""
+    names = list(PROFILES)
+    with open_gpu(number) as gpu:
+        for text in _PROBES:
+            instruction = resolve_instruction(text)
+            operands = random_operands(np.random.default_rng(1), instruction, 600)
+            try:
+                found = multiply_on_gpu(gpu, instruction, *operands)
+            except LaunchError:
+                continue  # generations before ampere have no tf32
+            names = [name for name in names if _gives(found, instruction, operands, name)]
+        return gpu.name, tuple(names)
+
+
+def _gives(found: Any, instruction: MmaInstruction, operands: Sequence[Any], profile: str) -> bool:
+    try:
+        return np.array_equal(mma(instruction, *operands, profile=profile), found)
+    except InvalidArgument:  # a profile without the type
+        return False
+
+
+def certify(
+    chosen: Sequence[str],
+    *,
+    gpu: int = 0,
+    profile: str = "hopper",
+    seed: int,
+    seconds: float | None = None,
+    results: int | None = None,
+    jobs: int | None = None,
+    name: str = "",
+) -> Iterator[Certificate]:
+    """Compare until a time is over or so many results have been compared; at least once each instruction.
+
+    Parameters
+    ----------
+    chosen : sequence of str
+        Of `instructions`.
+    gpu : int
+    profile : str
+        Of the golden model.
+    seed : int
+        The same seed draws the same operands.
+    seconds, results : float, int or None
+        The end.
+    jobs : int or None
+        Processes; by default as many as cores.
+    name : str
+        Of the GPU.
+
+    Yields
+    ------
+    Certificate
+        The same object, after each task.
+    """
+    certificate = Certificate(name, seed)
+    started = monotonic()
+    tasks = _tasks(chosen, seed)
+    jobs = thread_count(jobs)
+    spawn = multiprocessing.get_context("spawn")  # a GPU is not to be used on both sides of a fork
+    with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_start, initargs=(gpu,)) as pool:
+        waiting: set[Future[Outcome]] = set()
+        submitted, ended = 0, False
+        while waiting or not ended:
+            over = seconds is not None and monotonic() - started > seconds
+            over = over or (results is not None and certificate.results >= results)
+            everything = all(line.missing for line in certificate.lines.values())
+            ended = submitted >= len(chosen) and (
+                over or (everything and len(certificate.lines) == len(chosen))
+            )
+            while not ended and len(waiting) < 2 * jobs:
+                text, number = next(tasks)
+                submitted += 1
+                line = certificate.lines.get(text)
+                if line is None or not line.missing:
+                    waiting.add(pool.submit(_task, text, number, profile))
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                certificate.add(future.result())
+                yield certificate
+
+
+def _tasks(chosen: Iterable[str], seed: int) -> Iterator[tuple[str, int]]:
+    turn = 0
+    chosen = tuple(chosen)
+    while True:
+        for text in chosen:
+            yield text, seed + turn
+        turn += 1

@@ -1,0 +1,371 @@
+"""One instruction on a GPU, for many operands: the kernel in PTX, and its operands in registers.
+
+A multiply of one warp takes its fragments as `golden.fragments.distribute` gives them. `wgmma.mma_async`
+takes C in registers and A and B from shared memory, in core matrices of 8 rows of 16 bytes without swizzle
+(PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions").
+"""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from golden.approximation.instructions import FORMS, ApproximateInstruction
+from golden.arguments import checked_array, dtype_of
+from golden.fragments import collect, distribute
+from golden.invalid_argument import InvalidArgument
+from golden.lines import pack
+from golden.machine import Difference
+from golden.multiply import mma
+from golden.simt.errors import LaunchError
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import USES
+from golden.tables.layouts import LANES, fragment
+from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.profiles import HOPPER
+from golden.tables.warp_tiles import TILE_COLUMNS, tile_places, warp_tile
+from openwmma.gpu.driver import Gpu, open_gpu, read, write
+
+__all__ = ["approximate_on_gpu", "kernel_text", "multiply_compared", "multiply_on_gpu"]
+
+_BASE: Final = 0x0020_0000_0000
+_ALIGNMENT: Final = 1 << 21
+_VERSION: Final = "8.4"
+_NARROW_VERSION: Final = "8.7"
+"""Of PTX, for ``mma`` of fp8 with f16 accumulators or k of 16."""
+
+_THREADS: Final = 128
+_WORD: Final = 4
+_ROW_BYTES: Final = 32
+"""Of A and of B, in every `wgmma`: two core matrices side by side."""
+
+_DESCRIPTOR: Final = 128 >> 4 << 16 | 256 >> 4 << 32
+"""Bytes from a core matrix to the next along k, and to the next 8 rows, each by 16."""
+
+_OPERANDS: Final = {"f32": "f32", "f64": "f64"}
+"""Register types of elements that are not packed into words."""
+
+
+def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability: tuple[int, int]) -> str:
+    """A PTX module whose kernel ``each`` executes an instruction for every tile or element.
+
+    Parameters
+    ----------
+    instruction : MmaInstruction or ApproximateInstruction
+    capability : (int, int)
+        Of the GPU: what is assembled for.
+    """
+    is_group = isinstance(instruction, MmaInstruction) and instruction.mnemonic == "wgmma"
+    narrow = isinstance(instruction, MmaInstruction) and instruction.a_type in ("e4m3", "e5m2")
+    target = f"sm_{capability[0]}{capability[1]}{'a' if is_group else ''}"
+    if isinstance(instruction, ApproximateInstruction):
+        body = _approximate_body(instruction)
+    else:
+        body = _group_body(instruction) if is_group else _warp_body(instruction)
+    return "\n".join(
+        [
+            f".version {_NARROW_VERSION if narrow else _VERSION}",
+            f".target {target}",
+            ".address_size 64",
+            ".visible .entry each(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)",
+            f".maxntid {_THREADS}, 1, 1",
+            "{",
+            ".reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %x<8>;",
+            *(f"ld.param.u64 %x{i}, [{name}];" for i, name in enumerate(USES)),
+            "ld.param.u32 %r0, [n];",
+            "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;",
+            f"mad.lo.u32 %r3, %r1, {_THREADS}, %r2;",
+            *body,
+            "END: ret;",
+            "}",
+            "",
+        ]
+    )
+
+
+def _words(use: str, count: int, type: str) -> list[str]:
+    """Declare the operands of a fragment of so many words, and the words."""
+    wide = FORMATS[type].bits > 8 * _WORD
+    lines = [f".reg .b32 %w{use}<{count}>;"]
+    if type in _OPERANDS:
+        lines.append(f".reg .{_OPERANDS[type]} %{use}<{count // 2 if wide else count}>;")
+    return lines
+
+
+def _operand(use: str, count: int, type: str) -> str:
+    if type not in _OPERANDS:
+        names = [f"%w{use}{i}" for i in range(count)]
+    else:
+        names = [f"%{use}{i}" for i in range(count // (2 if type == "f64" else 1))]
+    return "{" + ", ".join(names) + "}"
+
+
+def _moves(use: str, count: int, type: str, *, loading: bool) -> list[str]:
+    """Moves between the words and the operands, where these have types of their own."""
+    if type == "f64":
+        pairs = [(f"%{use}{i}", f"{{%w{use}{2 * i}, %w{use}{2 * i + 1}}}") for i in range(count // 2)]
+    elif type in _OPERANDS:
+        pairs = [(f"%{use}{i}", f"%w{use}{i}") for i in range(count)]
+    else:
+        return []
+    size = 64 if type == "f64" else 32
+    return [
+        f"mov.b{size} {operand}, {word};" if loading else f"mov.b{size} {word}, {operand};"
+        for operand, word in pairs
+    ]
+
+
+def _fragment_accesses(use: str, address: str, count: int, operation: str) -> list[str]:
+    """Load or store the words of a fragment; each has 32 lanes side by side."""
+    places = [(f"%w{use}{i}", f"[{address}+{i * LANES * _WORD}]") for i in range(count)]
+    if operation == "ld":
+        return [f"ld.global.b32 {word}, {place};" for word, place in places]
+    return [f"st.global.b32 {place}, {word};" for word, place in places]
+
+
+def _warp_body(instruction: MmaInstruction) -> list[str]:
+    counts = {
+        use: fragment(use, type, instruction.shape).registers for use, type in instruction.types.items()
+    }
+    lines = [
+        "shr.u32 %r4, %r3, 5; and.b32 %r5, %r3, 31;",
+        "setp.ge.u32 %p0, %r4, %r0; @%p0 bra END;",
+    ]
+    for i, use in enumerate(USES):
+        size = counts[use] * LANES * _WORD
+        lines += [
+            *_words(use, counts[use], instruction.types[use]),
+            f"mul.wide.u32 %x7, %r4, {size}; add.u64 %x{i}, %x{i}, %x7;",
+            f"mul.wide.u32 %x7, %r5, {_WORD}; add.u64 %x{i}, %x{i}, %x7;",
+        ]
+    for i, use in enumerate(USES[:3]):
+        lines += _fragment_accesses(use, f"%x{i}", counts[use], "ld")
+        lines += _moves(use, counts[use], instruction.types[use], loading=True)
+    operands = ", ".join(_operand(use, counts[use], instruction.types[use]) for use in ("d", *USES[:3]))
+    return [
+        *lines,
+        f"{instruction} {operands};",
+        *_moves("d", counts["d"], instruction.types["d"], loading=False),
+        *_fragment_accesses("d", "%x3", counts["d"], "st"),
+    ]
+
+
+def _group_body(instruction: MmaInstruction) -> list[str]:
+    """A block of four warps for each tile."""
+    tile = warp_tile(instruction)
+    columns = instruction.shape.n // TILE_COLUMNS
+    count = fragment("d", tile.d_type, tile.shape).registers * columns
+    sizes = {"a": instruction.shape.m * _ROW_BYTES, "b": instruction.shape.n * _ROW_BYTES}
+    lines = [
+        *_words("d", count, tile.d_type),
+        f".shared .align 128 .b8 sa[{sizes['a']}]; .shared .align 128 .b8 sb[{sizes['b']}];",
+        "setp.ge.u32 %p0, %r1, %r0; @%p0 bra END;",
+        ".reg .b32 %v<4>;",
+    ]
+    for i, use in enumerate("ab"):
+        lines += [
+            f"mul.wide.u32 %x7, %r1, {sizes[use]}; add.u64 %x{i}, %x{i}, %x7;",
+            f"mov.u32 %r6, s{use}; mov.u32 %r7, %r2;",
+            f"COPY_{use}: setp.ge.u32 %p1, %r7, {sizes[use] // 16}; @%p1 bra DONE_{use};",
+            f"mul.wide.u32 %x7, %r7, 16; add.u64 %x7, %x{i}, %x7; mad.lo.u32 %r8, %r7, 16, %r6;",
+            "ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%x7]; st.shared.v4.b32 [%r8], {%v0, %v1, %v2, %v3};",
+            f"add.u32 %r7, %r7, {_THREADS}; bra COPY_{use};",
+            f"DONE_{use}:",
+            f"and.b32 %r6, %r6, 0x3ffff; shr.u32 %r6, %r6, 4; cvt.u64.u32 %x{4 + i}, %r6;",
+            f"or.b64 %x{4 + i}, %x{4 + i}, {_DESCRIPTOR};",
+        ]
+    # Words of C and D: tiles, warps, words, lanes.
+    lines += [
+        f"shr.u32 %r4, %r3, 5; and.b32 %r5, %r3, 31; mul.wide.u32 %x7, %r4, {count * LANES * _WORD};",
+        f"add.u64 %x2, %x2, %x7; add.u64 %x3, %x3, %x7; mul.wide.u32 %x7, %r5, {_WORD};",
+        "add.u64 %x2, %x2, %x7; add.u64 %x3, %x3, %x7;",
+        *_fragment_accesses("d", "%x2", count, "ld"),
+        *_moves("d", count, tile.d_type, loading=True),
+        "fence.proxy.async; bar.sync 0; wgmma.fence.sync.aligned; setp.eq.u32 %p2, 0, 0;",
+    ]
+    scales = {"s32": "", "tf32": ", 1, 1"}.get(
+        "s32" if instruction.d_type == "s32" else instruction.a_type,
+        ", 1, 1" if instruction.a_type in ("e4m3", "e5m2") else ", 1, 1, 0, 0",
+    )
+    return [
+        *lines,
+        f"{instruction} {_operand('d', count, tile.d_type)}, %x4, %x5, %p2{scales};",
+        "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
+        *_moves("d", count, tile.d_type, loading=False),
+        *_fragment_accesses("d", "%x3", count, "st"),
+    ]
+
+
+def _approximate_body(form: ApproximateInstruction) -> list[str]:
+    size = form.bits // 8
+    names = ["%e0", "%e1", "%e2"][: form.operands + 1]
+    kind = {"f32": "f32", "f64": "f64"}.get(form.type, f"b{form.bits}")
+    return [
+        f".reg .{kind} %e<3>;",
+        "setp.ge.u32 %p0, %r3, %r0; @%p0 bra END;",
+        f"mul.wide.u32 %x7, %r3, {size};",
+        *(f"add.u64 %x{i}, %x{i}, %x7;" for i in range(4)),
+        *(f"ld.global.{kind} %e{i + 1}, [%x{i}];" for i in range(form.operands)),
+        f"{form.text} {', '.join(names)};",
+        f"st.global.{kind} [%x3], %e0;",
+    ]
+
+
+def _run(gpu: Gpu, text: str, inputs: Sequence[NDArray[Any]], result_bytes: int, grid: int, n: int) -> Any:
+    """The bytes of D."""
+    addresses, ranges, end = [], [], _BASE
+    for size in (result_bytes, *(array.nbytes for array in inputs)):
+        addresses.append(end)
+        ranges.append((end, max(size, 1)))
+        end += -(-max(size, 1) // _ALIGNMENT) * _ALIGNMENT
+    with ExitStack() as stack:
+        module = stack.enter_context(gpu.module(text))
+        stack.enter_context(gpu.memory(ranges))
+        for address, array in zip(addresses[1:], inputs, strict=True):
+            write(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        addresses += [addresses[0]] * (4 - len(addresses))
+        parameters = b"".join(address.to_bytes(8, "little") for address in addresses) + n.to_bytes(
+            4, "little"
+        )
+        module.launch("each", (grid, 1, 1), (_THREADS, 1, 1), 0, parameters)
+        return read(addresses[0], result_bytes)
+
+
+def multiply_on_gpu(
+    gpu: Gpu, instruction: MmaInstruction, a: ArrayLike, b: ArrayLike, c: ArrayLike
+) -> NDArray[Any]:
+    """D = A B + C of every tile, by the instruction itself.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    instruction : MmaInstruction
+    a, b, c : array_like
+        As for `golden.mma`; all have the same leading axes.
+
+    Returns
+    -------
+    ndarray, shape (..., m, n)
+        As `golden.mma` returns it.
+
+    Raises
+    ------
+    LaunchError
+        Where the GPU does not have the instruction.
+    """
+    operands = [
+        checked_array(use, matrix, instruction.types[use], instruction.shape.extent(use))
+        for use, matrix in zip(USES[:3], (a, b, c), strict=True)
+    ]
+    if instruction.saturate and isinstance(FORMATS[instruction.a_type], FloatFormat):
+        raise LaunchError(f"{instruction}: satfinite of floating point is no instruction of this GPU")
+    leading = operands[0].shape[:-2]
+    for use, matrix in zip("bc", operands[1:], strict=True):
+        if matrix.shape[:-2] != leading:
+            raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, those of a")
+    operands = [matrix.reshape(-1, *matrix.shape[-2:]) for matrix in operands]
+    text = kernel_text(instruction, gpu.capability)
+    multiply = _multiply_group if instruction.mnemonic == "wgmma" else _multiply_warps
+    d = multiply(gpu, instruction, text, operands) if len(operands[0]) else operands[2]
+    return d.reshape(*leading, *instruction.shape.extent("d")).astype(dtype_of(FORMATS[instruction.d_type]))
+
+
+def multiply_compared(
+    number: int,
+    instruction: MmaInstruction,
+    operands: Sequence[NDArray[Any]],
+    profile: str | None = None,
+    *,
+    lockstep: bool = False,
+) -> tuple[NDArray[Any], str]:
+    """D on a GPU, and the name of the GPU.
+
+    Parameters
+    ----------
+    number : int
+        Of the GPU.
+    instruction : MmaInstruction
+    operands : sequence of three array_like
+    profile : str or None
+        Of the golden model; None for Hopper.
+    lockstep : bool
+        Whether the golden model multiplies too.
+
+    Raises
+    ------
+    LaunchError
+    golden.machine.Difference
+        In lockstep, with the first result that differs.
+    """
+    with open_gpu(number) as gpu:
+        d = multiply_on_gpu(gpu, instruction, *operands)
+    if lockstep:
+        expected = mma(instruction, *operands, profile=profile or HOPPER.name)
+        wrong = np.argwhere(expected != d)
+        if len(wrong):
+            place = tuple(map(int, wrong[0]))
+            raise Difference(
+                f"{instruction}: {len(wrong)} of {d.size} results differ, first at {place}: "
+                f"golden {expected[place]:#x}, {gpu.name} {d[place]:#x}"
+            )
+    return d, gpu.name
+
+
+def _multiply_warps(
+    gpu: Gpu, instruction: MmaInstruction, text: str, operands: Sequence[NDArray[Any]]
+) -> NDArray[Any]:
+    tiles = len(operands[0])
+    words = [
+        distribute(matrix, use, instruction.types[use], instruction.shape)
+        for use, matrix in zip(USES[:3], operands, strict=True)
+    ]
+    count = fragment("d", instruction.d_type, instruction.shape).registers
+    found = _run(gpu, text, words, tiles * count * LANES * _WORD, -(-tiles * LANES // _THREADS), tiles)
+    registers = found.view(np.uint32).reshape(tiles, count, LANES)
+    return collect(registers, "d", instruction.d_type, instruction.shape)
+
+
+def _multiply_group(
+    gpu: Gpu, instruction: MmaInstruction, text: str, operands: Sequence[NDArray[Any]]
+) -> NDArray[Any]:
+    a, b, c = operands
+    tile, shape, tiles = warp_tile(instruction), instruction.shape, len(a)
+    places = list(tile_places(instruction))
+    lines = [
+        pack(np.ascontiguousarray(matrix), type).reshape(tiles, -1, 8, 2, _ROW_BYTES // 2).swapaxes(2, 3)
+        for matrix, type in ((a, instruction.a_type), (b.swapaxes(1, 2), instruction.b_type))
+    ]
+    words = np.stack(
+        [distribute(c[:, rows, columns], "d", tile.d_type, tile.shape) for rows, columns in places], axis=1
+    )
+    grouped = words.reshape(tiles, 4, -1, LANES)
+    found = _run(gpu, text, [*lines, grouped], grouped.nbytes, tiles, tiles)
+    registers = found.view(np.uint32).reshape(words.shape)
+    d = np.empty((tiles, shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
+    for place, (rows, columns) in enumerate(places):
+        d[:, rows, columns] = collect(registers[:, place], "d", tile.d_type, tile.shape)
+    return d
+
+
+def approximate_on_gpu(gpu: Gpu, form: str, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The results of an approximate instruction, as bit patterns.
+
+    Parameters
+    ----------
+    gpu : Gpu
+    form : str
+        A key of `golden.approximation.instructions.FORMS`.
+    operands : sequence of ndarray
+        Bit patterns, of the unsigned integer that is as wide as the register, with one axis.
+
+    Raises
+    ------
+    LaunchError
+        Where the GPU does not have the instruction.
+    """
+    count = len(operands[0])
+    text = kernel_text(FORMS[form], gpu.capability)
+    found = _run(gpu, text, operands, operands[0].nbytes, -(-count // _THREADS), count)
+    return found.view(operands[0].dtype)  # type: ignore[no-any-return]

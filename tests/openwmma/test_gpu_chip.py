@@ -1,0 +1,82 @@
+"""A GPU as a machine, on a GPU."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import golden
+import openwmma
+from golden.random_operands import random_operands
+from golden.resolve import resolve_instruction
+from golden.simt.errors import LaunchError
+from openwmma.cli import main
+from openwmma.gpu.certify import certify, followed_profiles, instructions
+
+pytestmark = pytest.mark.gpu
+
+KERNELS = Path(__file__).parents[1] / "data" / "kernels"
+FILES = sorted(KERNELS.rglob("*.json"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_recorded_launches(path):
+    for launch in openwmma.read_launches(path):
+        launch.launch(on="cuda")
+        assert launch.differences() == []
+
+
+def test_launches_in_lockstep():
+    for launch in openwmma.read_launches(FILES[0]):
+        launch.launch(on="lockstep", gpu=0)
+        assert launch.differences() == []
+
+
+def test_every_instruction_once():
+    name, profiles = followed_profiles(0)
+    assert profiles, name
+    *_, last = certify(instructions(), seed=5, results=1, profile=profiles[0])
+    assert last.wrong == 0
+    assert sum(line.results > 0 for line in last.lines.values()) > 150
+
+
+def test_multiply_in_lockstep(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
+    a, b, c = random_operands(np.random.default_rng(6), resolve_instruction(text), 50)
+    for key, matrix in (("a", a), ("b", b), ("c", c)):
+        np.save(f"{key}.npy", matrix)
+    command = ["mma", text, "a.npy", "b.npy", "c.npy", "-o", "d.npy"]
+    assert main([*command, "--on", "lockstep", "--gpu", "0"]) == 0
+    assert "50 tiles on" in capsys.readouterr().out
+    np.testing.assert_array_equal(np.load("d.npy"), golden.mma(text, a, b, c))
+    assert main([*command, "--on", "lockstep", "--gpu", "0", "--profile", "volta"]) in (1, 2)
+
+
+FAULTY = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fault() { .reg .b32 %r; .reg .b64 %d; mov.u64 %d, 8; ld.global.u32 %r, [%d];
+st.global.u32 [%d], %r; ret; }
+"""
+
+
+def test_a_fault_is_told(tmp_path):
+    """In a process of its own, which has no GPU afterwards."""
+    (tmp_path / "fault.ptx").write_text(FAULTY)
+    command = [sys.executable, "-m", "openwmma", "run", "fault.ptx", "--on", "cuda"]
+    root = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": f"{root}:{os.environ.get('PYTHONPATH', '')}"}
+    run = subprocess.run(command, check=False, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert "the GPU stopped: an illegal memory access" in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_a_gpu_that_is_not_there():
+    with pytest.raises(LaunchError, match="GPU 200: the driver shows"):
+        openwmma.Module(FAULTY).kernel().launch(1, 1, [], on="cuda", gpu=200)
