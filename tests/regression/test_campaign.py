@@ -69,16 +69,18 @@ def rows(folder):
     return sorted(found)
 
 
-def wait_for_rows(folder, count):
-    """Wait until so many tasks are recorded; the client has the file locked, which readers respect."""
+def wait_for_rows(process, folder, count):
+    """Wait until a campaign has recorded so many tasks; it has the file locked, so the bytes are searched."""
     limit = time.monotonic() + LIMIT
     place = folder / "store.sqlite"
-    while time.monotonic() < limit:
+    while time.monotonic() < limit and process.poll() is None:
         content = place.read_bytes() if place.exists() else b""
         if len(set(re.findall(rb"square (\d\d)", content))) >= count:
             return
         time.sleep(0.1)
-    pytest.fail(f"{count} tasks were not recorded in {LIMIT} s")
+    os.killpg(process.pid, signal.SIGKILL)
+    output, errors = process.communicate()
+    pytest.fail(f"{count} tasks were not recorded in {LIMIT} s: {output}{errors}")
 
 
 def children(pid):
@@ -150,9 +152,9 @@ def test_the_printed_command_repeats_a_failure(undisturbed):
 def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
     process = campaign(tmp_path)
     for count in (4, 12):
-        wait_for_rows(tmp_path, count)
+        wait_for_rows(process, tmp_path, count)
         os.kill(workers(process.pid)[0], signal.SIGKILL)
-    wait_for_rows(tmp_path, 18)
+    wait_for_rows(process, tmp_path, 18)
     os.killpg(process.pid, signal.SIGKILL)
     ended(process)
     assert 18 <= len(rows(tmp_path)) < COUNT
@@ -164,7 +166,7 @@ def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
 
 def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(undisturbed, tmp_path):
     process = campaign(tmp_path)
-    wait_for_rows(tmp_path, 5)
+    wait_for_rows(process, tmp_path, 5)
     os.kill(process.pid, signal.SIGINT)
     code, _, errors = ended(process)
     assert code == 130
@@ -223,7 +225,7 @@ def test_a_campaign_survives_its_scheduler(undisturbed, cluster, tmp_path):
     for _ in range(2):
         add_worker(cluster, address)
     process = campaign(tmp_path, "--scheduler", address)
-    wait_for_rows(tmp_path, 8)
+    wait_for_rows(process, tmp_path, 8)
     os.killpg(scheduler.pid, signal.SIGKILL)
     code, _, errors = ended(process)
     assert code == 2
