@@ -174,7 +174,7 @@ def test_another_device_or_its_memory(board, capsys, address, word, message):
     ("name", "word", "message"),
     [
         ("IDENTITY", 5, "the core has identity 0x5, but the configuration says 0x4f574d4d"),
-        ("VERSION", 0x300, "the core has version 0x300, but the configuration says 0x400"),
+        ("VERSION", 0x300, "the core has version 0x300, but the configuration says 0x500"),
         ("PROFILE", 77, "the core has profile code 77; this software knows "),
     ],
 )
