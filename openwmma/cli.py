@@ -11,6 +11,7 @@ from typer.exceptions import TyperException
 from golden.machine import Difference
 from golden.programs.array_types import ArrayTypeWarning
 from openwmma.commands.build import build
+from openwmma.commands.campaign import CONTEXT, campaign
 from openwmma.commands.certify import certify
 from openwmma.commands.explain import explain
 from openwmma.commands.layout import layout
@@ -39,6 +40,7 @@ app = typer.Typer(
 )
 for _command in (run, mma, matmul, explain, layout, learn, verilog, build, soc, presets, certify):
     app.command()(_command)
+app.command(context_settings=CONTEXT)(campaign)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from docs.tables.command_line import command_line, fuzzing, make_targets, random_programs
+from docs.tables.command_line import campaigns, command_line, fuzzing, make_targets
 from docs.tables.command_words import command_words, type_and_shape_codes
 from docs.tables.configurations import (
     board_table,
@@ -32,6 +32,7 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "boards": board_table,
     "codes": type_and_shape_codes,
     "command-line": command_line,
+    "campaigns": campaigns,
     "command-words": command_words,
     "core-fields": core_fields,
     "faults": fault_causes,
@@ -43,7 +44,6 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "multiplies": multiply_table,
     "presets": preset_table,
     "profiles": profile_table,
-    "random-programs": random_programs,
     "register-fields": register_fields,
     "register-map": register_map,
     "wgmma": wgmma_table,

@@ -8,10 +8,10 @@ import typer
 
 from docs.tables.markdown import table
 from openwmma.cli import app
+from regression.campaign.__main__ import app as campaign_app
 from regression.fuzz.__main__ import app as fuzz_app
-from regression.random_programs.__main__ import app as random_programs_app
 
-__all__ = ["command_line", "fuzzing", "make_targets", "random_programs"]
+__all__ = ["campaigns", "command_line", "fuzzing", "make_targets"]
 
 _ROOT = Path(__file__).parents[2]
 
@@ -19,12 +19,16 @@ _ROOT = Path(__file__).parents[2]
 def command_line() -> str:
     """A section for each command of `openwmma`: usage, description, arguments and options."""
     group: Any = typer.main.get_command(app)
-    return "\n".join(_section(f"openwmma {name}", command) for name, command in group.commands.items())
+    return "\n".join(
+        _section(f"openwmma {name}", command)
+        for name, command in group.commands.items()
+        if name != "campaign"
+    )
 
 
-def random_programs() -> str:
-    """The same for ``python -m regression.random_programs``."""
-    return _section("python -m regression.random_programs", typer.main.get_command(random_programs_app))
+def campaigns() -> str:
+    """The same for `openwmma campaign`, which is a program of its own."""
+    return _section("openwmma campaign", typer.main.get_command(campaign_app))
 
 
 def fuzzing() -> str:

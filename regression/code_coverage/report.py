@@ -1,13 +1,12 @@
-"""What was reached and what was not: a table by file, and a page that names every hole."""
+"""What was reached and what was not: tables by file, and every hole."""
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from rich.table import Table
-
+from regression.campaign.kind import Table
 from regression.code_coverage.counts import KINDS, Kind, Point
 from regression.code_coverage.exclusions import Exclusion
 
@@ -28,13 +27,10 @@ class CoverageReport:
     counts : Counter of Point
     excluded : Counter of Exclusion
         How many points each has left out.
-    unseen : sequence of str
-        Files with hardware of which no run has had a point.
     """
 
     counts: Counter[Point]
     excluded: Counter[Exclusion]
-    unseen: Sequence[str] = ()
 
     def share(self, kind: Kind) -> float:
         """The share of a kind that was reached; 1 of nothing."""
@@ -56,36 +52,18 @@ class CoverageReport:
         ]
         return short + idle
 
-    def table(self) -> Table:
-        """The share of each kind that was reached, by file."""
-        table = Table("file", title="code coverage")
-        for kind in KINDS:
-            table.add_column(kind, justify="right")
-        for name, cells in self._rows():
-            table.add_row(name, *cells[1::2])
-        return table
-
-    def page(self) -> str:
-        """The same in Markdown, with all holes and all exclusions."""
-        header = " | ".join(f"{kind} | share" for kind in KINDS)
-        lines = ["# Code coverage", "", f"| file | {header} |", "|---" * (1 + 2 * len(KINDS)) + "|"]
-        lines += [f"| {name} | {' | '.join(cells)} |" for name, cells in self._rows()]
-        lines += ["", "## Not reached", ""]
-        lines += self.holes() or ["Nothing."]
-        lines += ["", "## Not simulated", ""]
-        lines += [f"- {file}" for file in self.unseen] or ["Nothing."]
-        lines += [
-            "",
-            "## Excluded",
-            "",
-            "| file | kind | name | statement | points | reason |",
-            "|---" * 6 + "|",
-        ]
-        lines += [
-            f"| {item.file} | {item.kind} | `{item.name}` | `{item.statement}` | {count} | {item.reason} |"
+    def tables(self) -> list[Table]:
+        """The share of each kind by file, and what is excluded."""
+        header = ("file", *(word for kind in KINDS for word in (kind, "share")))
+        shares = Table(
+            title="code coverage", header=header, rows=[(name, *cells) for name, cells in self._rows()]
+        )
+        rows = [
+            (item.file, item.kind, item.name, item.statement, str(count), item.reason)
             for item, count in self.excluded.items()
         ]
-        return "\n".join(lines) + "\n"
+        words = ("file", "kind", "name", "statement", "points", "reason")
+        return [shares, Table(title="excluded", header=words, rows=rows)]
 
     def holes(self) -> list[str]:
         """A line for each statement, choice and signal that was not reached, in the order of the sources."""
@@ -97,7 +75,7 @@ class CoverageReport:
             key = (point.place.file, point.place.line, point.kind, signal, edge)
             bits[key] += [int(match["bit"])] if match else []
         return [
-            f"- {file}:{line}: {kind} {signal}{_ranges(places)} {edge}".rstrip()
+            f"{file}:{line}: {kind} {signal}{_ranges(places)} {edge}".rstrip()
             for (file, line, kind, signal, edge), places in bits.items()
         ]
 

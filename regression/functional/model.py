@@ -1,21 +1,19 @@
-"""Coverpoints and their bins, what was seen of them, and the files in which runs keep that.
+"""Coverpoints and their bins, and what was seen of them.
 
 `cocotb-coverage` is not used: it samples single values inside a cocotb simulation, while these programs run
 in a C++ harness and are sampled as arrays.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Coverpoint", "Seen", "bin_name", "count_codes", "coverpoint", "load_seen", "save_seen"]
+__all__ = ["Coverpoint", "Seen", "bin_name", "count_codes", "coverpoint"]
 
 Seen = Counter[tuple[str, str]]
 """How often each bin of each coverpoint was seen, by their names."""
@@ -101,24 +99,3 @@ def count_codes(seen: Seen, point: str, bins: Sequence[str], codes: NDArray[Any]
     for item, count in zip(bins, np.bincount(codes.reshape(-1), minlength=len(bins)), strict=False):
         if count:
             seen[point, item] += int(count)
-
-
-def save_seen(path: Path, seen: Seen, run: str) -> None:
-    """Write what one run has seen; `run` says which."""
-    points: dict[str, dict[str, int]] = {}
-    for (name, item), count in sorted(seen.items()):
-        points.setdefault(name, {})[item] = count
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"run": run, "seen": points}, indent=1) + "\n")
-
-
-def load_seen(paths: Iterable[Path]) -> tuple[Seen, list[str]]:
-    """Add up what runs have seen; also the names of the runs."""
-    seen: Seen = Counter()
-    runs = []
-    for path in paths:
-        content = json.loads(path.read_text())
-        runs.append(content["run"])
-        for name, bins in content["seen"].items():
-            seen.update({(name, item): count for item, count in bins.items()})
-    return seen, runs

@@ -1,12 +1,12 @@
-"""The report: a table in the terminal, and a page with every hole by its name."""
+"""How much of the model was seen."""
 
+from collections import Counter
 from collections.abc import Sequence
 
-from rich.table import Table
-
+from regression.campaign.kind import Table
 from regression.functional.model import Coverpoint, Seen
 
-__all__ = ["markdown", "share", "table"]
+__all__ = ["share", "tables"]
 
 
 def share(model: Sequence[Coverpoint], seen: Seen) -> tuple[int, int]:
@@ -15,43 +15,18 @@ def share(model: Sequence[Coverpoint], seen: Seen) -> tuple[int, int]:
     return bins - sum(len(point.holes(seen)) for point in model), bins
 
 
-def table(model: Sequence[Coverpoint], seen: Seen) -> Table:
-    """A row for each coverpoint."""
-    made = Table(title="Functional coverage")
-    made.add_column("coverpoint")
-    for column in ("bins", "seen", "%", "excluded", "least often"):
-        made.add_column(column, justify="right")
-    for point in model:
-        made.add_row(point.name, *_figures(point, seen))
+def tables(model: Sequence[Coverpoint], seen: Seen) -> list[Table]:
+    """A row for each coverpoint, and why bins are excluded."""
     found, bins = share(model, seen)
-    made.add_section()
-    made.add_row("all", str(bins), str(found), _percent(found, bins), "", "")
-    return made
-
-
-def markdown(model: Sequence[Coverpoint], seen: Seen, runs: Sequence[str]) -> str:
-    """The page: what was run, the table, the holes, and what is excluded and why."""
-    found, bins = share(model, seen)
-    lines = [
-        "# Functional coverage",
-        "",
-        f"{found} of {bins} bins, {_percent(found, bins)} %. Runs: {'; '.join(runs) or 'none'}.",
-        "",
-        "| coverpoint | bins | seen | % | excluded | least often |",
-        "|---|---|---|---|---|---|",
+    rows = [(point.name, *_figures(point, seen)) for point in model]
+    rows.append(("all", str(bins), str(found), _percent(found, bins), "", ""))
+    header = ("coverpoint", "bins", "seen", "%", "excluded", "least often")
+    reasons = Counter((point.name, reason) for point in model for reason in point.excluded.values())
+    excluded = [(name, str(count), reason) for (name, reason), count in reasons.items()]
+    return [
+        Table(title="functional coverage", header=header, rows=rows),
+        Table(title="excluded", header=("coverpoint", "bins", "reason"), rows=excluded),
     ]
-    lines += [f"| {point.name} | {' | '.join(_figures(point, seen))} |" for point in model]
-    for point in model:
-        lines += ["", f"## {point.name}", "", f"{point.what} Bins: {' / '.join(point.axes)}.", ""]
-        holes = point.holes(seen)
-        lines += [f"- not seen: {hole}" for hole in holes] or ["Everything was seen."]
-        reasons: dict[str, int] = {}
-        for reason in point.excluded.values():
-            reasons[reason] = reasons.get(reason, 0) + 1
-        if reasons:
-            lines += ["", "Excluded:", ""]
-            lines += [f"- {count}: {reason}" for reason, count in reasons.items()]
-    return "\n".join(lines) + "\n"
 
 
 def _figures(point: Coverpoint, seen: Seen) -> tuple[str, ...]:

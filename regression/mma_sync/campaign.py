@@ -68,7 +68,7 @@ def core_of(family: str, preset: str = "standard") -> CoreConfig:
 
 
 def compare(
-    family: str, results: int, *, config: CoreConfig, seed: int = 1, sets: int = _SETS
+    family: str, results: int, *, config: CoreConfig, seed: int | tuple[int, ...] = 1, sets: int = _SETS
 ) -> Iterator[int | Difference]:
     """Multiply random tiles and compare every bit of their results.
 
@@ -82,7 +82,7 @@ def compare(
         At least so many elements of D.
     config : CoreConfig
         A core that has the family; it is built if it never was.
-    seed : int
+    seed : int or tuple of int
     sets : int
         Sets of tiles in a batch.
 

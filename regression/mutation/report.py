@@ -1,18 +1,21 @@
 """The result: how many mutants the tests of each unit noticed, and which they did not."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from rich.console import Console
-from rich.table import Table
-
+from regression.campaign.kind import Table, Verdict
 from regression.mutation.listed import Listed, match
 from regression.mutation.records import Record
 
-__all__ = ["LEAST_SHARE", "Score", "print_report", "scores"]
+__all__ = ["LEAST_SHARE", "Score", "judge", "scores", "wilson"]
 
 LEAST_SHARE = 0.95
 """Of the mutants that are faults, this share is to be killed."""
+
+_QUANTILE: Final = 1.959964
+"""Of the normal distribution, at 97.5 %."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,37 +75,42 @@ def scores(records: Iterable[Record], entries: Iterable[Listed]) -> tuple[list[S
     return units, _score("all", records, excused), superfluous
 
 
-def print_report(console: Console, units: list[Score], total: Score, superfluous: list[Listed]) -> bool:
-    """Print tables of units and of survivors.
+def judge(units: Sequence[Score], total: Score, superfluous: Iterable[Listed]) -> Verdict:
+    """Tables of units and of survivors, the share of faults killed, and whether that is enough.
 
-    Returns
-    -------
-    bool
-        Whether enough mutants were killed and the list holds nothing superfluous.
+    The interval is Wilson's (Probable inference, JASA 22, 1927): mutants are a random sample of all faults.
     """
-    table = Table("unit", title="mutants of the hardware")
-    for column in ("mutants", "killed", "proven equal", "listed", "survivors", "killed of faults"):
-        table.add_column(column, justify="right")
-    for score in (*units, total):
-        if score is total:
-            table.add_section()
-        counts = (score.mutants, score.killed, score.equal, score.listed, len(score.survivors))
-        table.add_row(score.name, *map(str, counts), f"{score.share:.1%}")
-    console.print(table)
-    for record in total.survivors:
-        console.print(
-            f"survived: {record.unit}, {record.source}: {record.what}", markup=False, highlight=False
+    rows = [
+        (
+            score.name,
+            *map(str, (score.mutants, score.killed, score.equal, score.listed, len(score.survivors))),
+            f"{score.share:.1%}",
         )
-        console.print(f"    {record.text}", markup=False, highlight=False)
-    for entry in superfluous:
-        console.print(
-            f"listed, but no survivor: {entry.unit}: {entry.what}: {entry.text}",
-            markup=False,
-            highlight=False,
-        )
+        for score in (*units, total)
+    ]
+    header = ("unit", "mutants", "killed", "proven equal", "listed", "survivors", "killed of faults")
+    survivors = [(record.unit, record.source, record.what, record.text) for record in total.survivors]
+    tables = [Table(title="mutants of the hardware", header=header, rows=rows)]
+    if survivors:
+        tables.append(Table(title="survivors", header=("unit", "place", "fault", "source"), rows=survivors))
+    faults = total.killed + len(total.survivors)
+    low, high = wilson(total.killed, faults)
+    interval = f"95 % interval {low:.1%} to {high:.1%}"
+    share = f"{total.killed} of {faults} faults are killed: {total.share:.1%}, {interval}"
+    failures = [f"listed, but no survivor: {entry.unit}: {entry.what}: {entry.text}" for entry in superfluous]
     if total.share < LEAST_SHARE:
-        console.print(f"killed must be at least {LEAST_SHARE:.0%} of the faults, not {total.share:.1%}")
-    return total.share >= LEAST_SHARE and not superfluous
+        failures.append(f"killed must be at least {LEAST_SHARE:.0%} of the faults, not {total.share:.1%}")
+    return Verdict(failures=failures, lines=[share], tables=tables)
+
+
+def wilson(hits: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of which a sample is known; everything where the sample is empty."""
+    if not count:
+        return 0.0, 1.0
+    share, spread = hits / count, _QUANTILE**2 / count
+    centre = share + spread / 2
+    reach = math.sqrt(spread * share * (1 - share) + spread**2 / 4)
+    return max(0.0, (centre - reach) / (1 + spread)), min(1.0, (centre + reach) / (1 + spread))
 
 
 def _score(name: str, records: list[Record], excused: list[Record]) -> Score:

@@ -38,7 +38,7 @@ def save_program(folder: Path, program: Program, failure: str) -> None:
         (
             failure,
             f"Program {number} of seed {seed} on preset {program.preset}. With the timing it failed under:",
-            f"  python -m regression.random_programs --replay {folder}",
+            f"  python -m regression.random_programs {folder}",
             "Command by command, with the usual timing:",
             f"  openwmma run {folder / 'program.ptx'} --arg memory={folder / 'memory.npy'} "
             f"--preset {program.preset} --on lockstep",

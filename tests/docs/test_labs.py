@@ -1,6 +1,8 @@
 """The solutions of the labs: each patch, applied to a copy of the sources, passes the check of its lab."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -93,8 +95,16 @@ def test_the_scoreboard(copy: Path) -> None:
     apply("scoreboard-fault", copy)
     assert hazard("rtl") == 32
     assert hazard("lockstep") == 0
-    search = run(copy, "-m", "regression.random_programs", "--preset", "tiny", "--results", "100000")
-    assert search.returncode == 1
+    options = ("--preset", "tiny", "--results", "100000", "--seed", "1", "--jobs", "4")
+    search = run(copy, "-m", "openwmma", "campaign", "random", *options)
+    assert search.returncode == 1, search.stderr
     assert "commands are left" in search.stdout
+    (command, *_) = re.findall(
+        r"^    python (-m regression.random_programs \S+)$", search.stdout, re.MULTILINE
+    )
+    again = run(copy, *command.split())
+    assert again.returncode == 1, again.stderr
+    assert json.loads(again.stdout)["difference"]
     apply("scoreboard-fault", copy, "--reverse")
     assert hazard("rtl") == 0
+    assert run(copy, *command.split()).returncode == 0

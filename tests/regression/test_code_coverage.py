@@ -140,18 +140,19 @@ def test_report(counts: Counter[Point], tmp_path: Path) -> None:
     )
     kept, excluded = apply_exclusions(counts, [toggles, idle, branch], PROJECT)
     assert (excluded[idle], excluded[branch]) == (0, 1)
-    report = CoverageReport(counts=kept, excluded=excluded, unseen=["hdl/other.py"])
+    report = CoverageReport(counts=kept, excluded=excluded)
     assert report.share("line") == 5 / 6
     assert report.share("branch") == 2 / 3
     line, choice = place_of("m.d.comb += chosen.eq(7)").line, place_of(CHOICE).line
-    assert report.holes() == [f"- {FILE}:{line}: line", f"- {FILE}:{choice}: branch first value"]
+    assert report.holes() == [f"{FILE}:{line}: line", f"{FILE}:{choice}: branch first value"]
     assert report.failures == [
         "line coverage must be at least 100%, not 83.33%",
         "branch coverage must be at least 100%, not 66.67%",
         "an exclusion must exclude something; line * in hdl/core.py does not",
     ]
-    assert f"| {FILE} | 5 of 6 | 83.3% | 2 of 3 | 66.7% |  |  |" in report.page()
-    assert "## Not simulated\n\n- hdl/other.py\n" in report.page()
+    shares, excluded_points = report.tables()
+    assert (FILE, "5 of 6", "83.3%", "2 of 3", "66.7%", "", "") in shares.rows
+    assert (FILE, "branch", "not taken", "*chosen.eq(9)", "1", "always is 1") in excluded_points.rows
 
 
 @pytest.mark.parametrize(

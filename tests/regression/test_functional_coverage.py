@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -9,13 +10,14 @@ import pytest
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from regression.functional import __main__ as command
+from regression.campaign.kinds.functional_coverage import FunctionalCoverage, types_in
+from regression.campaign.task import Outcome, Task
 from regression.functional import alignment, hazards, instructions, rounding, values
 from regression.functional.collector import MODEL, observe, observe_hazards
 from regression.functional.directed import hazard_program
 from regression.functional.environment import run_early_host
-from regression.functional.model import bin_name, coverpoint, load_seen, save_seen
-from regression.functional.report import markdown, share
+from regression.functional.model import bin_name, coverpoint
+from regression.functional.report import share, tables
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
 
@@ -67,28 +69,36 @@ def test_every_exclusion_has_a_reason_and_no_name_stands_twice():
         assert all(point.excluded.values())
 
 
-def test_runs_add_up_and_the_exit_code_says_whether_anything_is_missing(tmp_path, capsys):
+def coverage():
+    return FunctionalCoverage(1, FunctionalCoverage.options)
+
+
+def outcome_of(seen):
+    return Outcome(cases=(), data=[(point, item, count) for (point, item), count in seen.items()])
+
+
+def test_runs_add_up_and_the_verdict_says_what_is_missing_and_what_is_seen_though_excluded():
     everything = Counter({(point.name, item): 1 for point in MODEL for item in point.bins})
-    most = everything.copy()
-    del most[MODEL[0].name, MODEL[0].bins[5]]
-    save_seen(tmp_path / "most.json", most, "most")
-    assert command._report([tmp_path / "most.json"], tmp_path) == 1
-    assert f"not seen: {MODEL[0].name} / {MODEL[0].bins[5]}" in capsys.readouterr().out
-    rest = Counter({(MODEL[0].name, MODEL[0].bins[5]): 3})
-    save_seen(tmp_path / "rest.json", rest, "rest")
-    files = [tmp_path / "most.json", tmp_path / "rest.json"]
-    assert command._report(files, tmp_path) == 0
-    assert load_seen(files) == (everything + Counter(dict.fromkeys(rest, 2)), ["most", "rest"])
-    save_seen(tmp_path / "beyond.json", Counter({("multiply", "nothing"): 1}), "beyond")
-    assert command._report([*files, tmp_path / "beyond.json"], tmp_path) == 1
+    task = Task(key="a", arguments={})
+    hole = (MODEL[0].name, MODEL[0].bins[5])
+    kind = coverage()
+    kind.add(task, outcome_of(Counter({key: count for key, count in everything.items() if key != hole})))
+    assert kind.holes() == [" / ".join(hole)]
+    (failure,) = kind.verdict(()).failures
+    assert failure == f"bins seen must be {len(everything)}, not {len(everything) - 1}"
+    kind.add(task, outcome_of(Counter({hole: 3})))
+    assert (kind.holes(), kind.verdict(()).failures) == ([], [])
+    assert kind.seen == everything + Counter({hole: 2})
+    kind.add(task, outcome_of(Counter({("multiply", "nothing"): 1})))
+    (failure,) = kind.verdict(()).failures
+    assert failure == "seen, but excluded: multiply / nothing (no such bin)"
 
 
-def test_the_page_names_the_holes_and_why_bins_are_excluded():
+def test_the_tables_have_every_coverpoint_and_why_bins_are_excluded():
     seen = Counter({("cancellation", "f64"): 2})
-    page = markdown(MODEL, seen, ["one run"])
-    assert "- not seen: tf32" in page
-    assert "- not seen: f64\n" not in page
-    assert "every zero of a fused dot-product-add is +0" in page
+    points, excluded = tables(MODEL, seen)
+    assert [row[0] for row in points.rows] == [*(point.name for point in MODEL), "all"]
+    assert "every zero of a fused dot-product-add is +0" in {row[2] for row in excluded.rows}
     assert share(MODEL, seen)[0] == 1
 
 
@@ -341,11 +351,29 @@ def test_nothing_is_seen_that_the_model_excludes():
     ],
 )
 def test_programs_are_steered_to_the_types_that_are_missing(holes, types):
-    assert command._types_in(holes) == types
+    assert types_in(holes) == types
+
+
+def test_programs_are_steered_while_bins_are_missing():
+    """Every other round has multiplies of one type; when all is seen, of any."""
+    kind = coverage()
+    kind.holes = lambda: ["multiply / bf16"]
+    names = [task.key for task in islice(kind.tasks(), 4 + 4 * 12)]
+    assert names[:4] == ["0 hazards", "0 fp8", "0 early host", "0 faults"]
+    rounds = [[f"1 {type} {number:06}" for number in range(12)] for type in ("any", "bf16")]
+    assert names[4:28] == [*rounds[0], *rounds[1]]
+    assert len(set(names)) == len(names)
+    kind.holes = list
+    assert all(task.key.startswith(("0", "1 any")) for task in islice(kind.tasks(), 60))
 
 
 @pytest.mark.long
-def test_everything_is_seen(tmp_path):
-    with pytest.raises(SystemExit) as exit_code:
-        command.run(out=tmp_path, preset="small", seed=1, jobs=1, limit=600)
-    assert exit_code.value.code == 0
+def test_everything_is_seen():
+    kind = coverage()
+    for task in kind.tasks():
+        outcome = kind.run(task)
+        assert outcome.failures == ()
+        kind.add(task, outcome)
+        if not kind.holes():
+            break
+    assert kind.verdict(()).failures == []

@@ -1,21 +1,20 @@
 """Mutation of a unit made up for it: a strong test notices everything, a weak one leaves survivors."""
 
 import gc
-import io
 import warnings
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from amaranth.hdl import UnusedElaboratable
-from rich.console import Console
 
 import hdl
-from regression.mutation.campaign import try_unit
+from regression.campaign.kind import Verdict
 from regression.mutation.listed import Listed, listed_mutants
 from regression.mutation.mutants import worth_simulating
-from regression.mutation.records import Record, RecordFile
-from regression.mutation.report import print_report, scores
+from regression.mutation.records import Record
+from regression.mutation.report import judge, scores, wilson
+from regression.mutation.trial import try_unit
 from regression.mutation.units import UNITS, Unit, simulation_of, units_named
 
 MUTANTS = 16
@@ -29,7 +28,6 @@ COUNTER = Unit(
 WEAK = replace(COUNTER, test="weak")
 RECORD = Record(
     unit="counter",
-    key="0",
     number=1,
     what="add.Y[0] inverted",
     source="hdl/counter.py:7",
@@ -42,12 +40,11 @@ RECORD = Record(
 
 
 def tried(unit: Unit, folder: Path) -> list[Record]:
-    return try_unit(unit, RecordFile(folder / "outcomes.jsonl"), folder, lambda *_: None)
+    return try_unit(unit, folder, count=MUTANTS, seed=1)
 
 
 def test_only_the_strong_test_kills_every_fault() -> None:
     folder = Path(__file__).parents[2] / "build" / "mutation" / "tests"
-    (folder / "outcomes.jsonl").unlink(missing_ok=True)
     strong, weak = tried(COUNTER, folder), tried(WEAK, folder)
     assert [record.command for record in strong] == [record.command for record in weak]
     assert all(record.killed_by == "walks_everywhere" for record in strong if not record.survived)
@@ -57,8 +54,6 @@ def test_only_the_strong_test_kills_every_fault() -> None:
     }
     assert missed
     assert all(record.proof == "none" for record in weak if record.number in missed)
-    # What is known is not found out again, and counts the same.
-    assert tried(WEAK, folder) == weak
     _, total, _ = scores(strong, ())
     assert total.share == 1
     _, total, _ = scores(weak, ())
@@ -66,9 +61,8 @@ def test_only_the_strong_test_kills_every_fault() -> None:
     assert total.share < 1
 
 
-def printed(records: list[Record], entries: tuple[Listed, ...]) -> tuple[bool, str]:
-    text = io.StringIO()
-    return print_report(Console(file=text, width=120), *scores(records, entries)), text.getvalue()
+def judged(records: list[Record], entries: tuple[Listed, ...]) -> Verdict:
+    return judge(*scores(records, entries))
 
 
 def record_of(number: int, *, how: str, proof: str = "") -> Record:
@@ -77,15 +71,28 @@ def record_of(number: int, *, how: str, proof: str = "") -> Record:
 
 def test_report_asks_for_95_percent_of_the_faults() -> None:
     killed = [record_of(number, how="failed") for number in range(1, 20)]
-    enough, text = printed([*killed, record_of(20, how="survived", proof="none")], ())
-    assert enough
-    assert "95.0%" in text
-    assert "survived: counter, hdl/counter.py:7: fault 20" in text
-    enough, text = printed([*killed[1:], record_of(20, how="survived", proof="none")], ())
-    assert not enough
-    assert "killed must be at least 95% of the faults, not 94.7%" in text
-    enough, _ = printed([*killed[1:], record_of(20, how="survived", proof="equal")], ())
-    assert enough
+    verdict = judged([*killed, record_of(20, how="survived", proof="none")], ())
+    assert verdict.failures == []
+    assert verdict.lines == ["19 of 20 faults are killed: 95.0%, 95 % interval 76.4% to 99.1%"]
+    assert verdict.tables[0].rows[-1] == ("all", "20", "19", "0", "0", "1", "95.0%")
+    assert verdict.tables[1].rows == [("counter", "hdl/counter.py:7", "fault 20", "count + 1")]
+    verdict = judged([*killed[1:], record_of(20, how="survived", proof="none")], ())
+    assert verdict.failures == ["killed must be at least 95% of the faults, not 94.7%"]
+    assert judged([*killed[1:], record_of(20, how="survived", proof="equal")], ()).failures == []
+
+
+@pytest.mark.parametrize(
+    ("hits", "count", "low", "high"),
+    # Newcombe, Two-sided confidence intervals for the single proportion (1998), table I, method 3.
+    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
+)
+def test_the_interval_is_wilson_s(hits: int, count: int, low: float, high: float) -> None:
+    assert [round(bound, 4) for bound in wilson(hits, count)] == [low, high]
+    assert [round(1 - bound, 4) for bound in wilson(count - hits, count)] == [high, low]
+
+
+def test_nothing_is_known_of_no_sample() -> None:
+    assert wilson(0, 0) == (0.0, 1.0)
 
 
 def test_listed_mutants_are_no_faults_and_must_survive() -> None:
@@ -95,9 +102,8 @@ def test_listed_mutants_are_no_faults_and_must_survive() -> None:
     assert (total.listed, total.survivors, superfluous) == (1, (), [])
     assert units[0].share == 1
     for record in (killed, replace(survivor, proof="equal"), replace(survivor, text="count + 2")):
-        enough, text = printed([record_of(1, how="failed"), record], (entry,))
-        assert not enough
-        assert "listed, but no survivor: counter: fault 2" in text
+        verdict = judged([record_of(1, how="failed"), record], (entry,))
+        assert "listed, but no survivor: counter: fault 2: count + 1" in verdict.failures
     assert scores([replace(survivor, unit="another")], [entry])[2] == []
 
 

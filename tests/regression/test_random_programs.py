@@ -1,7 +1,7 @@
 """The generator of random programs: deterministic, legal, even; and a run of them on the Verilated core."""
 
 from collections import Counter
-from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pytest
@@ -14,7 +14,6 @@ from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
-from regression.random_programs.campaign import Campaign
 from regression.random_programs.choices import Deck, accesses_of, multiplies_of
 from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
@@ -22,6 +21,7 @@ from regression.random_programs.illegal import WAYS, illegal_commands
 from regression.random_programs.image import HOT_BYTES
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
 from regression.random_programs.program import SHARED_WINDOW, Program, observations
+from regression.random_programs.program_run import ProgramRun
 from regression.random_programs.results import compared_results
 
 SQUARE = Shape(16, 16, 16)
@@ -170,38 +170,33 @@ def test_the_core_refuses_illegal_commands_and_changes_nothing(preset, seed):
     assert len(verdicts) > 100
 
 
+def compare(programs, results):
+    """Run programs until so many results have been compared."""
+    compared = 0
+    for number in count():
+        verdict = programs.check(number)
+        assert verdict.difference is None, f"program {number} of seed {programs.seed}: {verdict.difference}"
+        compared += verdict.results
+        if compared >= results:
+            return
+
+
 @pytest.mark.parametrize(("preset", "results"), [("tiny", 10_000), ("small", 25_000), ("standard", 10_000)])
 def test_random_programs_end_as_on_the_golden_machine(preset, results):
-    verdicts = list(Campaign(preset=preset, seed=1, lockstep_every=0).run(results))
-    assert [verdict.difference for verdict in verdicts] == [None] * len(verdicts)
-    assert sum(verdict.results for verdict in verdicts) >= results
+    compare(ProgramRun(preset=preset, seed=1, lockstep_every=0), results)
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small"])
 def test_random_programs_are_as_on_the_golden_machine_after_each_command(preset):
-    campaign = Campaign(preset=preset, seed=1, lockstep_every=1, multiplies=16)
-    assert campaign.is_lockstep(0)
-    assert campaign.check(0).difference is None
+    programs = ProgramRun(preset=preset, seed=1, lockstep_every=1, multiplies=16)
+    assert programs.is_lockstep(0)
+    assert programs.check(0).difference is None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("preset", "results"), [("small", 10_000_000), ("standard", 2_000_000)])
 def test_millions_of_results(preset, results):
-    compared = 0
-    for verdict in Campaign(preset=preset, seed=2026).run(results):
-        assert verdict.difference is None, f"program {verdict.number} of seed 2026: {verdict.difference}"
-        compared += verdict.results
-    assert compared >= results
-
-
-def test_a_campaign_ends_with_the_first_difference():
-    class Failing(Campaign):
-        def check(self, number):
-            verdict = super().check(number)
-            return replace(verdict, difference="wrong") if number == 1 else verdict
-
-    verdicts = list(Failing(preset="tiny", multiplies=4, lockstep_every=0).run(10**9))
-    assert [verdict.difference for verdict in verdicts] == [None, "wrong"]
+    compare(ProgramRun(preset=preset, seed=2026), results)
 
 
 def test_accesses_of_a_core_are_those_of_its_families():

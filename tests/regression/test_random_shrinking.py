@@ -1,7 +1,10 @@
 """Failing programs become short, are saved as PTX, and fail again when they are replayed."""
 
+from itertools import islice
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 from wrong import WrongMachine
 
 from golden.memory import Memory
@@ -9,6 +12,9 @@ from golden.programs.buffers import BASE
 from golden.programs.kernel_run import run_program
 from golden.ptx.program import parse_module
 from golden.tables.commands import Fill, Mma, Move
+from regression.campaign.kinds import random_programs
+from regression.campaign.kinds.random_programs import RandomPrograms
+from regression.campaign.task import Case
 from regression.random_programs import __main__ as command
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
@@ -104,22 +110,23 @@ def test_the_saved_ptx_fails_as_the_program_did(failing, tmp_path):
     assert mismatch.value.difference in difference(short, WrongMachine, lockstep=True)
 
 
-def test_the_command_saves_what_it_finds_and_replays_it(monkeypatch, tmp_path, capsys):
-    def wrong(program, *, lockstep=False, on_end=None):
+def test_a_campaign_shrinks_and_saves_what_it_finds(monkeypatch, tmp_path):
+    def wrong(program, *, lockstep=False):
         return difference(program, WrongMachine, lockstep=lockstep)
 
-    class Wrong(command.Campaign):
-        def check(self, number):
-            return command.Verdict(
-                number=number, commands=1, results=1, difference=wrong(self.program(number)), seen={}
-            )
-
-    monkeypatch.setattr(command, "difference", wrong)
-    campaign = Wrong(preset="small", seed=1, multiplies=16, lockstep_every=0)
-    assert command._search(campaign, 100, 1, tmp_path, None) == 1
-    (folder,) = tmp_path.glob("small-1-*")
-    assert "1 commands are left" in capsys.readouterr().out
+    kind = RandomPrograms(1, RandomPrograms.options)
+    (task,) = islice(kind.tasks(), 1)
+    case = Case(name="program 0", failure="wrong", command=kind.command(task))
+    assert case.command == "openwmma campaign random --seed 1 --only 'program 00000000'"
+    monkeypatch.setattr(random_programs, "difference", wrong)
+    saved = kind.save(case, task, tmp_path)
+    folder = tmp_path / "small-1-0"
+    assert saved.failure.endswith("(1 commands are left)")
+    assert saved.command == f"python -m regression.random_programs {folder}"
     assert "bf16" in (folder / "program.ptx").read_text()
-    assert command._replay(folder) == 1
+    monkeypatch.setattr(command, "difference", wrong)
+    assert CliRunner().invoke(command.app, [str(folder)]).exit_code == 1
     monkeypatch.setattr(command, "difference", difference)
-    assert command._replay(folder) == 0
+    assert CliRunner().invoke(command.app, [str(folder)]).exit_code == 0
+    monkeypatch.setattr(random_programs, "difference", difference)
+    assert kind.save(case, task, tmp_path).failure == "on a worker, but not here: wrong"

@@ -1,18 +1,15 @@
-"""Many programs, one after the other or several at a time."""
+"""The programs of a seed, each made and run by its number."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count
 
 from regression.random_programs.generator import MULTIPLIES, make_program
 from regression.random_programs.program import Program
 from regression.random_programs.results import compared_results
 from regression.random_programs.running import Core, difference, open_rtl
-from sim.build import build_core
 
-__all__ = ["Campaign", "Observe", "Verdict"]
+__all__ = ["Observe", "ProgramRun", "Verdict"]
 
 Observe = Callable[[Program, Core], Counter[tuple[str, str]]]
 """What a program that was executed has shown: how often each bin of each coverpoint."""
@@ -43,8 +40,8 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Campaign:
-    """A run of random programs.
+class ProgramRun:
+    """The random programs of a seed.
 
     Parameters
     ----------
@@ -94,34 +91,3 @@ class Campaign:
             difference=found,
             seen=seen,
         )
-
-    def run(self, results: int, *, jobs: int = 1) -> Iterator[Verdict]:
-        """Run programs until so many results have been compared, or one differs.
-
-        Parameters
-        ----------
-        results : int
-        jobs : int
-            Processes at work at once. The verdicts come in order, whatever their number.
-        """
-        build_core(self.program(0).config)  # once, and not in every process
-        compared = 0
-        for verdict in self._verdicts(jobs):
-            yield verdict
-            compared += verdict.results
-            if compared >= results or verdict.difference is not None:
-                return
-
-    def _verdicts(self, jobs: int) -> Iterator[Verdict]:
-        if jobs == 1:
-            yield from map(self.check, count())
-            return
-        with ProcessPoolExecutor(jobs) as pool:
-            waiting = [pool.submit(self.check, number) for number in range(2 * jobs)]
-            try:
-                for number in count(2 * jobs):
-                    yield waiting.pop(0).result()
-                    waiting.append(pool.submit(self.check, number))
-            finally:
-                for future in waiting:
-                    future.cancel()

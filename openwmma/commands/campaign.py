@@ -1,0 +1,41 @@
+"""`openwmma campaign`: verification of this repository on many processes.
+
+It is no part of the package, which needs neither the tests nor Dask; this command starts it.
+"""
+
+import importlib.util
+import subprocess
+import sys
+
+import typer
+
+from openwmma.learn.archive import ROOT
+from openwmma.usage import INTERRUPTED, UsageError
+
+__all__ = ["CONTEXT", "campaign"]
+
+CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+"""Options are for the program that is started, `--help` too."""
+
+
+def campaign(context: typer.Context) -> int:
+    """Run random programs, results, mutants, coverage, tests or launches on all cores or a Dask cluster.
+
+    Of a clone of the repository, with the extra `campaign`. All options:
+
+        openwmma campaign --help
+    """
+    if not (ROOT / "regression" / "campaign").is_dir():
+        raise UsageError(
+            "campaign: expected a clone of the repository, which has the tests; a wheel has none"
+        )
+    if importlib.util.find_spec("distributed") is None:
+        raise UsageError('campaign: expected Dask; pip install -e ".[test,campaign]" in the repository')
+    command = [sys.executable, "-m", "regression.campaign", *context.args]
+    process = subprocess.Popen(command)
+    while True:
+        try:
+            code = process.wait()
+        except KeyboardInterrupt:
+            continue  # the campaign was interrupted as well, and ends by itself
+        return code if code >= 0 else INTERRUPTED

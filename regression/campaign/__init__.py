@@ -1,0 +1,1 @@
+"""Campaigns: independent tasks of verification on a Dask cluster, each recorded once."""

@@ -1,0 +1,229 @@
+"""``openwmma campaign``: independent tasks of verification on all cores, or on a Dask cluster."""
+
+import os
+import random
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.console import Console
+
+from openwmma.cli import explain_error
+from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError
+from regression.campaign.client import Amount, Campaign
+from regression.campaign.cluster import connected
+from regression.campaign.identity import ROOT, identity
+from regression.campaign.kind import Kind
+from regression.campaign.kinds import KINDS
+from regression.campaign.report import Result, write_report
+from regression.campaign.store import Store
+from regression.campaign.task import Case, Outcome, Task
+from regression.campaign.terminal import print_table, progress
+from regression.campaign.worker import perform
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+BUILD: Final = ROOT / "build" / "campaigns"
+
+_SAVED: Final = 5
+"""Failures that are made smaller; the others have the command of their task."""
+
+_SHOWN: Final = 20
+"""Holes and failures on the terminal."""
+
+_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
+_UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+@app.command()
+def campaign(
+    kind: Annotated[
+        str, typer.Argument(help="; ".join(f"**{name}**: {item.what}" for name, item in KINDS.items()))
+    ],
+    results: Annotated[
+        int | None, typer.Option("--results", min=1, help="Results to reach; of every run together.")
+    ] = None,
+    time: Annotated[
+        str | None, typer.Option("--time", help="Begin no further task after this time, as in 90s, 30m, 8h.")
+    ] = None,
+    until_covered: Annotated[
+        bool, typer.Option("--until-covered", help="End when every bin of coverage was seen.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option("--seed", help="Of everything; a fresh one by default.")] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=1, help="Worker processes on this machine; all cores by default.")
+    ] = os.cpu_count() or 1,
+    scheduler: Annotated[
+        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="Use this Dask cluster instead.")
+    ] = None,
+    store: Annotated[
+        Path | None, typer.Option("--store", metavar="FILE", help="Where outcomes are recorded.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FOLDER", help="For the pages and JUnit XML.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option("--only", metavar="TASK", help="Run one task here and record nothing.")
+    ] = None,
+    preset: Annotated[str | None, typer.Option("--preset", help="A preset of the core.")] = None,
+    type: Annotated[str | None, typer.Option("--type", help="Only multiplies of an A of this type.")] = None,
+    family: Annotated[list[str] | None, typer.Option("--family", help="Only these families.")] = None,
+    unit: Annotated[list[str] | None, typer.Option("--unit", help="Only these units.")] = None,
+    mutants: Annotated[int | None, typer.Option("--mutants", min=1, help="Of each unit.")] = None,
+    marks: Annotated[str | None, typer.Option("--marks", help="As pytest's -m.")] = None,
+    path: Annotated[list[str] | None, typer.Option("--path", help="Only these tests.")] = None,
+    launch: Annotated[list[str] | None, typer.Option("--launch", help="A launch file.")] = None,
+    on: Annotated[str | None, typer.Option("--on", help="What repeats launches.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Numerics of a generation, to compare a chip with.")
+    ] = None,
+) -> int:
+    """Run a campaign: many independent tasks, each recorded as soon as it has ended.
+
+    The same command resumes a campaign that was broken off, with the seed that it printed. The exit code is 1
+    for a failure, 2 for a campaign that could not go on.
+
+        openwmma campaign random --results 10000000 --seed 1
+    """
+    given = {
+        "preset": preset,
+        "type": type,
+        "family": family,
+        "unit": unit,
+        "mutants": mutants,
+        "marks": marks,
+        "path": path,
+        "launch": launch,
+        "on": on,
+        "profile": profile,
+    }
+    chosen = _kind(kind, seed, {name: value for name, value in given.items() if value not in (None, [])})
+    if only is not None:
+        return _single(chosen, only)
+    seconds = None if time is None else _seconds(time)
+    if until_covered and not chosen.has_coverage:
+        raise UsageError(f"--until-covered: expected a kind with coverage, such as functional, not {kind}")
+    if results is None and seconds is None and not until_covered:
+        results = chosen.amount
+        until_covered = chosen.has_coverage
+    amount = Amount(results=results, seconds=seconds, until_covered=until_covered)
+    place = store or BUILD / f"{kind}.sqlite"
+    folder = report or BUILD / kind
+    return _run(chosen, amount, place, folder, scheduler, jobs)
+
+
+def _kind(name: str, seed: int | None, given: dict[str, Any]) -> Kind:
+    if name not in KINDS:
+        raise UsageError(f"expected a kind of campaign, one of {', '.join(KINDS)}, not {name}")
+    found = KINDS[name]
+    for option in given:
+        if option not in found.options:
+            takes = ", ".join(f"--{item}" for item in found.options) or "no option of a kind"
+            raise UsageError(f"--{option}: {name} takes {takes}")
+    fresh = random.SystemRandom().randrange(1 << 31) if seed is None else seed
+    kind = found(fresh, {**found.options, **given})
+    kind.require()
+    return kind
+
+
+def _seconds(text: str) -> float:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise UsageError(f"--time: expected a number with s, m, h or d, as in 30m, not {text}")
+    return float(match[1]) * _UNITS[match[2]]
+
+
+def _single(kind: Kind, key: str) -> int:
+    """Run a task in this process; of tasks without end, one of the first million is found."""
+    task = next(
+        (task for _, task in zip(range(1_000_000), kind.tasks(), strict=False) if task.key == key), None
+    )
+    if task is None:
+        raise UsageError(f"--only: {kind.name} has no task {key}")
+    outcome = perform(kind.name, kind.seed, kind.configuration, task)
+    for case in outcome.cases:
+        print(f"{case.name}: {case.failure or 'passed'}")
+    return FAILURE if outcome.failures else 0
+
+
+def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str | None, jobs: int) -> int:
+    console, errors = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+    recorded = Store(place, kind, identity())
+    try:
+        work = Campaign(kind, recorded, amount)
+        console.print(
+            f"{kind.name}: seed {kind.seed}, store {place}, {work.standing.tasks} tasks recorded",
+            markup=False,
+            highlight=False,
+        )
+        try:
+            with connected(scheduler, jobs) as client, progress(errors, kind, amount) as tell:
+                work.run(client, lambda line: errors.print(line, markup=False, highlight=False), tell)
+        except KeyboardInterrupt:
+            print(
+                f"interrupted; {work.standing.tasks} tasks are recorded, and --seed {kind.seed} resumes",
+                file=sys.stderr,
+            )
+            return INTERRUPTED
+        outcomes = list(recorded.outcomes())
+        result = Result(
+            kind=kind,
+            identity=identity(),
+            outcomes=outcomes,
+            failures=_saved(kind, outcomes, folder),
+            verdict=kind.verdict(outcomes),
+            history=recorded.history(),
+        )
+    finally:
+        recorded.close()
+    write_report(folder, result)
+    _print(console, result, folder)
+    return FAILURE if result.failures or result.verdict.failures else 0
+
+
+def _saved(kind: Kind, outcomes: list[tuple[Task, Outcome]], folder: Path) -> list[Case]:
+    failed = [(case, task) for task, outcome in outcomes for case in outcome.failures]
+    saved = [kind.save(case, task, folder) for case, task in failed[:_SAVED]]
+    return saved + [replace(case) for case, _ in failed[_SAVED:]]
+
+
+def _print(console: Console, result: Result, folder: Path) -> None:
+    def say(line: str) -> None:
+        console.print(line, markup=False, highlight=False)
+
+    for table in result.verdict.tables:
+        print_table(console, table)
+    for case in result.failures[:_SHOWN]:
+        say(f"{case.name}: {case.failure}\n    {case.command}")
+    for hole in result.verdict.holes[:_SHOWN]:
+        say(f"not covered: {hole}")
+    for line in (*result.verdict.lines, *result.verdict.failures):
+        say(line)
+    kind = result.kind
+    total = sum(outcome.results for _, outcome in result.outcomes)
+    say(
+        f"{kind.name}, seed {kind.seed}: {len(result.outcomes)} tasks, {total} {kind.unit}, "
+        f"{len(result.failures)} failures; report {folder / 'index.html'}"
+    )
+
+
+def main() -> int:
+    """Run the command line; the exit code."""
+    try:
+        outcome = app(prog_name="openwmma campaign", standalone_mode=False)
+    except typer.exceptions.TyperException as error:
+        print(f"openwmma: {' '.join(error.format_message().split())}", file=sys.stderr)
+        return MISUSE
+    except Exception as error:
+        code = explain_error(error)
+        if code is None:
+            raise
+        return code
+    return outcome if isinstance(outcome, int) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,237 @@
+"""Runs a campaign: gives tasks to workers, and records each as soon as it has ended."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Final
+
+from distributed import Client, Future, KilledWorker
+from distributed.scheduler import Scheduler
+
+from regression.campaign.cluster import DEATHS, ClusterLost
+from regression.campaign.identity import identity
+from regression.campaign.kind import Kind
+from regression.campaign.store import Store
+from regression.campaign.task import Case, Outcome, Report, Task
+from regression.campaign.worker import work
+
+__all__ = ["Amount", "Campaign", "Standing"]
+
+_TICK_SECONDS: Final = 0.5
+_PATIENCE_SECONDS: Final = 300
+"""A campaign ends when it had no worker for so long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """How much work; all of a kind whose tasks come to an end where nothing is given.
+
+    Parameters
+    ----------
+    results : int or None
+        Results to reach.
+    seconds : float or None
+        Begin no further task after this time.
+    until_covered : bool
+        Whether to end when there are no holes.
+    """
+
+    results: int | None = None
+    seconds: float | None = None
+    until_covered: bool = False
+
+
+@dataclass
+class Standing:
+    """How far a campaign has come.
+
+    Parameters
+    ----------
+    tasks, results, failures : int
+        Recorded, in this run and in earlier ones.
+    resumed : int
+        Tasks recorded in earlier runs.
+    new_results : int
+        Of this run.
+    total : int or None
+        Tasks, where that is known.
+    workers : int
+    holes : int or None
+    """
+
+    tasks: int = 0
+    results: int = 0
+    failures: int = 0
+    resumed: int = 0
+    new_results: int = 0
+    total: int | None = None
+    workers: int = 0
+    holes: int | None = None
+
+
+class Campaign:
+    """A campaign on a cluster.
+
+    Parameters
+    ----------
+    kind : Kind
+    store : Store
+    amount : Amount
+    """
+
+    def __init__(self, kind: Kind, store: Store, amount: Amount) -> None:
+        self._kind = kind
+        self._store = store
+        self._amount = amount
+        self._done: set[str] = set()
+        self.standing = Standing()
+        for task, outcome in store.outcomes():
+            self._count(task, outcome)
+        self.standing.resumed, self.standing.new_results = self.standing.tasks, 0
+        self._planned = self.standing.results
+
+    def run(
+        self, client: Client, tell: Callable[[str], None], on_progress: Callable[[Standing], None]
+    ) -> None:
+        """Run tasks until the amount is reached; at most one a worker's thread is under way.
+
+        Parameters
+        ----------
+        client : Client
+        tell : callable
+            Is told of workers that are refused.
+        on_progress : callable
+            Is told the standing twice a second.
+
+        Raises
+        ------
+        ClusterLost
+            If the scheduler or all workers are gone.
+        StoreError
+        """
+        ended: SimpleQueue[Future[Report]] = SimpleQueue()
+        running: dict[Future[Report], Task] = {}
+        again: list[Task] = []
+        tasks = self._tasks()
+        end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
+        had_workers = time.monotonic()
+        looked = float("-inf")
+        try:
+            while True:
+                if client.status != "running":
+                    raise ClusterLost(f"the scheduler is gone; {self._kept()}")
+                now = time.monotonic()
+                if now - looked >= _TICK_SECONDS:
+                    looked, threads = now, client.nthreads()
+                    self.standing.workers = len(threads)
+                    on_progress(self.standing)
+                had_workers = now if threads else had_workers
+                if now - had_workers > _PATIENCE_SECONDS:
+                    raise ClusterLost(f"no worker for {_PATIENCE_SECONDS} s; {self._kept()}")
+                while len(running) < sum(threads.values()):
+                    is_over = end is not None and now > end
+                    task = None if is_over else again.pop() if again else self._next(tasks)
+                    if task is None:
+                        break
+                    future = self._submit(client, task)
+                    running[future] = task
+                    future.add_done_callback(ended.put)
+                if running:
+                    self._take(client, ended, running, again, tell)
+                elif threads or not again:
+                    return
+                else:
+                    time.sleep(_TICK_SECONDS)
+        finally:
+            if client.status == "running":
+                client.cancel(list(running), force=True)
+
+    def _tasks(self) -> Iterator[Task]:
+        tasks = self._kind.tasks()
+        if self._kind.amount is None and not self._kind.has_coverage:
+            listed = list(tasks)
+            self.standing.total = len(listed)
+            tasks = iter(listed)
+        return (task for task in tasks if task.key not in self._done)
+
+    def _next(self, tasks: Iterator[Task]) -> Task | None:
+        amount = self._amount
+        if amount.results is not None and max(self._planned, self.standing.results) >= amount.results:
+            return None
+        if amount.until_covered and not self._kind.holes():
+            return None
+        task = next(tasks, None)
+        self._planned += task.results if task else 0
+        return task
+
+    def _submit(self, client: Client, task: Task) -> Future[Report]:
+        kind = self._kind
+        arguments = (kind.name, kind.seed, kind.configuration, task.key, task.arguments, identity())
+        return client.submit(work, *arguments, pure=False)
+
+    def _take(
+        self,
+        client: Client,
+        ended: "SimpleQueue[Future[Report]]",
+        running: dict[Future[Report], Task],
+        again: list[Task],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Wait for a task to end, and record it with all others that have ended meanwhile."""
+        reports: list[tuple[Task, Report]] = []
+        try:
+            future: Future[Report] | None = ended.get(timeout=_TICK_SECONDS)
+        except Empty:
+            return
+        while future is not None:
+            task = running.pop(future)
+            report = self._report(future, task)
+            if report.refusal:
+                tell(report.refusal)
+                again.append(task)
+                future.release()
+                client.run_on_scheduler(_remove_worker, address=report.worker)
+                if not client.nthreads():
+                    raise ClusterLost(f"no worker is left; {self._kept()}")
+            else:
+                reports.append((task, report))
+            future = None if ended.empty() else ended.get()
+        self._store.add(reports)
+        for task, report in reports:
+            self._count(task, report.outcome)
+
+    def _report(self, future: Future[Report], task: Task) -> Report:
+        if future.status == "finished":
+            report: Report = future.result()
+            return report
+        if future.status == "error":
+            error = future.exception()
+            if isinstance(error, KilledWorker):
+                case = Case(
+                    name=task.key,
+                    failure=f"ended its worker {DEATHS} times",
+                    command=self._kind.command(task),
+                )
+                return Report(outcome=Outcome(cases=(case,)), seconds=0, worker=error.last_worker.address)
+            raise ClusterLost(
+                f"workers cannot do tasks of this client: {type(error).__name__}: {error}; {self._kept()}"
+            )
+        raise ClusterLost(f"the scheduler is gone; {self._kept()}")
+
+    def _count(self, task: Task, outcome: Outcome) -> None:
+        self._done.add(task.key)
+        self._kind.add(task, outcome)
+        standing = self.standing
+        standing.tasks += 1
+        standing.results += outcome.results
+        standing.new_results += outcome.results
+        standing.failures += len(outcome.failures)
+        standing.holes = len(self._kind.holes()) if self._kind.has_coverage else None
+
+    def _kept(self) -> str:
+        return f"{self.standing.tasks} tasks are recorded, and the same command resumes"
+
+
+async def _remove_worker(dask_scheduler: Scheduler, address: str) -> None:
+    await dask_scheduler.remove_worker(address, stimulus_id=f"refused-{address}", expected=True)

@@ -1,0 +1,91 @@
+"""The Dask cluster of a campaign: processes of this machine, or one that is there."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import dask
+from distributed import Client, LocalCluster
+from distributed.scheduler import Scheduler
+
+from openwmma.usage import UsageError
+
+__all__ = ["DEATHS", "ClusterLost", "connected"]
+
+DEATHS: Final = 3
+"""A task that ended so many workers is recorded as a failure and not tried again."""
+
+_CONNECT_SECONDS: Final = 20
+_WORKER_SECONDS: Final = 300
+
+
+class ClusterLost(UsageError):
+    """A cluster that cannot be reached, or that is gone."""
+
+
+@contextmanager
+def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
+    """A client of a cluster with at least one worker.
+
+    Parameters
+    ----------
+    scheduler : str or None
+        Address of a scheduler; None for a cluster of this machine that ends with the campaign.
+    jobs : int
+        Worker processes of that cluster, of one thread each.
+
+    Raises
+    ------
+    ClusterLost
+        If the scheduler cannot be reached, or no worker comes.
+    """
+    settings: dict[str, Any] = {
+        "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
+    with dask.config.set(settings), _silent():
+        if scheduler is None:
+            local = LocalCluster(
+                n_workers=jobs,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=None,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=logging.CRITICAL,
+            )
+            with local, Client(local) as client:
+                yield _ready(client, "the local cluster")
+            return
+        try:
+            client = Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ClusterLost(f"scheduler {scheduler} cannot be reached: {reason}") from None
+        try:
+            yield _ready(client, scheduler)
+        finally:
+            client.close(timeout=5)
+
+
+def _ready(client: Client, name: str) -> Client:
+    client.run_on_scheduler(_allow_deaths)
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+    except TimeoutError:
+        raise ClusterLost(f"{name} has no worker, {_WORKER_SECONDS} s after the campaign began") from None
+    return client
+
+
+def _allow_deaths(dask_scheduler: Scheduler) -> None:
+    dask_scheduler.allowed_failures = DEATHS - 1
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Without the log messages of distributed: what goes wrong is told in one sentence, by the client."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)

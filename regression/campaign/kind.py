@@ -1,0 +1,130 @@
+"""What a kind of campaign says of itself; `regression.campaign.kinds` has them all."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from regression.campaign.task import Case, Configuration, Outcome, Task
+
+__all__ = ["Kind", "Table", "Verdict"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table for the terminal and the report.
+
+    Parameters
+    ----------
+    title : str
+    header : sequence of str
+    rows : sequence of sequence of str
+    """
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The judgement of a campaign.
+
+    Parameters
+    ----------
+    failures : sequence of str
+        Why it has not passed, a sentence each; failed cases are not among them.
+    lines : sequence of str
+        For the terminal and the report.
+    holes : sequence of str
+        What was not covered.
+    tables : sequence of Table
+    """
+
+    failures: Sequence[str] = ()
+    lines: Sequence[str] = ()
+    holes: Sequence[str] = ()
+    tables: Sequence[Table] = ()
+
+
+class Kind(ABC):
+    """A kind of campaign.
+
+    A new kind is a subclass and its entry in `regression.campaign.kinds.KINDS`. The client calls `tasks`,
+    `add`, `holes` and `verdict`; a worker calls `run`, in any process and on any machine.
+
+    Parameters
+    ----------
+    seed : int
+        Of all tasks.
+    configuration : mapping
+        A value for each name of `options`.
+    """
+
+    name: ClassVar[str]
+    """As on the command line."""
+
+    what: ClassVar[str]
+    """A sentence for the command line."""
+
+    unit: ClassVar[str] = "results"
+    """What `Outcome.results` counts."""
+
+    options: ClassVar[Configuration] = {}
+    """Names of the options that the kind takes, with their defaults."""
+
+    amount: ClassVar[int | None] = None
+    """Results of a campaign for which no amount is given; None where the tasks come to an end."""
+
+    has_coverage: ClassVar[bool] = False
+    """Whether `holes` says something, so that a campaign can end when there are none."""
+
+    def __init__(self, seed: int, configuration: Configuration) -> None:
+        self.seed = seed
+        self.configuration = configuration
+
+    def require(self) -> None:  # noqa: B027  # most kinds need nothing
+        """Check the configuration before anything runs.
+
+        Raises
+        ------
+        UsageError
+        """
+
+    @abstractmethod
+    def tasks(self) -> Iterator[Task]:
+        """All tasks, in an order that may depend on what `add` was told."""
+
+    @abstractmethod
+    def run(self, task: Task) -> Outcome:
+        """Do a task, and return what came of it. An exception counts as a failure."""
+
+    def add(self, task: Task, outcome: Outcome) -> None:  # noqa: B027  # most kinds collect nothing
+        """Take what came of a task, once for each."""
+
+    def holes(self) -> list[str]:
+        """What is still to be covered."""
+        return []
+
+    def command(self, task: Task) -> str:
+        """The command that runs a task again; for one that ended its worker."""
+        settings = "".join(
+            f" --{name} {value}"
+            for name, values in self.configuration.items()
+            for value in (values if isinstance(values, list) else [values])
+            if values not in (None, self.options[name])
+        )
+        return f"openwmma campaign {self.name} --seed {self.seed}{settings} --only '{task.key}'"
+
+    def save(self, case: Case, task: Task, folder: Path) -> Case:
+        """Make a failure smaller, and keep it in files; the case with the command that repeats it."""
+        return case
+
+    def verdict(self, outcomes: Iterable[tuple[Task, Outcome]]) -> Verdict:
+        """Judge a campaign by all its outcomes; failed cases count without a word here."""
+        return Verdict()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Workers need what the kind is, not what it has collected."""
+        return type(self), (self.seed, self.configuration)

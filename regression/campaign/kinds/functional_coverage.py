@@ -1,0 +1,139 @@
+"""Directed and random programs until every bin of the functional model was seen."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import ClassVar, Final
+
+from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
+from regression.campaign.kind import Kind, Verdict
+from regression.campaign.kinds.random_programs import require_preset
+from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.functional import environment
+from regression.functional.collector import MODEL, observe
+from regression.functional.directed import hazard_program
+from regression.functional.fp8_directed import fp8_program
+from regression.functional.model import Seen
+from regression.functional.report import share, tables
+from regression.random_programs.faulting import FaultSession, FaultVerdict
+from regression.random_programs.program import Program
+from regression.random_programs.program_run import ProgramRun
+from regression.random_programs.running import Core, difference
+
+__all__ = ["FunctionalCoverage", "types_in"]
+
+_ROUND: Final = 12
+"""Random programs between two choices of a type."""
+
+_LEAST: Final = "tiny"
+"""A core that has not all families and no on-chip memory, for the faults that this makes possible."""
+
+
+class FunctionalCoverage(Kind):
+    """Directed programs, then random ones, steered to the types that missing bins name."""
+
+    name = "functional"
+    what = "directed and random programs until every bin of the functional model was seen"
+    unit = "programs"
+    options: ClassVar[Configuration] = {"preset": "small"}
+    amount = 600
+    has_coverage = True
+
+    def __init__(self, seed: int, configuration: Configuration) -> None:
+        super().__init__(seed, configuration)
+        self.seen: Seen = Counter()
+
+    def require(self) -> None:
+        """UsageError for a preset that is not there."""
+        require_preset(self.configuration["preset"])
+
+    def tasks(self) -> Iterator[Task]:
+        """Directed programs, then random ones: in every other round only multiplies of a type missing."""
+        for name in _DIRECTED:
+            yield Task(key=f"0 {name}", arguments={"directed": name})
+        numbers: dict[str | None, Iterator[int]] = {}
+        for turn in count():
+            missing = types_in(self.holes())
+            type = missing[turn // 2 % len(missing)] if turn % 2 and missing else None
+            for _ in range(_ROUND):
+                number = next(numbers.setdefault(type, count()))
+                yield Task(
+                    key=f"1 {type or 'any'} {number:06}",
+                    arguments={"type": type, "number": number},
+                    results=1,
+                )
+
+    def run(self, task: Task) -> Outcome:
+        """Run a program; what it has shown, unless it failed."""
+        seen: Seen = Counter()
+        if "directed" in task.arguments:
+            found = _DIRECTED[task.arguments["directed"]](seen, self.configuration["preset"], self.seed)
+        else:
+            programs = ProgramRun(
+                preset=self.configuration["preset"],
+                seed=self.seed,
+                type=task.arguments["type"],
+                lockstep_every=0,
+                observe=observe,
+            )
+            verdict = programs.check(task.arguments["number"])
+            found, seen = verdict.difference, verdict.seen
+        case = Case(name=task.key, failure=found or "", command=self.command(task))
+        data = [] if found else [(point, item, hits) for (point, item), hits in sorted(seen.items())]
+        return Outcome(cases=(case,), results=int("number" in task.arguments), data=data)
+
+    def add(self, task: Task, outcome: Outcome) -> None:
+        """Add what was seen up."""
+        self.seen.update({(point, item): hits for point, item, hits in outcome.data or ()})
+
+    def holes(self) -> list[str]:
+        """The bins that were not seen."""
+        return [f"{point.name} / {hole}" for point in MODEL for hole in point.holes(self.seen)]
+
+    def verdict(self, outcomes: Iterable[tuple[Task, Outcome]]) -> Verdict:
+        """Every bin must have been seen, and none that the model excludes."""
+        wrong = [f"{point.name} / {item}" for point in MODEL for item in point.contradictions(self.seen)]
+        found, bins = share(MODEL, self.seen)
+        failures = [f"bins seen must be {bins}, not {found}"] if found < bins else []
+        failures += [f"seen, but excluded: {item}" for item in wrong]
+        return Verdict(failures=failures, holes=self.holes(), tables=tables(MODEL, self.seen))
+
+
+def types_in(holes: Sequence[str]) -> list[str]:
+    """The types of multiplicands that the holes name, or of which they name the format (fp8)."""
+    types = dict.fromkeys(name for family in CORE_FAMILIES for name in family.multiplicands)
+    names = {name: "|".join((name, *multiplicand_formats((name,)))) for name in types}
+    return [name for name in types if any(re.search(rf"\b({names[name]})\b", hole) for hole in holes)]
+
+
+def _run_program(seen: Seen, program: Program) -> str | None:
+    def on_end(core: Core) -> None:
+        seen.update(observe(program, core))
+
+    return difference(program, on_end=on_end)
+
+
+def _faults(seen: Seen, preset: str, seed: int) -> str | None:
+    failures: list[str] = []
+
+    def on_verdict(verdict: FaultVerdict) -> None:
+        environment.sample_fault(seen, verdict)
+        if verdict.difference is not None:
+            failures.append(f"{verdict.illegal}, {verdict.mode}: {verdict.difference}")
+
+    for name in dict.fromkeys((_LEAST, preset)):
+        session = FaultSession(name, seed)
+        try:
+            session.run(on_verdict)
+        finally:
+            session.close()
+    return "\n".join(failures) or None
+
+
+_DIRECTED: Final[Mapping[str, Callable[[Seen, str, int], str | None]]] = {
+    "hazards": lambda seen, *given: _run_program(seen, hazard_program(*given)),
+    "fp8": lambda seen, *given: _run_program(seen, fp8_program(*given)),
+    "early host": environment.run_early_host,
+    "faults": _faults,
+}

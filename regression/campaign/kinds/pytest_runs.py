@@ -1,0 +1,86 @@
+"""Tests of this repository in a process of their own."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from junitparser import JUnitXml, TestCase, TestSuite
+
+from regression.campaign.identity import ROOT
+from regression.campaign.task import Case
+
+__all__ = ["PytestError", "collect", "run_tests"]
+
+_TAIL: Final = 6000
+_NO_TESTS: Final = 5
+
+
+class PytestError(RuntimeError):
+    """pytest itself failed."""
+
+
+def collect(marks: str, paths: Sequence[str]) -> list[str]:
+    """The node ids of the tests with some marks, in pytest's order.
+
+    Raises
+    ------
+    PytestError
+        If a file cannot be imported.
+    """
+    asked = _pytest("--collect-only", "-q", "-m", marks, *paths)
+    if asked.returncode not in (0, _NO_TESTS):
+        raise PytestError(asked.stdout[-_TAIL:])
+    return [line for line in asked.stdout.splitlines() if "::" in line]
+
+
+def run_tests(tests: Sequence[str], report: Path, *options: str) -> tuple[Case, ...]:
+    """Run tests; a case for each that was not skipped.
+
+    Parameters
+    ----------
+    tests : sequence of str
+        Files or node ids.
+    report : Path
+        Takes pytest's JUnit XML.
+    *options : str
+        For pytest.
+
+    Raises
+    ------
+    PytestError
+        If pytest ends without a report.
+    """
+    ran = _pytest("-q", "-o", "junit_family=xunit1", f"--junitxml={report}", *options, *tests)
+    if ran.returncode not in (0, 1, _NO_TESTS) or not report.exists():
+        raise PytestError(f"pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-_TAIL:]}")
+    return tuple(_case(item) for suite in _suites(report) for item in suite if not item.is_skipped)
+
+
+def _suites(report: Path) -> list[TestSuite]:
+    found = JUnitXml.fromfile(str(report))
+    return [found] if isinstance(found, TestSuite) else list(found)
+
+
+def _case(item: TestCase) -> Case:
+    file = item.classname.replace(".", "/")
+    name = f"{file}.py::{item.name}"
+    failure = "\n".join((result.text or result.message or "")[-_TAIL:] for result in item.result)
+    return Case(name=name, failure=failure, command=f"python -m pytest '{name}'" if failure else "")
+
+
+def _pytest(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -1,0 +1,90 @@
+"""Random programs on the Verilated core, compared with the golden model."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import ClassVar, Final
+
+from hdl.config import PRESETS
+from openwmma.usage import UsageError
+from regression.campaign.kind import Kind
+from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.random_programs.choices import multiplies_of
+from regression.random_programs.program import Program
+from regression.random_programs.program_run import ProgramRun
+from regression.random_programs.running import difference
+from regression.random_programs.saving import save_program
+from regression.random_programs.shrink import shrink
+
+__all__ = ["RandomPrograms", "require_preset"]
+
+_PROGRAMS: Final = 2
+"""In a task."""
+
+
+def require_preset(name: str) -> None:
+    """UsageError for a name that is no preset's."""
+    if name not in PRESETS:
+        raise UsageError(f"--preset: expected one of {', '.join(PRESETS)}, not {name}")
+
+
+class RandomPrograms(Kind):
+    """Random programs; every fiftieth is compared after each command, the others in the end."""
+
+    name = "random"
+    what = "random programs, core against golden model; one that fails is shrunk and saved as PTX"
+    options: ClassVar[Configuration] = {"preset": "small", "type": None}
+    amount = 100_000
+
+    def require(self) -> None:
+        """UsageError for a preset, or a type of A, that is not there."""
+        require_preset(self.configuration["preset"])
+        types = {item.a_type for item in multiplies_of(PRESETS[self.configuration["preset"]])}
+        if self.configuration["type"] not in (None, *types):
+            raise UsageError(
+                f"--type: expected one of {', '.join(sorted(types))}, not {self.configuration['type']}"
+            )
+
+    @property
+    def _programs(self) -> ProgramRun:
+        return ProgramRun(
+            preset=self.configuration["preset"], seed=self.seed, type=self.configuration["type"]
+        )
+
+    def tasks(self) -> Iterator[Task]:
+        """Some programs each, without end."""
+        for first in count(0, _PROGRAMS):
+            yield Task(key=f"program {first:08}", arguments={"first": first})
+
+    def run(self, task: Task) -> Outcome:
+        """Run the programs, each until it ends or differs."""
+        first = task.arguments["first"]
+        verdicts = [self._programs.check(number) for number in range(first, first + _PROGRAMS)]
+        cases = (
+            Case(name=f"program {item.number}", failure=item.difference or "", command=self.command(task))
+            for item in verdicts
+        )
+        return Outcome(cases=tuple(cases), results=sum(item.results for item in verdicts))
+
+    def save(self, case: Case, task: Task, folder: Path) -> Case:
+        """Shrink a program that differs, and save it as PTX with its memory."""
+        number = int(case.name.removeprefix("program "))
+        programs = self._programs
+        is_lockstep = programs.is_lockstep(number)
+
+        def fails(candidate: Program) -> bool:
+            return difference(candidate, lockstep=is_lockstep) is not None
+
+        program = programs.program(number)
+        if not fails(program):
+            return replace(case, failure=f"on a worker, but not here: {case.failure}")
+        program = shrink(program, fails)
+        found = difference(program, lockstep=is_lockstep) or case.failure
+        place = folder / f"{programs.preset}-{self.seed}-{number}"
+        save_program(place, program, found)
+        return replace(
+            case,
+            failure=f"{found} ({len(program.commands)} commands are left)",
+            command=f"python -m regression.random_programs {place}",
+        )

@@ -1,0 +1,55 @@
+"""Results of chosen instructions by the million: the Verilated core against the golden model."""
+
+from collections.abc import Iterator
+from itertools import count
+from typing import ClassVar, Final
+
+from openwmma.usage import UsageError
+from regression.campaign.kind import Kind
+from regression.campaign.kinds.random_programs import require_preset
+from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.mma_sync.campaign import FAMILIES, Difference, compare, core_of
+
+__all__ = ["Results"]
+
+_RESULTS: Final = 200_000
+"""Of a task."""
+
+
+class Results(Kind):
+    """Random tiles of each family of mma.sync, every bit of their results compared."""
+
+    name = "results"
+    what = "results of families of mma.sync, core against golden model"
+    options: ClassVar[Configuration] = {"preset": "standard", "family": list(FAMILIES)}
+    amount = 1_000_000
+
+    def require(self) -> None:
+        """UsageError for a preset or family that is not there."""
+        require_preset(self.configuration["preset"])
+        for name in self.configuration["family"]:
+            if name not in FAMILIES:
+                raise UsageError(f"--family: expected one of {', '.join(FAMILIES)}, not {name}")
+
+    def tasks(self) -> Iterator[Task]:
+        """The families in turn, without end."""
+        for number in count():
+            for family in self.configuration["family"]:
+                yield Task(
+                    key=f"{family} {number:06}",
+                    arguments={"family": family, "number": number},
+                    results=_RESULTS,
+                )
+
+    def run(self, task: Task) -> Outcome:
+        """Compare the results of one family, and stop at the first that differs."""
+        family, number = task.arguments["family"], task.arguments["number"]
+        config = core_of(family, self.configuration["preset"])
+        done = 0
+        for found in compare(family, _RESULTS, config=config, seed=(self.seed, number)):
+            if isinstance(found, Difference):
+                return Outcome(
+                    cases=(Case(name=task.key, failure=str(found), command=self.command(task)),), results=done
+                )
+            done += found
+        return Outcome(cases=(Case(name=task.key),), results=done)

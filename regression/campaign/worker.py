@@ -1,0 +1,58 @@
+"""What a worker does: one task after the other, each judged before it is begun."""
+
+import time
+import traceback
+from collections.abc import Mapping
+from typing import Any, Final
+
+from distributed import get_worker
+
+from regression.campaign.identity import Identity, identity
+from regression.campaign.kinds import KINDS
+from regression.campaign.task import Case, Configuration, Outcome, Report, Task
+
+__all__ = ["perform", "work"]
+
+_LINES: Final = 30
+"""Of a traceback."""
+
+
+def work(
+    kind: str,
+    seed: int,
+    configuration: Configuration,
+    key: str,
+    arguments: Mapping[str, Any],
+    needed: Identity,
+) -> Report:
+    """Do a task on a Dask worker.
+
+    Parameters
+    ----------
+    kind : str
+        Of `regression.campaign.kinds.KINDS`.
+    seed, configuration
+        As of `regression.campaign.kind.Kind`.
+    key, arguments
+        As of a `Task`.
+    needed : Identity
+        The client's. A worker with another one does nothing but say so.
+    """
+    address = get_worker().address
+    difference = needed.difference(identity())
+    if difference is not None:
+        refusal = f"worker {address} is refused: {difference}"
+        return Report(outcome=Outcome(cases=()), seconds=0, worker=address, refusal=refusal)
+    began = time.perf_counter()
+    outcome = perform(kind, seed, configuration, Task(key=key, arguments=arguments))
+    return Report(outcome=outcome, seconds=time.perf_counter() - began, worker=address)
+
+
+def perform(kind: str, seed: int, configuration: Configuration, task: Task) -> Outcome:
+    """Do a task in this process. An exception is a failure of the task."""
+    chosen = KINDS[kind](seed, configuration)
+    try:
+        return chosen.run(task)
+    except Exception:  # noqa: BLE001  # whatever it is, other tasks go on
+        text = "\n".join(traceback.format_exc().splitlines()[-_LINES:])
+        return Outcome(cases=(Case(name=task.key, failure=text, command=chosen.command(task)),))

@@ -1,0 +1,10 @@
+"""`--preload planted_commit`: a worker whose sources are others."""
+
+from dataclasses import replace
+from unittest import mock
+
+from regression.campaign import worker
+from regression.campaign.identity import identity
+
+other = replace(identity(), commit="another-commit")
+mock.patch.object(worker, "identity", return_value=other).start()

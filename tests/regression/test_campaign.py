@@ -1,0 +1,368 @@
+"""Campaigns lose nothing: workers, scheduler and client are killed, and the store is as without that."""
+
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from junitparser import JUnitXml
+from planted_kinds import COUNT, Squares
+
+from openwmma.gpu.certify import Outcome as Found
+from openwmma.usage import UsageError
+from regression.campaign.identity import Identity, identity
+from regression.campaign.kinds import chip
+from regression.campaign.store import Store, StoreError
+from regression.campaign.task import Case, Outcome, Report, Task
+
+ROOT = Path(__file__).parents[2]
+LIMIT = 240
+
+
+def environment(**variables):
+    paths = [str(ROOT), str(Path(__file__).parent)]
+    preload = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "planted_kinds"}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"} | preload | variables
+
+
+def start(*arguments, **variables):
+    """Start a process of Python in a group of its own."""
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def campaign(folder, *options, kind="squares", **variables):
+    """Start a campaign with its store and report in a folder."""
+    places = ("--store", folder / "store.sqlite", "--report", folder / "report", "--jobs", "2")
+    seed = () if "--seed" in options else ("--seed", "5")
+    return start("-m", "planted_kinds", kind, *map(str, places), *seed, *options, **variables)
+
+
+def ended(process):
+    """Exit code, output and errors of a process."""
+    try:
+        output, errors = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, errors = process.communicate()
+        pytest.fail(f"it hangs: {output}{errors}")
+    return process.returncode, output, errors
+
+
+def rows(folder):
+    """What the store has of each task that no time or place can change."""
+    found = []
+    with sqlite3.connect(f"file:{folder / 'store.sqlite'}?mode=ro", uri=True) as database:
+        for key, arguments, packed in database.execute("select key, arguments, outcome from task"):
+            outcome = Outcome.unpacked(packed)
+            failed = [(case.name, case.failure.splitlines()[-1]) for case in outcome.failures]
+            found.append((key, arguments, outcome.results, outcome.data, failed))
+    return sorted(found)
+
+
+def wait_for_rows(folder, count):
+    """Wait until so many tasks are recorded; the client has the file locked, which readers respect."""
+    limit = time.monotonic() + LIMIT
+    place = folder / "store.sqlite"
+    while time.monotonic() < limit:
+        content = place.read_bytes() if place.exists() else b""
+        if len(set(re.findall(rb"square (\d\d)", content))) >= count:
+            return
+        time.sleep(0.1)
+    pytest.fail(f"{count} tasks were not recorded in {LIMIT} s")
+
+
+def children(pid):
+    """Processes whose parent is this one, and their children."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            found += [int(path.parent.name), *children(int(path.parent.name))]
+    return found
+
+
+def workers(pid):
+    return [child for child in children(pid) if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    code, output, errors = ended(campaign(folder))
+    assert code == 1, output + errors
+    return folder, output
+
+
+def test_every_task_is_recorded_once_with_its_outcome(undisturbed):
+    folder, output = undisturbed
+    found = rows(folder)
+    assert [key for key, *_ in found] == [f"square {number:02}" for number in range(COUNT)]
+    assert [data for *_, data, _ in found if data is not None] == [
+        5 + number**2 for number in range(COUNT) if number != 11
+    ]
+    assert [failed for *_, failed in found if failed] == [
+        [("square 07", "wrong")],
+        [("square 11", "ArithmeticError: eleven")],
+    ]
+    assert f"squares, seed 5: {COUNT} tasks, {COUNT - 1} squares, 2 failures" in output
+    assert "openwmma campaign squares --seed 5 --only 'square 07'" in output
+
+
+def test_the_report_and_the_junit_file_name_each_failure_and_its_command(undisturbed):
+    folder, _ = undisturbed
+    page = (folder / "report" / "index.html").read_text()
+    assert page.count('<pre class="command">') == 2
+    assert "--only &#39;square 07&#39;" in page
+    assert page.count("data:image/png;base64,") == 2
+    (suite,) = JUnitXml.fromfile(str(folder / "report" / "junit.xml"))
+    assert (suite.tests, suite.failures) == (COUNT, 2)
+    failed = {case.name: case.result[0].text for case in suite if case.result}
+    assert failed["square 07"] == "wrong\nopenwmma campaign squares --seed 5 --only 'square 07'"
+
+
+def test_the_same_command_does_nothing_again(undisturbed):
+    folder, _ = undisturbed
+    before = rows(folder)
+    code, output, _ = ended(campaign(folder))
+    assert code == 1
+    assert f"{COUNT} tasks recorded" in output
+    assert rows(folder) == before
+
+
+def test_the_printed_command_repeats_a_failure(undisturbed):
+    code, output, _ = ended(start("-m", "planted_kinds", "squares", "--seed", "5", "--only", "square 07"))
+    assert (code, output) == (1, "square 07: wrong\n")
+
+
+def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
+    process = campaign(tmp_path)
+    for count in (4, 12):
+        wait_for_rows(tmp_path, count)
+        os.kill(workers(process.pid)[0], signal.SIGKILL)
+    wait_for_rows(tmp_path, 18)
+    os.killpg(process.pid, signal.SIGKILL)
+    ended(process)
+    assert 18 <= len(rows(tmp_path)) < COUNT
+    code, output, errors = ended(campaign(tmp_path))
+    assert code == 1, output + errors
+    assert not output.count(" 0 tasks recorded")
+    assert rows(tmp_path) == rows(undisturbed[0])
+
+
+def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(undisturbed, tmp_path):
+    process = campaign(tmp_path)
+    wait_for_rows(tmp_path, 5)
+    os.kill(process.pid, signal.SIGINT)
+    code, _, errors = ended(process)
+    assert code == 130
+    assert re.fullmatch(r"interrupted; \d+ tasks are recorded, and --seed 5 resumes\n", errors)
+    assert ended(campaign(tmp_path))[0] == 1
+    assert rows(tmp_path) == rows(undisturbed[0])
+
+
+def test_a_task_that_kills_three_workers_is_a_failure_and_the_others_go_on(tmp_path):
+    options = ("--path", "0.01", "--path", str(tmp_path / "deaths"))
+    code, output, errors = ended(campaign(tmp_path, *options, kind="deadly"))
+    assert code == 1, output + errors
+    assert len((tmp_path / "deaths").read_text().splitlines()) == 3
+    failed = [item for *_, failed in rows(tmp_path) for item in failed]
+    assert ("square 03", "ended its worker 3 times") in failed
+    assert len(failed) == 3
+    assert len(rows(tmp_path)) == COUNT
+    assert "--seed 5" in output
+
+
+@pytest.fixture
+def cluster():
+    """Starts schedulers and workers by hand, as the documentation says, and ends them."""
+    started = []
+
+    def launch(program, *options, **variables):
+        process = start("-m", f"distributed.cli.dask_{program}", *options, **variables)
+        started.append(process)
+        return process
+
+    yield launch
+    for process in started:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def scheduler_of(launch, port="0"):
+    process = launch("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+    for line in process.stderr:
+        if match := re.search(r"Scheduler at: +(tcp://\S+)", line):
+            return process, match[1]
+    pytest.fail("the scheduler has no address")
+
+
+WORKER = ("--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1")
+
+
+def test_a_campaign_survives_its_scheduler(undisturbed, cluster, tmp_path):
+    scheduler, address = scheduler_of(cluster)
+    for _ in range(2):
+        cluster("worker", address, *WORKER)
+    process = campaign(tmp_path, "--scheduler", address)
+    wait_for_rows(tmp_path, 8)
+    os.killpg(scheduler.pid, signal.SIGKILL)
+    code, _, errors = ended(process)
+    assert code == 2
+    assert re.search(
+        r"^openwmma: the scheduler is gone; \d+ tasks are recorded, and .*resumes$", errors, re.M
+    )
+    assert "Traceback" not in errors
+    assert 8 <= len(rows(tmp_path)) < COUNT
+    _, address = scheduler_of(cluster)
+    cluster("worker", address, *WORKER)
+    code, output, errors = ended(campaign(tmp_path, "--scheduler", address))
+    assert code == 1, output + errors
+    assert rows(tmp_path) == rows(undisturbed[0])
+
+
+def test_an_unreachable_scheduler_is_told_in_a_sentence(tmp_path):
+    settings = {"DASK_DISTRIBUTED__COMM__RETRY__COUNT": "0"}
+    code, _, errors = ended(campaign(tmp_path, "--scheduler", "tcp://127.0.0.1:9", **settings))
+    assert code == 2
+    assert re.fullmatch(r"openwmma: scheduler tcp://127.0.0.1:9 cannot be reached: [^\n]+\n", errors)
+
+
+def test_a_worker_of_another_commit_is_refused_in_a_sentence(undisturbed, cluster, tmp_path):
+    """Beside it one of this commit does all tasks; alone it ends the campaign."""
+    _, address = scheduler_of(cluster)
+    other = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "planted_commit"}
+    cluster("worker", address, *WORKER, "--no-nanny", **other)
+    code, _, errors = ended(campaign(tmp_path, "--scheduler", address))
+    assert code == 2
+    sentence = r"worker tcp://\S+ is refused: its sources must be \S+, not another-commit"
+    assert re.search(sentence, errors)
+    assert "openwmma: no worker is left; 0 tasks are recorded" in errors
+    cluster("worker", address, *WORKER, "--no-nanny", **other)
+    cluster("worker", address, *WORKER)
+    code, output, errors = ended(campaign(tmp_path, "--scheduler", address))
+    assert code == 1, output + errors
+    assert rows(tmp_path) == rows(undisturbed[0])
+
+
+def test_a_full_disk_is_told_in_a_sentence_and_the_store_resumes(undisturbed, tmp_path):
+    process = start(
+        "-c",
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (20480, 20480));"
+        "import planted_kinds; sys.exit(planted_kinds.main())",
+        *("squares", "--seed", "5", "--jobs", "1"),
+        *("--store", str(tmp_path / "store.sqlite"), "--report", str(tmp_path / "report")),
+    )
+    code, _, errors = ended(process)
+    assert code == 2, errors
+    assert re.search(
+        r"^openwmma: store \S+: .+; what is recorded stays, and the same command resumes$", errors, re.M
+    )
+    assert "Traceback" not in errors
+    assert 0 < len(rows(tmp_path)) < COUNT
+    assert ended(campaign(tmp_path))[0] == 1
+    assert rows(tmp_path) == rows(undisturbed[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("nothing",), r"expected a kind of campaign, one of random, .*, not nothing"),
+        (("random", "--unit", "uart"), "--unit: random takes --preset, --type"),
+        (("random", "--preset", "huge"), r"--preset: expected one of .*, not huge"),
+        (("random", "--type", "f128"), r"--type: expected one of .*, not f128"),
+        (("results", "--family", "mma.f128"), r"--family: expected one of .*, not mma.f128"),
+        (("mutation", "--unit", "uarts"), r"--unit: unit must be one of .*, not uarts"),
+        (("kernels",), "--launch: expected a launch file at least"),
+        (("kernels", "--launch", "none.json"), r"--launch: expected a launch file, but .* no file none.json"),
+        (("tests", "--until-covered"), r"--until-covered: expected a kind with coverage, .*, not tests"),
+        (("random", "--time", "soon"), "--time: expected a number with s, m, h or d, as in 30m, not soon"),
+        (("squares", "--only", "square 99"), "--only: squares has no task square 99"),
+    ],
+)
+def test_what_cannot_be_done_is_told_before_anything_runs(arguments, sentence):
+    code, output, errors = ended(start("-m", "planted_kinds", *arguments))
+    assert (code, output) == (2, "")
+    assert re.fullmatch(f"openwmma: {sentence}\n", errors)
+
+
+def report(number):
+    return Report(outcome=Outcome(cases=(Case(name="a"),), results=number), seconds=1, worker="w")
+
+
+HERE = Identity(commit="c", tools={"python": "3"})
+
+
+def test_a_store_holds_a_task_once_and_keeps_campaigns_apart(tmp_path):
+    place = tmp_path / "store.sqlite"
+    first = Store(place, Squares(1, Squares.options), HERE)
+    task = Task(key="a", arguments={})
+    first.add([(task, report(1))])
+    with pytest.raises(StoreError, match="UNIQUE"):
+        first.add([(Task(key="b", arguments={}), report(2)), (task, report(3))])
+    assert [(item.key, outcome.results) for item, outcome in first.outcomes()] == [("a", 1)]
+    with pytest.raises(StoreError, match="another campaign writes it; what is recorded stays"):
+        Store(place, Squares(1, Squares.options), HERE)
+    first.close()
+    others = [
+        (Squares(2, Squares.options), HERE),
+        (Squares(1, {"path": ["1"]}), HERE),
+        (Squares(1, Squares.options), Identity(commit="d", tools=HERE.tools)),
+        (Squares(1, Squares.options), Identity(commit="c", tools={"python": "4"})),
+    ]
+    for kind, other in others:
+        store = Store(place, kind, other)
+        assert list(store.outcomes()) == []
+        store.close()
+    store = Store(place, *others[0])
+    assert [row[2] for row in store.history()] == [1, 0, 0, 0, 0]
+    store.close()
+
+
+def test_a_file_that_is_no_store_is_refused(tmp_path):
+    place = tmp_path / "store.sqlite"
+    place.write_text("something else, and longer than the header of a database" * 20)
+    with pytest.raises(StoreError, match="file is not a database"):
+        Store(place, Squares(1, Squares.options), HERE)
+    assert place.read_text().startswith("something else")
+
+
+def test_identities_differ_by_one_thing_told():
+    assert HERE.difference(HERE) is None
+    other = Identity(commit="c", tools={"python": "4"})
+    assert HERE.difference(other) == "its python must be 3, not 4"
+    assert identity() == identity()
+    assert re.fullmatch(r"[0-9a-f]{12}-[0-9a-f]{12}", identity().commit)
+
+
+@pytest.mark.parametrize("wrong", [0, 2])
+def test_a_chip_is_compared_by_instruction(monkeypatch, wrong):
+    def compared(text, seed, profile):
+        assert (seed, profile) == (7, "ampere")
+        return Found(text, 100, wrong, ("example",) * wrong)
+
+    monkeypatch.setattr(chip, "compare", compared)
+    kind = chip.Chip(7, {"profile": "ampere"})
+    kind.require()
+    task = next(kind.tasks())
+    outcome = kind.run(task)
+    assert outcome.results == 100
+    assert [case.failure for case in outcome.cases] == ["2 of 100 differ: example" if wrong else ""]
+    assert len(outcome.failures) == (wrong > 0)
+    with pytest.raises(UsageError, match="--profile pascal"):
+        chip.Chip(7, {"profile": "pascal"}).require()
