@@ -210,6 +210,23 @@ def test_a_link_that_fails_during_a_program(board, capsys, left):
     assert message.count("\n") == 1
 
 
+def test_a_link_that_loses_words_is_noticed(board, capsys):
+    """A constant of the SoC is read after some writes: from then on it reads as something else."""
+    write, words = board.write, []
+
+    def damaged(addr, data):
+        words.extend(data)
+        if len(words) > 400:
+            board.replaced[INFO] = 0x1234
+        write(addr, data)
+
+    board.write = damaged
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board")) == 2
+    assert capsys.readouterr().err == (
+        f"openwmma: the link lost words: 0x4f575343 must be at {INFO:#x}, not 0x1234\n"
+    )
+
+
 def test_a_board_without_litex(board, capsys, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setattr("boards.host.link.find_spec", lambda name: None)
