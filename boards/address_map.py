@@ -5,7 +5,7 @@ from typing import Final
 
 from hdl.memory.axi import HOST_ADDRESS_BITS
 
-__all__ = ["INFO", "INFO_BYTES", "ORIGIN", "REGISTER_BYTES", "SocInfo"]
+__all__ = ["IDENTITY", "INFO", "INFO_BYTES", "ORIGIN", "REGISTER_BYTES", "SocInfo"]
 
 ORIGIN: Final = 0x9000_0000
 """Address of the core's registers: in the part of the map that no cache of a LiteX processor holds."""
@@ -16,8 +16,8 @@ REGISTER_BYTES: Final = 1 << HOST_ADDRESS_BITS
 INFO: Final = ORIGIN + REGISTER_BYTES
 """Address of the words of `SocInfo`."""
 
-_IDENTITY: Final = 0x4F57_5343
-"""The letters OWSC."""
+IDENTITY: Final = 0x4F57_5343
+"""The first word of a SoC's constants: the letters OWSC."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class SocInfo:
 
     def words(self) -> list[int]:
         """The words at `INFO`."""
-        return [_IDENTITY, *astuple(self)]
+        return [IDENTITY, *astuple(self)]
 
     @classmethod
     def of(cls, words: list[int]) -> "SocInfo":
@@ -49,9 +49,9 @@ class SocInfo:
         ValueError
             For words that are not those of a SoC with a core.
         """
-        if len(words) != INFO_BYTES // 4 or words[0] != _IDENTITY:
+        if len(words) != INFO_BYTES // 4 or words[0] != IDENTITY:
             found = " ".join(f"{word:#x}" for word in words[:1]) or "nothing"
-            raise ValueError(f"a SoC with a core has {_IDENTITY:#x} at {INFO:#x}, not {found}")
+            raise ValueError(f"a SoC with a core has {IDENTITY:#x} at {INFO:#x}, not {found}")
         return cls(memory_base=words[1], memory_bytes=words[2], clock_hz=words[3])
 
 

@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from serial.tools.list_ports import comports
 
+from boards.address_map import IDENTITY, INFO
+
 __all__ = ["Bridge", "Link", "LinkError", "PortError", "open_link", "reason_of"]
 
 _MOST_WORDS: Final = 128
-"""Of one access; a packet of Etherbone has at most 255."""
+"""Of one access, as a packet of Etherbone has at most 255; and written without an answer, as a serial line
+over TCP has a buffer and no brake."""
 
 _SERVER: Final = re.compile(r"([\w.-]+):(\d{1,5})")
 _WORD_BYTES: Final = 4
@@ -43,6 +46,9 @@ class Bridge(Protocol):
 class Link:
     """Reads and writes of any length.
 
+    A bridge does not answer writes: after some of them a constant of the SoC is read, so that a link that
+    loses words is noticed.
+
     Parameters
     ----------
     bridge : Bridge
@@ -50,6 +56,7 @@ class Link:
 
     def __init__(self, bridge: Bridge) -> None:
         self._bridge = bridge
+        self._unanswered = 0
 
     def read(self, address: int, count: int) -> NDArray[np.uint32]:
         """Successive words of the bus.
@@ -62,17 +69,27 @@ class Link:
         for first in range(0, count, _MOST_WORDS):
             part = min(_MOST_WORDS, count - first)
             words += self._bridge.read(address + _WORD_BYTES * first, part)
+        self._unanswered = 0
         return np.array(words, dtype=np.uint32)
 
     def write(self, address: int, values: NDArray[np.uint32]) -> None:
         """Set successive words of the bus; raises as `read`."""
         words = values.reshape(-1).tolist()
         for first in range(0, len(words), _MOST_WORDS):
-            self._bridge.write(address + _WORD_BYTES * first, words[first : first + _MOST_WORDS])
+            part = words[first : first + _MOST_WORDS]
+            if self._unanswered + len(part) > _MOST_WORDS:
+                self._await_writes()
+            self._bridge.write(address + _WORD_BYTES * first, part)
+            self._unanswered += len(part)
 
     def close(self) -> None:
         """Give the line back."""
         self._bridge.close()
+
+    def _await_writes(self) -> None:
+        found = int(self.read(INFO, 1)[0])
+        if found != IDENTITY:
+            raise LinkError(f"the link lost words: {IDENTITY:#x} must be at {INFO:#x}, not {found:#x}")
 
 
 def open_link(port: str, baud: int) -> Link:

@@ -124,9 +124,8 @@ def simulated_board(board: Board, folder: Path, on_step: Callable[[str], None]) 
     soc = folder.absolute() / board.name / "bridge"
     soc.mkdir(parents=True, exist_ok=True)
     with locked(soc / "lock"):
-        if not (soc / "gateware" / "sim_config.js").exists():
-            on_step("SoC and its libraries")
-            _generate(board, soc, ["--simulated", "bridge"])
+        on_step("SoC and its libraries")
+        _generate(board, soc, ["--simulated", "bridge"])
         _compile(soc, on_step)
     port = _free_port()
     with _simulation_folder(soc / "gateware", port) as place:
@@ -201,6 +200,7 @@ def _start(gateware: Path, folder: Path) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        restore_signals=False,  # a host that goes away must not end the simulation by SIGPIPE
     )
 
 

@@ -45,7 +45,7 @@ int main(void)
 			kind == 'm' ? openwmma_mma(&types, 8, 16, f[5], 24) : openwmma_fill(f[0], f[1], f[2]);
 		printf("%u %u %u %u %u\n", c.words[0], c.words[1], c.words[2], c.words[3], c.words[4]);
 	}
-	for (unsigned cause = 0; cause < 12; cause++)
+	for (unsigned cause = 0; cause < CAUSES + 2; cause++)
 		printf("%s\n", openwmma_cause_name(cause));
 	return 0;
 }
@@ -63,7 +63,16 @@ def answers(tmp_path_factory):
         (folder / name).write_text(text)
     (folder / "main.c").write_text(PROGRAM)
     write_headers(SMALL, folder)
-    command = ["cc", "-std=gnu11", "-Wall", "-Werror", *POINTERS, f"-I{folder}", f"-I{DRIVER}"]
+    command = [
+        "cc",
+        f"-DCAUSES={max(Cause)}",
+        "-std=gnu11",
+        "-Wall",
+        "-Werror",
+        *POINTERS,
+        f"-I{folder}",
+        f"-I{DRIVER}",
+    ]
     command += ["-o", str(folder / "main"), str(folder / "main.c"), str(DRIVER / "openwmma.c")]
     subprocess.run(command, check=True, capture_output=True)
 

@@ -174,7 +174,7 @@ def test_another_device_or_its_memory(board, capsys, address, word, message):
     ("name", "word", "message"),
     [
         ("IDENTITY", 5, "the core has identity 0x5, but the configuration says 0x4f574d4d"),
-        ("VERSION", 0x300, "the core has version 0x300, but the configuration says 0x400"),
+        ("VERSION", 0x300, "the core has version 0x300, but the configuration says 0x500"),
         ("PROFILE", 77, "the core has profile code 77; this software knows "),
     ],
 )
@@ -208,6 +208,23 @@ def test_a_link_that_fails_during_a_program(board, capsys, left):
     assert message.startswith("openwmma: ")
     assert message.endswith("the bridge did not answer within 1 s\n")
     assert message.count("\n") == 1
+
+
+def test_a_link_that_loses_words_is_noticed(board, capsys):
+    """A constant of the SoC is read after some writes: from then on it reads as something else."""
+    write, words = board.write, []
+
+    def damaged(addr, data):
+        words.extend(data)
+        if len(words) > 400:
+            board.replaced[INFO] = 0x1234
+        write(addr, data)
+
+    board.write = damaged
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board")) == 2
+    assert capsys.readouterr().err == (
+        f"openwmma: the link lost words: 0x4f575343 must be at {INFO:#x}, not 0x1234\n"
+    )
 
 
 def test_a_board_without_litex(board, capsys, monkeypatch):

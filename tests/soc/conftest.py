@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from boards.boards import BOARDS
+from boards.host.board_machine import open_board
+from boards.host.link import LinkError
 from boards.soc.simulate import simulated_board
 from boards.soc.toolchain import environment
 
+INITIALISATION_SECONDS = 120
 BUILD = Path(__file__).parents[2] / "build" / "soc"
 
 
@@ -24,7 +28,7 @@ def litex_server(serial_port: str) -> Iterator[str]:
     try:
         assert server.stdout is not None
         line = server.stdout.readline()
-        assert "tcp port:" in line
+        assert "tcp port:" in line, line
         yield f"localhost:{_bound_port(server.pid)}"
     finally:
         server.kill()
@@ -47,6 +51,15 @@ def _bound_port(process: int) -> int:
 
 @pytest.fixture(scope="session")
 def serial_port() -> Iterator[str]:
-    """The serial line of a simulated ULX3S, as pyserial names it."""
+    """The serial line of a simulated ULX3S, as pyserial names it, once its memory is initialised."""
     with simulated_board(BOARDS["ulx3s"], BUILD, print) as port:
-        yield f"socket://localhost:{port}"
+        place = f"socket://localhost:{port}"
+        end = time.monotonic() + INITIALISATION_SECONDS
+        while True:
+            try:
+                open_board(place, None, 1_000_000).close()
+                break
+            except LinkError:
+                if time.monotonic() > end:
+                    raise
+        yield place
