@@ -113,7 +113,7 @@ def build_verilog(
     *,
     observed: bool = False,
     probes: Sequence[Probe] = (),
-    inspected: Probe | None = None,
+    inspected: Sequence[Probe] = (),
 ) -> Path:
     """Build the simulation of Verilog text whose top module has the core's name and ports.
 
@@ -127,8 +127,9 @@ def build_verilog(
         signals.
     probes : sequence of Probe
         The signals it can record, where it can.
-    inspected : Probe or None
-        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`).
+    inspected : sequence of Probe
+        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`); if several,
+        each has a row in its turn.
 
     Returns
     -------
@@ -145,7 +146,7 @@ def build_verilog(
         verilog,
         _configuration_header(constants, inspected),
         harness_header(probes),
-        _SETTINGS + verilator_settings([*(probes if observed else ()), *filter(None, (inspected,))]),
+        _SETTINGS + verilator_settings([*(probes if observed else ()), *inspected]),
     )
     library = cache_folder() / f"core-{_key(texts, observed)}.so"
 
@@ -157,7 +158,7 @@ def build_verilog(
     return library
 
 
-def _configuration_header(constants: Mapping[str, int], inspected: Probe | None) -> str:
+def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Probe]) -> str:
     values = {
         **constants,
         "COMMAND": host_map.COMMAND,
@@ -166,10 +167,12 @@ def _configuration_header(constants: Mapping[str, int], inspected: Probe | None)
         "STATUS_BUSY": host_map.STATUS_BUSY,
         "STATUS_FAULT": host_map.STATUS_FAULT,
         "STATUS_FREE": host_map.STATUS_FREE,
+        "INSPECTED": len(inspected),
     }
     lines = (f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
     text = "\n".join(lines)
-    memory = f"#define OPENWMMA_INSPECTED {inspected.member}\n" if inspected else ""
+    memories = " ".join(f"MEMORY({probe.member})" for probe in inspected)
+    memory = f"#define OPENWMMA_INSPECTED(MEMORY) {memories}\n" if inspected else ""
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
