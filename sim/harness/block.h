@@ -17,7 +17,8 @@ namespace openwmma {
 // of its state, and as long as the inputs stay, no later edge does. Such edges are left out.
 template <typename Model, typename Root> class Block {
   public:
-    Block() : model_(&context_) {}
+    // It belongs to the context of the core.
+    Block() : model_(Verilated::threadContextp()) {}
     ~Block() { model_.final(); }
     Block(const Block &) = delete;
     Block &operator=(const Block &) = delete;
@@ -55,7 +56,6 @@ template <typename Model, typename Root> class Block {
 
     const unsigned char *state() const { return reinterpret_cast<const unsigned char *>(model_.rootp); }
 
-    VerilatedContext context_;
     Model model_;
     std::vector<unsigned char> before_;
     std::uint32_t quiet_ = 0;
