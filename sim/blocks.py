@@ -32,9 +32,6 @@ class Block:
     name: str
     verilog: str
 
-    def __str__(self) -> str:
-        return self.verilog
-
     @property
     def top(self) -> str:
         """The module around it, with ``clk``, ``inputs`` and ``outputs``."""
@@ -95,16 +92,22 @@ def _widths(ports: Sequence[tuple[str, int, str]]) -> tuple[int, int]:
 
 
 def _packed(name: str, ports: Sequence[tuple[str, int, str]]) -> str:
-    """A module around another one, whose ports it packs into two."""
+    """A module around another one, whose ports it packs into two.
+
+    Inputs are taken at the falling edge, so that Verilator computes what follows from them once a cycle.
+    """
     inputs, outputs = _widths(ports)
     first = {"input": 0, "output": 0}
+    packed = {"input": "taken", "output": "outputs"}
     connected = [f".{_CLOCK}({_CLOCK})"]
     for way, width, port in ports:
-        connected.append(f".{port} ({way}s[{first[way] + width - 1}:{first[way]}])")
+        connected.append(f".{port} ({packed[way]}[{first[way] + width - 1}:{first[way]}])")
         first[way] += width
     return (
         f"\nmodule {name}_block(input {_CLOCK},"
         f" input [{inputs - 1}:0] inputs, output [{outputs - 1}:0] outputs);\n"
+        f"  reg [{inputs - 1}:0] taken;\n"
+        f"  always @(negedge {_CLOCK}) taken <= inputs;\n"
         f"  {name} inner ({', '.join(connected)});\nendmodule\n"
     )
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
-from sim import host_map
+from sim import blocks, host_map
 from sim.blocks import Block, separate
 from sim.cache import cache_folder, cached
 from sim.compiler import compiler
@@ -143,30 +143,17 @@ def build_verilog(
     ------
     BuildError
     """
-    names = [
-        name for name in SHARED_MODULES if not observed or _instances(verilog, name) > _OBSERVED_INSTANCES
-    ]
-    verilog, blocks = separate(verilog, names)
-    if observed:
-        verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
-    inside = [name for name in SHARED_MODULES if name not in names and _instances(verilog, name)]
     texts = _Texts(
         verilog,
         _configuration_header(constants, inspected),
         harness_header(probes),
-        "".join(
-            (
-                "`verilator_config\n",
-                *(f'no_inline -module "{name}"\n' for name in inside),
-                verilator_settings([*(probes if observed else ()), *inspected]),
-            )
-        ),
+        verilator_settings([*(probes if observed else ()), *inspected]),
     )
-    library = cache_folder() / f"core-{_key((*texts, *map(str, blocks)), observed)}.so"
+    library = cache_folder() / f"core-{_key(texts, observed)}.so"
 
     def build(folder: Path) -> tuple[Path]:
         with _announced("Building the simulation of this core (once per configuration)"):
-            return (_compile(folder, texts, [_block_archive(block) for block in blocks], observed),)
+            return (_compile(folder, texts, observed),)
 
     cached((library,), build)
     return library
@@ -227,6 +214,7 @@ def _key(texts: Sequence[str], observed: bool) -> str:
         platform.machine(),
     ]
     sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
+    sources.append(Path(str(blocks.__file__)))
     parts.extend(path.read_text() for path in sources)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
@@ -286,10 +274,25 @@ def _assignments() -> list[str]:
     return [f"{name}={value}" for name, value in variables.items()]
 
 
-def _compile(folder: Path, texts: _Texts, blocks: Sequence[Path], observed: bool) -> Path:
-    """Build the library of a core; blocks are archives that it is linked with."""
-    files = (f"{TOP}.v", "configuration.h", "probes.h", "settings.vlt")
-    _write(folder, dict(zip(files, texts, strict=True)))
+def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
+    """Build the library of a core."""
+    instances = {name: _instances(texts.verilog, name) for name in SHARED_MODULES}
+    apart = [name for name, count in instances.items() if count > (_OBSERVED_INSTANCES if observed else 0)]
+    verilog, taken = separate(texts.verilog, apart)
+    if observed:
+        verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
+    inside = [name for name, count in instances.items() if count and name not in apart]
+    settings = ("`verilator_config", *(f'no_inline -module "{name}"' for name in inside), texts.settings)
+    _write(
+        folder,
+        {
+            f"{TOP}.v": verilog,
+            "configuration.h": texts.configuration,
+            "probes.h": texts.probes,
+            "settings.vlt": "\n".join(settings),
+        },
+    )
+    archives = [_block_archive(block) for block in taken]
     model = _archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), observed=observed)
     objects = model.parent
     tool = compiler()
@@ -313,7 +316,7 @@ def _compile(folder: Path, texts: _Texts, blocks: Sequence[Path], observed: bool
                 "core.so",
                 "harness/harness.cpp",
                 f"{objects.name}/{model.name}",
-                *map(str, (*blocks, runtime)),
+                *map(str, (*archives, runtime)),
             ),
             *tool.link_flags,
         ],

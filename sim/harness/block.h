@@ -23,7 +23,7 @@ template <typename Model, typename Root> class Block {
     Block(const Block &) = delete;
     Block &operator=(const Block &) = delete;
 
-    // One rising edge of the clock, and the outputs after it.
+    // One cycle of the clock, and the outputs after its rising edge.
     void cycle(const svBitVecVal *inputs, svBitVecVal *outputs) {
         static_assert(sizeof model_.inputs % sizeof *inputs == 0 && sizeof model_.outputs % sizeof *outputs == 0);
         if (std::memcmp(&model_.inputs, inputs, sizeof model_.inputs) != 0) {
@@ -48,7 +48,7 @@ template <typename Model, typename Root> class Block {
 
   private:
     void edge() {
-        for (const int level : {1, 0}) {
+        for (const int level : {0, 1}) {
             model_.clk = level;
             model_.eval();
         }
