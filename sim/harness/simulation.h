@@ -108,6 +108,7 @@ class Simulation {
     void note_status(std::uint32_t status) { status_ = status; }
 
   private:
+#ifdef OPENWMMA_INSPECTED
     // Every row of a memory that is one of several, from the number of its first row on.
     template <typename Memory>
     static void copy_rows(const Memory &memory, std::size_t first, std::size_t count, std::uint32_t *values) {
@@ -121,6 +122,7 @@ class Simulation {
             std::memcpy(values + row * row_words, &memory[row / configuration::INSPECTED], words * sizeof *values);
         }
     }
+#endif
 
     static constexpr std::uint64_t HALF_PERIOD = 5;
 
