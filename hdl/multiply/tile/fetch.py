@@ -42,7 +42,7 @@ class FetchedTile(data.Struct):
     passes : unsigned(2)
     converted : unsigned(1)
         As in `TileRequest`.
-    buffer : unsigned(2)
+    buffer : unsigned(3)
         Of the row memories.
     """
 
@@ -51,7 +51,7 @@ class FetchedTile(data.Struct):
     whole_rows: unsigned(1)
     passes: unsigned(2)
     converted: unsigned(1)
-    buffer: unsigned(2)
+    buffer: unsigned(3)
 
 
 class ResultTile(data.Struct):
