@@ -48,16 +48,20 @@ template <typename Model, typename Root> class Block {
 
   private:
     void edge() {
-        for (const int level : {0, 1}) {
-            model_.clk = level;
-            model_.eval();
-        }
+        const auto before = model_.outputs;
+        model_.clk = 0;
+        model_.eval();
+        if (cycles_++ > 0 && std::memcmp(&before, &model_.outputs, sizeof before) != 0)
+            VL_FATAL_MT(__FILE__, __LINE__, "", "an output of a block follows from an input without a register");
+        model_.clk = 1;
+        model_.eval();
     }
 
     const unsigned char *state() const { return reinterpret_cast<const unsigned char *>(model_.rootp); }
 
     Model model_;
     std::vector<unsigned char> before_;
+    std::uint64_t cycles_ = 0;
     std::uint32_t quiet_ = 0;
     std::uint32_t settles_after_ = 1;
     bool at_rest_ = false;
