@@ -274,8 +274,9 @@ SHARES = {
         "others": 0.7,
     },
 }
-"""Units, and the least share of their cycles that they are to be busy. Many units wait in chains; 64 write two
-registers in every cycle, of which `others` take a quarter."""
+"""Units, and the least share of their cycles that they are to be busy.
+
+Many units wait in chains; 64 of them write two registers in every cycle, and `others` take a quarter."""
 
 
 ALL_CASES = (1, 8, 32)

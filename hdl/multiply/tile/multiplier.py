@@ -42,11 +42,11 @@ class TileMultiplier(wiring.Component):
     come, and how many results of a chain are there to be carried on. Each of these is a stream or a pulse. No
     ready of a port depends on another one's without a register between.
 
-    Throughput: the slowest stage's, see the module's table; with up to 16 units that is issuing, which keeps
-    them busy in every cycle. A buffer of the row memories is filled again only when its tile is issued: this
-    costs half a cycle for each tile of m16n8k16 on 16 units; with 32 and 64 there are 4 and 8 buffers. A chained
-    tile is issued once for each pass; 64 units wait for the one before. Tiles of fp8 that becomes f16 are
-    chained (two passes), and results of another tile that follows wait for the end of their additions.
+    Throughput: the slowest stage's, see the module's table; that is issuing, which keeps the units busy in
+    every cycle. A buffer of the row memories is filled again only when its tile is issued: this costs half a
+    cycle for each tile of m16n8k16 on 16 units; 32 and 64 units have 4 and 8 buffers. A chained tile is
+    issued once for each pass; 64 units wait for the one before. Tiles of fp8 that becomes f16 are chained
+    (two passes), and results of another tile that follows wait for the end of their additions.
     Latency: fetching, issuing, the units' own, and 8 cycles; 10 more for the additions, and with them 1 more
     for issuing.
     Critical path expected: that of the stages.
