@@ -3,11 +3,15 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from hdl.verilog.modules import INSTANCE, MODULE
 
-__all__ = ["Block", "separate"]
+__all__ = ["BLOCK_SOURCES", "Block", "separate"]
+
+BLOCK_SOURCES: Final = (Path(__file__), Path(__file__).with_name("harness") / "block.h")
+"""What decides, beside the Verilog, how a simulation calls its blocks."""
 
 _PORT: Final = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ?;$", re.MULTILINE)
 _CLOCK: Final = "clk"

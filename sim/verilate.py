@@ -20,19 +20,21 @@ from rich.console import Console
 from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
-from sim import blocks, host_map
-from sim.blocks import Block, separate
+from sim import host_map
+from sim.blocks import BLOCK_SOURCES, Block, separate
 from sim.cache import cache_folder, cached
 from sim.compiler import compiler
 from sim.trace.probes import Probe, harness_header, verilator_settings
 from sim.verilated_runtime import runtime_archive
 
 __all__ = [
+    "OBSERVED_INSTANCES",
     "SHARED_MODULES",
     "VERILATOR_ROOT",
     "WAIVED",
     "BuildError",
     "build_verilog",
+    "take_apart",
     "verilator_environment",
 ]
 
@@ -60,7 +62,7 @@ _VERILATOR_FLAGS = (
 SHARED_MODULES = (DOT_PRODUCT_MODULE, FMA64_MODULE, ADDITION_MODULE)
 """Modules of which a core may have many instances; what they put out follows from their registers alone."""
 
-_OBSERVED_INSTANCES = 4
+OBSERVED_INSTANCES = 4
 """Of a shared module, in an observed simulation: with more, signals inside are not in the waveform."""
 
 _UNNAMED = re.compile(r"^  (?:wire|reg) (?:\[\d+:0\] )?\\\$.*;$", re.MULTILINE)
@@ -149,7 +151,8 @@ def build_verilog(
         harness_header(probes),
         verilator_settings([*(probes if observed else ()), *inspected]),
     )
-    library = cache_folder() / f"core-{_key(texts, observed)}.so"
+    sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
+    library = cache_folder() / f"core-{_key(texts, (*sources, *BLOCK_SOURCES), observed=observed)}.so"
 
     def build(folder: Path) -> tuple[Path]:
         with _announced("Building the simulation of this core (once per configuration)"):
@@ -159,13 +162,42 @@ def build_verilog(
     return library
 
 
-def _instances(verilog: str, module: str) -> int:
-    return len(re.findall(rf"^  {module} ", verilog, re.MULTILINE))
+def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
+    """Build the shared modules with more than so many instances by themselves, unless they are built.
+
+    Parameters
+    ----------
+    verilog : str
+    most : int
+        Instances of a module that stays where it is.
+
+    Returns
+    -------
+    core : str
+        The Verilog without these modules.
+    archives : list of Path
+        What its simulation is to be linked with.
+    settings : list of str
+        Lines of Verilator's configuration: the other shared modules have one copy of their code each.
+
+    Raises
+    ------
+    BuildError
+    """
+    instances = {
+        name: len(re.findall(rf"^  {name} ", verilog, re.MULTILINE))
+        for name in SHARED_MODULES
+        if f"module {name}(" in verilog
+    }
+    core, apart = separate(verilog, [name for name, count in instances.items() if count > most])
+    inside = [name for name, count in instances.items() if count <= most]
+    settings = [f'no_inline -module "{name}"' for name in inside]
+    return core, [_block_archive(block) for block in apart], settings
 
 
 def _block_archive(block: Block) -> Path:
     """Build the model of a module that is simulated by itself, and the functions that the core calls."""
-    archive = cache_folder() / f"block-{_key((block.verilog, block.model), observed=False)}.a"
+    archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, observed=False)}.a"
 
     def build(folder: Path) -> tuple[Path]:
         _write(folder, {"block.v": block.verilog, "block.cpp": block.model})
@@ -193,7 +225,7 @@ def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Prob
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
-def _key(texts: Sequence[str], observed: bool) -> str:
+def _key(texts: Sequence[str], sources: Sequence[Path], *, observed: bool) -> str:
     tool = compiler()
     if not tool.version:
         raise BuildError("The C++ compiler", f"there is no program {tool.command[0]}; CXX names another one")
@@ -213,8 +245,6 @@ def _key(texts: Sequence[str], observed: bool) -> str:
         tool.version,
         platform.machine(),
     ]
-    sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
-    sources.append(Path(str(blocks.__file__)))
     parts.extend(path.read_text() for path in sources)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
@@ -276,23 +306,18 @@ def _assignments() -> list[str]:
 
 def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
     """Build the library of a core."""
-    instances = {name: _instances(texts.verilog, name) for name in SHARED_MODULES}
-    apart = [name for name, count in instances.items() if count > (_OBSERVED_INSTANCES if observed else 0)]
-    verilog, taken = separate(texts.verilog, apart)
+    verilog, archives, settings = take_apart(texts.verilog, OBSERVED_INSTANCES if observed else 0)
     if observed:
         verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
-    inside = [name for name, count in instances.items() if count and name not in apart]
-    settings = ("`verilator_config", *(f'no_inline -module "{name}"' for name in inside), texts.settings)
     _write(
         folder,
         {
             f"{TOP}.v": verilog,
             "configuration.h": texts.configuration,
             "probes.h": texts.probes,
-            "settings.vlt": "\n".join(settings),
+            "settings.vlt": "\n".join(("`verilator_config", *settings, texts.settings)),
         },
     )
-    archives = [_block_archive(block) for block in taken]
     model = _archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), observed=observed)
     objects = model.parent
     tool = compiler()
