@@ -237,6 +237,14 @@ class CoreConfig:
         return min(max(units // 2, min(units, 2)), QUADS)
 
     @property
+    def word_registers(self) -> int:
+        """Registers that the tile multiplier reads or writes at once: 1, or 2 with more than 16 units.
+
+        64 units make 64 results a cycle, two registers of f32, and take as many of C.
+        """
+        return 2 if self.dot_product_units > 16 else 1
+
+    @property
     def families(self) -> tuple[Family, ...]:
         """The rows of the instruction tables that the core executes."""
         return tuple(family for family in CORE_FAMILIES if family.formats <= self.formats)

@@ -13,12 +13,12 @@ __all__ = [
     "ACTIVITIES",
     "BUS",
     "FOOTPRINT_RANGES",
-    "REGISTER_FILE",
     "SHARED",
     "Probe",
     "harness_header",
     "of_warp",
     "probes_of",
+    "register_file",
     "verilator_settings",
 ]
 
@@ -44,7 +44,7 @@ ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "sends beats": ("store.crossbar.beats__valid", "store.crossbar.beats__ready"),
     },
     "tile multiplier": {
-        "fetches operands": ("tile.fetch.reading",),
+        "fetches operands": ("tile.fetch.c_reading",),
         "writes results": ("tile.collect.write__enable", "tile.collect.write__ready"),
     },
     "f64 multiplier": {
@@ -124,7 +124,8 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
         *_whole("sequencer", "commands__valid", "commands__ready", "decode", "start", "halt"),
         *_whole("sequencer", "stall_registers", "stall_memory", "stall_unit", "stall_empty"),
         *_whole("sequencer", "serial", "cause"),
-        *_whole("sequencer.scoreboard", "unit", "allocate", "conflict", "span_conflict", "fetched", "done"),
+        *_whole("sequencer.scoreboard", "unit", "allocate", "conflict", "span_conflict"),
+        *_whole("sequencer.scoreboard", "fetched", "done"),
         *_footprint(),
         *_span(config),
         *(_whole("sequencer", "rows_start", "rows_done") if config.shared_bytes else []),
@@ -153,8 +154,11 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     return tuple(found)
 
 
-REGISTER_FILE: Final = Probe(path="registers", signal="memory")
-"""The memory of the registers."""
+def register_file(config: CoreConfig) -> tuple[Probe, ...]:
+    """The memories of the registers; of several, each has a register in its turn."""
+    count = config.word_registers
+    names = [f"memory_{number}" for number in range(count)] if count > 1 else ["memory"]
+    return tuple(Probe(path="registers", signal=name) for name in names)
 
 
 def _whole(path: str, *signals: str) -> list[Probe]:

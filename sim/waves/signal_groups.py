@@ -99,7 +99,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *(f"store.crossbar.beats__{name}" for name in _STREAM),
     ),
     "tile multiplier": (
-        *(f"tile.fetch.{name}" for name in ("request__valid", "request__ready", "reading", "fetched")),
+        *(f"tile.fetch.{name}" for name in ("request__valid", "request__ready", "c_reading", "fetched")),
         "tile.issue.busy_units:d",
         *(f"tile.collect.{name}" for name in ("write__enable", "write__ready", "done")),
     ),
