@@ -8,6 +8,7 @@ change that moved a number: `tests/sim/test_sim_cycles.py` fails where one moves
 
 import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -18,7 +19,7 @@ from bench.core import INSTRUCTION
 from bench.utilisation import FIGURES
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
-from hdl.config import PRESETS
+from hdl.config import PRESETS, CoreConfig
 from sim.build import build_core
 from sim.machines import Backend, open_machine
 
@@ -28,6 +29,8 @@ CYCLES: Final = Path(__file__).parent / "data" / "cycles.json"
 """Cycles by preset and program."""
 
 _TILES: Final = 32
+_ONE_TILE: Final = "tiny"
+"""The preset whose registers hold one tile, so that another warp alone can load while it multiplies."""
 _UTILISATION: Final = "standard"
 """The preset of `bench.utilisation`."""
 
@@ -55,7 +58,18 @@ def cycles(preset: str) -> dict[str, int]:
     RuntimeError
         If a result differs.
     """
-    config = PRESETS[preset]
+    found = {f"{_TILES} tiles with loads and store": _tile_cycles(preset, PRESETS[preset])}
+    if preset == _ONE_TILE:
+        for warps in (2, 4):
+            config = replace(PRESETS[preset], warps=warps)
+            found[f"{_TILES} tiles with loads and store, {warps} warps"] = _tile_cycles(preset, config)
+    if preset == _UTILISATION:
+        found |= {figure.name: figure.cycles for figures in FIGURES.values() for figure in figures()}
+    return found
+
+
+def _tile_cycles(preset: str, config: CoreConfig) -> int:
+    """Tiles loaded, multiplied and stored, dealt out to the warps."""
     instruction = resolve_instruction(INSTRUCTION)
     random = np.random.default_rng(3)
     a, b = (random.standard_normal((_TILES, 16, 16)).astype(np.float16).view(np.uint16) for _ in "ab")
@@ -69,10 +83,7 @@ def cycles(preset: str) -> dict[str, int]:
     )
     if not np.array_equal(run.d, golden.mma(instruction, a, b, c, profile=config.dot_product.profile)):
         raise RuntimeError(f"preset {preset}: the core's results differ from the golden model's")
-    found = {f"{_TILES} tiles with loads and store": run.execution.counters.cycles}
-    if preset == _UTILISATION:
-        found |= {figure.name: figure.cycles for figures in FIGURES.values() for figure in figures()}
-    return found
+    return run.execution.counters.cycles
 
 
 def main() -> None:

@@ -427,6 +427,30 @@ async def clear_without_a_fault(dut: Any) -> None:
         assert count_of(dut, model.warp) == len(model.given)
 
 
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def each_fault_is_cleared_by_itself(dut: Any) -> None:
+    """All warps are at fault; clear of some but not all of them ends the faults of these alone."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    Stubs(dut, rng)
+    await start(dut)
+    for warp in range(warps()):
+        await StreamSource(dut, f"commands_{warp}").send(warp << 28)
+    for _ in range(20):
+        await RisingEdge(dut.aclk)
+    left = set(range(warps()))
+    while left:
+        assert int(dut.cause.value) == sum(Cause.ILLEGAL_INSTRUCTION << CAUSE_BITS * warp for warp in left)
+        cleared = set(rng.sample(sorted(left), rng.randint(1, max(1, len(left) - 1))))
+        left -= cleared
+        dut.clear.value = sum(1 << warp for warp in cleared)
+        await RisingEdge(dut.aclk)
+        dut.clear.value = 0
+        await RisingEdge(dut.aclk)
+        await RisingEdge(dut.aclk)
+    assert not int(dut.cause.value)
+    assert not int(dut.busy.value)
+
+
 @pytest.mark.parametrize("count", [1, 2, 8])
 def test_sequencer(simulate: Simulate, count: int) -> None:
     unit = Warps(replace(CONFIG, warps=count), count_from=COUNT_FROM)
