@@ -9,7 +9,7 @@ from typing import Final
 from distributed import Client, Future, KilledWorker
 from distributed.scheduler import Scheduler
 
-from regression.campaign.cluster import DEATHS, ClusterLost
+from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers
 from regression.campaign.identity import identity
 from regression.campaign.kind import Kind
 from regression.campaign.store import Store
@@ -125,6 +125,7 @@ class Campaign:
                 if now - looked >= _TICK_SECONDS:
                     looked, threads = now, client.nthreads()
                     self.standing.workers = len(threads)
+                    restore_workers(client)
                     on_progress(self.standing)
                 had_workers = now if threads else had_workers
                 if now - had_workers > _PATIENCE_SECONDS:

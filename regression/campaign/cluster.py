@@ -11,7 +11,7 @@ from distributed.scheduler import Scheduler
 
 from openwmma.usage import UsageError
 
-__all__ = ["DEATHS", "ClusterLost", "connected"]
+__all__ = ["DEATHS", "ClusterLost", "connected", "restore_workers"]
 
 DEATHS: Final = 3
 """A task that ended so many workers is recorded as a failure and not tried again."""
@@ -66,6 +66,13 @@ def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
             yield _ready(client, scheduler)
         finally:
             client.close(timeout=5)
+
+
+def restore_workers(client: Client) -> None:
+    """Start again what is lost of a cluster of this machine: Dask drops a worker that is slow to come back."""
+    cluster = client.cluster
+    if isinstance(cluster, LocalCluster) and len(cluster.workers) < len(cluster.worker_spec):
+        cluster.scale(len(cluster.worker_spec))
 
 
 def _ready(client: Client, name: str) -> Client:
