@@ -69,7 +69,7 @@ def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
 
 
 def restore_workers(client: Client) -> None:
-    """Start again what is lost of a cluster of this machine: Dask drops a worker that is slow to come back."""
+    """Start workers of this machine again that Dask has dropped, since they were slow to come back."""
     cluster = client.cluster
     if isinstance(cluster, LocalCluster) and len(cluster.workers) < len(cluster.worker_spec):
         cluster.scale(len(cluster.worker_spec))
