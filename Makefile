@@ -20,6 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.installed-docs
 CAMPAIGN_STAMP := $(VENV)/.installed-campaign
+SOC_STAMP := $(VENV)/.installed-soc
 CUDA_STAMP := $(VENV)/.installed-cuda
 SITE_STAMP := site/node_modules/.installed
 SITE_TEST_STAMP := $(VENV)/.installed-site
@@ -51,7 +52,7 @@ tools: $(CAMPAIGN_STAMP)
 
 .PHONY: test
 test: tools ## every test but those marked long
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not gpu and not browser"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not gpu and not browser and not soc"
 
 .PHONY: test-long
 test-long: tools ## every test but those of Icarus Verilog
@@ -60,6 +61,11 @@ test-long: tools ## every test but those of Icarus Verilog
 .PHONY: test-cuda
 test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
 	$(BIN)/python -m pytest $(PARALLEL) -m cuda
+
+.PHONY: test-soc
+test-soc: $(SOC_STAMP) ## the simulated SoC: C programs on its processor, and the host over litex_server
+	@.ci/prerequisites --soc $(PYTHON)
+	$(BIN)/python -m pytest -m soc --durations=5
 
 .PHONY: test-icarus
 test-icarus: $(CAMPAIGN_STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
@@ -115,9 +121,9 @@ bench: $(STAMP) ## the figures of README.md and docs: golden, Verilated core, pr
 	$(BIN)/python -m bench
 
 .PHONY: fpga
-fpga: $(STAMP) ## bitstreams with their reports for iCEBreaker and ULX3S, and the Vivado project of an Arty
-	$(BIN)/openwmma build --board icebreaker
+fpga: $(SOC_STAMP) ## bitstreams with their reports for ULX3S and ECPIX-5, and the Vivado project of an Arty
 	$(BIN)/openwmma build --board ulx3s
+	$(BIN)/openwmma build --board ecpix5
 	$(BIN)/openwmma build --board arty
 
 .PHONY: docs
@@ -150,7 +156,7 @@ lock: prerequisites ## requirements.lock anew, with the newest versions pyprojec
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --upgrade "setuptools>=77,<90"
-	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,campaign,docs,cuda,gpu,site]"
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,campaign,docs,cuda,gpu,site,soc]"
 	{ echo "# Exact versions of everything that openwmma installs. Written by: make lock"; \
 	  build/lock/bin/python -m pip freeze --all --exclude openwmma --exclude pip; } > requirements.lock
 	rm -rf build/lock
@@ -173,6 +179,10 @@ $(STAMP): pyproject.toml requirements.lock | prerequisites
 
 $(CAMPAIGN_STAMP): $(STAMP)
 	@$(INSTALL) --no-build-isolation --editable ".[campaign]"
+	@touch $@
+
+$(SOC_STAMP): $(STAMP)
+	@$(INSTALL) --no-build-isolation --editable ".[soc]"
 	@touch $@
 
 $(CUDA_STAMP): $(CAMPAIGN_STAMP)

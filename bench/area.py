@@ -44,9 +44,6 @@ SEEDS: Final = (1,)
 CORES: Final = ("tiny", "small", "standard", "large")
 """Presets."""
 
-CROWDED: Final = ("standard",)
-"""Those for which the wires of the FPGA hardly suffice."""
-
 TOO_LARGE: Final = ("large",)
 """Those larger than the FPGA, which are synthesised only."""
 
@@ -96,7 +93,6 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
         BUILD / "area" / name,
         SEEDS if place and not is_too_large else (),
         large=is_core,
-        crowded=name in CROWDED,
         apart=(DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else (),
     )
 

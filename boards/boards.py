@@ -1,33 +1,41 @@
-"""The boards that have a ready-made build: what is on each, and the core that fits it."""
+"""The boards that have a ready-made build: LiteX's target for each, and the core that fits it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from boards.gateware.board_config import BoardConfig
-from boards.serial_core.serial_config import SerialConfig
-from hdl.config import PRESETS, DotProductConfig
+from hdl.config import PRESETS, CoreConfig
 
-__all__ = ["BOARDS", "Board", "Family"]
+__all__ = ["BOARDS", "Board", "Family", "MemoryChip"]
 
-Family = Literal["ecp5", "ice40", "series7"]
-"""The kinds of FPGA for which there is a clock multiplier."""
+Family = Literal["ecp5", "series7"]
+"""The kinds of FPGA on the boards."""
 
-_MILLION: Final = 1_000_000
+_MEGAHERTZ: Final = 1_000_000
 
-_CORE: Final = replace(
-    PRESETS["small"],
-    dot_product=DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"})),
-)
-"""Preset `small` without fp8: what fits the larger boards with room for their memory and the link."""
+_CORE: Final = PRESETS["small"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryChip:
+    """The memory of a board.
+
+    Parameters
+    ----------
+    module : str
+        Name of its class in `litedram.modules`.
+    data_bits : int
+        Of its data bus.
+    """
+
+    module: str
+    data_bits: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class Board:
-    """A board: its FPGA, what is connected to it, and what it carries.
-
-    Its pins are `clk`, `button`, `rx`, `tx` and `leds` of the top module; ``constraints/`` gives them places.
+    """A board: its target in `litex_boards`, and what it carries.
 
     Parameters
     ----------
@@ -37,29 +45,30 @@ class Board:
         As its maker calls it.
     family : str
         Of the FPGA.
+    device : str
+        The FPGA, of `boards.flow.devices.DEVICES`.
+    target : str
+        Module of `litex_boards.targets`, whose class ``BaseSoC`` has clocks, memory and pins.
+    options : mapping
+        Arguments of that class, beside those of `boards.gateware.settings.SETTINGS`.
     folder : str
         Of its constraints, inside ``constraints/``.
-    oscillator_hz : int
-        Of the clock at the pin `clk`.
-    button_pressed : int
-        Level of the pin `button` that resets: 0 or 1.
-    inverted_leds : int
-        A bit for each lamp that is lit by a 0.
-    tied_high : tuple of str
-        Further outputs that the board wants at 1.
-    config : BoardConfig
-        What is built for it.
+    clock_hz : int
+        Of core, processor and bus.
+    memory : MemoryChip
+    core : CoreConfig
     """
 
     name: str
     title: str
     family: Family
+    device: str
+    target: str
+    options: Mapping[str, Any]
     folder: str
-    oscillator_hz: int
-    button_pressed: int
-    inverted_leds: int = 0
-    tied_high: tuple[str, ...] = ()
-    config: BoardConfig
+    clock_hz: int
+    memory: MemoryChip
+    core: CoreConfig
 
     @property
     def top(self) -> str:
@@ -71,41 +80,42 @@ _ULX3S: Final = Board(
     name="ulx3s",
     title="ULX3S with ECP5-85F",
     family="ecp5",
+    device="LFE5U-85F-6BG381",
+    target="radiona_ulx3s",
+    options={"device": "LFE5U-85F", "with_led_chaser": False},
     folder="ulx3s",
-    oscillator_hz=25 * _MILLION,
-    button_pressed=1,
-    tied_high=("wifi_gpio0",),
-    config=BoardConfig(core=_CORE, memory_bytes=128 * 1024, clock_hz=50 * _MILLION, baud=_MILLION),
+    clock_hz=50 * _MEGAHERTZ,
+    memory=MemoryChip(module="MT48LC16M16", data_bits=16),
+    core=_CORE,
+)
+
+_ECPIX5: Final = Board(
+    name="ecpix5",
+    title="ECPIX-5 with ECP5-85F",
+    family="ecp5",
+    device="LFE5UM5G-85F-8BG554",
+    target="lambdaconcept_ecpix5",
+    options={"device": "85F", "with_led_chaser": False},
+    folder="ecpix5",
+    clock_hz=50 * _MEGAHERTZ,
+    memory=MemoryChip(module="MT41K256M16", data_bits=16),
+    core=_CORE,
 )
 
 _ARTY: Final = Board(
     name="arty",
     title="Digilent Arty A7-100T",
     family="series7",
+    device="XC7A100T-1CSG324",
+    target="digilent_arty",
+    options={"variant": "a7-100", "with_led_chaser": False},
     folder="arty_a7_100",
-    oscillator_hz=100 * _MILLION,
-    button_pressed=0,
-    config=BoardConfig(core=_CORE, memory_bytes=128 * 1024, clock_hz=100 * _MILLION, baud=_MILLION),
-)
-
-_ICEBREAKER: Final = Board(
-    name="icebreaker",
-    title="iCEBreaker with iCE40UP5K",
-    family="ice40",
-    folder="icebreaker",
-    oscillator_hz=12 * _MILLION,
-    button_pressed=0,
-    inverted_leds=0b0101,
-    config=BoardConfig(
-        core=SerialConfig(address_bits=18),
-        memory_bytes=128 * 1024,
-        clock_hz=24 * _MILLION,
-        baud=_MILLION,
-    ),
+    clock_hz=100 * _MEGAHERTZ,
+    memory=MemoryChip(module="MT41K128M16", data_bits=16),
+    core=_CORE,
 )
 
 BOARDS: Final[Mapping[str, Board]] = MappingProxyType(
-    {board.name: board for board in (_ULX3S, _ARTY, _ICEBREAKER)}
+    {board.name: board for board in (_ULX3S, _ECPIX5, _ARTY)}
 )
-"""By name: all formats but fp8, f64 among them, in one bitstream on the first two; 8-bit, 4-bit and
-single-bit integers on the last, one element at a time."""
+"""By name; each carries preset `small`."""

@@ -17,12 +17,14 @@ from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY
 __all__ = ["RegisterPorts"]
 
 _NOBODYS_DATA = 0xDEAD_BEEF
+_READ_PORTS = ("read", "read_0", "read_1", "c_read")
 
 
 class RegisterPorts:
-    """Serves the ports ``write_...``, ``read_...`` and ``c_read_...`` of a unit, whichever it has.
+    """Serves a unit's ports ``write_...``, ``read_...``, ``read_0_...``, ``c_read_...``, whichever it has.
 
-    A read port with a ready is that for quads, any other one that for words, which is the unit's alone.
+    A read port with a ready is that for quads, any other one that for words, which is the unit's alone. A
+    port for words may be as wide as several; then the others are of the registers that follow.
     Another user has a port in the cycles in which its generator says so. What was read is on the port in the
     one cycle `READ_LATENCY` later; else there is what nobody asked for, as for a word that is read in the
     cycle in which it is written.
@@ -54,18 +56,21 @@ class RegisterPorts:
         self._dut = dut
         names = [
             f"{port}_{name}"
-            for port in ("read", "c_read", "write")
+            for port in (*_READ_PORTS, "write")
             for name in ("enable", "address", "data", "lanes", "ready")
         ]
         self._handles = {name: getattr(dut, name) for name in names if hasattr(dut, name)}
         self._lanes = 4 * config.word_quads
         self._groups = QUADS // config.word_quads
         self._quads_read = "read_ready" in self._handles
-        lanes = 4 if self._quads_read else self._lanes
-        self._nobodys = sum(_NOBODYS_DATA << 32 * lane for lane in range(lanes))
+        self._ports = [port for port in _READ_PORTS if f"{port}_enable" in self._handles]
+        self._nobodys = {
+            port: sum(_NOBODYS_DATA << lane for lane in range(0, len(self._handles[f"{port}_data"]), 32))
+            for port in self._ports
+        }
         if read_pause and not self._quads_read:
             raise ValueError("the read port for words has no other user")
-        self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys(("read", "c_read", "write"))
+        self._held: dict[str, tuple[int, ...] | None] = dict.fromkeys((*_READ_PORTS, "write"))
         cocotb.start_soon(self._serve(read_pause or never(), write_pause or never()))
 
     def _place(self, address: int) -> tuple[int, slice]:
@@ -75,14 +80,14 @@ class RegisterPorts:
     async def _serve(self, read_pause: Iterator[bool], write_pause: Iterator[bool]) -> None:
         dut = self._dut
         writes = "write_enable" in self._handles
-        ports = [port for port in ("read", "c_read") if f"{port}_enable" in self._handles]
+        ports = self._ports
         inputs = {
             name: ChangingInput(self._handles[name])
-            for name in ("read_ready", "write_ready", "read_data", "c_read_data")
+            for name in ("read_ready", "write_ready", *(f"{port}_data" for port in ports))
             if name in self._handles
         }
         edge = RisingEdge(dut.aclk)
-        under_way = {port: deque([self._nobodys] * (READ_LATENCY - 1)) for port in ports}
+        under_way = {port: deque([self._nobodys[port]] * (READ_LATENCY - 1)) for port in ports}
         while True:
             if self._quads_read:
                 inputs["read_ready"].set(not next(read_pause))
@@ -91,30 +96,44 @@ class RegisterPorts:
             await edge
             write = self._made("write", ("address", "data", "lanes")) if writes else None
             for port in ports:
-                under_way[port].append(self._read(port, write[0] if write else None))
+                under_way[port].append(self._read(port, self._written(write) if write else set()))
                 inputs[f"{port}_data"].set(under_way[port].popleft())
             if write:
                 self._write(*write)
 
-    def _read(self, port: str, written: int | None) -> int:
+    def _read(self, port: str, written: set[int]) -> int:
         """What a read of this cycle gives."""
         made = self._made(port, ("address",))
         if made is None:
-            return self._nobodys
+            return self._nobodys[port]
         self.reads += 1
-        address, in_word = divmod(made[0], QUADS // self._groups) if self._quads_read else (made[0], 0)
-        if address == written:
-            return self._nobodys
+        if self._quads_read:
+            address, in_word = divmod(made[0], QUADS // self._groups)
+            return self._word(port, address, written) >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1
+        word_bits = 32 * self._lanes
+        count = len(self._handles[f"{port}_data"]) // word_bits
+        return sum(self._word(port, made[0] + n, written) << word_bits * n for n in range(count))
+
+    def _word(self, port: str, address: int, written: set[int]) -> int:
         register, lanes = self._place(address)
-        word = int.from_bytes(self.values[register, lanes].astype("<u4").tobytes(), "little")
-        return word >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1 if self._quads_read else word
+        if address in written or register >= len(self.values):
+            return self._nobodys[port] & (1 << 32 * self._lanes) - 1
+        return int.from_bytes(self.values[register, lanes].astype("<u4").tobytes(), "little")
+
+    def _written(self, write: tuple[int, ...]) -> set[int]:
+        address, _, enables = write
+        return {address, address + 1} if enables >> self._lanes else {address}
 
     def _write(self, address: int, data: int, enables: int) -> None:
-        self.writes += 1
-        register, lanes = self._place(address)
-        new = np.frombuffer(data.to_bytes(4 * self._lanes, "little"), "<u4")
-        mask = np.array([enables >> lane & 1 for lane in range(self._lanes)], dtype=bool)
-        self.values[register, lanes][mask] = new[mask]
+        while enables:
+            self.writes += 1
+            register, lanes = self._place(address)
+            new = np.frombuffer(
+                (data & (1 << 32 * self._lanes) - 1).to_bytes(4 * self._lanes, "little"), "<u4"
+            )
+            mask = np.array([enables >> lane & 1 for lane in range(self._lanes)], dtype=bool)
+            self.values[register, lanes][mask] = new[mask]
+            address, data, enables = address + 1, data >> 32 * self._lanes, enables >> self._lanes
 
     def _made(self, port: str, fields: tuple[str, ...]) -> tuple[int, ...] | None:
         """What is asked for, if it takes place in this cycle; what does not must be asked for again."""

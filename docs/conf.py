@@ -17,6 +17,8 @@ apidoc_modules = [
     }
     for package in ("openwmma", "golden", "hdl", "sim", "boards", "regression")
 ]
+# The reference is written without LiteX, which only boards need.
+autodoc_mock_imports = ["litedram", "litex", "litex_boards", "migen"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False

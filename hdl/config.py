@@ -170,12 +170,6 @@ class CoreConfig:
         For a dot product of another class.
     """
 
-    least_data_bits: ClassVar[int] = 64
-    """The narrowest bus of this kind of core."""
-
-    always_serial: ClassVar[bool] = False
-    """Whether this kind of core never overlaps commands."""
-
     f64_depths: ClassVar[range] = range(1, 27)
     """Of an f64 unit, which has 25 cuts."""
 
@@ -207,7 +201,7 @@ class CoreConfig:
         _require_range(f"Warps with {self.registers} registers each", self.warps, 1, most_warps)
         _require_power_of_two("Queue depth", self.queue_depth, 4, 256)
         _require_range("Address bits", self.address_bits, 16, 64)
-        _require_power_of_two("Data bits", self.data_bits, self.least_data_bits, 512)
+        _require_power_of_two("Data bits", self.data_bits, 64, 512)
         _require_range("Outstanding reads", self.outstanding_reads, 1, 64)
         if self.formats == frozenset({"fp8"}):
             raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
@@ -241,6 +235,14 @@ class CoreConfig:
         """
         units = self.dot_product_units
         return min(max(units // 2, min(units, 2)), QUADS)
+
+    @property
+    def word_registers(self) -> int:
+        """Registers that the tile multiplier reads or writes at once: 1, or 2 with more than 16 units.
+
+        64 units make 64 results a cycle, two registers of f32, and take as many of C.
+        """
+        return 2 if self.dot_product_units > 16 else 1
 
     @property
     def families(self) -> tuple[Family, ...]:

@@ -92,8 +92,8 @@ class Core(wiring.Component):
                 DOT_PRODUCT_MODULE, DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
             )
             m.submodules[f"dot_product_{index}"] = unit
-            connect(m, getattr(tile, f"operands_{index}"), unit.operands)
-            connect(m, unit.result, getattr(tile, f"result_{index}"))
+            connect(m, tile.operands[index], unit.operands)
+            connect(m, unit.result, tile.result[index])
         multipliers: list[Any] = [tile]
         if config.f64_units:
             m.submodules.f64 = f64 = F64Multiplier(config)
@@ -116,7 +116,8 @@ class Core(wiring.Component):
             connect(m, queued, taken)
         connect(m, host.shared, memory.words)
         connect(m, memory.axi, flipped(self.memory))
-        connect(m, tile.read, registers.word_read)
+        for read, port in zip(tile.read, registers.word_read, strict=True):
+            connect(m, read, port)
         connect(m, warps.load, load.request)
         connect(m, warps.store, store.request)
         connect(m, warps.tile, tile.request)

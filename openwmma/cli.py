@@ -20,6 +20,7 @@ from openwmma.commands.matmul import matmul
 from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
 from openwmma.commands.run import run
+from openwmma.commands.soc import soc
 from openwmma.commands.verilog import verilog
 from openwmma.cuda_source import CompilerError
 from openwmma.terminal import encodable, tell
@@ -37,7 +38,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, matmul, explain, layout, learn, verilog, build, presets, certify):
+for _command in (run, mma, matmul, explain, layout, learn, verilog, build, soc, presets, certify):
     app.command()(_command)
 app.command(context_settings=CONTEXT)(campaign)
 

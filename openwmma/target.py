@@ -12,7 +12,7 @@ from golden.integers import checked_integer, checked_text, shortened
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import PAGE_BYTES, PRESETS, CoreConfig
 from openwmma.core_profile import require_profile, with_profile
 from openwmma.core_settings import adjusted_config
 from openwmma.output_files import require_outputs
@@ -29,6 +29,10 @@ DEFAULT_PRESET: Final = "small"
 
 DEFAULT_BAUD: Final = 1_000_000
 """That of every board in `boards.boards`."""
+
+
+_LINKED_BYTES: Final = 256 * 1024
+"""Memory of a program that does not say how much it needs, on a board: it is cleared over the link."""
 
 
 class MachineKind(StrEnum):
@@ -208,7 +212,7 @@ class Target:
                 raise CapabilityError(f"the core has profile {found}, but --profile says {self.profile}")
             yield MachineSource(
                 config=board.config,
-                memory_bytes=board.identity.memory_bytes,
+                memory_bytes=min(board.memory.size, _LINKED_BYTES),
                 open=lambda size: open_on_board(
                     board,
                     size,
@@ -235,7 +239,7 @@ def open_on_board(
     memory_size : int
         Bytes of global memory that are needed, from `golden.programs.buffers.BASE` on.
     lockstep : bool
-        Whether a golden machine goes along with it; then all of the board's memory is cleared.
+        Whether a golden machine goes along with it; it compares the memory that is needed.
     registers_each : bool
         In lockstep, as for `sim.lockstep.LockstepMachine`.
 
@@ -250,8 +254,11 @@ def open_on_board(
             f"expected arrays of at most {max(0, memory.base + memory.size - BASE)} bytes in all, for which "
             f"the board has memory, not {memory_size}"
         )
-    board.clear(memory.size if lockstep else BASE + memory_size - memory.base)
+    used = BASE + memory_size - memory.base
+    used += -used % PAGE_BYTES
+    board.clear(used)
     if not lockstep:
         return board
-    golden = golden_machine(board.config, Memory(memory.size, memory.base))
+    board.restrict(used)
+    golden = golden_machine(board.config, Memory(used, memory.base))
     return LockstepMachine(golden, board, registers_each=registers_each)

@@ -1,6 +1,7 @@
 """Errors of the command line, and the exit code of every error."""
 
-from boards.host.link import BoardRefusal, LinkError, PortError
+from boards.host.link import LinkError
+from boards.soc.simulate import ProgramError
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
@@ -26,7 +27,6 @@ INTERRUPTED = 130
 """Exit code for Ctrl-C: 128 and the number of the signal."""
 
 _CODES: dict[type[Exception], int] = {
-    PortError: MISUSE,  # before LinkError, of which it is one
     UsageError: MISUSE,
     PtxError: MISUSE,
     IllegalInstruction: MISUSE,
@@ -38,11 +38,11 @@ _CODES: dict[type[Exception], int] = {
     CompilerError: MISUSE,
     Difference: FAILURE,
     ProgramFault: FAILURE,
-    CapabilityError: FAILURE,
+    CapabilityError: MISUSE,
     SimulationError: FAILURE,
     BuildError: FAILURE,
-    LinkError: FAILURE,
-    BoardRefusal: FAILURE,
+    ProgramError: FAILURE,
+    LinkError: MISUSE,
 }
 
 

@@ -13,7 +13,7 @@ import hdl
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import generate
 from sim.cache import cache_folder, cached
-from sim.trace.probes import REGISTER_FILE, probes_of
+from sim.trace.probes import probes_of, register_file
 from sim.verilate import build_verilog
 
 __all__ = ["build_core", "core_description", "core_verilog"]
@@ -49,7 +49,7 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
         constants,
         observed=observed,
         probes=probes_of(config) if observed else (),
-        inspected=REGISTER_FILE,
+        inspected=register_file(config),
     )
 
 

@@ -95,7 +95,7 @@ class RtlMachine(HostedMachine):
     def clear_fault(self, warp: int = 0) -> tuple[Cause, int]:
         """As `HostedMachine.clear_fault`; a trace is told that commands have been dropped."""
         if self._trace is not None:
-            self._trace.log.drop()
+            self._trace.log.drop(warp)
         return super().clear_fault(warp)
 
     def close(self) -> None:
@@ -109,7 +109,8 @@ class RtlMachine(HostedMachine):
 
     def _queue(self, commands: Sequence[Command], *, serial: bool) -> None:
         if self._trace is not None:
-            self._trace.log.hand_over(commands)
+            for command in commands:
+                self._trace.log.hand_over(command, self._owner(command.warp))
         super()._queue(commands, serial=serial)
 
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:

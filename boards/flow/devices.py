@@ -24,11 +24,14 @@ class Device:
     cells : mapping
         For each of `RESOURCES`, by its index: the beginning of a cell type's name, and how many such a cell
         takes. The longest beginning counts.
+    nextpnr : tuple of str
+        Its options for place and route; none where another program does that.
     """
 
     title: str
     available: tuple[int, ...]
     cells: tuple[Mapping[str, float], ...]
+    nextpnr: tuple[str, ...] = ()
 
     def taken(self, cell_type: str) -> tuple[float, ...]:
         """What a cell takes of each of `RESOURCES`."""
@@ -39,24 +42,29 @@ class Device:
         return tuple(amounts)
 
 
+_ECP5_AVAILABLE: Final = (83_640, 83_640, 208, 156)
+_ECP5_CELLS: Final = (
+    {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4},
+    {"TRELLIS_FF": 1},
+    {"DP16KD": 1},
+    {"MULT18X18D": 1},
+)
+
 DEVICES: Final[Mapping[str, Device]] = MappingProxyType(
     {
-        "ecp5": Device(
+        "LFE5U-85F-6BG381": Device(
             title="LFE5U-85F, speed grade 6, CABGA381",
-            available=(83_640, 83_640, 208, 156),
-            cells=(
-                {"LUT4": 1, "CCU2C": 2, "TRELLIS_DPR16X4": 4},
-                {"TRELLIS_FF": 1},
-                {"DP16KD": 1},
-                {"MULT18X18D": 1},
-            ),
+            available=_ECP5_AVAILABLE,
+            cells=_ECP5_CELLS,
+            nextpnr=("--85k", "--speed", "6", "--package", "CABGA381"),
         ),
-        "ice40": Device(
-            title="iCE40UP5K, SG48",
-            available=(5_280, 5_280, 30, 8),
-            cells=({"SB_LUT4": 1}, {"SB_DFF": 1}, {"SB_RAM40_4K": 1}, {"SB_MAC16": 1}),
+        "LFE5UM5G-85F-8BG554": Device(
+            title="LFE5UM5G-85F, speed grade 8, CABGA554",
+            available=_ECP5_AVAILABLE,
+            cells=_ECP5_CELLS,
+            nextpnr=("--um5g-85k", "--speed", "8", "--package", "CABGA554"),
         ),
-        "series7": Device(
+        "XC7A100T-1CSG324": Device(
             title="XC7A100T, speed grade 1, CSG324",
             available=(63_400, 126_800, 135, 240),
             cells=(
@@ -68,6 +76,5 @@ DEVICES: Final[Mapping[str, Device]] = MappingProxyType(
         ),
     }
 )
-"""By family. An LFE5U-85F puts a memory of 16 x 4 bits into four look-up tables, two of them for the address;
-an iCE40 has its carry chains in the cells of the look-up tables; a 7-series FPGA has its LUT RAM in look-up
-tables."""
+"""By name. An ECP5 puts a memory of 16 x 4 bits into four look-up tables, two of them for the address; a
+7-series FPGA has its LUT RAM in look-up tables."""

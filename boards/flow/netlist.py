@@ -1,17 +1,15 @@
-"""What a synthesised netlist takes, by unit of the design, and how one is rewritten."""
+"""What a synthesised netlist takes, by unit of the design."""
 
 import json
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from boards.flow.devices import RESOURCES, Device
 
-__all__ = ["Utilisation", "name_key", "rewritten", "scopes_of", "unit_of", "utilisation"]
+__all__ = ["Utilisation", "scopes_of", "unit_of", "utilisation"]
 
 _SCOPE = "$scopeinfo"
 
@@ -89,14 +87,6 @@ def utilisation(netlist: Path, top: str, device: Device) -> Utilisation:
     )
 
 
-@contextmanager
-def rewritten(netlist: Path, top: str) -> Iterator[dict[str, Any]]:
-    """The module `top` of a netlist in JSON, which is written back with what the block changes."""
-    design = json.loads(netlist.read_text())
-    yield design["modules"][top]
-    netlist.write_text(json.dumps(design))
-
-
 def scopes_of(cells: Mapping[str, Mapping[str, Any]]) -> frozenset[str]:
     """The paths of the units of a design, which yosys keeps when it flattens it.
 
@@ -123,8 +113,3 @@ def unit_of(name: str, scopes: frozenset[str]) -> str:
         if path in scopes:
             return path
     return ""
-
-
-def name_key(name: str) -> list[tuple[int, str]]:
-    """A key by which names sort as people expect, ``a[2]`` before ``a[10]``."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", name)]

@@ -46,13 +46,12 @@ class BuildReport:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, for `json.dump`."""
-        config = self.board.config
-        used = self.utilisation
+        board, used = self.board, self.utilisation
         return {
-            "board": self.board.name,
+            "board": board.name,
             "device": used.device.title,
-            "formats": sorted(config.core.formats),
-            "clock_hz": config.clock_hz,
+            "formats": sorted(board.core.formats),
+            "clock_hz": board.clock_hz,
             "available": dict(zip(RESOURCES, used.device.available, strict=True)),
             "units": {unit: dict(zip(RESOURCES, taken, strict=True)) for unit, taken in used.units.items()},
             "cells": dict(used.cells),
@@ -70,11 +69,11 @@ class BuildReport:
         (folder / "report.json").write_text(json.dumps(self.as_json(), indent=2) + "\n")
 
     def _lines(self) -> Iterator[str]:
-        config, used = self.board.config, self.utilisation
-        yield f"{self.board.title}: {used.device.title}"
+        board, used = self.board, self.utilisation
+        yield f"{board.title}: {used.device.title}"
         yield (
-            f"formats {', '.join(sorted(config.core.formats))}; {config.clock_hz / 1e6:g} MHz; "
-            f"{config.memory_bytes // 1024} KiB of memory"
+            f"formats {', '.join(sorted(board.core.formats))}; {board.clock_hz / 1e6:g} MHz; "
+            f"memory {board.memory.module}, {board.memory.data_bits} bits"
         )
         yield ""
         yield from self._utilisation_lines()

@@ -15,6 +15,9 @@ _GLOBAL: Final = "$glbnet$"
 _CONSTANT: Final = "$PACKER_"
 """And before that of a constant: the clock of a multiplier without registers, which it counts as one."""
 
+_ROUNDING: Final = 0.01
+"""Periods are whole picoseconds."""
+
 _MAPPED: Final = re.compile(r"_(?:LUT4|PFUMX|L6MUX21|CCU2C|TRELLIS_[A-Z0-9]+|SB_[A-Z0-9_]+?)_.*")
 """What synthesis adds to a signal's name for the cells around it: types and ports, from one to the next."""
 
@@ -104,24 +107,37 @@ class Timing:
         return self.mhz >= self.required_mhz
 
 
-def read_timing(report: Path) -> Timing:
-    """Read the report of nextpnr for a design with one clock.
+def read_timing(report: Path, system_mhz: float) -> Timing:
+    """Read the report of nextpnr.
 
     Parameters
     ----------
     report : Path
         JSON, written with ``--report``.
+    system_mhz : float
+        Of the clock of core, processor and bus, which must be among those that were asked for.
+
+    Returns
+    -------
+    Timing
+        Of that clock; of another one where it misses its frequency by more.
 
     Raises
     ------
     ValueError
-        Unless exactly one clock is in it.
+        If no clock has that frequency.
     """
     found = json.loads(report.read_text())
     clocks = {clock: limits for clock, limits in found["fmax"].items() if not clock.startswith(_CONSTANT)}
-    if len(clocks) != 1:
-        raise ValueError(f"A board's design must have one clock, not {', '.join(clocks) or 'none'}")
-    ((clock, limits),) = clocks.items()
+    of_system = [
+        clock for clock, limits in clocks.items() if abs(limits["constraint"] / system_mhz - 1) < _ROUNDING
+    ]
+    if not of_system:
+        raise ValueError(f"A clock must be of {system_mhz:g} MHz, none of {', '.join(clocks) or 'none'} is")
+    margins = {clock: limits["achieved"] / limits["constraint"] for clock, limits in clocks.items()}
+    too_slow = [clock for clock, margin in margins.items() if margin < 1]
+    clock = min(too_slow or of_system, key=margins.__getitem__)
+    limits = clocks[clock]
     inside = f"posedge {clock}"
     paths = [
         _path(entry["path"]) for entry in found["critical_paths"] if entry["from"] == entry["to"] == inside

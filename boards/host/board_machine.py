@@ -1,4 +1,4 @@
-"""The board machine: `golden.machine.Machine` on a core at the end of a serial line."""
+"""The board machine: `golden.machine.Machine` on a core in a SoC at the end of a link."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from boards.host.link import BoardRefusal, BoardTimeout, Link, LinkError, SerialPort
+from boards.address_map import INFO, INFO_BYTES, ORIGIN, SocInfo
+from boards.host.link import Link, LinkError, open_link
 from golden.tables.layouts import LANES
-from hdl.config import CoreConfig
+from hdl.config import PAGE_BYTES, CoreConfig
 from sim import host_map
 from sim.hosted import HostedMachine
 from sim.word_storage import WordStorage
@@ -18,6 +19,10 @@ __all__ = ["BoardMachine", "open_board"]
 
 _MOST_POLLS: Final = 20_000
 """Looks at the status register before we believe that the core hangs; each takes a millisecond or so."""
+
+_WORD_BYTES: Final = 4
+_SPREAD: Final = 0x9E37_79B1
+"""An odd number, so that its multiples differ in all bits."""
 
 
 class BoardMachine(HostedMachine):
@@ -40,27 +45,39 @@ class BoardMachine(HostedMachine):
 
     def __init__(self, config: CoreConfig | None, link: Link) -> None:
         self._link = link
-        self.identity = link.identify()
-        super().__init__(config, link.read_host, link.write_host)
-        base = self.identity.memory_base
-        self._memory = WordStorage(
-            base,
-            self.identity.memory_bytes,
-            lambda offset, count: link.read_memory(base + offset, count),
-            lambda offset, values: link.write_memory(base + offset, values),
+        try:
+            self.info = SocInfo.of(link.read(INFO, INFO_BYTES // _WORD_BYTES).tolist())
+        except ValueError as error:
+            raise LinkError(str(error)) from None
+        super().__init__(
+            config,
+            lambda address, count: link.read(ORIGIN + address, count),
+            lambda address, values: link.write(ORIGIN + address, values),
         )
+        self._memory = self._storage(self.info.memory_bytes - PAGE_BYTES)
+        self._test_memory()
         for warp in range(self.config.warps):
             self._select(warp)
             self._set(host_map.CONTROL, host_map.CLEAR)
         self._poll(0, host_map.STATUS_BUSY)
         self._restart_counters()
-        self._overlaps = self._clear_serial()
+        self._set(host_map.MODE, 0)
         self._set(host_map.INTERRUPT_ENABLE, host_map.INTERRUPT_AT_FAULT)
 
     @property
     def memory(self) -> WordStorage:
-        """Global memory; writing into it is seen by the next command."""
+        """Global memory, from its second page on; writing into it is seen by the next command."""
         return self._memory
+
+    def restrict(self, memory_bytes: int) -> None:
+        """Take only the first bytes of `memory` for it: a comparison of all of it is then shorter.
+
+        Parameters
+        ----------
+        memory_bytes : int
+            A multiple of 4, at most its size.
+        """
+        self._memory = self._storage(memory_bytes)
 
     def clear(self, memory_bytes: int) -> None:
         """Set registers, shared memory and the first bytes of memory to zero, as on a fresh machine.
@@ -91,8 +108,9 @@ class BoardMachine(HostedMachine):
                     faults = self._get(host_map.FAULTS)
                 if not faults >> warp & 1:
                     free = (status & host_map.STATUS_FREE) // (host_map.STATUS_FREE & -host_map.STATUS_FREE)
-                    if free:
-                        self._link.queue_commands(host_map.COMMAND, rest[:free])
+                    for command in rest[:free]:
+                        self._write_host(host_map.COMMAND + _WORD_BYTES, command[1:])
+                        self._write_host(host_map.COMMAND, command[:1])
                     rest = rest[free:]
         return not faults
 
@@ -100,25 +118,39 @@ class BoardMachine(HostedMachine):
         if self._poll(0, host_map.STATUS_BUSY) & host_map.STATUS_FAULT:
             return False
         for warp, count in executed.items():
-            if self._executed(warp) != count:
+            if self.executed(warp) != count:
                 raise LinkError(
-                    f"the core must have executed {count} commands, not {self._executed(warp)}; was it reset?"
+                    f"the core must have executed {count} commands, not {self.executed(warp)}; was it reset?"
                 )
         return True
 
-    def _clear_serial(self) -> bool:
-        """Let commands overlap; False on a serial core, which refuses the write and stays as it is."""
-        try:
-            self._set(host_map.MODE, 0)
-        except BoardRefusal:
-            if not self._get(host_map.MODE) & host_map.SERIAL:
-                raise
-            return False
-        return True
+    def _storage(self, size: int) -> WordStorage:
+        first = self.info.memory_base + PAGE_BYTES
+        return WordStorage(
+            PAGE_BYTES,
+            size,
+            lambda offset, count: self._link.read(first + offset, count),
+            lambda offset, values: self._link.write(first + offset, values),
+        )
 
-    def _set_serial(self, serial: bool) -> None:
-        if self._overlaps:
-            super()._set_serial(serial)
+    def _test_memory(self) -> None:
+        """Write and read a word for each address line, which then has its value again."""
+        bits = self.info.memory_bytes.bit_length() - 1
+        places = [PAGE_BYTES, *(PAGE_BYTES + (1 << bit) for bit in range(2, bits))]
+        places = [place for place in places if place < self.info.memory_bytes]
+        first = self.info.memory_base
+        before = [self._link.read(first + place, 1) for place in places]
+        for place in places:
+            self._link.write(first + place, np.array([place * _SPREAD % (1 << 32)], dtype=np.uint32))
+        for place in places:
+            found, expected = int(self._link.read(first + place, 1)[0]), place * _SPREAD % (1 << 32)
+            if found != expected:
+                raise LinkError(
+                    f"the board's memory must keep {expected:#x} at {first + place:#x}, not {found:#x}; "
+                    "its processor initialises the memory after reset"
+                )
+        for place, value in zip(places, before, strict=True):
+            self._link.write(first + place, value)
 
     def _poll(self, ones: int, zeros: int) -> int:
         """The status register, when one of the bits `ones` is set, or one of `zeros` is not."""
@@ -135,7 +167,7 @@ def open_board(port: str, config: CoreConfig | None, baud: int) -> BoardMachine:
     Parameters
     ----------
     port : str
-        Device name of the serial port, or URL as pyserial understands it.
+        As `boards.host.link.open_link` takes it.
     config : CoreConfig or None
         What the core must be; None for whatever it says that it is.
     baud : int
@@ -154,15 +186,12 @@ def open_board(port: str, config: CoreConfig | None, baud: int) -> BoardMachine:
     sim.capabilities.CapabilityError
         When another core answers.
     """
-    link = Link(SerialPort(port, baud))
+    link = open_link(port, baud)
     try:
         return BoardMachine(config, link)
-    except BoardTimeout:
-        link.close()
-        raise
     except LinkError as error:
         link.close()
-        raise LinkError(f"no board at {port} with {baud} baud: {error}") from error
+        raise LinkError(f"no board at {port}: {error}") from error
     except BaseException:
         link.close()
         raise

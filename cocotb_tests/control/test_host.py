@@ -10,7 +10,6 @@ import pytest
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from cocotbext.axi import AxiResp
 
-from cocotb_tests.boards.serial_line import CLOCK_PS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.host_port import HostPort
 from cocotb_tests.memory.shared_words import SharedWords
@@ -23,6 +22,7 @@ from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
+CLOCK_PS = 10_000
 INCREMENTS = {
     "CYCLES": "busy",
     "DOT_PRODUCT_CYCLES": "busy_units",

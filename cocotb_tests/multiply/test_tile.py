@@ -148,7 +148,7 @@ THROUGHPUT = [f16_multiply("f32", "f32"), f16_multiply("f16", "f16"), TF32, *MMA
 async def back_to_back(bench: TileBench, item: MmaInstruction, count: int) -> float:
     """The share of unit cycles that operands are accepted in, from the first to the last."""
     bench.fill()
-    accumulators = 16
+    accumulators = 28  # so many that none is wanted again before it is there
     for index in range(count):
         c = 32 + 8 * (index % accumulators)
         await bench.put(Tile(item, {"a": 8 * (index % 2), "b": 16 + 8 * (index % 2), "c": c, "d": c}))
@@ -181,7 +181,7 @@ async def clamped_once(dut: Any) -> None:
 @cocotb.test
 @cocotb.parametrize(item=THROUGHPUT)
 async def throughput(dut: Any, item: MmaInstruction) -> None:
-    """Units up to sixteen are kept busy from the first operands to the last."""
+    """All units are kept busy from the first operands to the last, but by chains."""
     bench = TileBench(dut)
     await start(dut)
     units = bench.config.dot_product_units
@@ -256,25 +256,27 @@ SHARES = {
     32: {
         "f16": 0.99,
         "tf32": 0.38,
-        "mma.f16": 0.99,
-        "mma.tf32": 0.99,
+        "mma.f16": 0.98,
+        "mma.tf32": 0.98,
         "mma.s8": 0.2,
         "mma.e4m3": 0.2,
-        "wgmma.e4m3": 0.99,
-        "others": 0.99,
+        "wgmma.e4m3": 0.98,
+        "others": 0.98,
     },
     64: {
-        "f16": 0.45,
+        "f16": 0.99,
         "tf32": 0.2,
-        "mma.f16": 0.3,
-        "mma.tf32": 0.3,
+        "mma.f16": 0.98,
+        "mma.tf32": 0.98,
         "mma.s8": 0.1,
         "mma.e4m3": 0.1,
-        "wgmma.e4m3": 0.3,
-        "others": 0.25,
+        "wgmma.e4m3": 0.98,
+        "others": 0.7,
     },
 }
-"""Units, and the least share of their cycles that they are to be busy: more than eight may wait for words."""
+"""Units, and the least share of their cycles that they are to be busy.
+
+Many units wait in chains; 64 of them write two registers in every cycle, and `others` take a quarter."""
 
 
 ALL_CASES = (1, 8, 32)

@@ -106,6 +106,8 @@ class TileBench:
         """Every pulse comes once for each tile, in the cycle after its last word was read or written."""
         dut = self.dut
         edge = RisingEdge(dut.aclk)
+        ports = [f"read_{number}" for number in range(self.config.word_registers)]
+        enables = [getattr(dut, f"{port}_enable") for port in (*ports, "c_read")]
         quiet = 0
         while True:
             await edge
@@ -127,8 +129,9 @@ class TileBench:
                 self.writes += tile.writes(self.config)
                 assert self.written_words == self.writes, f"{self.written_words} written, not {self.writes}"
             assert len(self.to_finish) >= len(self.to_fetch), "done before it was fetched"
-            self.read_words += bool(dut.read_enable.value) + bool(dut.c_read_enable.value)
-            self.written_words += bool(dut.write_enable.value and dut.write_ready.value)
+            self.read_words += sum(bool(enable.value) for enable in enables)
+            if dut.write_enable.value and dut.write_ready.value:
+                self.written_words += 1
 
     def _scribble(self, tile: Tile) -> None:
         """Write registers that nobody needs any more: a younger load would."""

@@ -135,13 +135,23 @@ class Tile:
         return sum(len(self.forms[use].blocks()) for use in ("a", "b"))
 
     def reads(self, config: CoreConfig) -> int:
-        """Register words that have to be read."""
-        registers = self.registers_of_rows + self.forms["c"].registers
-        return registers * QUADS // config.word_quads
+        """Reads of register words, each of `word_registers` registers."""
+        registers = [len(self.forms[use].blocks()) for use in ("a", "b")]
+        return self._words(config, *registers) + self._words_of(config, "c")
+
+    def _words_of(self, config: CoreConfig, use: str) -> int:
+        """Words of an accumulator; an f16 one is a register at a time."""
+        registers = self.forms[use].registers
+        is_f16 = self.forms[use].type == "f16"
+        return registers if is_f16 and config.word_registers > 1 else self._words(config, registers)
+
+    @staticmethod
+    def _words(config: CoreConfig, *registers: int) -> int:
+        return sum(-(-count // config.word_registers) for count in registers) * QUADS // config.word_quads
 
     def writes(self, config: CoreConfig) -> int:
-        """Register words that have to be written."""
-        return self.forms["d"].registers * QUADS // config.word_quads
+        """Writes of register words, likewise."""
+        return self._words_of(config, "d")
 
     def operations(self) -> int:
         """Dot products."""

@@ -60,14 +60,13 @@ def board_table() -> str:
         (
             f"`{name}`",
             board.title,
-            code(sorted(board.config.core.formats)),
-            f"{board.config.clock_hz / 1e6:g} MHz",
-            f"{board.config.memory_bytes // 1024} KiB",
-            f"{board.config.baud:,}",
+            code(sorted(board.core.formats)),
+            f"{board.clock_hz / 1e6:g} MHz",
+            f"{board.memory.module}, {board.memory.data_bits} bits",
         )
         for name, board in BOARDS.items()
     ]
-    return table(("name", "board", "formats", "clock", "memory", "baud"), rows)
+    return table(("name", "board", "formats", "clock", "memory"), rows)
 
 
 def fault_causes() -> str:

@@ -71,6 +71,10 @@ class Dispatch(wiring.Component):
         The unit's oldest request has read its registers; is at its end.
     warp_fetched, warp_done : Out(warps)
         The same to the warp of that request.
+
+    Testbench
+    ---------
+    cocotb_tests/control/test_sequencer.py, through `Warps`.
     """
 
     def __init__(self, shape: ShapeLike, *, warps: int, in_flight: int) -> None:

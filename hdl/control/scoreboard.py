@@ -35,9 +35,9 @@ _TILE_CYCLES: Final = 20
 def slots(config: CoreConfig) -> dict[Unit, int]:
     """Commands that may be in flight in each unit: as many as it needs to work without a gap.
 
-    The shortest tiles of one pass with f32 results have 128 of them, and take 6 cycles to fetch at least.
+    The shortest tiles of one pass with f32 results have 128 of them.
     """
-    issue_cycles = max(128 // config.dot_product_units, 6)
+    issue_cycles = max(128 // config.dot_product_units, 2)
     tiles = max(-(-(config.dot_product.depth + _TILE_CYCLES) // issue_cycles), 4)
     return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1}
 

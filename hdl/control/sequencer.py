@@ -142,6 +142,10 @@ class Sequencer(wiring.Component):
     stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
         In this cycle nothing was started because: an operand is still in use; so are bytes of memory; the
         unit takes nothing; there was no command while others were under way.
+
+    Testbench
+    ---------
+    cocotb_tests/control/test_sequencer.py, through `Warps`.
     """
 
     def __init__(self, config: CoreConfig, warp: int = 0, *, count_from: int = 0) -> None:

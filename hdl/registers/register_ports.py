@@ -20,6 +20,7 @@ __all__ = [
     "share_read_port",
     "share_write_port",
     "shared_read_signature",
+    "tile_word_bits",
     "word_address",
     "word_bits",
     "word_read_signature",
@@ -68,19 +69,24 @@ def quad_address_bits(config: CoreConfig) -> int:
     return (config.all_registers * QUADS - 1).bit_length()
 
 
+def tile_word_bits(config: CoreConfig) -> int:
+    """Bits that the tile multiplier reads or writes at once: words of `word_registers` registers in a row."""
+    return config.word_registers * word_bits(config)
+
+
 def word_read_signature(config: CoreConfig) -> wiring.Signature:
-    """The read port for whole words, as its user drives it.
+    """A read port for whole words, as its user drives it.
 
     Members
     -------
     enable : Out(1)
         A read takes place in this cycle.
     address : Out(address_bits(config))
-    data : In(word_bits(config))
-        The word, `READ_LATENCY` cycles later, and only then.
+    data : In(tile_word_bits(config))
+        The word, and above it that of the next register, `READ_LATENCY` cycles later, and only then.
     """
     return wiring.Signature(
-        {"enable": Out(1), "address": Out(address_bits(config)), "data": In(word_bits(config))}
+        {"enable": Out(1), "address": Out(address_bits(config)), "data": In(tile_word_bits(config))}
     )
 
 
@@ -114,23 +120,29 @@ def shared_read_signature(config: CoreConfig) -> wiring.Signature:
     -------
     enable, address, ready, data
         As of `quad_read_signature`.
-    word : In(word_bits(config))
-        The word that the quad is in, in time with `data`.
+    word : In(tile_word_bits(config))
+        The word that the quad is in, as `word_read_signature` gives it, in time with `data`.
     """
     members = dict(quad_read_signature(config).members)
-    return wiring.Signature({**members, "word": In(word_bits(config))})
+    return wiring.Signature({**members, "word": In(tile_word_bits(config))})
 
 
-def register_write_signature(config: CoreConfig) -> wiring.Signature:
+def register_write_signature(config: CoreConfig, *, registers: int = 1) -> wiring.Signature:
     """A write port as its user drives it.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    registers : int
+        Words that are written at once, of registers in a row.
 
     Members
     -------
     enable : Out(1)
         Held, with all else, until `ready`.
     address : Out(address_bits(config))
-    data : Out(word_bits(config))
-    lanes : Out(4 * word_quads)
+    data : Out(registers * word_bits(config))
+    lanes : Out(registers * 4 * word_quads)
         The lanes to be written.
     ready : In(1)
         The write takes place in this cycle; a read of the next cycle sees it.
@@ -139,8 +151,8 @@ def register_write_signature(config: CoreConfig) -> wiring.Signature:
         {
             "enable": Out(1),
             "address": Out(address_bits(config)),
-            "data": Out(word_bits(config)),
-            "lanes": Out(4 * config.word_quads),
+            "data": Out(registers * word_bits(config)),
+            "lanes": Out(registers * 4 * config.word_quads),
             "ready": In(1),
         }
     )

@@ -105,6 +105,7 @@ def _parameters(config: CoreConfig) -> dict[str, Any]:
         "dot_product_units": config.dot_product_units,
         "f64_units": config.f64_units,
         "registers": config.registers,
+        "warps": config.warps,
         "queue_depth": config.queue_depth,
         "address_bits": config.address_bits,
         "data_bits": config.data_bits,

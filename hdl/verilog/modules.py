@@ -13,18 +13,18 @@ from amaranth.hdl import Elaboratable
 from hdl.verilog.memories import with_initial_loops, with_wide_writes
 from hdl.verilog.shared_module import ModuleLibrary
 
-__all__ = ["Conversion", "convert", "merge_modules", "to_rtlil", "to_verilog"]
+__all__ = ["INSTANCE", "MODULE", "Conversion", "convert", "merge_modules", "to_rtlil", "to_verilog"]
 
 _DROPPED = ("generator", "top", "amaranth.hierarchy", "amaranth.decoding")
 _LEAST_YOSYS = (0, 40)
 
-_MODULE = re.compile(r"^(?:\(\*[^\n]*\*\)\n)*module (\\\S+|\w+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
+MODULE = re.compile(r"^(?:\(\*[^\n]*\*\)\n)*module (\\\S+|\w+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _INSTANCE_BLOCK = re.compile(r"^  (\\\S+|\w+) +\S+ +\(\n(?:    .*\n)*  \);\n", re.MULTILINE)
 _OWN_PORT = re.compile(r"(?<!\.)\\port\$(\d+\$\d+) ")
 _CONNECTED_PORT = re.compile(r"\.\\port\$(\d+\$\d+) ")
 _DUMMY = re.compile(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ")
 _UNORDERED = re.compile(r"^(?:  \(\*.*\*\)\n)*  (?:input|output|wire|reg|assign) .*;\n", re.MULTILINE)
-_INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
+INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
 
 
 class Conversion(Protocol):
@@ -135,13 +135,13 @@ def merge_modules(text: str) -> str:
     """
     text = _numbered_by_module(text)
     while replaced := _duplicates(text):
-        text = _MODULE.sub(lambda match: "" if match[1] in replaced else match[0], text)
-        text = _INSTANCE.sub(lambda match: match[1] + replaced.get(match[2], match[2]) + match[3], text)
+        text = MODULE.sub(lambda match: "" if match[1] in replaced else match[0], text)
+        text = INSTANCE.sub(lambda match: match[1] + replaced.get(match[2], match[2]) + match[3], text)
     return text
 
 
 def _numbered_by_module(text: str) -> str:
-    ports = {match[1]: _port_numbers(match[0]) for match in _MODULE.finditer(text)}
+    ports = {match[1]: _port_numbers(match[0]) for match in MODULE.finditer(text)}
 
     def connections(match: re.Match[str]) -> str:
         numbers = ports.get(match[1], {})
@@ -155,7 +155,7 @@ def _numbered_by_module(text: str) -> str:
         body = _OWN_PORT.sub(lambda port: f"\\port$0${numbers[port[1]]} ", body)
         return _DUMMY.sub(r"\\$initial ", body)
 
-    return _MODULE.sub(module, text)
+    return MODULE.sub(module, text)
 
 
 def _port_numbers(module: str) -> dict[str, int]:
@@ -170,7 +170,7 @@ def _duplicates(text: str) -> dict[str, str]:
     """The modules to drop, each with the one that takes its place."""
     kept: dict[tuple[str, ...], str] = {}
     replaced: dict[str, str] = {}
-    for match in _MODULE.finditer(text):
+    for match in MODULE.finditer(text):
         # yosys sorts declarations and assignments by the names as they were, which means nothing.
         before, after = text[match.start() : match.start(1)], text[match.end(1) : match.end()]
         content = (before, _UNORDERED.sub("", after), *sorted(_UNORDERED.findall(after)))

@@ -46,7 +46,7 @@ def _lines(config: CoreConfig) -> Iterator[str]:
     yield ""
     yield from _window(
         *("FRAGMENTS", WINDOW, (config.registers, LANES)),
-        "Fragment registers, by number and lane. Only while the core is idle.",
+        "Fragment registers of the selected warp, by number and lane. Only while the core is idle.",
     )
     if config.shared_bytes:
         yield ""

@@ -40,7 +40,7 @@ class Top(Elaboratable):
 
     Testbench
     ---------
-    cocotb_tests/boards/test_board_memory.py.
+    cocotb_tests/test_core.py, through `generate`.
     """
 
     def __init__(self, component: wiring.Component) -> None:

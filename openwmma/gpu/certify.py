@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import product
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -30,9 +31,18 @@ from golden.tables.profiles import PROFILES
 from openwmma.gpu.driver import Gpu, open_gpu
 from openwmma.gpu.multiply import approximate_on_gpu, multiply_on_gpu
 
-__all__ = ["Certificate", "Line", "Outcome", "certify", "followed_profiles", "instructions"]
+__all__ = [
+    "RESULTS",
+    "Certificate",
+    "Line",
+    "Outcome",
+    "certify",
+    "compare",
+    "followed_profiles",
+    "instructions",
+]
 
-_RESULTS: Final = 1 << 21
+RESULTS: Final = 1 << 21
 """Of a task."""
 
 _DRAWN: Final = 48
@@ -150,18 +160,34 @@ def _of_family(family: Family) -> Iterator[MmaInstruction]:
             continue  # types that do not go together
 
 
-_gpu: list[Gpu] = []
 _open: Final = ExitStack()
-"""The GPU of this process, which stays open until it ends."""
+"""The GPUs of this process, which stay open until it ends."""
 
 
-def _start(number: int) -> None:
-    _gpu.append(_open.enter_context(open_gpu(number)))
+@cache
+def _gpu(number: int) -> Gpu:
+    return _open.enter_context(open_gpu(number))
 
 
-def _task(text: str, seed: int, profile: str) -> Outcome:
-    """Compare one instruction on one seed."""
-    (gpu,) = _gpu
+def compare(text: str, seed: int, profile: str, number: int = 0) -> Outcome:
+    """Compare one instruction on one seed, for some millions of results.
+
+    Parameters
+    ----------
+    text : str
+        Of `instructions`.
+    seed : int
+    profile : str
+        Of the golden model.
+    number : int
+        Of the GPU, which this process keeps.
+
+    Raises
+    ------
+    LaunchError
+        Without a GPU.
+    """
+    gpu = _gpu(number)
     random = np.random.default_rng([seed, *text.encode()])
     try:
         return _approximate(gpu, text, random) if text in FORMS else _multiply(gpu, text, random, profile)
@@ -171,7 +197,7 @@ def _task(text: str, seed: int, profile: str) -> Outcome:
 
 def _multiply(gpu: Gpu, text: str, random: np.random.Generator, profile: str) -> Outcome:
     instruction = resolve_instruction(text)
-    tiles = max(1, _RESULTS // (instruction.shape.m * instruction.shape.n))
+    tiles = max(1, RESULTS // (instruction.shape.m * instruction.shape.n))
     drawn = random_operands(random, instruction, min(_DRAWN, tiles))
     a, b, c = (matrix[random.integers(0, len(matrix), tiles)] for matrix in drawn)
     if isinstance(FORMATS[instruction.a_type], FloatFormat):
@@ -196,7 +222,7 @@ def _multiply(gpu: Gpu, text: str, random: np.random.Generator, profile: str) ->
 def _approximate(gpu: Gpu, text: str, random: np.random.Generator) -> Outcome:
     form = FORMS[text]
     operands = [
-        random.integers(0, 1 << form.bits, _RESULTS, f"u{form.bits // 8}") for _ in range(form.operands)
+        random.integers(0, 1 << form.bits, RESULTS, f"u{form.bits // 8}") for _ in range(form.operands)
     ]
     found = approximate_on_gpu(gpu, text, operands)
     expected = operation(text)(*operands)
@@ -269,7 +295,7 @@ def certify(
     tasks = _tasks(chosen, seed)
     jobs = thread_count(jobs)
     spawn = multiprocessing.get_context("spawn")  # a GPU is not to be used on both sides of a fork
-    with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_start, initargs=(gpu,)) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
         waiting: set[Future[Outcome]] = set()
         submitted, ended = 0, False
         while waiting or not ended:
@@ -284,7 +310,7 @@ def certify(
                 submitted += 1
                 line = certificate.lines.get(text)
                 if line is None or not line.missing:
-                    waiting.add(pool.submit(_task, text, number, profile))
+                    waiting.add(pool.submit(compare, text, number, profile, gpu))
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
                 certificate.add(future.result())

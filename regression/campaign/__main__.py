@@ -77,6 +77,9 @@ def campaign(
     path: Annotated[list[str] | None, typer.Option("--path", help="Only these tests.")] = None,
     launch: Annotated[list[str] | None, typer.Option("--launch", help="A launch file.")] = None,
     on: Annotated[str | None, typer.Option("--on", help="What repeats launches.")] = None,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Numerics of a generation, to compare a chip with.")
+    ] = None,
 ) -> int:
     """Run a campaign: many independent tasks, each recorded as soon as it has ended.
 
@@ -95,6 +98,7 @@ def campaign(
         "path": path,
         "launch": launch,
         "on": on,
+        "profile": profile,
     }
     chosen = _kind(kind, seed, {name: value for name, value in given.items() if value not in (None, [])})
     if only is not None:

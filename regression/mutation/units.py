@@ -251,14 +251,5 @@ UNITS: Final = (
         mutants=_STAGE_MUTANTS,
         depth=16,
     ),
-    _unit("uart", "boards.test_uart", "boards/gateware/uart.py", divider=5),
-    _unit(
-        "bridge",
-        "boards.test_bridge",
-        "boards/gateware/bridge.py boards/gateware/uart_bridge.py "
-        "boards/gateware/frame_receiver.py boards/gateware/frame_sender.py boards/gateware/frames.py",
-        mutants=60,
-    ),
-    _unit("board memory", "boards.test_board_memory", "boards/gateware/board_memory.py"),
 )
 """Every datapath and control unit with a testbench of its own."""

@@ -1,6 +1,7 @@
 // One Verilated core with its clock and its memory, its waveform and its record of signals.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -76,17 +77,17 @@ class Simulation {
     // The cycle at which something that starts now has taken too long, where `count` limits are fair for it.
     std::uint64_t deadline(std::uint64_t count) const { return cycles_ + cycle_limit_ * count; }
 
-    // Copies the first `count` words of the memory that configuration.h names. Its rows are whole words.
+    // Copies the first `count` words of the memories that configuration.h names, a row of each in its turn.
+    // Rows are whole words.
     void inspect([[maybe_unused]] std::uint32_t count, [[maybe_unused]] std::uint32_t *values) const {
 #ifdef OPENWMMA_INSPECTED
-        const auto &memory = top_.rootp->OPENWMMA_INSPECTED;
-        static_assert(sizeof memory[0] % sizeof *values == 0);
-        if (count * sizeof *values <= sizeof memory) {
-            std::memcpy(values, &memory, count * sizeof *values);
-            return;
-        }
+        std::size_t first = 0;
+#define OPENWMMA_INSPECT(memory) copy_rows(top_.rootp->memory, first++, count, values);
+        OPENWMMA_INSPECTED(OPENWMMA_INSPECT)
+#undef OPENWMMA_INSPECT
+#else
+        throw SimulationError("no memory to inspect");
 #endif
-        throw SimulationError("no memory of " + std::to_string(count) + " words to inspect");
     }
 
     // Ends the simulation when the deadline has passed, with the state of its ports.
@@ -107,6 +108,22 @@ class Simulation {
     void note_status(std::uint32_t status) { status_ = status; }
 
   private:
+#ifdef OPENWMMA_INSPECTED
+    // Every row of a memory that is one of several, from the number of its first row on.
+    template <typename Memory>
+    static void copy_rows(const Memory &memory, std::size_t first, std::size_t count, std::uint32_t *values) {
+        constexpr std::size_t row_words = sizeof memory[0] / sizeof *values;
+        static_assert(sizeof memory[0] % sizeof *values == 0);
+        const std::size_t rows = (count + row_words - 1) / row_words;
+        if (rows > sizeof memory / sizeof memory[0] * configuration::INSPECTED)
+            throw SimulationError("no memory of " + std::to_string(count) + " words to inspect");
+        for (std::size_t row = first; row < rows; row += configuration::INSPECTED) {
+            const std::size_t words = std::min(row_words, count - row * row_words);
+            std::memcpy(values + row * row_words, &memory[row / configuration::INSPECTED], words * sizeof *values);
+        }
+    }
+#endif
+
     static constexpr std::uint64_t HALF_PERIOD = 5;
 
     void open_waves([[maybe_unused]] const char *path) {

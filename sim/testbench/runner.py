@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -20,13 +21,20 @@ from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import VerilatorControlFile, Verilog, get_runner
 
 from hdl.verilog.modules import Conversion
+from sim.blocks import BLOCK_SOURCES
 from sim.cache import cached, checksum, is_whole
 from sim.compiler import compiler
 from sim.files import locked
 from sim.testbench.design import Design
 from sim.testbench.parameters import bench_variables
 from sim.testbench.precompiled import precompiled_header
-from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
+from sim.verilate import (
+    OBSERVED_INSTANCES,
+    VERILATOR_ROOT,
+    WAIVED,
+    take_apart,
+    verilator_environment,
+)
 
 __all__ = [
     "SIMULATORS",
@@ -270,10 +278,11 @@ def _keep_counts(counts: Path, design: Design, folder: Path) -> None:
 
 def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[str, ...], waves: bool) -> None:
     visible = folder / "visible.vlt"
-    settings = ["`verilator_config", f'public_flat_rw -module "{design.top}" -var "*"']
-    settings += [
-        f'no_inline -module "{name}"' for name in SHARED_MODULES if f"module {name}(" in design.verilog
-    ]
+    # Coverage is counted in the whole design.
+    covered = flags != _VERILATOR_FLAGS
+    verilog, archives, inside = take_apart(design.verilog, sys.maxsize if covered else OBSERVED_INSTANCES)
+    source.write_text(verilog)
+    settings = ["`verilator_config", f'public_flat_rw -module "{design.top}" -var "*"', *inside]
     visible.write_text("\n".join(settings) + "\n")
     # Coverage adds an object and changes no other one.
     digest = _digest("", _VERILATOR_FLAGS, waves, "verilator")
@@ -283,8 +292,8 @@ def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[st
         later = time.time() + 3600  # make compares objects with the makefile, which is yet to be written
         os.utime(kept, (later, later))
     sources = [Verilog(source), VerilatorControlFile(visible)]
-    arguments = list(flags)
-    if not waves and flags == _VERILATOR_FLAGS:
+    arguments = [*flags, *(part for archive in archives for part in ("-LDFLAGS", str(archive)))]
+    if not waves and not covered:
         header = precompiled_header(BUILD / f"headers-{digest}", (_OPTIMISATION["OPT_FAST"],))
         arguments += ["--output-split", "0", *(("-CFLAGS", f"-include {header}") if header else ())]
     _compile("verilator", design, folder, sources, arguments, waves)
@@ -324,6 +333,7 @@ def _digest(text: str, flags: tuple[str, ...], waves: bool, simulator: str) -> s
         tool = (
             *(version("verilator"), str(VERILATOR_ROOT), *flags),
             *(f"{name}={value}" for name, value in _make_variables().items()),
+            *(path.read_text() for path in BLOCK_SOURCES),
             compiler().version,
         )
     parts = (text, simulator, version("cocotb"), str(waves), *tool)

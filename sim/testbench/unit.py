@@ -22,9 +22,8 @@ _ID_OWNERS: Final = ("ar", "aw", "r", "b")
 def unit_design(name: str, component: wiring.Component, config: CoreConfig | None = None) -> Design:
     """Make a design of one component.
 
-    A port ``member.field`` becomes ``member_field``; of a structure or a
-    one-dimensional array of ports, all bits in one port. Element 1 of an array of interfaces is named
-    ``member_1_field``. An AXI4 member is
+    A port ``member.field`` becomes ``member_field``, that of element 0 of an array ``member_0_field``; of a
+    structure or a one-dimensional array of plain ports, all bits are in one port. An AXI4 member is
     named ``m_axi_...`` with one-bit ids, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset
     ``aresetn``.
 
@@ -120,15 +119,15 @@ def _plain(top: Top, name: str, member: wiring.Member, value: Any) -> None:
 
 
 def _leaves(name: str, member: wiring.Member, value: Any) -> Iterator[tuple[str, wiring.Member, Value]]:
-    """The ports of a member; an array of ports is one."""
+    """The ports of a member; an array of plain ports is one."""
     if member.is_port:
         yield name, member, Cat(value) if member.dimensions else Value.cast(value)
         return
-    elements = (
-        {f"{name}_{index}": element for index, element in enumerate(value)}
+    parts = (
+        {f"{name}_{number}": part for number, part in enumerate(value)}
         if member.dimensions
         else {name: value}
     )
-    for prefix, element in elements.items():
+    for prefix, part in parts.items():
         for field, inner in member.signature.members.items():
-            yield from _leaves(f"{prefix}_{field}", inner, getattr(element, field))
+            yield from _leaves(f"{prefix}_{field}", inner, getattr(part, field))

@@ -1,7 +1,6 @@
 """What a host handed over to a core, and where in the program each command stands."""
 
-from collections import deque
-from collections.abc import Iterable
+from collections import defaultdict, deque
 from dataclasses import dataclass
 
 from golden.tables.commands import Command
@@ -18,18 +17,14 @@ class LoggedCommand:
 
 
 class CommandLog:
-    """Keeps the commands in the order in which the core gets them.
+    """Keeps the commands of each warp in the order in which the core gets them.
 
-    A fault drops what has been handed over and not been executed. `parts` are the commands between those
-    moments; of all but the last, commands at the end may not have reached the core.
-
-    Attributes
-    ----------
-    parts : list of list of LoggedCommand
+    A fault drops what has been handed over to its warp and not been executed. The parts of a warp are the
+    commands between those moments; of all but the last, commands at the end may not have reached the core.
     """
 
     def __init__(self) -> None:
-        self.parts: list[list[LoggedCommand]] = [[]]
+        self._parts: defaultdict[int, list[list[LoggedCommand]]] = defaultdict(lambda: [[]])
         self._places: deque[object] = deque()
         self._current: object = None
 
@@ -41,14 +36,16 @@ class CommandLog:
         """Tell the place of the next command that has none; to be called before the core gets it."""
         self._places.append(place)
 
-    def hand_over(self, commands: Iterable[Command]) -> None:
-        """Add commands, in order."""
-        places = self._places
-        self.parts[-1].extend(
-            LoggedCommand(command, places.popleft() if places else self._current) for command in commands
-        )
+    def parts(self, warp: int = 0) -> list[list[LoggedCommand]]:
+        """The parts of a warp."""
+        return self._parts[warp]
 
-    def drop(self) -> None:
-        """Begin anew after a fault."""
-        self.parts.append([])
+    def hand_over(self, command: Command, warp: int) -> None:
+        """Add a command to those that a warp gets."""
+        place = self._places.popleft() if self._places else self._current
+        self._parts[warp][-1].append(LoggedCommand(command, place))
+
+    def drop(self, warp: int) -> None:
+        """Begin anew after a fault of a warp."""
+        self._parts[warp].append([])
         self._places.clear()

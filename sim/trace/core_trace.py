@@ -33,25 +33,48 @@ def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> Tra
     log : CommandLog
         What the host handed over.
     """
-    commands = lifetimes(recording, log.parts)
     events = TraceEvents()
     last = recording.cycles - 1
-    queued = (
-        command_slice(command, command.queued, command.accepted - 1) for command in commands if command.queued
-    )
-    events.lanes(_CONTROL, "queue place", queued)
-    for stage in ("decode", "compare", "issue"):
-        events.slices(_CONTROL, stage, _passed(commands, stage))
-    found = waits(recording, commands)
-    events.slices(_CONTROL, "waits", [_wait(wait) for wait in found])
+    commands: list[Lifetime] = []
+    flows: list[tuple[str, list[Lifetime], list[Wait]]] = []
+    for warp in range(config.warps):
+        own = recording.of_warp(warp)
+        control = _CONTROL if config.warps == 1 else f"{_CONTROL} of warp {warp}"
+        taken = lifetimes(own, log.parts(warp), len(commands))
+        commands += taken
+        flows.append((control, taken, _control(events, control, own, taken)))
+    commands.sort(key=lambda command: command.started or last)
     _counters(events, config, recording, commands)
-    places = _units(events, recording, commands, last)
+    places = _units(events, config, recording, commands, last)
     _bus(events, bursts(recording, commands), last)
     for process in (BUS, *([SHARED] if config.shared_bytes else [])):
         for name, signals in ACTIVITIES[process].items():
             events.slices(process, name, _high(recording, name, signals))
-    _flows(events, commands, found, places, last)
+    for control, taken, found in flows:
+        _flows(events, control, taken, found, places, last)
     return events
+
+
+def _control(
+    events: TraceEvents, process: str, recording: Recording, commands: Sequence[Lifetime]
+) -> list[Wait]:
+    """The queue, the sequencer and the faults of a warp; returns its waits."""
+    queued = (
+        command_slice(command, command.queued, command.accepted - 1) for command in commands if command.queued
+    )
+    events.lanes(process, "queue place", queued)
+    for stage in ("decode", "compare", "issue"):
+        events.slices(process, stage, _passed(commands, stage))
+    found = waits(recording, commands)
+    events.slices(process, "waits", [_wait(wait) for wait in found])
+    events.counter(process, "queue depth", _values(recording.intervals("host.registers.queue.level")))
+    faults = [
+        Slice(name=_spoken(Cause(item.value)), first=item.first, last=item.last, args={})
+        for item in recording.intervals("sequencer.cause")
+        if item.value
+    ]
+    events.slices(process, "faults", faults)
+    return found
 
 
 def _passed(commands: Sequence[Lifetime], stage: str) -> Iterator[Slice]:
@@ -83,7 +106,11 @@ def _high(recording: Recording, name: str, signals: Sequence[str]) -> Iterator[S
 
 
 def _units(
-    events: TraceEvents, recording: Recording, commands: Sequence[Lifetime], last: int
+    events: TraceEvents,
+    config: CoreConfig,
+    recording: Recording,
+    commands: Sequence[Lifetime],
+    last: int,
 ) -> dict[int, tuple[str, str]]:
     """Rows of each unit that had a command; the process and row of each command, by its number."""
     places = {}
@@ -100,8 +127,13 @@ def _units(
             places[int(item.args["command"])] = process, row
         for name, signals in ACTIVITIES[process].items():
             events.slices(process, name, _high(recording, name, signals))
-    rows = recording.high("sequencer.rows_start")
+    rows = sorted(
+        start
+        for warp in range(config.warps)
+        for start in recording.of_warp(warp).high("sequencer.rows_start")
+    )
     if rows:
+        # One warp's rows are read at a time.
         done = recording.pulses("sequencer.rows_done")
         slices = [
             Slice(name="reads row addresses", first=start.first, last=end, args={})
@@ -138,9 +170,7 @@ def _bus(events: TraceEvents, found: Sequence[Burst], last: int) -> None:
 def _counters(
     events: TraceEvents, config: CoreConfig, recording: Recording, commands: Sequence[Lifetime]
 ) -> None:
-    """Counters: the queue, commands under way, busy units, and faults."""
-    levels = recording.intervals("host.registers.queue.level")
-    events.counter(_CONTROL, "queue depth", _values(levels))
+    """Counters: commands under way and busy units."""
     started = [(command.started, command.done) for command in commands if command.started is not None]
     events.counter(_CONTROL, "commands under way", _under_way(started))
     busy = _values(recording.intervals("tile.issue.busy_units"))
@@ -148,12 +178,6 @@ def _counters(
     if config.f64_units:
         busy = _values(recording.intervals("f64.issue.busy_units"))
         events.counter(_CONTROL, f"busy f64 units of {config.f64_units}", busy)
-    faults = [
-        Slice(name=_spoken(Cause(item.value)), first=item.first, last=item.last, args={})
-        for item in recording.intervals("sequencer.cause")
-        if item.value
-    ]
-    events.slices(_CONTROL, "faults", faults)
 
 
 def _under_way(spans: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:
@@ -172,6 +196,7 @@ def _values(intervals: Sequence[Interval]) -> list[tuple[int, int]]:
 
 def _flows(
     events: TraceEvents,
+    control: str,
     commands: Sequence[Lifetime],
     found: Sequence[Wait],
     places: dict[int, tuple[str, str]],
@@ -180,11 +205,11 @@ def _flows(
     """Arrows from the sequencer to the unit, and from what ends a wait to the wait."""
     for command in commands:
         if command.number in places and command.started is not None:
-            start = (_CONTROL, "issue", command.started)
+            start = (control, "issue", command.started)
             events.flow("start", start, (*places[command.number], command.started))
     for wait in found:
         for blocker in wait.blockers[:1]:
             if blocker.number in places:
                 end = last if blocker.done is None else blocker.done
                 cause = (*places[blocker.number], min(end, wait.last))
-                events.flow("wait", cause, (_CONTROL, "waits", wait.last))
+                events.flow("wait", cause, (control, "waits", wait.last))

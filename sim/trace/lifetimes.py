@@ -51,7 +51,7 @@ class Lifetime:
     Parameters
     ----------
     number : int
-        Counts the commands that the sequencer took, from 0.
+        Counts the commands that the sequencers took, warp after warp, from 0.
     logged : LoggedCommand or None
         None for one that the host wrote without telling.
     queued : int or None
@@ -123,16 +123,21 @@ def register_range(value: int) -> RegisterRange | None:
     return RegisterRange(value >> 1 & 0xFF, value >> 9 & 0xFF) if value & 1 else None
 
 
-def lifetimes(recording: Recording, parts: Sequence[Sequence[LoggedCommand]]) -> list[Lifetime]:
-    """Follow every command that the sequencer took.
+def lifetimes(
+    recording: Recording, parts: Sequence[Sequence[LoggedCommand]], first: int = 0
+) -> list[Lifetime]:
+    """Follow every command that the sequencer of a warp took.
 
     Parameters
     ----------
     recording : Recording
+        With a look at that warp.
     parts : sequence of sequence of LoggedCommand
-        As in `sim.trace.command_log.CommandLog`.
+        Of the warp, as in `sim.trace.command_log.CommandLog`.
+    first : int
+        Number of its first command.
     """
-    found = _accepted(recording)
+    found = _accepted(recording, first)
     _add_origins(found, recording, parts)
     by_unit: dict[Unit, list[Lifetime]] = defaultdict(list)
     for lifetime in found:
@@ -153,7 +158,7 @@ def lifetimes(recording: Recording, parts: Sequence[Sequence[LoggedCommand]]) ->
     return found
 
 
-def _accepted(recording: Recording) -> list[Lifetime]:
+def _accepted(recording: Recording, first: int) -> list[Lifetime]:
     """The commands that the sequencer took, and when they passed its stages.
 
     A fault drops those that have not been started.
@@ -175,7 +180,11 @@ def _accepted(recording: Recording) -> list[Lifetime]:
             continue
         if name == "accepted":
             lifetime = Lifetime(
-                number=len(found), logged=None, queued=None, accepted=cycle, ended=recording.cycles - 1
+                number=first + len(found),
+                logged=None,
+                queued=None,
+                accepted=cycle,
+                ended=recording.cycles - 1,
             )
             found.append(lifetime)
         else:

@@ -1,7 +1,7 @@
 """The signals of a core that traces are made of, and how Verilator and the harness get at them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from amaranth.lib import data
@@ -13,11 +13,12 @@ __all__ = [
     "ACTIVITIES",
     "BUS",
     "FOOTPRINT_RANGES",
-    "REGISTER_FILE",
     "SHARED",
     "Probe",
     "harness_header",
+    "of_warp",
     "probes_of",
+    "register_file",
     "verilator_settings",
 ]
 
@@ -43,7 +44,7 @@ ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
         "sends beats": ("store.crossbar.beats__valid", "store.crossbar.beats__ready"),
     },
     "tile multiplier": {
-        "fetches operands": ("tile.fetch.reading",),
+        "fetches operands": ("tile.fetch.c_reading",),
         "writes results": ("tile.collect.write__enable", "tile.collect.write__ready"),
     },
     "f64 multiplier": {
@@ -104,26 +105,43 @@ class Probe:
         return "__DOT__".join(name.replace("__", "___05F") for name in instances)
 
 
+def of_warp(name: str, warp: int) -> str:
+    """The name of a probe, of which each warp has one, by the name for the warp that is looked at."""
+    for of_any, of_one in _EACH_WARP.items():
+        if name.startswith(f"{of_any}."):
+            return of_one.format(warp) + name.removeprefix(of_any)
+    return name
+
+
+_EACH_WARP: Final = {"sequencer": "warps.sequencer_{}", "host.registers.queue": "host.registers.queue_{}"}
+"""Instances that each warp has."""
+
+
 def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     """The probes of a core, in the order in which the harness numbers them."""
-    found = [
+    each_warp = [
         *_whole("host.registers.queue", "input__valid", "input__ready", "level", "clear"),
         *_whole("sequencer", "commands__valid", "commands__ready", "decode", "start", "halt"),
         *_whole("sequencer", "stall_registers", "stall_memory", "stall_unit", "stall_empty"),
         *_whole("sequencer", "serial", "cause"),
-        *_whole("sequencer.scoreboard", "unit", "allocate", "conflict", "span_conflict", "fetched", "done"),
+        *_whole("sequencer.scoreboard", "unit", "allocate", "conflict", "span_conflict"),
+        *_whole("sequencer.scoreboard", "fetched", "done"),
         *_footprint(),
         *_span(config),
-        *_whole("tile.issue", "busy_units"),
+        *(_whole("sequencer", "rows_start", "rows_done") if config.shared_bytes else []),
     ]
+    found = [
+        replace(probe, path=of_warp(f"{probe.path}.", warp).removesuffix("."))
+        for warp in range(config.warps)
+        for probe in each_warp
+    ]
+    found += _whole("tile.issue", "busy_units")
     absent: tuple[str, ...] = ()
     if config.f64_units:
         found += _whole("f64.issue", "busy_units")
     else:
         absent += ("f64.",)
-    if config.shared_bytes:
-        found += _whole("sequencer", "rows_start", "rows_done")
-    else:
+    if not config.shared_bytes:
         absent += ("transposer.", "memory.shared.")
     for name in (name for rows in ACTIVITIES.values() for names in rows.values() for name in names):
         if not name.startswith(absent):
@@ -136,8 +154,11 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     return tuple(found)
 
 
-REGISTER_FILE: Final = Probe(path="registers", signal="memory")
-"""The memory of the registers."""
+def register_file(config: CoreConfig) -> tuple[Probe, ...]:
+    """The memories of the registers; of several, each has a register in its turn."""
+    count = config.word_registers
+    names = [f"memory_{number}" for number in range(count)] if count > 1 else ["memory"]
+    return tuple(Probe(path="registers", signal=name) for name in names)
 
 
 def _whole(path: str, *signals: str) -> list[Probe]:

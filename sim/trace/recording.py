@@ -1,13 +1,14 @@
 """What was recorded of a simulation, as questions about signals and cycles."""
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.trace.probes import Probe
+from sim.trace.probes import Probe, of_warp
 
 __all__ = ["Interval", "Recording"]
 
@@ -23,6 +24,8 @@ class Interval(NamedTuple):
 class Recording:
     """The values of probes over the cycles of a simulation.
 
+    Names of the sequencer and of the command queue mean those of one warp.
+
     Parameters
     ----------
     probes : sequence of Probe
@@ -30,10 +33,16 @@ class Recording:
         In the order of cycles; the first cycle has all probes.
     cycles : int
         Cycles that were recorded.
+
+    Attributes
+    ----------
+    warp : int
+        The one that is looked at: 0, but for what `of_warp` returns.
     """
 
     def __init__(self, probes: Sequence[Probe], changes: NDArray[Any], cycles: int) -> None:
         self.cycles = cycles
+        self.warp = 0
         self._changes: dict[str, tuple[NDArray[np.int64], list[int]]] = {}
         order = np.argsort(changes["probe"], kind="stable")
         bounds = np.searchsorted(changes["probe"][order], np.arange(len(probes) + 1))
@@ -41,18 +50,24 @@ class Recording:
             mine = changes[order[first:last]]
             self._changes[probe.name] = mine["cycle"].astype(np.int64), mine["value"].tolist()
 
+    def of_warp(self, warp: int) -> "Recording":
+        """The same recording, with a look at another warp."""
+        other = copy(self)
+        other.warp = warp
+        return other
+
     def __contains__(self, name: str) -> bool:
         """Whether there is a probe of that name."""
-        return name in self._changes
+        return of_warp(name, self.warp) in self._changes
 
     def value(self, name: str, cycle: int) -> int:
         """The value of a probe in a cycle that was recorded."""
-        cycles, values = self._changes[name]
+        cycles, values = self._changes[of_warp(name, self.warp)]
         return values[int(np.searchsorted(cycles, cycle, side="right")) - 1]
 
     def intervals(self, name: str) -> list[Interval]:
         """All cycles, cut where a probe changes."""
-        cycles, values = self._changes[name]
+        cycles, values = self._changes[of_warp(name, self.warp)]
         ends = [*cycles[1:].tolist(), self.cycles]
         return [
             Interval(first, end - 1, value)

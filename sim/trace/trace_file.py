@@ -47,5 +47,6 @@ class TraceFile:
             "dot-product units": config.dot_product_units,
             "f64 units": config.f64_units,
             "registers": config.registers,
+            "warps": config.warps,
         }
         write_files({self.path: "".join(f"{line}\n" for line in events.json(about))})

@@ -102,7 +102,7 @@ class _Cause(NamedTuple):
 
 
 def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
-    """Every wait of the sequencer, in order, with its cause."""
+    """Every wait of a warp's sequencer, in order, with its cause."""
     found: list[Wait] = []
     causes: dict[str, Callable[[Recording, int, Lifetime, Sequence[Lifetime]], _Cause]] = {
         "sequencer.stall_registers": _registers,
@@ -113,7 +113,7 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
     for name, cause_of in causes.items():
         for interval in recording.high(name):
             for command, first, last in _commands_in(commands, interval):
-                cause = cause_of(recording, first, command, earlier[command.number])
+                cause = cause_of(recording, first, command, earlier[command.number - commands[0].number])
                 found.append(Wait(command=command, first=first, last=last, **cause._asdict()))
     found += [
         Wait(

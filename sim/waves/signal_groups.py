@@ -9,6 +9,7 @@ from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Unit
 from hdl.memory.axi import Response
+from sim.trace.probes import of_warp
 
 __all__ = ["SCOPE", "ShownSignal", "SignalGroup", "signal_groups", "signal_widths"]
 
@@ -69,20 +70,20 @@ _STATES: Final[dict[str, Mapping[int, str]]] = {
 
 _STREAM: Final = ("valid", "ready")
 _GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "clock and host": ("aclk", "aresetn", "irq", "host.registers.queue_0.level:d"),
+    "clock and host": ("aclk", "aresetn", "irq", "host.registers.queue.level:d"),
     "sequencer": (
-        *(f"warps.sequencer_0.{name}" for name in ("commands__valid", "commands__ready", "serial")),
-        *(f"warps.sequencer_0.{name}" for name in ("decode", "start", "running", "halt")),
-        *(f"warps.sequencer_0.stall_{name}" for name in ("registers", "memory", "unit", "empty")),
-        "warps.sequencer_0.cause:fault",
-        "warps.sequencer_0.executed:d",
+        *(f"sequencer.{name}" for name in ("commands__valid", "commands__ready", "serial")),
+        *(f"sequencer.{name}" for name in ("decode", "start", "running", "halt")),
+        *(f"sequencer.stall_{name}" for name in ("registers", "memory", "unit", "empty")),
+        "sequencer.cause:fault",
+        "sequencer.executed:d",
     ),
     "scoreboard": (
-        "warps.sequencer_0.scoreboard.unit:unit",
-        *(f"warps.sequencer_0.scoreboard.{name}" for name in ("second", "allocate", "full")),
-        *(f"warps.sequencer_0.scoreboard.{name}" for name in ("conflict", "span_conflict")),
-        "warps.sequencer_0.scoreboard.fetched:b",
-        "warps.sequencer_0.scoreboard.done:b",
+        "sequencer.scoreboard.unit:unit",
+        *(f"sequencer.scoreboard.{name}" for name in ("second", "allocate", "full")),
+        *(f"sequencer.scoreboard.{name}" for name in ("conflict", "span_conflict")),
+        "sequencer.scoreboard.fetched:b",
+        "sequencer.scoreboard.done:b",
     ),
     "load engine": (
         *(f"load.bursts.bursts__{name}" for name in _STREAM),
@@ -98,7 +99,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *(f"store.crossbar.beats__{name}" for name in _STREAM),
     ),
     "tile multiplier": (
-        *(f"tile.fetch.{name}" for name in ("request__valid", "request__ready", "reading", "fetched")),
+        *(f"tile.fetch.{name}" for name in ("request__valid", "request__ready", "c_reading", "fetched")),
         "tile.issue.busy_units:d",
         *(f"tile.collect.{name}" for name in ("write__enable", "write__ready", "done")),
     ),
@@ -112,8 +113,8 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
         *(f"mover.{name}" for name in ("write__enable", "write__ready", "done")),
     ),
     "matrix moves": (
-        "warps.sequencer_0.rows_start",
-        "warps.sequencer_0.rows_done",
+        "sequencer.rows_start",
+        "sequencer.rows_done",
         *(f"transposer.{name}" for name in ("write__enable", "write__ready", "done")),
     ),
     "on-chip memory": (
@@ -158,7 +159,10 @@ def signal_groups(config: CoreConfig, verilog: str) -> list[SignalGroup]:
     if not config.shared_bytes:
         absent |= {"matrix moves", "on-chip memory"}
     return [
-        SignalGroup(title=title, signals=tuple(_shown(item, widths) for item in items))
+        SignalGroup(
+            title=title,
+            signals=tuple(_shown(name, widths) for item in items for name in _of_warps(item, config.warps)),
+        )
         for title, items in _GROUPS.items()
         if title not in absent
     ]
@@ -175,6 +179,11 @@ def signal_widths(verilog: str) -> dict[str, int]:
                 path = f"{prefix}.{declaration[2]}" if prefix else declaration[2]
                 found[path] = int(declaration[1] or 0) + 1
     return found
+
+
+def _of_warps(item: str, warps: int) -> list[str]:
+    """The signals of all warps, or the one there is."""
+    return list(dict.fromkeys(of_warp(item, warp) for warp in range(warps)))
 
 
 def _shown(item: str, widths: Mapping[str, int]) -> ShownSignal:

@@ -89,7 +89,7 @@ _CORE = {
 
 
 def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
-    """Make a core that shows its sequencer, its scoreboard and what is written to its registers.
+    """Make a core that shows the sequencer of warp 0, its scoreboard and what is written to its registers.
 
     Parameters
     ----------
@@ -103,7 +103,8 @@ def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
     """
     core = Core(config)
     inside = _elaborated(core)
-    sequencer, registers = inside.submodules.sequencer, inside.submodules.registers
+    registers = inside.submodules.registers
+    sequencer = _elaborated(inside.submodules.warps).submodules.sequencer_0
     scoreboard = _elaborated(sequencer).submodules.scoreboard
     top = Top(core)
     top.memory(core.memory, config)

@@ -102,8 +102,8 @@ def test_every_stream_of_the_core_is_connected():
         assert {re.sub(r"_\d+$", "", port) for port in taken} == {
             item.target_port for item in found if item.target == name and item.kind == "stream"
         }
-    assert connection("host", "sequencer", "commands", "commands", 160) in found
-    assert connection("sequencer", "host", "executed", "executed", 64, "signal") in found
+    assert connection("host", "warps", "commands", "commands", 160) in found
+    assert connection("warps", "host", "executed", "executed", 64, "signal") in found
     assert all(item.bits == 1 for item in found if (item.source, item.target) == ("memory", "host"))
 
 

@@ -209,8 +209,8 @@ def test_certify_without_a_gpu(monkeypatch, capsys):
     assert "--only m1n1k1: expected" in capsys.readouterr().err
 
 
-def wrong_task(text, seed, profile):
-    assert profile == "hopper"
+def wrong_task(text, seed, profile, number):
+    assert (profile, number) == ("hopper", 0)
     if text.startswith("ex2"):
         return certify.Outcome(text, 0, 0, missing="not here")
     return certify.Outcome(text, 10, seed % 2, ("an example",) * (seed % 2))
@@ -233,7 +233,7 @@ def test_certify_counts(monkeypatch):
             return future
 
     monkeypatch.setattr(certify, "ProcessPoolExecutor", Pool)
-    monkeypatch.setattr(certify, "_task", wrong_task)
+    monkeypatch.setattr(certify, "compare", wrong_task)
     chosen = ["rcp.approx.f32", "ex2.approx.f32"]
     *_, last = certify.certify(chosen, seed=2, results=100, jobs=1, name="a chip")
     line = last.lines["rcp.approx.f32"]

@@ -1,17 +1,14 @@
-"""`--on board`: programs on a core behind a serial port, and everything that may be wrong with the port."""
+"""`--on board`: programs on the core of a SoC, and what may be wrong with a board."""
 
-import errno
-import fcntl
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import serial
-from terminal_board import TerminalBoard, open_terminal
+from bridged_core import MEMORY_BASE, NOTHING, BridgedCore
 
 import golden
-from boards.host import link
+from boards.address_map import INFO, ORIGIN
+from boards.host.link import LinkError
 from hdl.config import PAGE_BYTES, PRESETS
 from hdl.control.host import REGISTERS
 from openwmma.cli import main
@@ -19,6 +16,7 @@ from openwmma.cli import main
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = PRESETS["small"]
 MEMORY_BYTES = 16 * PAGE_BYTES
+PORT = "/dev/ttyUSB0"
 RANDOM = np.random.default_rng(12)
 
 
@@ -28,7 +26,18 @@ def board(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in "ab":
         np.save(f"{name}.npy", RANDOM.standard_normal((32, 32)).astype(np.float16))
-    return TerminalBoard(SMALL, MEMORY_BYTES)
+    board = BridgedCore(SMALL, MEMORY_BYTES)
+    connect(board, monkeypatch)
+    yield board
+    board.simulation.close()
+
+
+def connect(board, monkeypatch):
+    def open_link(port, baud):
+        assert (port, baud) == (PORT, 1_000_000)
+        return board.link()
+
+    monkeypatch.setattr("boards.host.board_machine.open_link", open_link)
 
 
 def gemm(*options, n=32):
@@ -37,21 +46,22 @@ def gemm(*options, n=32):
 
 
 def run_on(board, command):
-    with open_terminal(board) as port:
-        return main([*command, "--port", port])
+    opened = board.closed
+    code = main([*command, "--port", PORT])
+    assert board.closed > opened, "the link is free afterwards"
+    return code
 
 
 def test_programs_give_what_golden_gives_and_their_own_counters(board, capsys):
     assert main(gemm("--out", "D=golden.npy:f32:32x32")) == 0
     capsys.readouterr()
-    with open_terminal(board) as port:
-        # The second finds the registers, the memory and the counters that the first has left.
-        for name in ("first", "second"):
-            assert main(gemm("--out", f"D={name}.npy:f32:32x32", "--on", "board", "--port", port)) == 0
-            printed = capsys.readouterr().out
-            assert "gemm_f16_f32 on board" in printed
-            assert "instructions            │ 32 " in printed
-            assert Path(f"{name}.npy").read_bytes() == Path("golden.npy").read_bytes()
+    # The second finds the registers, the memory and the counters that the first has left.
+    for name in ("first", "second"):
+        assert run_on(board, gemm("--out", f"D={name}.npy:f32:32x32", "--on", "board")) == 0
+        printed = capsys.readouterr().out
+        assert "gemm_f16_f32 on board" in printed
+        assert "instructions            │ 32 " in printed
+        assert Path(f"{name}.npy").read_bytes() == Path("golden.npy").read_bytes()
 
 
 def test_what_no_argument_fills_begins_as_zeros(board):
@@ -96,13 +106,13 @@ def test_lockstep_with_a_board(board, capsys):
     ("place", "message"),
     [
         (2 * 2048 + 4 * 33, "1 bytes of memory differ; the first is row 1, column 1 of d"),
-        (MEMORY_BYTES - 4, "after 32 instructions: 1 bytes of memory differ; the first is address 0x10ffc"),
+        (3 * PAGE_BYTES - 4, "after 32 instructions: 1 bytes of memory differ; the first is address 0x3ffc"),
     ],
 )
 def test_lockstep_finds_a_wrong_bit_in_the_boards_memory(board, capsys, place, message):
     """One in a matrix that is stored, at once; one that no store reaches, in the end."""
     board.corrupts[PAGE_BYTES + place] = 1
-    assert run_on(board, gemm("--out", "D=d.npy:f32:32x32", "--on", "lockstep")) == 1
+    assert run_on(board, gemm("--out", "D=d.npy:f32:40x32", "--on", "lockstep")) == 1
     assert message in capsys.readouterr().err
 
 
@@ -111,91 +121,119 @@ def test_a_fault_names_the_instruction_of_this_program(board, capsys, on):
     np.save("odd.npy", np.zeros((24, 24), dtype=np.float16))
     odd = gemm("--arg", "D=a.npy", "--on", on, n=24)
     odd = [text.replace("A=a", "A=odd").replace("B=b", "B=odd") for text in odd]
-    with open_terminal(board) as port:
-        assert main(gemm("--arg", "D=b.npy", "--on", "board", "--port", port, n=16)) == 0
-        assert main([*odd, "--port", port]) == 1
-        assert capsys.readouterr().err.startswith("openwmma: instruction 1: misaligned stride: ")
-        assert main(gemm("--arg", "D=b.npy", "--on", "board", "--port", port, n=16)) == 0
+    whole = gemm("--arg", "D=b.npy", "--on", "board", n=16)
+    assert run_on(board, whole) == 0
+    assert run_on(board, odd) == 1
+    assert capsys.readouterr().err.startswith("openwmma: instruction 1: misaligned stride: ")
+    assert run_on(board, whole) == 0
 
 
 def test_a_preset_that_is_named_is_required(board, capsys):
-    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board", "--preset", "standard")) == 1
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board", "--preset", "standard")) == 2
     assert capsys.readouterr().err == (
         "openwmma: the core has registers 64, but the configuration says 128\n"
     )
 
 
-def test_what_the_boards_core_cannot_do_is_refused_by_it(board, capsys):
-    tiny = TerminalBoard(PRESETS["tiny"], MEMORY_BYTES)
+def test_what_the_boards_core_cannot_do_is_refused_by_it(board, capsys, monkeypatch):
     command = ["run", str(EXAMPLES / "tf32.ptx"), "--out", "D=d.npy:f32:16x16", "--on", "board"]
     for name in "ABC":
         command += ["--arg", f"{name}=a.npy"]
+    assert run_on(board, command) == 0
+    tiny = BridgedCore(PRESETS["tiny"], MEMORY_BYTES)
+    connect(tiny, monkeypatch)
     assert run_on(tiny, command) == 1
     assert "openwmma: instruction 0: illegal instruction" in capsys.readouterr().err
-    assert run_on(board, command) == 0
+    tiny.simulation.close()
 
 
 def test_arrays_larger_than_the_boards_memory(board, capsys):
     assert run_on(board, gemm("--out", "D=d.npy:f32:128x128", "--on", "board")) == 2
     assert capsys.readouterr().err == (
-        f"openwmma: expected arrays of at most {MEMORY_BYTES} bytes in all, for which the board has memory, "
-        f"not {MEMORY_BYTES + PAGE_BYTES}\n"
+        f"openwmma: expected arrays of at most {MEMORY_BYTES - PAGE_BYTES} bytes in all, for which the board "
+        f"has memory, not {MEMORY_BYTES + PAGE_BYTES}\n"
     )
     assert not Path("d.npy").exists()
 
 
-def test_a_port_that_does_not_exist(board, capsys, monkeypatch):
-    monkeypatch.setattr(link, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7")])
-    assert main(gemm("--arg", "D=b.npy", "--on", "board", "--port", "/dev/openwmma-none")) == 2
-    assert capsys.readouterr().err == (
-        "openwmma: cannot open the serial port /dev/openwmma-none: there is no such device; "
-        "found: /dev/ttyUSB7\n"
-    )
+@pytest.mark.parametrize(
+    ("address", "word", "message"),
+    [
+        (INFO, NOTHING, f"a SoC with a core has 0x4f575343 at {INFO:#x}, not 0xffffffff"),
+        (INFO, 0, f"a SoC with a core has 0x4f575343 at {INFO:#x}, not 0x0"),
+        (MEMORY_BASE + PAGE_BYTES + 64, 7, "the board's memory must keep 0x"),
+    ],
+)
+def test_another_device_or_its_memory(board, capsys, address, word, message):
+    board.replaced[address] = word
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board")) == 2
+    assert capsys.readouterr().err.startswith(f"openwmma: no board at {PORT}: {message}")
 
 
 @pytest.mark.parametrize(
-    ("number", "reason"),
+    ("name", "word", "message"),
     [
-        (errno.EACCES, "no permission; on most systems its group, dialout or uucp, must be one of yours"),
-        (errno.EBUSY, "another program has it open"),
-        (errno.EIO, "[Errno 5] refused"),
+        ("IDENTITY", 5, "the core has identity 0x5, but the configuration says 0x4f574d4d"),
+        ("VERSION", 0x300, "the core has version 0x300, but the configuration says 0x500"),
+        ("PROFILE", 77, "the core has profile code 77; this software knows "),
     ],
 )
-def test_a_port_that_cannot_be_opened(board, capsys, monkeypatch, number, reason):
-    def refuse(*_, **__):
-        raise serial.SerialException(number, "refused")
-
-    monkeypatch.setattr(link.serial, "serial_for_url", refuse)
-    assert main(gemm("--arg", "D=b.npy", "--on", "board", "--port", "/dev/ttyUSB0")) == 2
-    assert capsys.readouterr().err == f"openwmma: cannot open the serial port /dev/ttyUSB0: {reason}\n"
+def test_another_core(board, capsys, name, word, message):
+    board.replaced[ORIGIN + REGISTERS[name]] = word
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board")) == 2
+    assert capsys.readouterr().err.startswith(f"openwmma: {message}")
 
 
-def test_a_port_that_another_program_has(board, capsys):
-    with open_terminal(None) as port, Path(port).open("rb", buffering=0) as other:
-        fcntl.flock(other, fcntl.LOCK_EX)
-        assert main(gemm("--arg", "D=b.npy", "--on", "board", "--port", port)) == 2
-        assert capsys.readouterr().err == (
-            f"openwmma: cannot open the serial port {port}: another program has it open\n"
-        )
+def test_the_memory_is_tested_and_keeps_its_contents(board):
+    before = board.memory.read(PAGE_BYTES, board.memory.size)
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board", n=16)) == 0
+    used = 4 * PAGE_BYTES
+    after = board.memory.read(PAGE_BYTES, board.memory.size)
+    np.testing.assert_array_equal(after[used:], before[used:])
 
 
-@pytest.mark.parametrize(("name", "access"), [("FORMATS", "read host"), ("CONTROL", "write host")])
-def test_a_core_that_does_not_answer(board, capsys, name, access):
-    board.unanswered = {REGISTERS[name]}
-    assert run_on(board, gemm("--out", "D=d.npy:f32:32x32", "--on", "board")) == 1
+@pytest.mark.parametrize("left", [3, 40, 200])
+def test_a_link_that_fails_during_a_program(board, capsys, left):
+    """The first accesses are answered, then none: the cable was pulled."""
+    read, accesses = board.read, iter(range(left))
+
+    def pulled(addr, length):
+        if next(accesses, None) is None:
+            raise LinkError("the bridge did not answer within 1 s")
+        return read(addr, length)
+
+    board.read = pulled
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board")) == 2
+    message = capsys.readouterr().err
+    assert message.startswith("openwmma: ")
+    assert message.endswith("the bridge did not answer within 1 s\n")
+    assert message.count("\n") == 1
+
+
+def test_a_link_that_loses_words_is_noticed(board, capsys):
+    """A constant of the SoC is read after some writes: from then on it reads as something else."""
+    write, words = board.write, []
+
+    def damaged(addr, data):
+        words.extend(data)
+        if len(words) > 400:
+            board.replaced[INFO] = 0x1234
+        write(addr, data)
+
+    board.write = damaged
+    assert run_on(board, gemm("--arg", "D=b.npy", "--on", "board")) == 2
     assert capsys.readouterr().err == (
-        f"openwmma: nothing answered the board's try to {access} at {REGISTERS[name]:#x} within 16384 cycles "
-        "of its clock (328 us); reset the board\n"
+        f"openwmma: the link lost words: 0x4f575343 must be at {INFO:#x}, not 0x1234\n"
     )
 
 
-def test_a_board_that_does_not_answer(board, capsys):
-    with open_terminal(None) as port:
-        assert main(gemm("--arg", "D=b.npy", "--on", "board", "--port", port)) == 1
-        assert capsys.readouterr().err == (
-            f"openwmma: no board at {port} with 1000000 baud: "
-            "the board gave no good answer to IDENTIFY at 0x0 in 6 tries\n"
-        )
+def test_a_board_without_litex(board, capsys, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setattr("boards.host.link.find_spec", lambda name: None)
+    assert main(["run", str(EXAMPLES / "f64.ptx"), "--on", "board", "--port", PORT]) == 2
+    assert capsys.readouterr().err == (
+        "openwmma: a board is reached with LiteX, which is not installed: pip install openwmma[soc]\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def builder(mhz: float) -> Callable[..., BuildReport]:
     def build(board: Board, folder: Path, on_step: Callable[[str], None], *, seed: int) -> BuildReport:
         for step in STEPS:
             on_step(step)
-        device = DEVICES[board.family]
+        device = DEVICES[board.device]
         return BuildReport(
             board=board,
             utilisation=Utilisation(device=device, units={"": (seed, 2, 3, 4)}, cells={}),

@@ -13,7 +13,10 @@ import pytest
 from junitparser import JUnitXml
 from planted_kinds import COUNT, Squares
 
+from openwmma.gpu.certify import Outcome as Found
+from openwmma.usage import UsageError
 from regression.campaign.identity import Identity, identity
+from regression.campaign.kinds import chip
 from regression.campaign.store import Store, StoreError
 from regression.campaign.task import Case, Outcome, Report, Task
 
@@ -357,3 +360,21 @@ def test_identities_differ_by_one_thing_told():
     assert HERE.difference(other) == "its python must be 3, not 4"
     assert identity() == identity()
     assert re.fullmatch(r"[0-9a-f]{12}-[0-9a-f]{12}", identity().commit)
+
+
+@pytest.mark.parametrize("wrong", [0, 2])
+def test_a_chip_is_compared_by_instruction(monkeypatch, wrong):
+    def compared(text, seed, profile):
+        assert (seed, profile) == (7, "ampere")
+        return Found(text, 100, wrong, ("example",) * wrong)
+
+    monkeypatch.setattr(chip, "compare", compared)
+    kind = chip.Chip(7, {"profile": "ampere"})
+    kind.require()
+    task = next(kind.tasks())
+    outcome = kind.run(task)
+    assert outcome.results == 100
+    assert [case.failure for case in outcome.cases] == ["2 of 100 differ: example" if wrong else ""]
+    assert len(outcome.failures) == (wrong > 0)
+    with pytest.raises(UsageError, match="--profile pascal"):
+        chip.Chip(7, {"profile": "pascal"}).require()

@@ -132,9 +132,9 @@ def test_units() -> None:
     for unit in UNITS:
         for source in unit.sources:
             assert list(root.glob(f"{source}*")), f"{unit.name}: {source} names no file"
-    assert units_named(["uart"])[0].bench == "cocotb_tests.boards.test_uart"
-    with pytest.raises(ValueError, match=r"unit must be one of credit queue, .*, not uarts$"):
-        units_named(["uarts"])
+    assert units_named(["credit queue"])[0].bench == "cocotb_tests.stream.test_elastic"
+    with pytest.raises(ValueError, match=r"unit must be one of credit queue, .*, not credits$"):
+        units_named(["credits"])
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)

@@ -2,6 +2,7 @@
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -75,7 +76,7 @@ def traced(tmp_path_factory):
 
 def test_every_command_is_followed_to_its_end(traced):
     recording, log, _, _ = traced
-    found = lifetimes(recording, log.parts)
+    found = lifetimes(recording, log.parts())
     assert [item.logged.command for item in found] == [*PROGRAM, fill(63, 1)]
     assert [str(item.logged.place) for item in found[:2]] == ["p.ptx:1: text", "p.ptx:2: text"]
     assert found[-1].logged.place is None
@@ -96,7 +97,7 @@ def test_every_command_is_followed_to_its_end(traced):
 def test_the_rules_of_the_scoreboard_hold_in_every_cycle(traced):
     """The cause of a wait is told by the same rules with which the RTL decides to wait."""
     recording, log, _, _ = traced
-    found = lifetimes(recording, log.parts)
+    found = lifetimes(recording, log.parts())
     conflicts = spans = 0
     for item in found:
         operands = [*((operand, False) for operand in item.reads), (item.write, True)]
@@ -117,9 +118,30 @@ def test_the_rules_of_the_scoreboard_hold_in_every_cycle(traced):
     assert spans > 10
 
 
+def test_a_trace_follows_the_commands_of_each_warp(tmp_path):
+    config = replace(CONFIG, warps=2)
+    trace = TraceFile(tmp_path / "t.json")
+    machine = RtlMachine(config, memory_of_noise(), trace=trace)
+    work = [replace(command, warp=warp) for command in PROGRAM[:6] for warp in (1, 0)]
+    machine.queue(work)
+    machine.finish()
+    recording = Recording(probes_of(config), machine.simulation.changes, machine.simulation.observed_cycles)
+    machine.close()
+    first = 0
+    for warp in range(2):
+        found = lifetimes(recording.of_warp(warp), trace.log.parts(warp), first)
+        assert [item.logged.command for item in found] == [item for item in work if item.warp == warp]
+        assert [item.number for item in found] == list(range(first, first + len(found)))
+        assert all(item.started < item.done for item in found)
+        first += len(found)
+    events = json.loads(trace.path.read_text())["traceEvents"]
+    names = {event["args"]["name"] for event in events if event.get("name") == "process_name"}
+    assert {"commands of warp 0", "commands of warp 1", "load engine"} <= names
+
+
 def test_waits_are_those_that_the_core_counts(traced):
     recording, log, _, counters = traced
-    found = waits(recording, lifetimes(recording, log.parts))
+    found = waits(recording, lifetimes(recording, log.parts()))
     cycles = defaultdict(int)
     for wait in found:
         kind = "empty" if wait.reason == "queue empty" else wait.reason.partition(" ")[0]
@@ -160,7 +182,7 @@ def test_a_wait_names_a_command_of_long_ago(tmp_path):
 
 def test_bursts_are_those_of_the_bus(traced):
     recording, log, _, counters = traced
-    commands = lifetimes(recording, log.parts)
+    commands = lifetimes(recording, log.parts())
     found = bursts(recording, commands)
     beats = {kind: sum(item.beats for item in found if item.kind == kind) for kind in ("read", "write")}
     assert beats == {"read": counters.read_beats, "write": counters.write_beats}

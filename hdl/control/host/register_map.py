@@ -71,11 +71,10 @@ def _shared_base(config: CoreConfig) -> int:
     return config.shared_base if config.shared_bytes else 0
 
 
-def _counter(name: str, offset: int, meaning: str, *, serial: bool = False) -> Register:
+def _counter(name: str, offset: int, meaning: str) -> Register:
     fields = (Field("count", 0, 2 * WORD_BITS, "Since the reset, modulo 2**64."),)
-    counted = "" if serial else " A serial core does not count it: it reads 0."
     rule = " Read the low word first: that latches the high word."
-    return Register(name, offset, meaning + counted + rule, fields, width=2 * WORD_BITS)
+    return Register(name, offset, meaning + rule, fields, width=2 * WORD_BITS)
 
 
 def _stall(name: str, offset: int, meaning: str) -> Register:
@@ -162,7 +161,7 @@ _REGISTERS: Final = (
         (
             Field(
                 *("bursts", 0, 16),
-                "Bursts that the memory took before the first it refused; of a serial core, words.",
+                "Bursts that the memory took before the first it refused.",
             ),
         ),
     ),
@@ -173,14 +172,7 @@ _REGISTERS: Final = (
     ),
     Register(
         *("MODE", 0x028, "How commands are executed. A write is refused with SLVERR while the core is busy."),
-        (
-            Field(
-                *("serial", 0, 1),
-                "Execute one command of each warp at a time. A serial core always does: there the field "
-                "reads 1, and writing 0 is refused with SLVERR.",
-                lambda c: int(c.always_serial),
-            ),
-        ),
+        (Field("serial", 0, 1, "Execute one command of each warp at a time."),),
         Access.READ_WRITE,
     ),
     Register(
@@ -190,8 +182,8 @@ _REGISTERS: Final = (
         (Field("warp", 0, 4, "Number of the warp."),),
         Access.READ_WRITE,
     ),
-    _counter("INSTRUCTIONS", 0x030, "Commands executed by the selected warp.", serial=True),
-    _counter("CYCLES", 0x038, "Cycles in which a command was in progress.", serial=True),
+    _counter("INSTRUCTIONS", 0x030, "Commands executed by the selected warp."),
+    _counter("CYCLES", 0x038, "Cycles in which a command was in progress."),
     _counter(
         "DOT_PRODUCT_CYCLES", 0x040, "Cycles in which a dot-product unit took operands, over all units."
     ),
@@ -201,8 +193,8 @@ _REGISTERS: Final = (
         *("COMMAND", 0x060),
         "The words of a command, as `hdl.command` encodes it. Writing word 0, the last one to be written, "
         "queues the command; on a full queue that write is refused with SLVERR, and nothing is queued. "
-        "Words 1 to 4 keep their values for the next command, but not in a serial core. A command goes to "
-        "the queue of the warp in bits 28 to 31 of word 0, or to warp 0, which refuses it, if there is none.",
+        "Words 1 to 4 keep their values for the next command. A command goes to the queue of the warp in "
+        "bits 28 to 31 of word 0, or to warp 0, which refuses it, if there is none.",
         (Field("word", 0, 32, "One word of the command."),),
         Access.WRITE_ONLY,
         count=COMMAND_WORDS,

@@ -199,14 +199,16 @@ class HostRegisters(wiring.Component):
     def _queue(self, m: Module, warp: int, command: Value, push: Value) -> Queue:
         """The queue of a warp between the host and the core."""
         queue = Queue(unsigned(COMMAND_BITS), self._config.queue_depth, buffered=True)
-        m.submodules[f"queue_{warp}"] = ResetInserter(self.clear[warp])(queue)
+        clear = Signal()
+        m.submodules[f"queue_{warp}"] = ResetInserter(clear)(queue)
         commands = self.commands[warp]
         m.d.comb += [
+            clear.eq(self.clear[warp]),
             queue.input.payload.eq(command),
             queue.input.valid.eq(push),
             queue.output.ready.eq(commands.valid & commands.ready),
             commands.payload.eq(queue.output.payload),
-            commands.valid.eq(queue.output.valid & ~self.clear[warp]),
+            commands.valid.eq(queue.output.valid & ~clear),
         ]
         return queue
 

@@ -18,17 +18,18 @@ from hdl.registers.register_ports import (
     LANE_BITS,
     address_bits,
     register_write_signature,
+    tile_word_bits,
     word_address,
-    word_bits,
 )
 from hdl.stream.pipeline import delay, register
 
-__all__ = ["TILES", "TileCollect"]
+__all__ = ["TileCollect", "tiles_in_flight"]
 
 
-TILES = 16
-"""Tiles that may be between their first word and their last result. 8 x 8 tiles on 64 units are fetched in
-four cycles each, and take about forty to come back."""
+def tiles_in_flight(config: CoreConfig) -> int:
+    """Tiles that may be between their first word and their last result: with 64 units, one each 2 cycles."""
+    return 16 * config.word_registers
+
 
 _PAIRS = 16
 """Pairs of register words that may be gathered or wait to be written: what a look-up table's memory holds."""
@@ -72,7 +73,7 @@ class TileCollect(wiring.Component):
         Taken with its last results.
     fetched : In(1)
         High for one cycle for each tile, in order, when all its registers have been read.
-    result_0, ... : In(stream.Signature(DotProductResult))
+    result : In(stream.Signature(DotProductResult)).array(units)
         Ready depends on the valid of all of them, and not on that of the write port.
     carry_enable : Out(1)
         The results of a step of a pass that is not the last are on `carry_data` in this cycle.
@@ -82,7 +83,7 @@ class TileCollect(wiring.Component):
         The step whose results are taken in this cycle, if any are.
     addend : In(32 * units)
         Elements of C of the step of the cycle before.
-    write : Out(register_write_signature(config))
+    write : Out(register_write_signature(config, registers=word_registers))
     done : Out(1)
         High for one cycle after the last word of a tile has been written.
 
@@ -98,13 +99,13 @@ class TileCollect(wiring.Component):
             {
                 "tile": In(stream.Signature(ResultTile)),
                 "fetched": In(1),
-                **{f"result_{unit}": In(stream.Signature(DotProductResult)) for unit in range(units)},
+                "result": In(stream.Signature(DotProductResult)).array(units),
                 "carry_enable": Out(1),
                 "carry_step": Out(Steps(config).bits),
                 "carry_data": Out(LANE_BITS * units),
                 "addend_step": Out(Steps(config).bits),
                 "addend": In(LANE_BITS * units),
-                "write": Out(register_write_signature(config)),
+                "write": Out(register_write_signature(config, registers=config.word_registers)),
                 "done": Out(1),
             }
         )
@@ -114,7 +115,7 @@ class TileCollect(wiring.Component):
         m = Module()
         steps = Steps(self._config)
         tile = self.tile.payload
-        ports = [getattr(self, f"result_{unit}") for unit in range(steps.units)]
+        ports = self.result
         step = Signal(steps.bits)
         number = Signal(2)
         arrived = Signal()
@@ -172,7 +173,7 @@ class TileCollect(wiring.Component):
             pair_read.addr.eq(oldest),
         ]
         # Tiles that have been fetched and not been written: some on their way, some as pairs that wait.
-        fetched = Signal(range(TILES + _PAIRS))
+        fetched = Signal(range(tiles_in_flight(self._config) + _PAIRS))
         leave = self._write(m, fetched.any() & (written != oldest), pair_read.data, words)
         ended = leave & pair_read.data.ends
         with m.If(self.fetched & ~ended):
@@ -263,15 +264,17 @@ class TileCollect(wiring.Component):
         begin = Signal()
         leave = Signal()
         address = Signal.like(self.write.address, reset_less=True)
-        word = Signal(word_bits(config), reset_less=True)
+        word = Signal(tile_word_bits(config), reset_less=True)
+        lanes = Signal.like(self.write.lanes, reset_less=True)
+        both = config.word_registers > 1
         m.d.comb += [
             self.write.enable.eq(writing),
             self.write.address.eq(address),
             self.write.data.eq(word),
-            self.write.lanes.eq(~0),
+            self.write.lanes.eq(lanes),
             granted.eq(writing & self.write.ready),
             begin.eq(waiting & (~writing | granted)),
-            leave.eq(begin & (pair.is_f16 | is_high)),
+            leave.eq(begin & (pair.is_f16 | is_high | both)),
         ]
         m.d.sync += self.done.eq(granted & ends)
         with m.If(granted):
@@ -281,7 +284,8 @@ class TileCollect(wiring.Component):
                 writing.eq(1),
                 is_high.eq(~leave),
                 address.eq(pair.address + Mux(is_high, Steps(config).words_per_register, 0)),
-                word.eq(Mux(pair.is_f16, packed, Mux(is_high, high_word, low_word))),
+                word.eq(Mux(pair.is_f16, packed, Mux(is_high, high_word, Cat(low_word, high_word)))),
+                lanes.eq(Mux(pair.is_f16, (1 << 4 * config.word_quads) - 1, ~0)),
                 ends.eq(pair.ends & leave),
             ]
         return leave

@@ -1,23 +1,27 @@
 """First stage of the tile multiplier: copies the fragments of the next tile out of the register file."""
 
+from dataclasses import dataclass
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, enum, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.memory.fragment_geometry import block_indices
 from hdl.multiply.tile.request import TileRequest, TileShape, last_block
-from hdl.multiply.tile.rows import row_write_layout
+from hdl.multiply.tile.rows import row_buffers, row_write_layout
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import (
     READ_LATENCY,
     address_bits,
+    tile_word_bits,
     word_address,
-    word_bits,
     word_read_signature,
 )
+from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay
+from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["ADDED_PASSES", "FetchedTile", "ResultTile", "TileFetch"]
 
@@ -38,7 +42,7 @@ class FetchedTile(data.Struct):
     passes : unsigned(2)
     converted : unsigned(1)
         As in `TileRequest`.
-    buffer : unsigned(1)
+    buffer : unsigned(3)
         Of the row memories.
     """
 
@@ -47,7 +51,7 @@ class FetchedTile(data.Struct):
     whole_rows: unsigned(1)
     passes: unsigned(2)
     converted: unsigned(1)
-    buffer: unsigned(1)
+    buffer: unsigned(3)
 
 
 class ResultTile(data.Struct):
@@ -70,14 +74,10 @@ class ResultTile(data.Struct):
     d: unsigned(REGISTER_BITS)
 
 
-class _Phase(enum.Enum, shape=2):
-    IDLE = 0
-    X = 1
-    Y = 2
-
-
 class TileFetch(wiring.Component):
     """Reads X and then Y from one port and C from another at the same time, a register word of each a cycle.
+
+    With two registers in a word, X, Y and C have a port each.
 
     A multiply of m16n8k16 has 24 words of X and Y, 16 of C and 32 steps where words have two quads and units
     are four: one port for all of them would leave the units idle in a fifth of the cycles.
@@ -101,13 +101,14 @@ class TileFetch(wiring.Component):
     Members
     -------
     request : In(stream.Signature(TileRequest))
-        One may wait here while another one is under way. Ready comes from a register.
+        Two may wait here while another one is in flight. Ready comes from a register.
     fetched : Out(1)
         High for one cycle when the last word of a request has been read; it arrives later.
-    read, c_read : Out(word_read_signature(config))
-        Of X and Y, and of C.
+    read : Out(word_read_signature(config)).array(word_registers)
+        Of X and Y.
+    c_read : Out(word_read_signature(config))
     write : Out(row_write_layout(config))
-    write_data, write_c_data : Out(word_bits(config))
+    x_data, y_data, c_data : Out(tile_word_bits(config))
     tile : Out(stream.Signature(FetchedTile))
         Offered when all of it is in the row memories; taken when none of it is needed any more.
     result_tile : Out(stream.Signature(ResultTile))
@@ -124,11 +125,10 @@ class TileFetch(wiring.Component):
             {
                 "request": In(stream.Signature(TileRequest)),
                 "fetched": Out(1),
-                "read": Out(word_read_signature(config)),
+                "read": Out(word_read_signature(config)).array(config.word_registers),
                 "c_read": Out(word_read_signature(config)),
                 "write": Out(row_write_layout(config)),
-                "write_data": Out(word_bits(config)),
-                "write_c_data": Out(word_bits(config)),
+                **{f"{name}_data": Out(tile_word_bits(config)) for name in "xyc"},
                 "tile": Out(stream.Signature(FetchedTile)),
                 "result_tile": Out(stream.Signature(ResultTile)),
             }
@@ -137,171 +137,149 @@ class TileFetch(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        waiting = Signal(TileRequest, reset_less=True)
-        is_waiting = Signal()
+        buffers = row_buffers(self._config)
+        m.submodules.requests = requests = StreamBuffer(TileRequest)
+        m.submodules.tiles = tiles = CreditQueue(FetchedTile, depth=buffers)
+        connect(m, flipped(self.request), requests.input)
+        connect(m, tiles.output, flipped(self.tile))
+        waiting = requests.output.payload
         begin = Signal()
         may_begin = Signal()
         idle = Signal()
         finish = Signal()
-        m.d.sync += self.fetched.eq(finish)
+        request = Signal(TileRequest, reset_less=True)
+        buffer = Signal(range(buffers))
         m.d.comb += [
-            self.request.ready.eq(~is_waiting),
-            self.result_tile.valid.eq(is_waiting & may_begin),
+            self.result_tile.valid.eq(requests.output.valid & may_begin),
             self.result_tile.payload.tile_shape.eq(waiting.tile_shape),
             self.result_tile.payload.passes.eq(Mux(waiting.converted, ADDED_PASSES, waiting.passes)),
             self.result_tile.payload.d_is_f16.eq(waiting.operation.result != Result.F32),
             self.result_tile.payload.d.eq(waiting.d),
             begin.eq(self.result_tile.valid & self.result_tile.ready),
+            requests.output.ready.eq(begin),
+            may_begin.eq((idle | finish) & tiles.ready),
         ]
+        m.d.sync += self.fetched.eq(finish)
         with m.If(begin):
-            m.d.sync += is_waiting.eq(0)
-        with m.If(self.request.valid & self.request.ready):
-            m.d.sync += [waiting.eq(self.request.payload), is_waiting.eq(1)]
+            m.d.sync += [request.eq(waiting), buffer.eq(buffer + 1)]
 
-        buffer = Signal(init=1)  # the one being filled, or filled last
-        given_back = self._offer(m, begin, waiting, buffer, finish)
-        # From the begin on: two tiles of two words each are read before the first word has arrived.
-        in_use = Signal(2)
-        for number in range(2):
-            with m.If(begin & (buffer != number)):
-                m.d.sync += in_use[number].eq(1)
-            with m.If(given_back[number]):
-                m.d.sync += in_use[number].eq(0)
-        request = Signal(TileRequest, reset_less=True)
-        with m.If(begin):
-            m.d.sync += [request.eq(waiting), buffer.eq(~buffer)]
         arriving = Signal.like(self.write)
-        rows_idle, rows_end = self._read_rows(m, begin, waiting, request, arriving)
-        c_idle, c_end = self._read_c(m, begin, waiting, request, arriving)
+        walks = self._read(m, begin, waiting, request, arriving)
+        # Where X and Y share a port, X is followed by Y.
+        apart = self._config.word_registers > 1
+        ended = [~walk.reading | (walk.at_end & (apart | (name != "x"))) for name, walk in walks.items()]
         m.d.comb += [
-            idle.eq(rows_idle & c_idle),
-            finish.eq((rows_idle | rows_end) & (c_idle | c_end) & ~idle),
-            may_begin.eq((idle | finish) & ~Mux(buffer, in_use[0], in_use[1])),
+            idle.eq(~Cat(walk.reading for walk in walks.values()).any()),
+            finish.eq(Cat(ended).all() & ~idle),
             arriving.buffer.eq(buffer),
             self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving", reset_less=False)),
-            self.write_data.eq(self.read.data),
-            self.write_c_data.eq(self.c_read.data),
+            self.x_data.eq(self.read[0].data),
+            self.y_data.eq(self.read[-1].data),
+            self.c_data.eq(self.c_read.data),
+            tiles.enter.eq(begin),
+            tiles.push.eq(delay(m, finish, READ_LATENCY, "finish", reset_less=False)),
+            tiles.payload.eq(delay(m, self._tile(m, request, buffer).as_value(), READ_LATENCY, "tile")),
         ]
         return m
 
-    def _offer(self, m: Module, begin: Signal, waiting: data.View, buffer: Signal, finish: Signal) -> Signal:
-        """Offer the tiles in the order of their begin; returns which buffer is given back."""
-        full = Signal(2)
-        oldest = Signal()
-        taken = Signal()
-        given_back = Signal(2)
-        tiles = [Signal(FetchedTile, name=f"tile_{number}", reset_less=True) for number in range(2)]
-        operation = Signal(Operation)
-        arrived = delay(m, finish, READ_LATENCY, "finish", reset_less=False)
+    def _tile(self, m: Module, request: data.View, buffer: Signal) -> Signal:
+        """What is to be issued, when it has arrived."""
+        tile = Signal(FetchedTile)
+        operation = request.operation
         m.d.comb += [
-            operation.eq(waiting.operation),
-            self.tile.valid.eq(Mux(oldest, full[1], full[0])),
-            self.tile.payload.eq(Mux(oldest, tiles[1], tiles[0])),
-            self.tile.payload.buffer.eq(oldest),
-            taken.eq(self.tile.valid & self.tile.ready),
-            given_back.eq(Cat(taken & ~oldest, taken & oldest)),
+            tile.operation.eq(operation),
+            tile.tile_shape.eq(request.tile_shape),
+            tile.whole_rows.eq(request.halves & ((request.passes == 0) | request.converted)),
+            tile.passes.eq(request.passes),
+            tile.converted.eq(request.converted),
+            tile.buffer.eq(buffer),
         ]
-        with m.If(waiting.x_is_b):
+        with m.If(request.x_is_b):
             m.d.comb += [
-                operation.a_signed.eq(waiting.operation.b_signed),
-                operation.b_signed.eq(waiting.operation.a_signed),
-                operation.a_e5m2.eq(waiting.operation.b_e5m2),
-                operation.b_e5m2.eq(waiting.operation.a_e5m2),
+                tile.operation.a_signed.eq(operation.b_signed),
+                tile.operation.b_signed.eq(operation.a_signed),
+                tile.operation.a_e5m2.eq(operation.b_e5m2),
+                tile.operation.b_e5m2.eq(operation.a_e5m2),
             ]
-        with m.If(taken):
-            m.d.sync += oldest.eq(~oldest)
-        for number, tile in enumerate(tiles):
-            with m.If(arrived & (self.write.buffer == number)):
-                m.d.sync += full[number].eq(1)
-            with m.If(given_back[number]):
-                m.d.sync += full[number].eq(0)
-            with m.If(begin & (buffer != number)):
-                m.d.sync += [
-                    tile.operation.eq(operation),
-                    tile.tile_shape.eq(waiting.tile_shape),
-                    tile.whole_rows.eq(waiting.halves & ((waiting.passes == 0) | waiting.converted)),
-                    tile.passes.eq(waiting.passes),
-                    tile.converted.eq(waiting.converted),
-                ]
-        return given_back
+        return tile
 
-    def _read_rows(
+    def _read(
         self, m: Module, begin: Signal, waiting: data.View, request: data.View, arriving: data.View
-    ) -> tuple[Value, Signal]:
-        """Walk X and Y; returns whether there is none to walk, and whether their last word is read."""
-        config = self._config
-        number_bits = Steps(config).word_number_bits
-        first = Const(0, number_bits)
-        phase = Signal(_Phase)
-        word = Signal(number_bits + 3)
-        last = Signal(3)
-        at_end = Signal()
-        address = Signal(address_bits(config), reset_less=True)
-        is_x, is_y = phase == _Phase.X, phase == _Phase.Y
-        m.d.comb += [
-            self.read.enable.eq(phase != _Phase.IDLE),
-            self.read.address.eq(address),
-            last.eq(_last_of_rows(request, is_x)),
-            at_end.eq(word == Cat(Const((1 << number_bits) - 1, number_bits), last)),
-        ]
-        with m.If(self.read.enable):
-            m.d.sync += [word.eq(word + 1), address.eq(address + 1)]
-            with m.If(at_end):
-                m.d.sync += [
-                    word.eq(0),
-                    phase.eq(Mux(is_x, _Phase.Y, _Phase.IDLE)),
-                    address.eq(word_address(config, request.y, first)),
-                ]
-        with m.If(begin):
-            m.d.sync += [phase.eq(_Phase.X), address.eq(word_address(config, waiting.x, first))]
-
-        register = Signal(3)
-        number = word[:number_bits]
-        m.d.comb += [register.eq(word[number_bits:]), arriving.x.eq(is_x), arriving.y.eq(is_y)]
-        block, second = block_indices(m, Mux(is_x, request.x_order, request.y_order), register)
-        m.d.comb += [arriving.word_block.eq(Cat(number, block)), arriving.second.eq(second)]
-        return ~self.read.enable, at_end & is_y
-
-    def _read_c(
-        self, m: Module, begin: Signal, waiting: data.View, request: data.View, arriving: data.View
-    ) -> tuple[Value, Signal]:
-        """Walk C; returns as `_read_rows`."""
-        config = self._config
-        number_bits = Steps(config).word_number_bits
-        reading = Signal()
-        at_end = Signal()
-        word = Signal(number_bits + 3)
-        last = Signal(3)
-        address = Signal(address_bits(config), reset_less=True)
+    ) -> dict[str, "_Walk"]:
+        """Walk the registers of X, Y and C."""
+        paired = Const(self._config.word_registers - 1, 1)
         is_packed = request.operation.c_is_f16
         blocks = last_block(request.tile_shape)
+        last_of_c = Mux(is_packed, blocks, Cat(1, blocks))
+        x = self._walk(m, "x", begin, waiting.x, _last_of_rows(request, Const(1, 1)), paired)
+        after_x = begin if self._config.word_registers > 1 else x.reading & x.at_end
+        first_of_y = waiting.y if self._config.word_registers > 1 else request.y
+        y = self._walk(m, "y", after_x, first_of_y, _last_of_rows(request, Const(0, 1)), paired)
+        c = self._walk(m, "c", begin, waiting.c, last_of_c, paired & ~is_packed)
+        m.d.comb += [self.c_read.enable.eq(c.reading), self.c_read.address.eq(c.address)]
+        if self._config.word_registers > 1:
+            for port, walk in zip(self.read, (x, y), strict=True):
+                m.d.comb += [port.enable.eq(walk.reading), port.address.eq(walk.address)]
+        else:
+            m.d.comb += [
+                self.read[0].enable.eq(x.reading | y.reading),
+                self.read[0].address.eq(Mux(x.reading, x.address, y.address)),
+            ]
+        for name, walk, order in (("x", x, request.x_order), ("y", y, request.y_order)):
+            for lane, place in enumerate(arriving[name]):
+                register = Signal(3, name=f"{name}_register_{lane}")
+                m.d.comb += register.eq(walk.register | lane)
+                block, second = block_indices(m, order, register)
+                m.d.comb += [
+                    place.valid.eq(walk.reading & ((lane == 0) | walk.last.any())),
+                    place.word_block.eq(Cat(walk.number, block)),
+                    place.second.eq(second),
+                ]
+        both = is_packed | paired
         m.d.comb += [
-            self.c_read.enable.eq(reading),
-            self.c_read.address.eq(address),
-            last.eq(Mux(is_packed, blocks, Cat(1, blocks))),
-            at_end.eq(word == Cat(Const((1 << number_bits) - 1, number_bits), last)),
+            arriving.c.eq(Cat(both | ~c.register[0], both | c.register[0]) & c.reading.replicate(2)),
+            arriving.c_apart.eq(paired & ~is_packed),
+            arriving.c_word_block.eq(Cat(c.number, Mux(is_packed, c.register[:2], c.register[1:]))),
         ]
+        return {"x": x, "y": y, "c": c}
+
+    def _walk(self, m: Module, name: str, begin: Value, first: Value, last: Value, paired: Value) -> "_Walk":
+        """Count the words of a fragment, from its first register to its last, in pairs if `paired`."""
+        config = self._config
+        number_bits = Steps(config).word_number_bits
+        reading = Signal(name=f"{name}_reading")
+        word = Signal(number_bits + 3, name=f"{name}_word")
+        address = Signal(address_bits(config), name=f"{name}_address", reset_less=True)
+        number, register = word[:number_bits], word[number_bits:]
+        at_end = Signal(name=f"{name}_at_end")
+        last_word = Cat(Const((1 << number_bits) - 1, number_bits), last[0] | paired, last[1:])
+        m.d.comb += at_end.eq(Cat(number, register[0] | paired, register[1:]) == last_word)
         with m.If(reading):
-            m.d.sync += [word.eq(word + 1), address.eq(address + 1)]
+            m.d.sync += [word.eq(word + 1 + paired), address.eq(address + 1 + paired)]
             with m.If(at_end):
                 m.d.sync += [word.eq(0), reading.eq(0)]
         with m.If(begin):
-            m.d.sync += [reading.eq(1), address.eq(word_address(config, waiting.c, Const(0, number_bits)))]
+            m.d.sync += [reading.eq(1), address.eq(word_address(config, first, Const(0, number_bits)))]
+        return _Walk(reading, at_end, address, number, register, last)
 
-        number, register = word[:number_bits], word[number_bits:]
-        both = Cat(reading & ~register[0], reading & register[0])
-        m.d.comb += [
-            arriving.c.eq(Mux(is_packed, reading.replicate(2), both)),
-            arriving.c_word_block.eq(Cat(number, Mux(is_packed, register[:2], register[1:]))),
-        ]
-        return ~reading, at_end
+
+@dataclass(frozen=True)
+class _Walk:
+    """The state of a walk over a fragment: the word that is read now."""
+
+    reading: Signal
+    at_end: Signal
+    address: Signal
+    number: Value
+    register: Value
+    last: Value
 
 
 def _last_of_rows(request: data.View, is_x: Value) -> Value:
-    """The last register of X or Y, counted from its first."""
+    """The last register of X or Y, counted from its first: three bits."""
     last = last_block(request.tile_shape)
     is_square = request.tile_shape == TileShape.SQUARE_16
     # One block of rows, two or four, less one.
     of_x = Cat(last[0], last[1] & ~is_square)
     rows = Mux(is_x, of_x, Cat(is_square, 0))
-    return Mux(request.halves, Cat(1, rows), rows)
+    return Mux(request.halves, Cat(1, rows), rows)[:3]

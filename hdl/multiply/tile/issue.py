@@ -68,7 +68,7 @@ class TileIssue(wiring.Component):
         As `hdl.multiply.tile.rows.RowMemories` gives them.
     carried : In(1)
         In this cycle the results of one more step of a pass that is not the last are written.
-    operands_0, ... : Out(stream.Signature(DotProductOperands))
+    operands : Out(stream.Signature(DotProductOperands)).array(units)
     addend_enable : Out(1)
         In this cycle `addend_data` are elements of C that are to be added to the results of a step.
     addend_step : Out(bits of a step)
@@ -92,7 +92,7 @@ class TileIssue(wiring.Component):
                 **{name: In(bits) for name, bits in row_widths(config).items()},
                 "carry": In(LANE_BITS * units),
                 "carried": In(1),
-                **{f"operands_{unit}": Out(stream.Signature(DotProductOperands)) for unit in range(units)},
+                "operands": Out(stream.Signature(DotProductOperands)).array(units),
                 "addend_enable": Out(1),
                 "addend_step": Out(Steps(config).bits),
                 "addend_data": Out(LANE_BITS * units),
@@ -181,7 +181,6 @@ class TileIssue(wiring.Component):
     def _operands(self, m: Module, advance: Signal, valid: Signal, step: Signal, read: data.View) -> None:
         """Offer rows and elements until every unit has taken its own."""
         steps = Steps(self._config)
-        ports = [getattr(self, f"operands_{unit}") for unit in range(steps.units)]
         rows = {"x": self._rows(read, "x", steps.x_rows), "y": self._rows(read, "y", steps.y_rows)}
         elements = [self._element(unit, step, read) for unit in range(steps.units)]
         operation: Value = Value.cast(read.operation)
@@ -197,7 +196,7 @@ class TileIssue(wiring.Component):
         accepted = Signal(steps.units)
         offered = Signal(Operation, reset_less=True)
         m.d.comb += [
-            accepted.eq(pending & Cat(port.ready for port in ports)),
+            accepted.eq(pending & Cat(port.ready for port in self.operands)),
             advance.eq(pending == accepted),
         ]
         m.d.sync += pending.eq(Mux(advance, valid.replicate(steps.units), pending & ~accepted))
@@ -207,7 +206,7 @@ class TileIssue(wiring.Component):
         }
         with m.If(advance):
             m.d.sync += Value.cast(offered).eq(operation)
-        for unit, port in enumerate(ports):
+        for unit, port in enumerate(self.operands):
             x_number, y_number = divmod(unit, steps.y_rows)
             c = _held(m, advance, elements[unit], f"c_{unit}")
             m.d.comb += [

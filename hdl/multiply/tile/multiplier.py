@@ -6,10 +6,12 @@ accumulators, no waits:
 ======= ========================= ======== ======= ========
 stage   bound by                  1 unit   4 units 64 units
 ======= ========================= ======== ======= ========
-fetch   words of X and Y, or of C 64, 48   32, 24  8, 6
+fetch   words of X and Y, or of C 64, 48   32, 24  4, 2
 issue   256 or 128 / units        256, 128 64, 32  4, 2
-collect results, words of D       256, 128 64, 32  8, 4
+collect results, words of D       256, 128 64, 32  4, 2
 ======= ========================= ======== ======= ========
+
+With more than 16 units, X, Y and C have a port each, and a word two registers.
 """
 
 from amaranth.hdl import Module
@@ -18,7 +20,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductOperands, DotProductResult
-from hdl.multiply.tile.collect import TILES, TileCollect
+from hdl.multiply.tile.collect import TileCollect, tiles_in_flight
 from hdl.multiply.tile.fetch import ResultTile, TileFetch
 from hdl.multiply.tile.issue import TileIssue
 from hdl.multiply.tile.request import TileRequest
@@ -40,11 +42,11 @@ class TileMultiplier(wiring.Component):
     come, and how many results of a chain are there to be carried on. Each of these is a stream or a pulse. No
     ready of a port depends on another one's without a register between.
 
-    Throughput: the slowest stage's, see the module's table; with up to 16 units that is issuing, which keeps
-    them busy in every cycle. A buffer of the row memories is filled again only when its tile is issued: this
-    costs half a cycle for each tile of m16n8k16 on 16 units, one and a half for 256 results on 32. A chained
-    tile is issued once for each pass; 64 units wait for the one before. Tiles of fp8 that becomes f16 are
-    chained (two passes), and results of another tile that follows wait for the end of their additions.
+    Throughput: the slowest stage's, see the module's table; that is issuing, which keeps the units busy in
+    every cycle. A buffer of the row memories is filled again only when its tile is issued: this costs half a
+    cycle for each tile of m16n8k16 on 16 units; 32 and 64 units have 4 and 8 buffers. A chained tile is
+    issued once for each pass; 64 units wait for the one before. Tiles of fp8 that becomes f16 are chained
+    (two passes), and results of another tile that follows wait for the end of their additions.
     Latency: fetching, issuing, the units' own, and 8 cycles; 10 more for the additions, and with them 1 more
     for issuing.
     Critical path expected: that of the stages.
@@ -60,33 +62,34 @@ class TileMultiplier(wiring.Component):
         High for one cycle for each request, in order, when all its registers have been read.
     done : Out(1)
         High for one cycle for each request, in order, after its last result is in the register file.
-    operands_0, ... : Out(stream.Signature(DotProductOperands))
+    operands : Out(stream.Signature(DotProductOperands)).array(units)
         To each dot-product unit.
-    result_0, ... : In(stream.Signature(DotProductResult))
+    result : In(stream.Signature(DotProductResult)).array(units)
         From each dot-product unit.
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
-    write : Out(register_write_signature(config))
-    read, c_read : Out(word_read_signature(config))
-        Of multiplicands and of C.
+    write : Out(register_write_signature(config, registers=word_registers))
+    read : Out(word_read_signature(config)).array(word_registers)
+        Of multiplicands.
+    c_read : Out(word_read_signature(config))
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         units = config.dot_product_units
-        members = {
-            "request": In(stream.Signature(TileRequest)),
-            "fetched": Out(1),
-            "done": Out(1),
-            "busy_units": Out(range(units + 1)),
-            "write": Out(register_write_signature(config)),
-            "read": Out(word_read_signature(config)),
-            "c_read": Out(word_read_signature(config)),
-        }
-        for unit in range(units):
-            members[f"operands_{unit}"] = Out(stream.Signature(DotProductOperands))
-            members[f"result_{unit}"] = In(stream.Signature(DotProductResult))
-        super().__init__(members)
+        super().__init__(
+            {
+                "request": In(stream.Signature(TileRequest)),
+                "fetched": Out(1),
+                "done": Out(1),
+                "busy_units": Out(range(units + 1)),
+                "write": Out(register_write_signature(config, registers=config.word_registers)),
+                "read": Out(word_read_signature(config)).array(config.word_registers),
+                "c_read": Out(word_read_signature(config)),
+                "operands": Out(stream.Signature(DotProductOperands)).array(units),
+                "result": In(stream.Signature(DotProductResult)).array(units),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
@@ -96,23 +99,26 @@ class TileMultiplier(wiring.Component):
         m.submodules.rows = rows = RowMemories(config)
         m.submodules.issue = issue = TileIssue(config)
         m.submodules.collect = collect = TileCollect(config)
-        m.submodules.tiles = tiles = Queue(ResultTile, TILES, buffered=True)
+        m.submodules.tiles = tiles = Queue(ResultTile, tiles_in_flight(config), buffered=True)
 
         connect(m, flipped(self.request), fetch.request)
-        connect(m, fetch.read, flipped(self.read))
+        for inner, outer in zip(fetch.read, self.read, strict=True):
+            connect(m, inner, flipped(outer))
         connect(m, fetch.c_read, flipped(self.c_read))
         connect(m, fetch.tile, issue.tile)
         connect(m, fetch.result_tile, tiles.input)
         connect(m, tiles.output, collect.tile)
         connect(m, collect.write, flipped(self.write))
-        for unit in range(config.dot_product_units):
-            connect(m, getattr(issue, f"operands_{unit}"), flipped(getattr(self, f"operands_{unit}")))
-            connect(m, flipped(getattr(self, f"result_{unit}")), getattr(collect, f"result_{unit}"))
+        for inner, outer in zip(issue.operands, self.operands, strict=True):
+            connect(m, inner, flipped(outer))
+        for outer, inner in zip(self.result, collect.result, strict=True):
+            connect(m, flipped(outer), inner)
         m.d.comb += [
             collect.fetched.eq(fetch.fetched),
             rows.write.eq(fetch.write),
-            rows.write_data.eq(fetch.write_data),
-            rows.write_c_data.eq(fetch.write_c_data),
+            rows.x_data.eq(fetch.x_data),
+            rows.y_data.eq(fetch.y_data),
+            rows.c_data.eq(fetch.c_data),
             rows.read_enable.eq(issue.read_enable),
             rows.read.eq(issue.read),
             *(

@@ -1,6 +1,6 @@
 """The row memories: operands of two tiles in the order in which the dot-product units want them."""
 
-from amaranth.hdl import Cat, Const, Module, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -8,35 +8,47 @@ from hdl.config import CoreConfig
 from hdl.multiply.tile.chains import has_chains, has_conversion
 from hdl.multiply.tile.tile_steps import BLOCKS, Steps, fields
 from hdl.registers.collision_free_memory import collision_free_memory
-from hdl.registers.register_ports import LANE_BITS, word_bits
+from hdl.registers.register_ports import LANE_BITS, tile_word_bits, word_bits
 
-__all__ = ["RowMemories", "row_read_layout", "row_widths", "row_write_layout"]
+__all__ = ["RowMemories", "row_buffers", "row_read_layout", "row_widths", "row_write_layout"]
 
-_BUFFERS = 2
 _K_HALVES = 2
 
 
+def row_buffers(config: CoreConfig) -> int:
+    """Tiles that the row memories hold: one is issued, the others come or wait.
+
+    With more than 16 units a tile is issued in fewer cycles than its words take from the register file: with
+    64 units m16n8k16 in 2, and a buffer is taken for 10.
+    """
+    return max(2, config.dot_product_units // 8)
+
+
 def row_write_layout(config: CoreConfig) -> data.StructLayout:
-    """Where a word from the register file goes.
+    """Where words from the register file go.
 
     Members
     -------
-    x, y : unsigned(1)
-        There is a word of X, of Y.
-    word_block : unsigned
-        Its number within a register, and above it the block of rows.
-    second : unsigned(1)
-        It is of the second half of k.
+    x, y : array of struct
+        For each word of X, of Y: whether there is one (`valid`), its number within a register and above it
+        the block of rows (`word_block`), and whether it is of the second half of k (`second`).
     c : unsigned(2)
         There is a word of C, of pair 0 and of pair 1: an f16 accumulator holds both.
+    c_apart : unsigned(1)
+        The word of pair 1 is that of the next register.
     c_word_block : unsigned
         Its number within a register, and above it the block of results.
-    buffer : unsigned(1)
-        Of both words.
+    buffer : unsigned
+        Of all words.
     """
-    steps = Steps(config)
-    bits = steps.word_number_bits + 2
-    return fields(x=1, y=1, word_block=bits, second=1, c=2, c_word_block=bits, buffer=1)
+    bits = Steps(config).word_number_bits + 2
+    places = data.ArrayLayout(fields(valid=1, word_block=bits, second=1), config.word_registers)
+    of_c = fields(c=2, c_apart=1, c_word_block=bits, buffer=_buffer_bits(config))
+    return data.StructLayout({"x": places, "y": places, **of_c.members})
+
+
+def _buffer_bits(config: CoreConfig) -> int:
+    return (row_buffers(config) - 1).bit_length()
 
 
 def row_widths(config: CoreConfig) -> dict[str, int]:
@@ -52,7 +64,7 @@ def row_read_layout(config: CoreConfig) -> data.StructLayout:
 
     Members
     -------
-    buffer : unsigned(1)
+    buffer : unsigned
     second : unsigned(1)
         The low half of a row is its second word.
     x, y, c : unsigned
@@ -64,7 +76,7 @@ def row_read_layout(config: CoreConfig) -> data.StructLayout:
     steps = Steps(config)
     word = steps.word_number_bits + 2
     return fields(
-        buffer=1,
+        buffer=_buffer_bits(config),
         second=1,
         x=steps.x_part_bits + word,
         y=word - 1,
@@ -79,6 +91,11 @@ class RowMemories(wiring.Component):
     So a word is written as it comes, and one read gives all that a step needs: of X and Y the low and the
     high half of the rows, of C the elements of a pair of register words.
 
+    With two registers in a word, words come in pairs, which differ in the lowest bit of their block or in the
+    half of k. A memory of X or Y then is two: one has the first half of k of the even blocks and the second
+    half of the odd ones. So both words are written at once, and a block's low and high half are read at once;
+    where the low half is the second word, the high one is the first.
+
     The rows of Y in a step are just those of a word; those of X are one of equal parts of theirs, and so are
     the elements of C once lanes are put in the order of the steps. Only that part is read: block RAM whose
     ports differ in width chooses it, so nothing has to behind the memory, and few wires lead away from it. No
@@ -89,9 +106,9 @@ class RowMemories(wiring.Component):
     any. An eighth one keeps the elements of C that are added after the last one, if there are multiplies of
     fp8 that becomes f16.
 
-    Latency: read data in the cycle after `read_enable`, and until the next one. Each of the two buffers is
-    written by one stage while the other one reads the other buffer, or elements of C that came before;
-    nothing here keeps them apart.
+    Latency: read data in the cycle after `read_enable`, and until the next one. A buffer is written by one
+    stage while the other one reads another buffer, or elements of C that came before; nothing here keeps them
+    apart.
     Critical path expected: a memory's read, at the start of a path that ends in the issue stage.
 
     Parameters
@@ -101,9 +118,7 @@ class RowMemories(wiring.Component):
     Members
     -------
     write : In(row_write_layout(config))
-    write_data : In(word_bits(config))
-        Of X or Y.
-    write_c_data : In(word_bits(config))
+    x_data, y_data, c_data : In(tile_word_bits(config))
     read_enable : In(1)
     read : In(row_read_layout(config))
     x_low, x_high : Out(128 * rows of X in a step)
@@ -126,14 +141,12 @@ class RowMemories(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        width = word_bits(config)
         carried = LANE_BITS * config.dot_product_units
         members = {name: Out(bits) for name, bits in row_widths(config).items()}
         super().__init__(
             {
                 "write": In(row_write_layout(config)),
-                "write_data": In(width),
-                "write_c_data": In(width),
+                **{f"{name}_data": In(tile_word_bits(config)) for name in "xyc"},
                 "read_enable": In(1),
                 "read": In(row_read_layout(config)),
                 **members,
@@ -155,38 +168,20 @@ class RowMemories(wiring.Component):
         steps = Steps(self._config)
         write, read = self.write, self.read
         for name, parts_log2, count in (("x", steps.x_part_bits, BLOCKS), ("y", 0, BLOCKS // 2)):
-            asked = getattr(read, name)
-            word_block = write.word_block[: len(asked) - parts_log2]
-            enable = getattr(write, name)
-            fragment_words = steps.words_per_register * count
-            self._memory(
-                m,
-                f"{name}_low",
-                depth=_BUFFERS * _K_HALVES * fragment_words,
-                write_enable=enable,
-                write_address=Cat(word_block, write.second, write.buffer),
-                write_data=self.write_data,
-                read_address=Cat(asked, read.second, read.buffer),
-            )
-            self._memory(
-                m,
-                f"{name}_high",
-                depth=_BUFFERS * fragment_words,
-                write_enable=enable & write.second,
-                write_address=Cat(word_block, write.buffer),
-                write_data=self.write_data,
-                read_address=Cat(asked, read.buffer),
-            )
+            walk = self._rows if self._config.word_registers == 1 else self._paired_rows
+            walk(m, name, parts_log2, steps.words_per_register * count)
         lanes = [lane for part in range(1 << steps.c_part_bits) for lane in steps.c_lanes(part)]
-        elements = Cat(self.write_c_data.word_select(lane, LANE_BITS) for lane in lanes)
-        for pair in range(2):
+        width = word_bits(self._config)
+        next_word = Mux(write.c_apart, self.c_data[-width:], self.c_data[:width])
+        for pair, word in enumerate((self.c_data[:width], next_word)):
             self._memory(
                 m,
                 f"c_{pair}",
-                depth=_BUFFERS * BLOCKS * steps.words_per_register,
+                getattr(self, f"c_{pair}"),
+                depth=row_buffers(self._config) * BLOCKS * steps.words_per_register,
                 write_enable=write.c[pair],
                 write_address=Cat(write.c_word_block, write.buffer),
-                write_data=elements,
+                write_data=Cat(word.word_select(lane, LANE_BITS) for lane in lanes),
                 read_address=Cat(read.c, read.buffer),
             )
         if has_chains(self._config):
@@ -213,10 +208,66 @@ class RowMemories(wiring.Component):
             ]
         return m
 
+    def _rows(self, m: Module, name: str, parts_log2: int, words: int) -> None:
+        """The memories of the low and the high half of rows, of a word at a time."""
+        buffers = row_buffers(self._config)
+        read, asked = self.read, self.read[name]
+        place = self.write[name][0]
+        word_block = place.word_block[: len(asked) - parts_log2]
+        self._memory(
+            m,
+            f"{name}_low",
+            getattr(self, f"{name}_low"),
+            depth=buffers * _K_HALVES * words,
+            write_enable=place.valid,
+            write_address=Cat(word_block, place.second, self.write.buffer),
+            write_data=getattr(self, f"{name}_data"),
+            read_address=Cat(asked, read.second, read.buffer),
+        )
+        self._memory(
+            m,
+            f"{name}_high",
+            getattr(self, f"{name}_high"),
+            depth=buffers * words,
+            write_enable=place.valid & place.second,
+            write_address=Cat(word_block, self.write.buffer),
+            write_data=getattr(self, f"{name}_data"),
+            read_address=Cat(asked, read.buffer),
+        )
+
+    def _paired_rows(self, m: Module, name: str, parts_log2: int, words: int) -> None:
+        """The same of two words at a time."""
+        asked, width = self.read[name], word_bits(self._config)
+        places, given = self.write[name], getattr(self, f"{name}_data")
+        crossed = places[0].word_block[0] ^ places[0].second
+        found = []
+        for number in range(2):
+            place = Mux(crossed, places[1 - number].as_value(), places[number].as_value())
+            place = data.View(places[0].shape(), place)
+            found.append(Signal.like(getattr(self, f"{name}_low"), name=f"{name}_{number}"))
+            self._memory(
+                m,
+                f"{name}_{number}",
+                found[-1],
+                depth=row_buffers(self._config) * words,
+                write_enable=place.valid,
+                write_address=Cat(place.word_block[: len(asked) - parts_log2], self.write.buffer),
+                write_data=given.word_select(crossed ^ number, width),
+                read_address=Cat(asked, self.read.buffer),
+            )
+        is_crossed = Signal(name=f"{name}_is_crossed")
+        with m.If(self.read_enable):
+            m.d.sync += is_crossed.eq(asked[parts_log2] ^ self.read.second)
+        m.d.comb += [
+            getattr(self, f"{name}_low").eq(Mux(is_crossed, found[1], found[0])),
+            getattr(self, f"{name}_high").eq(Mux(is_crossed, found[0], found[1])),
+        ]
+
     def _memory(
         self,
         m: Module,
         name: str,
+        read_data: Signal,
         *,
         depth: int,
         write_enable: Value,
@@ -225,7 +276,6 @@ class RowMemories(wiring.Component):
         read_address: Value,
     ) -> None:
         """Make a memory of `depth` words; the low bits of the address to read choose the part of a word."""
-        read_data = getattr(self, name)
         parts = len(write_data) // len(read_data)
         memory = collision_free_memory(len(read_data), depth * parts, in_blocks=True)
         m.submodules[f"{name}_memory"] = memory

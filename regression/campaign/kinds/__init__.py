@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from regression.campaign.kind import Kind
+from regression.campaign.kinds.chip import Chip
 from regression.campaign.kinds.code_coverage import CodeCoverage
 from regression.campaign.kinds.functional_coverage import FunctionalCoverage
 from regression.campaign.kinds.kernels import Kernels
@@ -16,5 +17,5 @@ __all__ = ["KINDS"]
 
 KINDS: Final[Mapping[str, type[Kind]]] = {
     kind.name: kind
-    for kind in (RandomPrograms, Results, Mutation, CodeCoverage, FunctionalCoverage, Tests, Kernels)
+    for kind in (RandomPrograms, Results, Mutation, CodeCoverage, FunctionalCoverage, Tests, Kernels, Chip)
 }

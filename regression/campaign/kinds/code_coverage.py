@@ -18,7 +18,7 @@ from regression.code_coverage.report import CoverageReport
 
 __all__ = ["CodeCoverage"]
 
-_HARDWARE: Final = ("hdl/", "boards/gateware/", "boards/serial_core/")
+_HARDWARE: Final = ("hdl/",)
 _PLUGIN: Final = "regression.code_coverage.plugin"
 _EXCLUSIONS: Final = ROOT / "regression" / "code_coverage" / "exclusions.toml"
 _MARKS: Final = "(not long or coverage) and not icarus"

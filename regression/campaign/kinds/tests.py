@@ -23,7 +23,7 @@ class Tests(Kind):
     what = "tests of this repository, by pytest"
     unit = "tests"
     options: ClassVar[Configuration] = {
-        "marks": "not icarus and not cuda and not gpu and not browser",
+        "marks": "not icarus and not cuda and not gpu and not browser and not soc",
         "path": [],
     }
 

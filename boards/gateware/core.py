@@ -1,0 +1,164 @@
+"""The core as a module of LiteX: registers on the SoC's bus, memory through LiteDRAM, an interrupt."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from litedram.frontend.axi import LiteDRAMAXI2Native
+from litex.gen import LiteXModule
+from litex.soc.integration.soc import LiteXSoC, SoCRegion
+from litex.soc.interconnect import wishbone
+from litex.soc.interconnect.axi import AXIInterface, AXILiteInterface
+from litex.soc.interconnect.csr_eventmanager import EventManager, EventSourceLevel
+from migen import ClockSignal, Instance, ResetSignal, Signal
+
+from boards.address_map import INFO, INFO_BYTES, ORIGIN, REGISTER_BYTES, SocInfo
+from boards.gateware.address_guard import AddressGuard
+from hdl.config import CoreConfig
+from hdl.memory.axi import HOST_ADDRESS_BITS
+from hdl.verilog.core_verilog import TOP
+from sim.build import core_verilog
+
+__all__ = ["TensorCore", "add_tensor_core"]
+
+_ADDRESS_BITS: Final = 32
+_BUFFERED_BEATS: Final = 64
+"""Beats between LiteDRAM and the core: the reads that the longest latency of an SDRAM holds in flight."""
+
+
+class TensorCore(LiteXModule):
+    """An instance of the generated Verilog.
+
+    Parameters
+    ----------
+    platform : GenericPlatform
+        Is given the source file.
+    config : CoreConfig
+    folder : Path
+        Takes ``openwmma_core.v``.
+
+    Attributes
+    ----------
+    host : AXILiteInterface
+        Slave with the host's registers, `boards.address_map.REGISTER_BYTES` long.
+    memory : AXIInterface
+        Master of `CoreConfig.data_bits` data bits.
+    ev : EventManager
+        One level event, ``core``: the core's `irq`.
+    """
+
+    def __init__(self, platform: Any, config: CoreConfig, folder: Path) -> None:
+        self.host = host = AXILiteInterface(data_width=32, address_width=_ADDRESS_BITS)
+        self.memory = memory = AXIInterface(data_width=config.data_bits, address_width=_ADDRESS_BITS)
+        self.ev = EventManager()
+        self.ev.core = EventSourceLevel(description="The core's interrupt, while it is raised.")
+        self.ev.finalize()
+        # An AXI address of the core may be shorter or longer than one of the bus.
+        addresses = {name: Signal(config.address_bits) for name in ("ar", "aw")}
+        for name, address in addresses.items():
+            channel = getattr(memory, name)
+            self.comb += [channel.addr.eq(address), channel.cache.eq(0b0011)]
+        ports: dict[str, Any] = {
+            "i_aclk": ClockSignal("sys"),
+            "i_aresetn": ~ResetSignal("sys"),
+            "o_irq": self.ev.core.trigger,
+        }
+        for name, address in addresses.items():
+            channel = getattr(memory, name)
+            ports |= {
+                f"o_m_axi_{name}addr": address,
+                **{f"o_m_axi_{name}{field}": getattr(channel, field) for field in ("len", "size", "burst")},
+            }
+        ports |= _stream("m_axi_ar", memory.ar, (), driven=True)
+        ports |= _stream("m_axi_aw", memory.aw, (), driven=True)
+        ports |= _stream("m_axi_w", memory.w, ("data", "strb", "last"), driven=True)
+        ports |= _stream("m_axi_b", memory.b, ("resp",), driven=False)
+        ports |= _stream("m_axi_r", memory.r, ("data", "resp", "last"), driven=False)
+        for name in ("aw", "ar"):
+            channel = getattr(host, name)
+            ports[f"i_s_axil_{name}addr"] = channel.addr[:HOST_ADDRESS_BITS]
+            ports |= _stream(f"s_axil_{name}", channel, (), driven=False)
+        ports |= _stream("s_axil_w", host.w, ("data", "strb"), driven=False)
+        ports |= _stream("s_axil_b", host.b, ("resp",), driven=True)
+        ports |= _stream("s_axil_r", host.r, ("data", "resp"), driven=True)
+        self.specials += Instance(TOP, **ports)
+
+        folder.mkdir(parents=True, exist_ok=True)
+        source = folder / f"{TOP}.v"
+        source.write_text(core_verilog(config))
+        platform.add_source(str(source))
+
+
+def add_tensor_core(soc: LiteXSoC, config: CoreConfig, folder: Path, *, name: str = "openwmma") -> TensorCore:
+    """Add a core to a SoC that has its processor, if any, and its memory.
+
+    The registers lie at `boards.address_map.ORIGIN`, and behind them the constants from which the host
+    learns the rest of the address map. The memory is the region ``main_ram``: a port of LiteDRAM where
+    the SoC has one, otherwise the SoC's bus. Bursts outside it are answered with DECERR.
+
+    Parameters
+    ----------
+    soc : LiteXSoC
+        As the targets of `litex_boards` make it, with ``l2_size=0``.
+    config : CoreConfig
+        With at most 32 address bits.
+    folder : Path
+        Takes the core's Verilog.
+    name : str
+        Of the module, its registers of the interrupt and its regions.
+
+    Returns
+    -------
+    TensorCore
+
+    Raises
+    ------
+    ValueError
+        For a SoC without ``main_ram``, with a cache in front of it, or too wide an address.
+    """
+    region = soc.bus.regions.get("main_ram")
+    if region is None:
+        raise ValueError(f"The SoC must have the region main_ram, not only {', '.join(soc.bus.regions)}")
+    if hasattr(soc, "l2_cache"):
+        raise ValueError("The SoC must be built with l2_size=0: the core would not see what its cache holds")
+    if config.address_bits > _ADDRESS_BITS:
+        raise ValueError(f"Address bits must be at most {_ADDRESS_BITS}, not {config.address_bits}")
+    core = TensorCore(soc.platform, config, folder)
+    soc.add_module(name=name, module=core)
+    soc.bus.add_slave(
+        name=name, slave=core.host, region=SoCRegion(origin=ORIGIN, size=REGISTER_BYTES, cached=False)
+    )
+    if soc.irq.enabled:
+        soc.irq.add(name, use_loc_if_exists=True)
+    size = 1 << int(region.size).bit_length() - 1
+    guard = AddressGuard(core.memory, region.origin, size)
+    soc.add_module(name=f"{name}_guard", module=guard)
+    if hasattr(soc, "sdram"):
+        port = soc.sdram.crossbar.get_port(data_width=config.data_bits)
+        converter = LiteDRAMAXI2Native(
+            guard.slave,
+            port,
+            w_buffer_depth=_BUFFERED_BEATS,
+            r_buffer_depth=_BUFFERED_BEATS,
+            base_address=region.origin,
+        )
+        soc.add_module(name=f"{name}_port", module=converter)
+    else:
+        soc.bus.add_master(name=name, master=guard.slave)
+    info = SocInfo(memory_base=region.origin, memory_bytes=size, clock_hz=int(soc.sys_clk_freq))
+    rom = wishbone.SRAM(INFO_BYTES, init=info.words(), read_only=True, name=f"{name}_info")
+    soc.add_module(name=f"{name}_info", module=rom)
+    soc.bus.add_slave(
+        name=f"{name}_info",
+        slave=rom.bus,
+        region=SoCRegion(origin=INFO, size=INFO_BYTES, mode="r", cached=False),
+    )
+    return core
+
+
+def _stream(prefix: str, channel: Any, fields: tuple[str, ...], *, driven: bool) -> dict[str, Any]:
+    """Ports of a stream that the core drives or receives."""
+    forward, backward = ("o", "i") if driven else ("i", "o")
+    return {
+        **{f"{forward}_{prefix}{field}": getattr(channel, field) for field in (*fields, "valid")},
+        f"{backward}_{prefix}ready": channel.ready,
+    }

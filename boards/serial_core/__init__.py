@@ -1,1 +1,0 @@
-"""A core for small FPGAs: the same commands and results, one element after the other."""

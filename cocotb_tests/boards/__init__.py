@@ -1,1 +1,0 @@
-"""Testbenches of `boards`."""

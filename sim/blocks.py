@@ -1,0 +1,143 @@
+"""Modules that are simulated by themselves, however many instances a core has."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hdl.verilog.modules import INSTANCE, MODULE
+
+__all__ = ["BLOCK_SOURCES", "Block", "separate"]
+
+BLOCK_SOURCES: Final = (Path(__file__), Path(__file__).with_name("harness") / "block.h")
+"""What decides, beside the Verilog, how a simulation calls its blocks."""
+
+_PORT: Final = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ?;$", re.MULTILINE)
+_CLOCK: Final = "clk"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Block:
+    """A module whose outputs follow from its registers alone, to be Verilated apart from the core.
+
+    Verilator copies a module for every instance before it merges what is equal: with 64 dot-product units it
+    needs more than 10 minutes. A block is Verilated and compiled once, for all configurations that have it.
+    In the core, each instance calls its own model (`sim/harness/block.h`) once a cycle.
+
+    Parameters
+    ----------
+    name : str
+        Of the module.
+    verilog : str
+        The module, what is in it, and `top` around it.
+    """
+
+    name: str
+    verilog: str
+
+    @property
+    def top(self) -> str:
+        """The module around it, with ``clk``, ``inputs`` and ``outputs``."""
+        return f"{self.name}_block"
+
+    @property
+    def model(self) -> str:
+        """The source of what the core calls, in C++."""
+        headers = (f"V{self.name}.h", f"V{self.name}___024root.h", "harness/block.h")
+        return "".join((*(f'#include "{header}"\n' for header in headers), f"OPENWMMA_BLOCK({self.name})\n"))
+
+
+def separate(verilog: str, names: Sequence[str]) -> tuple[str, tuple[Block, ...]]:
+    """Take modules out of a core's Verilog.
+
+    Parameters
+    ----------
+    verilog : str
+        As `hdl.verilog.modules.to_verilog` writes it.
+    names : sequence of str
+        Of the modules; those that the text lacks do not count.
+
+    Returns
+    -------
+    core : str
+        The text with modules of the same names and ports that call the blocks.
+    blocks : tuple of Block
+    """
+    modules = {match[1]: match[0] for match in MODULE.finditer(verilog)}
+    core, blocks = verilog, []
+    for name in names:
+        if name not in modules:
+            continue
+        ports = [
+            (direction, int(high or 0) + 1, port)
+            for direction, high, port in _PORT.findall(modules[name])
+            if port != _CLOCK
+        ]
+        inside = "".join(text for module, text in modules.items() if module in _needed(name, modules))
+        blocks.append(Block(name=name, verilog=inside + _packed(name, ports)))
+        core = core.replace(modules[name], _calling(name, ports))
+    return core, tuple(blocks)
+
+
+def _needed(name: str, modules: Mapping[str, str]) -> set[str]:
+    """A module and all that have an instance in it."""
+    needed, new = set(), {name}
+    while new:
+        needed |= new
+        used = {match[2] for module in new for match in INSTANCE.finditer(modules[module])}
+        new = (used & modules.keys()) - needed
+    return needed
+
+
+def _widths(ports: Sequence[tuple[str, int, str]]) -> tuple[int, int]:
+    inputs, outputs = (sum(width for way, width, _ in ports if way == each) for each in ("input", "output"))
+    return inputs, outputs
+
+
+def _packed(name: str, ports: Sequence[tuple[str, int, str]]) -> str:
+    """A module around another one, whose ports it packs into two.
+
+    Inputs are taken at the falling edge, so that Verilator computes what follows from them once a cycle.
+    """
+    inputs, outputs = _widths(ports)
+    first = {"input": 0, "output": 0}
+    packed = {"input": "taken", "output": "outputs"}
+    connected = [f".{_CLOCK}({_CLOCK})"]
+    for way, width, port in ports:
+        connected.append(f".{port} ({packed[way]}[{first[way] + width - 1}:{first[way]}])")
+        first[way] += width
+    return (
+        f"\nmodule {name}_block(input {_CLOCK},"
+        f" input [{inputs - 1}:0] inputs, output [{outputs - 1}:0] outputs);\n"
+        f"  reg [{inputs - 1}:0] taken;\n"
+        f"  always @(negedge {_CLOCK}) taken <= inputs;\n"
+        f"  {name} inner ({', '.join(connected)});\nendmodule\n"
+    )
+
+
+def _calling(name: str, ports: Sequence[tuple[str, int, str]]) -> str:
+    """The module that stands for a block in the core."""
+    inputs, outputs = _widths(ports)
+    declared = [f"{way} [{width - 1}:0] {port} " for way, width, port in ports]
+    given, taken = (
+        ", ".join(f"{port} " for way, _, port in reversed(ports) if way == each)
+        for each in ("input", "output")
+    )
+    return (
+        f"module {name}(input {_CLOCK}, {', '.join(declared)});\n"
+        f'  import "DPI-C" function chandle {name}_create();\n'
+        f'  import "DPI-C" function void {name}_destroy(input chandle block);\n'
+        f'  import "DPI-C" function void {name}_cycle(input chandle block, input bit [{inputs - 1}:0] inputs,'
+        f" output bit [{outputs - 1}:0] outputs);\n"
+        f"  chandle block = {name}_create();\n"
+        f"  bit [{outputs - 1}:0] following;\n"
+        f"  bit [{outputs - 1}:0] outputs;\n"
+        f"  assign {{{taken}}} = outputs;\n"
+        f"  always @(posedge {_CLOCK}) begin\n"
+        f"    {name}_cycle(block, {{{given}}}, following);\n"
+        f"    outputs <= following;\n"
+        f"  end\n"
+        f"  final {name}_destroy(block);\n"
+        f"endmodule\n"
+    )

@@ -1,0 +1,101 @@
+"""Modules that are Verilated apart: their texts, and simulations that agree with one of the whole."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from random_commands import MULTIPLIES
+from rtl import CONFIG, TINY, load, rtl_machine
+
+from golden.memory import Memory
+from golden.tables.commands import Mma
+from sim.blocks import separate
+from sim.build import core_verilog
+from sim.simulation import BusTiming, Simulation, SimulationError
+from sim.verilate import SHARED_MODULES, build_verilog
+
+COPIER = Path(__file__).with_name("copier.v").read_text()
+CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1}
+FMA = next(name for name in SHARED_MODULES if "fma" in name)
+
+
+def modules(text):
+    return set(re.findall(r"^module (\\\S+|\w+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize(("config", "count"), [(TINY, 1), (CONFIG, 3)])
+def test_a_block_has_the_modules_it_needs_and_the_core_calls_it(config, count):
+    whole = core_verilog(config)
+    core, blocks = separate(whole, SHARED_MODULES)
+    assert [block.name for block in blocks] == [name for name in SHARED_MODULES if name in modules(whole)]
+    assert len(blocks) == count
+    assert modules(core) == modules(whole)
+    for block in blocks:
+        assert f'import "DPI-C" function chandle {block.name}_create();' in core
+        assert {block.name, block.top} <= modules(block.verilog)
+        assert modules(block.verilog) - {block.top} < modules(whole)
+        assert "openwmma_core" not in modules(block.verilog)
+
+
+def with_block(body):
+    """A copier beside whose port `irq` stands a block."""
+    unit = f"  {FMA} unit (\n    .clk(aclk),\n    .given(words[1]),\n    .taken(taken)\n  );\n"
+    module = (
+        f"module {FMA}(clk, given, taken);\n  input clk;\n  input [31:0] given;\n"
+        f"  output [31:0] taken;\n{body}endmodule\n"
+    )
+    text = COPIER.replace(
+        "    assign irq = fault;\n", f"  wire [31:0] taken;\n{unit}  assign irq = taken[0];\n"
+    )
+    assert text != COPIER
+    return module + text
+
+
+REGISTERED = "  reg [31:0] held = 0;\n  assign taken = held;\n  always @(posedge clk) held <= given;\n"
+
+
+@pytest.mark.parametrize("body", [REGISTERED, "  assign taken = given;\n"], ids=["registered", "not"])
+def test_an_output_without_a_register_before_it_ends_the_simulation(body):
+    simulation = Simulation(
+        build_verilog(with_block(body), CONSTANTS), Memory(4096), timing=BusTiming(), cycle_limit=2000
+    )
+    command = [(1, 64, 1024, 4, 0)]
+    if body == REGISTERED:
+        assert simulation.execute(command)
+    else:
+        with pytest.raises(SimulationError, match="an output of a block follows from an input without a"):
+            simulation.execute(command)
+    simulation.close()
+
+
+def program(config):
+    """A multiply of each format and each type of result, two at a time between loads."""
+    families = {(item.mnemonic, item.a_type, item.d_type): item for item in MULTIPLIES}
+    legal = {type for family in config.families for type in family.multiplicands}
+    for item in families.values():
+        if item.a_type in legal:
+            yield from (
+                load("c", 16, type="f32"),
+                Mma(item, d=24, a=0, b=8, c=16),
+                Mma(item, d=0, a=8, b=16, c=24),
+            )
+
+
+@pytest.mark.parametrize("latency", [0, 150])
+@pytest.mark.parametrize("config", [TINY, CONFIG], ids=["tiny", "small"])
+def test_blocks_and_the_whole_core_take_the_same_cycles(config, latency, tmp_path):
+    """A waveform is of the whole core; with a slow memory the units come to rest between multiplies."""
+    ends = []
+    for options in ({}, {"waves": tmp_path / "whole.fst"}):
+        machine = rtl_machine(config=config, timing=BusTiming(latency=latency), **options)
+        for command in program(config):
+            machine.execute(command)
+        ends.append(
+            (machine.counters, machine.read_registers(0, config.registers), machine.memory.data.copy())
+        )
+        machine.close()
+    (blocks, registers, data), (whole, *others) = ends
+    assert blocks == whole
+    for found, expected in zip((registers, data), others, strict=True):
+        np.testing.assert_array_equal(found, expected)

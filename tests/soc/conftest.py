@@ -1,0 +1,65 @@
+"""Simulated SoCs for the tests: built once, in the folder that `openwmma soc` takes by default."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from boards.boards import BOARDS
+from boards.host.board_machine import open_board
+from boards.host.link import LinkError
+from boards.soc.simulate import simulated_board
+from boards.soc.toolchain import environment
+
+INITIALISATION_SECONDS = 120
+BUILD = Path(__file__).parents[2] / "build" / "soc"
+
+
+@contextmanager
+def litex_server(serial_port: str) -> Iterator[str]:
+    """The place of a ``litex_server`` for a serial port."""
+    command = [sys.executable, "-u", "-m", "litex.tools.litex_server", "--uart", "--uart-port", serial_port]
+    command += ["--uart-baudrate", "1000000", "--bind-port", "0"]
+    server = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        line = server.stdout.readline()
+        assert "tcp port:" in line, line
+        yield f"localhost:{_bound_port(server.pid)}"
+    finally:
+        server.kill()
+        server.communicate()
+
+
+def _bound_port(process: int) -> int:
+    """The TCP port that a process listens at."""
+    sockets = {
+        link.readlink().name.removeprefix("socket:[").removesuffix("]")
+        for link in Path(f"/proc/{process}/fd").iterdir()
+        if link.readlink().name.startswith("socket:")
+    }
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[9] in sockets and fields[3] == "0A":
+            return int(fields[1].rpartition(":")[2], 16)
+    raise AssertionError(f"process {process} listens at no port")
+
+
+@pytest.fixture(scope="session")
+def serial_port() -> Iterator[str]:
+    """The serial line of a simulated ULX3S, as pyserial names it, once its memory is initialised."""
+    with simulated_board(BOARDS["ulx3s"], BUILD, print) as port:
+        place = f"socket://localhost:{port}"
+        end = time.monotonic() + INITIALISATION_SECONDS
+        while True:
+            try:
+                open_board(place, None, 1_000_000).close()
+                break
+            except LinkError:
+                if time.monotonic() > end:
+                    raise
+        yield place
