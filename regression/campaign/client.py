@@ -192,24 +192,27 @@ class Campaign:
             future: Future[Report] | None = ended.get(timeout=_TICK_SECONDS)
         except Empty:
             return
-        while future is not None:
-            task = running.pop(future)
-            report = self._report(future, task)
-            if report is None:
-                again.append((time.monotonic() + _AGAIN_SECONDS, task))
-            elif report.refusal:
-                tell(report.refusal)
-                again.append((0, task))
-                future.release()
-                client.run_on_scheduler(_remove_worker, address=report.worker)
-                if not client.nthreads():
-                    raise ClusterLost(f"no worker is left; {self._kept()}")
-            else:
-                reports.append((task, report))
-            future = None if ended.empty() else ended.get()
-        self._store.add(reports)
-        for task, report in reports:
-            self._count(task, report.outcome)
+        try:
+            while future is not None:
+                task = running.pop(future)
+                report = self._report(future, task)
+                if report is None:
+                    again.append((time.monotonic() + _AGAIN_SECONDS, task))
+                elif report.refusal:
+                    tell(report.refusal)
+                    again.append((0, task))
+                    future.release()
+                    client.run_on_scheduler(_remove_worker, address=report.worker)
+                    if not client.nthreads():
+                        raise ClusterLost(f"no worker is left; {self._kept()}")
+                else:
+                    reports.append((task, report))
+                future = None if ended.empty() else ended.get()
+        finally:
+            if reports:
+                self._store.add(reports)
+            for task, report in reports:
+                self._count(task, report.outcome)
 
     def _report(self, future: Future[Report], task: Task) -> Report | None:
         """What came of a task; None if it is to be done again, since its worker died."""
