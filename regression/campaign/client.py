@@ -1,6 +1,7 @@
 """Runs a campaign: gives tasks to workers, and records each as soon as it has ended."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -9,7 +10,7 @@ from typing import Final
 from distributed import Client, Future, KilledWorker
 from distributed.scheduler import Scheduler
 
-from regression.campaign.cluster import DEATHS, ClusterLost
+from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers
 from regression.campaign.identity import identity
 from regression.campaign.kind import Kind
 from regression.campaign.store import Store
@@ -19,6 +20,9 @@ from regression.campaign.worker import work
 __all__ = ["Amount", "Campaign", "Standing"]
 
 _TICK_SECONDS: Final = 0.5
+_AGAIN_SECONDS: Final = 1.0
+"""Later a task is done again whose worker died: meanwhile the scheduler sees which others died with it."""
+
 _PATIENCE_SECONDS: Final = 300
 """A campaign ends when it had no worker for so long."""
 
@@ -85,6 +89,7 @@ class Campaign:
         self._store = store
         self._amount = amount
         self._done: set[str] = set()
+        self._deaths: Counter[str] = Counter()
         self.standing = Standing()
         for task, outcome in store.outcomes():
             self._count(task, outcome)
@@ -112,7 +117,7 @@ class Campaign:
         """
         ended: SimpleQueue[Future[Report]] = SimpleQueue()
         running: dict[Future[Report], Task] = {}
-        again: list[Task] = []
+        again: list[tuple[float, Task]] = []
         tasks = self._tasks()
         end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
         had_workers = time.monotonic()
@@ -125,21 +130,24 @@ class Campaign:
                 if now - looked >= _TICK_SECONDS:
                     looked, threads = now, client.nthreads()
                     self.standing.workers = len(threads)
+                    restore_workers(client)
                     on_progress(self.standing)
                 had_workers = now if threads else had_workers
                 if now - had_workers > _PATIENCE_SECONDS:
                     raise ClusterLost(f"no worker for {_PATIENCE_SECONDS} s; {self._kept()}")
-                while len(running) < sum(threads.values()):
-                    is_over = end is not None and now > end
-                    task = None if is_over else again.pop() if again else self._next(tasks)
-                    if task is None:
-                        break
-                    future = self._submit(client, task)
-                    running[future] = task
-                    future.add_done_callback(ended.put)
+                is_over = end is not None and now > end
+                is_empty = False
+                while len(running) < sum(threads.values()) and not (is_over or is_empty):
+                    is_due = bool(again) and again[0][0] <= now
+                    task = again.pop(0)[1] if is_due else self._next(tasks)
+                    is_empty = task is None
+                    if task is not None:
+                        future = self._submit(client, task)
+                        running[future] = task
+                        future.add_done_callback(ended.put)
                 if running:
                     self._take(client, ended, running, again, tell)
-                elif threads or not again:
+                elif is_over or (is_empty and not again):
                     return
                 else:
                     time.sleep(_TICK_SECONDS)
@@ -175,7 +183,7 @@ class Campaign:
         client: Client,
         ended: "SimpleQueue[Future[Report]]",
         running: dict[Future[Report], Task],
-        again: list[Task],
+        again: list[tuple[float, Task]],
         tell: Callable[[str], None],
     ) -> None:
         """Wait for a task to end, and record it with all others that have ended meanwhile."""
@@ -184,30 +192,39 @@ class Campaign:
             future: Future[Report] | None = ended.get(timeout=_TICK_SECONDS)
         except Empty:
             return
-        while future is not None:
-            task = running.pop(future)
-            report = self._report(future, task)
-            if report.refusal:
-                tell(report.refusal)
-                again.append(task)
-                future.release()
-                client.run_on_scheduler(_remove_worker, address=report.worker)
-                if not client.nthreads():
-                    raise ClusterLost(f"no worker is left; {self._kept()}")
-            else:
-                reports.append((task, report))
-            future = None if ended.empty() else ended.get()
-        self._store.add(reports)
-        for task, report in reports:
-            self._count(task, report.outcome)
+        try:
+            while future is not None:
+                task = running.pop(future)
+                report = self._report(future, task)
+                if report is None:
+                    again.append((time.monotonic() + _AGAIN_SECONDS, task))
+                elif report.refusal:
+                    tell(report.refusal)
+                    again.append((0, task))
+                    future.release()
+                    client.run_on_scheduler(_remove_worker, address=report.worker)
+                    if not client.nthreads():
+                        raise ClusterLost(f"no worker is left; {self._kept()}")
+                else:
+                    reports.append((task, report))
+                future = None if ended.empty() else ended.get()
+        finally:
+            if reports:
+                self._store.add(reports)
+            for task, report in reports:
+                self._count(task, report.outcome)
 
-    def _report(self, future: Future[Report], task: Task) -> Report:
+    def _report(self, future: Future[Report], task: Task) -> Report | None:
+        """What came of a task; None if it is to be done again, since its worker died."""
         if future.status == "finished":
             report: Report = future.result()
             return report
         if future.status == "error":
             error = future.exception()
             if isinstance(error, KilledWorker):
+                self._deaths[task.key] += 1
+                if self._deaths[task.key] < DEATHS:
+                    return None
                 case = Case(
                     name=task.key,
                     failure=f"ended its worker {DEATHS} times",

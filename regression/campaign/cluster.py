@@ -11,7 +11,7 @@ from distributed.scheduler import Scheduler
 
 from openwmma.usage import UsageError
 
-__all__ = ["DEATHS", "ClusterLost", "connected"]
+__all__ = ["DEATHS", "ClusterLost", "connected", "restore_workers"]
 
 DEATHS: Final = 3
 """A task that ended so many workers is recorded as a failure and not tried again."""
@@ -68,8 +68,15 @@ def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
             client.close(timeout=5)
 
 
+def restore_workers(client: Client) -> None:
+    """Start workers of this machine again that Dask has dropped, since they were slow to come back."""
+    cluster = client.cluster
+    if isinstance(cluster, LocalCluster) and len(cluster.workers) < len(cluster.worker_spec):
+        cluster.scale(len(cluster.worker_spec))
+
+
 def _ready(client: Client, name: str) -> Client:
-    client.run_on_scheduler(_allow_deaths)
+    client.run_on_scheduler(_report_deaths)
     try:
         client.wait_for_workers(1, timeout=_WORKER_SECONDS)
     except TimeoutError:
@@ -77,8 +84,9 @@ def _ready(client: Client, name: str) -> Client:
     return client
 
 
-def _allow_deaths(dask_scheduler: Scheduler) -> None:
-    dask_scheduler.allowed_failures = DEATHS - 1
+def _report_deaths(dask_scheduler: Scheduler) -> None:
+    """The client counts deaths: the scheduler would blame a task that it gave to a worker already dead."""
+    dask_scheduler.allowed_failures = 0
 
 
 @contextmanager

@@ -153,10 +153,13 @@ def test_the_printed_command_repeats_a_failure(undisturbed):
 
 
 def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
-    process = campaign(tmp_path)
-    for count in (4, 12):
-        wait_for_rows(process, tmp_path, count)
-        os.kill(workers(process.pid)[0], signal.SIGKILL)
+    """All workers at once, and Dask drops them before they can come back by themselves."""
+    process = campaign(tmp_path, DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="0.1s")
+    wait_for_rows(process, tmp_path, 4)
+    for worker in workers(process.pid):
+        os.kill(worker, signal.SIGKILL)
+    wait_for_rows(process, tmp_path, 12)
+    os.kill(workers(process.pid)[0], signal.SIGKILL)
     wait_for_rows(process, tmp_path, 18)
     os.killpg(process.pid, signal.SIGKILL)
     ended(process)

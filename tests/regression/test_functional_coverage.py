@@ -359,12 +359,12 @@ def test_programs_are_steered_while_bins_are_missing():
     kind = coverage()
     kind.holes = lambda: ["multiply / bf16"]
     names = [task.key for task in islice(kind.tasks(), 4 + 4 * 12)]
-    assert names[:4] == ["0 hazards", "0 fp8", "0 early host", "0 faults"]
-    rounds = [[f"1 {type} {number:06}" for number in range(12)] for type in ("any", "bf16")]
+    assert names[:4] == ["directed hazards", "directed fp8", "directed early host", "directed faults"]
+    rounds = [[f"random {type} {number:06}" for number in range(12)] for type in ("any", "bf16")]
     assert names[4:28] == [*rounds[0], *rounds[1]]
     assert len(set(names)) == len(names)
     kind.holes = list
-    assert all(task.key.startswith(("0", "1 any")) for task in islice(kind.tasks(), 60))
+    assert all(task.key.startswith(("directed", "random any")) for task in islice(kind.tasks(), 60))
 
 
 @pytest.mark.long

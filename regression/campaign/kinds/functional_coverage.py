@@ -51,7 +51,7 @@ class FunctionalCoverage(Kind):
     def tasks(self) -> Iterator[Task]:
         """Directed programs, then random ones: in every other round only multiplies of a type missing."""
         for name in _DIRECTED:
-            yield Task(key=f"0 {name}", arguments={"directed": name})
+            yield Task(key=f"directed {name}", arguments={"directed": name})
         numbers: dict[str | None, Iterator[int]] = {}
         for turn in count():
             missing = types_in(self.holes())
@@ -59,7 +59,7 @@ class FunctionalCoverage(Kind):
             for _ in range(_ROUND):
                 number = next(numbers.setdefault(type, count()))
                 yield Task(
-                    key=f"1 {type or 'any'} {number:06}",
+                    key=f"random {type or 'any'} {number:06}",
                     arguments={"type": type, "number": number},
                     results=1,
                 )
