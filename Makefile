@@ -189,7 +189,7 @@ $(CUDA_STAMP): $(CAMPAIGN_STAMP)
 	@$(INSTALL) --no-build-isolation --editable ".[cuda]"
 	@touch $@
 
-$(SITE_TEST_STAMP): $(STAMP)
+$(SITE_TEST_STAMP): $(CAMPAIGN_STAMP)
 	@$(INSTALL) --no-build-isolation --editable ".[site]"
 	@touch $@
 

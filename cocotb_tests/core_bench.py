@@ -1,7 +1,9 @@
 """The whole core between a host and a memory, beside a golden machine that is given the same commands."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import Any, Final
 
 import cocotb
@@ -44,6 +46,8 @@ _LIMIT_US: Final = 200
 class CoreBench:
     """A core, its host and its memory; everything is compared with the golden machine.
 
+    Commands that are run together are those of one warp; `run` draws it.
+
     Parameters
     ----------
     dut : handle
@@ -79,11 +83,15 @@ class CoreBench:
         await self.randomize()
 
     async def randomize(self) -> None:
-        """Load every register from random places."""
+        """Load every register of every warp from random places."""
         load = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32")
-        for register in range(0, self.config.registers, _PER_FRAGMENT):
+        for warp, register in self._fragments():
             place = BASE + 32 * self.rng.randrange((SIZE - 0x2000 - _FRAGMENT_BYTES) // 32)
-            await self.run(Load(load, register, place))
+            await self.run(Load(load, register, place), warp=warp)
+
+    def _fragments(self) -> Iterator[tuple[int, int]]:
+        """The first registers of fragments that are all registers, with their warps."""
+        return product(range(self.config.warps), range(0, self.config.registers, _PER_FRAGMENT))
 
     def finite(self, count: int) -> NDArray[np.uint16]:
         """Random f16 numbers between 2**-7 and 2**5, of both signs."""
@@ -145,12 +153,17 @@ class CoreBench:
         assert not await self.host.get("STATUS") & 3
         assert await self.host.get("FAULT_CAUSE") == 0
 
-    async def run(self, *commands: Command) -> Fault | None:
+    async def run(self, *work: Command, warp: int | None = None) -> Fault | None:
         """Run commands on both to their end or first fault, which must be the same; clears it.
 
         Where a memory is to refuse one, the core works in serial mode: then nothing younger has been started,
         as on the golden machine.
         """
+        if warp is None:
+            warp = self.rng.randrange(self.config.warps)
+        if self.config.warps > 1:
+            await self.host.set("WARP", warp)
+        commands = [replace(command, warp=warp) for command in work]
         expected: Fault | None = None
         for command in commands:
             try:
@@ -169,6 +182,7 @@ class CoreBench:
         assert cause == (expected.cause if expected else None), f"{commands}: {cause}, but {expected}"
         if expected:
             assert await self.host.get("FAULT_INDEX") == expected.index, commands
+            assert await self.host.get("FAULTS") == 1 << expected.warp, commands
             await self.clear()
         if serial:
             await self.host.set("MODE", 0)
@@ -190,12 +204,12 @@ class CoreBench:
         return other.memory.data
 
     async def compare(self) -> None:
-        """Store every register on both, and compare all of memory."""
+        """Store every register of every warp on both, and compare all of memory."""
         store = StoreInstruction(layout="row", shape=SQUARE, type="f32")
-        for register in range(0, self.config.registers, _PER_FRAGMENT):
+        for warp, register in self._fragments():
             place = SCRATCH + _FRAGMENT_BYTES * (register // _PER_FRAGMENT % 8)
-            assert await self.run(Store(store, register, place)) is None
-            self.compare_memory(f"registers from {register} on")
+            assert await self.run(Store(store, register, place), warp=warp) is None
+            self.compare_memory(f"registers of warp {warp} from {register} on")
 
     def compare_memory(self, what: object) -> None:
         """Compare all of memory."""
@@ -209,7 +223,8 @@ class CoreBench:
 
 
 async def start_bench(dut: Any, pause: float = 0.2) -> CoreBench:
-    """A bench for the preset that `sim.testbench.parameters.parameters` names, started."""
-    bench = CoreBench(dut, PRESETS[parameters()["preset"]])
+    """A bench for the preset and warps that `sim.testbench.parameters.parameters` names, started."""
+    config = replace(PRESETS[parameters()["preset"]], warps=parameters().get("warps", 1))
+    bench = CoreBench(dut, config)
     await bench.start(pause)
     return bench

@@ -169,12 +169,20 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
 
 
 @pytest.mark.parametrize(
-    "preset", ["small", "tiny", pytest.param("standard", marks=(pytest.mark.long, pytest.mark.coverage))]
+    ("preset", "warps"),
+    [
+        ("small", 1),
+        ("tiny", 1),
+        ("tiny", 2),
+        pytest.param("tiny", 8, marks=pytest.mark.long),
+        pytest.param("standard", 1, marks=(pytest.mark.long, pytest.mark.coverage)),
+    ],
 )
-def test_core(simulate: Simulate, preset: str) -> None:
-    design = core_design(preset)
+def test_core(simulate: Simulate, preset: str, warps: int) -> None:
+    design = core_design(preset, warps)
     if preset == "small":
         simulate(design, __name__, values={"preset": preset, "every": 1, "rounds": 8})
     else:
         smoke = ("captured_multiplies", "random_programs")
-        simulate(design, __name__, values={"preset": preset, "every": 5, "rounds": 3}, cases=smoke)
+        values = {"preset": preset, "warps": warps, "every": 5, "rounds": 3}
+        simulate(design, __name__, values=values, cases=smoke)

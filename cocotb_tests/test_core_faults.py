@@ -71,9 +71,18 @@ async def refused_commands(dut: Any) -> None:
 async def unknown_words(dut: Any) -> None:
     """Words that are no command stop the core."""
     made = await start_bench(dut)
-    for words in ([0] * 5, [6, 0, 0, 0, 0], [7, 1, 2, 3, 4], [0xFFFF_FFFF] * 5, [0x7FFF_FFF9, 0, BASE, 0, 0]):
+    illegal, warp = Cause.ILLEGAL_INSTRUCTION, Cause.WARP_RANGE
+    for words, cause in (
+        ([0] * 5, illegal),
+        ([6, 0, 0, 0, 0], illegal),
+        ([7, 1, 2, 3, 4], illegal),
+        ([0x0FFF_FFFF] * 5, illegal),
+        ([0x0FFF_FFF9, 0, BASE, 0, 0], illegal),
+        ([0xFFFF_FFFF] * 5, warp),
+        ([0x1000_0004, 0, 0, 0, 0], warp),
+    ):
         await made.push(words)
-        assert await made.wait() == Cause.ILLEGAL_INSTRUCTION
+        assert await made.wait() == cause
         assert await made.host.get("FAULT_INDEX") == made.golden.counters.instructions
         await made.clear()
         assert await made.run(Fill(3, 1, made.rng.getrandbits(32))) is None

@@ -124,6 +124,9 @@ class Machine(Protocol):
     def warp_count(self) -> int:
         """Number of warps."""
 
+    def executed(self, warp: int = 0) -> int:
+        """Commands that a warp has executed to their end, as the index of a fault counts them."""
+
     def read_registers(
         self, first: int = 0, count: int | None = None, *, warp: int = 0
     ) -> NDArray[np.uint32]:

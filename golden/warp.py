@@ -143,6 +143,10 @@ class GoldenMachine:
         """Number of warps."""
         return len(self._files)
 
+    def executed(self, warp: int = 0) -> int:
+        """Commands that a warp has executed."""
+        return self._executed[self._existing(warp)]
+
     def read_registers(
         self, first: int = 0, count: int | None = None, *, warp: int = 0
     ) -> NDArray[np.uint32]:

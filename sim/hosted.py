@@ -241,7 +241,7 @@ class HostedMachine(ABC):
     def _await_end(self, executed: Mapping[int, int]) -> bool:
         """Wait until the core is idle; False when a warp has stopped with a fault.
 
-        Where none has, `executed` is what `_executed` must then return of each warp.
+        Where none has, `executed` is what `executed` must then return of each warp.
         """
 
     def _queue(self, commands: Sequence[Command], *, serial: bool) -> None:
@@ -253,7 +253,7 @@ class HostedMachine(ABC):
         for command in commands:
             warp = self._owner(command.warp)
             if not self._queued[warp]:
-                self._first_queued[warp] = self._executed(warp)
+                self._first_queued[warp] = self.executed(warp)
             self._queued[warp].append(command)
         if not self._hand_over(words):
             self._await_end({})
@@ -272,8 +272,8 @@ class HostedMachine(ABC):
         queued.clear()
         raise Fault(cause, index, describe_command(command), warp=warp)
 
-    def _executed(self, warp: int) -> int:
-        """Commands of a warp since the machine was made, as far as the core counts for faults."""
+    def executed(self, warp: int = 0) -> int:
+        """Commands of a warp since the machine was made, modulo 2**32, as the core counts them for faults."""
         self._select(warp)
         return (self._get(host_map.COUNTERS["instructions"]) - self._executed_before[warp]) % _INDICES
 

@@ -107,6 +107,10 @@ class LockstepMachine:
         """Warps of the golden machine."""
         return self._golden.warp_count
 
+    def executed(self, warp: int = 0) -> int:
+        """Commands that a warp of the golden machine has executed."""
+        return self._golden.executed(warp)
+
     def read_registers(
         self, first: int = 0, count: int | None = None, *, warp: int = 0
     ) -> NDArray[np.uint32]:

@@ -118,9 +118,9 @@ class BoardMachine(HostedMachine):
         if self._poll(0, host_map.STATUS_BUSY) & host_map.STATUS_FAULT:
             return False
         for warp, count in executed.items():
-            if self._executed(warp) != count:
+            if self.executed(warp) != count:
                 raise LinkError(
-                    f"the core must have executed {count} commands, not {self._executed(warp)}; was it reset?"
+                    f"the core must have executed {count} commands, not {self.executed(warp)}; was it reset?"
                 )
         return True
 

@@ -48,28 +48,28 @@ class Execution:
 
 
 class _Drawn:
-    """The work of a program as a machine draws it, with the places of what was drawn last.
+    """The work of a program as a machine draws it, with the places of what was drawn last for each warp.
 
     Parameters
     ----------
     program : iterable of (Work, object)
-    first : int
-        Commands that the machine has executed before.
+    machine : Machine
+        It may have executed commands before.
     on_progress, on_command : callable
     """
 
     def __init__(
         self,
         program: Iterable[tuple[Work, object]],
-        first: int,
+        machine: Machine,
         on_progress: Callable[[int], None],
         on_command: Callable[[object], None],
     ) -> None:
         self._program = program
-        self._first = first
+        self._first = [machine.executed(warp) for warp in range(machine.warp_count)]
         self._on_progress = on_progress
         self._on_command = on_command
-        self._places: deque[object] = deque()
+        self._places: list[deque[object]] = [deque() for _ in self._first]
         self.last: object = ""
 
     def __iter__(self) -> Iterator[Work]:
@@ -77,16 +77,18 @@ class _Drawn:
             self.last = place
             if not isinstance(work, HostWork):
                 self._on_command(place)
-                self._places.append(place)
-                if len(self._places) > _REMEMBERED:
-                    self._places.popleft()
-                    self._first += 1
+                # Warp 0 refuses commands for warps that do not exist.
+                warp = work.warp if work.warp < len(self._places) else 0
+                self._places[warp].append(place)
+                if len(self._places[warp]) > _REMEMBERED:
+                    self._places[warp].popleft()
+                    self._first[warp] += 1
             yield work
             self._on_progress(1)
 
-    def place(self, index: int) -> object:
-        """The place of a command, by the machine's count of commands."""
-        return self._places[index - self._first]
+    def place(self, fault: Fault) -> object:
+        """The place of the command that failed."""
+        return self._places[fault.warp][fault.index - self._first[fault.warp]]
 
 
 def execute(
@@ -114,7 +116,7 @@ def execute(
         From a machine that checks itself; with the place in the program.
     """
     before = time.perf_counter()
-    drawn = _Drawn(program, machine.counters.instructions, on_progress, on_command)
+    drawn = _Drawn(program, machine, on_progress, on_command)
     try:
         try:
             machine.queue(drawn)
@@ -123,5 +125,5 @@ def execute(
             raise
         machine.finish()
     except Fault as fault:
-        raise ProgramFault(fault, str(drawn.place(fault.index))) from fault
+        raise ProgramFault(fault, str(drawn.place(fault))) from fault
     return Execution(counters=machine.counters, seconds=time.perf_counter() - before)

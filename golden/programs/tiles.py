@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product, zip_longest
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,8 @@ def multiply_tiles(
     """D = A B + C for every tile.
 
     Where the registers hold several tiles, the loads of one are issued before the multiply of the one before
-    and the store of the one before that, so that a core can do them at once.
+    and the store of the one before that, so that a core can do them at once. A machine of several warps gets
+    the tiles in turns, one for each warp.
 
     Parameters
     ----------
@@ -110,7 +111,9 @@ def multiply_tiles(
         for first in range(0, count, chunk):
             size = min(chunk, count - first)
             tiles.write(buffers, machine.memory, slice(first, first + size))
-            execution = execute(machine, tiles.commands(buffers, first, size, registers), on_progress)
+            execution = execute(
+                machine, tiles.commands(buffers, first, size, registers, machine.warp_count), on_progress
+            )
             seconds += execution.seconds
             pieces.append(tiles.read(buffers, machine.memory, size))
         counters = machine.counters
@@ -217,9 +220,18 @@ class _Tiles:
         return unpack(data, self.instruction.types["d"]).reshape(count, lines, self.stride("d"))[..., :length]
 
     def commands(
-        self, buffers: Buffers, first: int, count: int, registers: int
+        self, buffers: Buffers, first: int, count: int, registers: int, warps: int
     ) -> Iterator[tuple[Command, str]]:
         """Load, multiply and store each of `count` tiles; `first` is the first one's number, for messages."""
+        programs = (self._steps(buffers, range(warp, count, warps), registers, warp) for warp in range(warps))
+        for step in zip_longest(*programs, fillvalue=()):
+            for tile, command in chain.from_iterable(step):
+                yield command, f"tile {first + tile}"
+
+    def _steps(
+        self, buffers: Buffers, tiles: range, registers: int, warp: int
+    ) -> Iterator[list[tuple[int, Command]]]:
+        """What a warp does with its tiles, step by step: commands, each with the number of its tile."""
         instruction, shape = self.instruction, self.instruction.shape
         place: dict[Use, int] = {}
         used = 0
@@ -242,26 +254,29 @@ class _Tiles:
         )
         addresses = dict(zip(USES, buffers.addresses.values(), strict=True))
 
-        def base(tile: int) -> int:
-            return tile % sets * used
+        def base(index: int) -> int:
+            return index % sets * used
 
-        def address(use: Use, tile: int) -> int:
-            return addresses[use] + tile * self.tile_bytes(use)
+        def address(use: Use, index: int) -> int:
+            return addresses[use] + tiles[index] * self.tile_bytes(use)
 
         # Tiles that the multiply and the store are behind the loads. Two sets of registers are enough: loads
         # replace A, B and C of the tile before the last, which has been multiplied, but not its D.
         multiply_lag, store_lag = (1, 2) if sets > 1 else (0, 0)
-        for step in range(count + store_lag):
-            if step < count:
+        for index in range(len(tiles) + store_lag):
+            step: list[tuple[int, Command]] = []
+            if index < len(tiles):
                 for load in instructions:
                     use = load.use
-                    command = Load(load, base(step) + place[use], address(use, step), self.stride(use))
-                    yield command, f"tile {first + step}"
-            tile = step - multiply_lag
-            if 0 <= tile < count:
-                d, a, b, c = (base(tile) + place[use] for use in ("d", *USES[:3]))
-                yield Mma(instruction, d=d, a=a, b=b, c=c), f"tile {first + tile}"
-            tile = step - store_lag
-            if tile >= 0:
-                store = Store(storing, base(tile) + place["d"], address("d", tile), self.stride("d"))
-                yield store, f"tile {first + tile}"
+                    first = base(index) + place[use]
+                    command = Load(load, first, address(use, index), self.stride(use), warp=warp)
+                    step.append((tiles[index], command))
+            done = index - multiply_lag
+            if 0 <= done < len(tiles):
+                d, a, b, c = (base(done) + place[use] for use in ("d", *USES[:3]))
+                step.append((tiles[done], Mma(instruction, d=d, a=a, b=b, c=c, warp=warp)))
+            done = index - store_lag
+            if 0 <= done < len(tiles):
+                first, stride = base(done) + place["d"], self.stride("d")
+                step.append((tiles[done], Store(storing, first, address("d", done), stride, warp=warp)))
+            yield step

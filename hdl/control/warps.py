@@ -1,5 +1,7 @@
 """The warps: a sequencer for each, and the units between them."""
 
+from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from amaranth.hdl import Cat, Module, Signal
@@ -11,13 +13,15 @@ from hdl.config import CoreConfig
 from hdl.control.dispatch import Dispatch, take_turns
 from hdl.control.scoreboard import Unit, slots
 from hdl.control.sequencer import Sequencer, unit_members
+from hdl.memory.beats import CAUSE_BITS
 
 __all__ = ["STALLS", "Warps"]
 
 STALLS: Final = ("registers", "memory", "unit", "empty")
 """Why a warp started no command in a cycle, as in the names of the counters."""
 
-_REPORTS: Final = ("cause", "progress", "executed")
+_REPORTS: Final = MappingProxyType({"cause": CAUSE_BITS, "progress": 16, "executed": 64})
+"""Bits of what each warp reports."""
 
 
 class Warps(wiring.Component):
@@ -56,8 +60,7 @@ class Warps(wiring.Component):
     def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
         warps = config.warps
-        self._sequencers = [Sequencer(config, warp, count_from=count_from) for warp in range(warps)]
-        members = self._sequencers[0].signature.members
+        self._count_from = count_from
         super().__init__(
             {
                 "commands": In(stream.Signature(COMMAND_BITS)).array(warps),
@@ -66,15 +69,18 @@ class Warps(wiring.Component):
                 "clear": In(warps),
                 "busy": Out(warps),
                 **{f"stall_{name}": Out(warps) for name in STALLS},
-                **{name: Out(data.ArrayLayout(members[name].shape, warps)) for name in _REPORTS},
+                **{name: Out(data.ArrayLayout(bits, warps)) for name, bits in _REPORTS.items()},
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
+        sequencers = [
+            Sequencer(self._config, warp, count_from=self._count_from) for warp in range(self._config.warps)
+        ]
         bits = ("busy", *(f"stall_{name}" for name in STALLS))
-        for warp, sequencer in enumerate(self._sequencers):
+        for warp, sequencer in enumerate(sequencers):
             m.submodules[f"sequencer_{warp}"] = sequencer
             connect(m, flipped(self.commands[warp]), sequencer.commands)
             m.d.comb += [
@@ -87,12 +93,12 @@ class Warps(wiring.Component):
                 *(getattr(self, name)[warp].eq(getattr(sequencer, name)) for name in _REPORTS),
             ]
         for unit, count in slots(self._config).items():
-            self._dispatch(m, unit, count)
+            self._dispatch(m, unit, count, sequencers)
         if self._config.shared_bytes:
-            self._rows(m)
+            self._rows(m, sequencers)
         return m
 
-    def _dispatch(self, m: Module, unit: Unit, slots_of_warp: int) -> None:
+    def _dispatch(self, m: Module, unit: Unit, slots_of_warp: int, sequencers: Sequence[Sequencer]) -> None:
         name = unit.name.lower()
         port: Any = getattr(self, name)
         dispatch = Dispatch(
@@ -104,7 +110,7 @@ class Warps(wiring.Component):
             dispatch.fetched.eq(self.fetched[unit.value]),
             dispatch.done.eq(self.done[unit.value]),
         ]
-        for warp, sequencer in enumerate(self._sequencers):
+        for warp, sequencer in enumerate(sequencers):
             connect(m, getattr(sequencer, name), dispatch.requests[warp])
             m.d.comb += [
                 dispatch.wants[warp].eq(sequencer.wants[unit.value]),
@@ -112,18 +118,18 @@ class Warps(wiring.Component):
                 sequencer.done[unit.value].eq(dispatch.warp_done[warp]),
             ]
 
-    def _rows(self, m: Module) -> None:
+    def _rows(self, m: Module, sequencers: Sequence[Sequencer]) -> None:
         """The reader of row addresses is a warp's from the question to the start of its command."""
         wants = Signal(self._config.warps)
         turn = take_turns(m, "rows_turn", wants)
         m.d.comb += [
-            wants.eq(Cat(sequencer.wants_rows for sequencer in self._sequencers)),
-            self.rows_start.eq(Cat(sequencer.rows_start for sequencer in self._sequencers).any()),
-            self.rows_keep.eq(Cat(sequencer.rows_keep for sequencer in self._sequencers).any()),
+            wants.eq(Cat(sequencer.wants_rows for sequencer in sequencers)),
+            self.rows_start.eq(Cat(sequencer.rows_start for sequencer in sequencers).any()),
+            self.rows_keep.eq(Cat(sequencer.rows_keep for sequencer in sequencers).any()),
         ]
-        for sequencer in self._sequencers:
+        for sequencer in sequencers:
             m.d.comb += [sequencer.rows_done.eq(self.rows_done), sequencer.rows_cause.eq(self.rows_cause)]
         with m.Switch(turn):
-            for warp, sequencer in enumerate(self._sequencers):
+            for warp, sequencer in enumerate(sequencers):
                 with m.Case(warp):
                     m.d.comb += [self.rows.eq(sequencer.rows), sequencer.rows_room.eq(self.rows_room)]

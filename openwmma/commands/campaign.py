@@ -6,13 +6,14 @@ It is no part of the package, which needs neither the tests nor Dask; this comma
 import importlib.util
 import subprocess
 import sys
+from collections.abc import Sequence
 
 import typer
 
 from openwmma.learn.archive import ROOT
 from openwmma.usage import INTERRUPTED, UsageError
 
-__all__ = ["CONTEXT", "campaign"]
+__all__ = ["CONTEXT", "campaign", "run_campaign"]
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Options are for the program that is started, `--help` too."""
@@ -31,8 +32,12 @@ def campaign(context: typer.Context) -> int:
         )
     if importlib.util.find_spec("distributed") is None:
         raise UsageError('campaign: expected Dask; pip install -e ".[test,campaign]" in the repository')
-    command = [sys.executable, "-m", "regression.campaign", *context.args]
-    process = subprocess.Popen(command)
+    return run_campaign(context.args)
+
+
+def run_campaign(arguments: Sequence[str]) -> int:
+    """Run ``python -m regression.campaign``, and return its exit code."""
+    process = subprocess.Popen([sys.executable, "-m", "regression.campaign", *arguments])
     while True:
         try:
             code = process.wait()

@@ -32,6 +32,7 @@ os.environ.setdefault("NUMBA_CACHE_DIR", platformdirs.user_cache_dir("openwmma")
 
 DOORS = (
     "openwmma.commands.build.build_board",
+    "openwmma.commands.campaign.run_campaign",
     "openwmma.commands.verilog.write_verilog",
     "openwmma.commands.learn.page_server",
     "openwmma.cuda_source._compile",

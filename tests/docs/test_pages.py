@@ -87,7 +87,7 @@ def test_the_words_of_commands_are_those_of_the_page() -> None:
     load = LoadInstruction(use="b", layout="col", shape=shape, type="f16", space="shared")
     fields = decoded(encode(Load(load, register=9, address=0x12345678_9ABCDEF0, stride=77)), "LOAD")
     assert fields == {
-        **{"opcode": 1, "use": 1, "layout": 1, "tile_shape": 0, "element_type": 0, "space": 1},
+        **{"opcode": 1, "use": 1, "layout": 1, "tile_shape": 0, "element_type": 0, "space": 1, "warp": 0},
         **{"has_stride": 1, "register": 9, "address": 0x12345678_9ABCDEF0, "stride": 77},
     }
     multiply = MmaInstruction(

@@ -63,7 +63,8 @@ def ended(process):
 def rows(folder):
     """What the store has of each task that no time or place can change."""
     found = []
-    with sqlite3.connect(f"file:{folder / 'store.sqlite'}?mode=ro", uri=True) as database:
+    # Not read-only: a client that was killed may have left a journal to be rolled back.
+    with sqlite3.connect(folder / "store.sqlite") as database:
         for key, arguments, packed in database.execute("select key, arguments, outcome from task"):
             outcome = Outcome.unpacked(packed)
             failed = [(case.name, case.failure.splitlines()[-1]) for case in outcome.failures]
@@ -71,16 +72,18 @@ def rows(folder):
     return sorted(found)
 
 
-def wait_for_rows(folder, count):
-    """Wait until so many tasks are recorded; the client has the file locked, which readers respect."""
+def wait_for_rows(process, folder, count):
+    """Wait until a campaign has recorded so many tasks; it has the file locked, so the bytes are searched."""
     limit = time.monotonic() + LIMIT
     place = folder / "store.sqlite"
-    while time.monotonic() < limit:
+    while time.monotonic() < limit and process.poll() is None:
         content = place.read_bytes() if place.exists() else b""
         if len(set(re.findall(rb"square (\d\d)", content))) >= count:
             return
         time.sleep(0.1)
-    pytest.fail(f"{count} tasks were not recorded in {LIMIT} s")
+    os.killpg(process.pid, signal.SIGKILL)
+    output, errors = process.communicate()
+    pytest.fail(f"{count} tasks were not recorded in {LIMIT} s: {output}{errors}")
 
 
 def children(pid):
@@ -152,9 +155,9 @@ def test_the_printed_command_repeats_a_failure(undisturbed):
 def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
     process = campaign(tmp_path)
     for count in (4, 12):
-        wait_for_rows(tmp_path, count)
+        wait_for_rows(process, tmp_path, count)
         os.kill(workers(process.pid)[0], signal.SIGKILL)
-    wait_for_rows(tmp_path, 18)
+    wait_for_rows(process, tmp_path, 18)
     os.killpg(process.pid, signal.SIGKILL)
     ended(process)
     assert 18 <= len(rows(tmp_path)) < COUNT
@@ -166,7 +169,7 @@ def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
 
 def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(undisturbed, tmp_path):
     process = campaign(tmp_path)
-    wait_for_rows(tmp_path, 5)
+    wait_for_rows(process, tmp_path, 5)
     os.kill(process.pid, signal.SIGINT)
     code, _, errors = ended(process)
     assert code == 130
@@ -212,15 +215,20 @@ def scheduler_of(launch, port="0"):
     pytest.fail("the scheduler has no address")
 
 
-WORKER = ("--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1")
+def add_worker(launch, address, **variables):
+    """Start a worker, and wait until the scheduler has it."""
+    options = ("--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--no-nanny")
+    process = launch("worker", address, *options, **variables)
+    if not any("Registered to" in line for line in process.stderr):
+        pytest.fail(f"the worker ended with {process.wait()}")
 
 
 def test_a_campaign_survives_its_scheduler(undisturbed, cluster, tmp_path):
     scheduler, address = scheduler_of(cluster)
     for _ in range(2):
-        cluster("worker", address, *WORKER)
+        add_worker(cluster, address)
     process = campaign(tmp_path, "--scheduler", address)
-    wait_for_rows(tmp_path, 8)
+    wait_for_rows(process, tmp_path, 8)
     os.killpg(scheduler.pid, signal.SIGKILL)
     code, _, errors = ended(process)
     assert code == 2
@@ -230,7 +238,7 @@ def test_a_campaign_survives_its_scheduler(undisturbed, cluster, tmp_path):
     assert "Traceback" not in errors
     assert 8 <= len(rows(tmp_path)) < COUNT
     _, address = scheduler_of(cluster)
-    cluster("worker", address, *WORKER)
+    add_worker(cluster, address)
     code, output, errors = ended(campaign(tmp_path, "--scheduler", address))
     assert code == 1, output + errors
     assert rows(tmp_path) == rows(undisturbed[0])
@@ -247,16 +255,17 @@ def test_a_worker_of_another_commit_is_refused_in_a_sentence(undisturbed, cluste
     """Beside it one of this commit does all tasks; alone it ends the campaign."""
     _, address = scheduler_of(cluster)
     other = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "planted_commit"}
-    cluster("worker", address, *WORKER, "--no-nanny", **other)
+    add_worker(cluster, address, **other)
     code, _, errors = ended(campaign(tmp_path, "--scheduler", address))
     assert code == 2
     sentence = r"worker tcp://\S+ is refused: its sources must be \S+, not another-commit"
     assert re.search(sentence, errors)
     assert "openwmma: no worker is left; 0 tasks are recorded" in errors
-    cluster("worker", address, *WORKER, "--no-nanny", **other)
-    cluster("worker", address, *WORKER)
+    add_worker(cluster, address)
+    add_worker(cluster, address, **other)
     code, output, errors = ended(campaign(tmp_path, "--scheduler", address))
     assert code == 1, output + errors
+    assert re.search(sentence, errors)
     assert rows(tmp_path) == rows(undisturbed[0])
 
 

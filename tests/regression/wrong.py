@@ -34,14 +34,21 @@ class WrongMachine:
     def register_count(self):
         return self._machine.register_count
 
-    def read_registers(self, first=0, count=None):
-        return self._machine.read_registers(first, count)
+    @property
+    def warp_count(self):
+        return self._machine.warp_count
+
+    def executed(self, warp=0):
+        return self._machine.executed(warp)
+
+    def read_registers(self, first=0, count=None, *, warp=0):
+        return self._machine.read_registers(first, count, warp=warp)
 
     def inspect_registers(self):
         return self._machine.inspect_registers()
 
-    def write_registers(self, first, values):
-        self._machine.write_registers(first, values)
+    def write_registers(self, first, values, *, warp=0):
+        self._machine.write_registers(first, values, warp=warp)
 
     def execute(self, command):
         self._machine.execute(command)
