@@ -102,6 +102,21 @@ def test_chromium_is_asked_for_by_an_option_alone(tmp_path):
     assert check(tmp_path / "two", "--chromium", "python3", fakes={"chromium": "#!/bin/sh\n"}) == (0, "")
 
 
+def test_the_compiler_for_risc_v_and_headers_are_asked_for_by_an_option_alone(tmp_path):
+    needs = [
+        "a C compiler for RISC-V; on Debian or Ubuntu: apt-get install gcc-riscv64-unknown-elf",
+        "event2/event.h; on Debian or Ubuntu: apt-get install libevent-dev",
+        "json-c/json.h; on Debian or Ubuntu: apt-get install libjson-c-dev",
+    ]
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    without, with_all = {"c++": "#!/bin/sh\nexit 1\n"}, {"c++": "#!/bin/sh\n"}
+    message = "".join(f"openwmma needs {need}\n" for need in needs)
+    assert check(tmp_path / "one", "--soc", fakes=without) == (1, message)
+    with_all["riscv64-unknown-elf-gcc"] = "#!/bin/sh\n"
+    assert check(tmp_path / "two", "--soc", "python3", fakes=with_all) == (0, "")
+
+
 def test_an_old_python_is_named_with_its_version(tmp_path):
     old = '#!/bin/sh\ncase "$1" in -V) echo Python 3.9.2 ;; *) exit 1 ;; esac\n'
     assert check(tmp_path, fakes={"python3": old}) == (
