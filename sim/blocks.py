@@ -1,14 +1,16 @@
 """Modules that are simulated by themselves, however many instances a core has."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from hdl.verilog.modules import INSTANCE, MODULE
 
-__all__ = ["BLOCK_SOURCES", "Block", "separate"]
+__all__ = ["BLOCK_SOURCES", "Block", "instances", "separate"]
 
 BLOCK_SOURCES: Final = (Path(__file__), Path(__file__).with_name("harness") / "block.h")
 """What decides, beside the Verilog, how a simulation calls its blocks."""
@@ -48,6 +50,29 @@ class Block:
         return "".join((*(f'#include "{header}"\n' for header in headers), f"OPENWMMA_BLOCK({self.name})\n"))
 
 
+def instances(verilog: str, name: str) -> int:
+    """How many instances of a module a design has, in all of its hierarchy; the module need not be there.
+
+    Parameters
+    ----------
+    verilog : str
+        As `hdl.verilog.modules.to_verilog` writes it.
+    name : str
+    """
+    inside = {match[1]: Counter(_used(match[0])) for match in MODULE.finditer(verilog)}
+
+    @cache
+    def count(module: str) -> int:
+        users = [(user, used[module]) for user, used in inside.items() if module in used]
+        return sum(count(user) * times for user, times in users) if users else 1
+
+    return count(name) if any(name in used for used in inside.values()) else 0
+
+
+def _used(module: str) -> list[str]:
+    return [match[2] for match in INSTANCE.finditer(module)]
+
+
 def separate(verilog: str, names: Sequence[str]) -> tuple[str, tuple[Block, ...]]:
     """Take modules out of a core's Verilog.
 
@@ -85,8 +110,7 @@ def _needed(name: str, modules: Mapping[str, str]) -> set[str]:
     needed, new = set(), {name}
     while new:
         needed |= new
-        used = {match[2] for module in new for match in INSTANCE.finditer(modules[module])}
-        new = (used & modules.keys()) - needed
+        new = {used for module in new for used in _used(modules[module])} & modules.keys() - needed
     return needed
 
 

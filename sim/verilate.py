@@ -21,7 +21,7 @@ from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
 from sim import host_map
-from sim.blocks import BLOCK_SOURCES, Block, separate
+from sim.blocks import BLOCK_SOURCES, Block, instances, separate
 from sim.cache import cache_folder, cached
 from sim.compiler import compiler
 from sim.trace.probes import Probe, harness_header, verilator_settings
@@ -184,13 +184,9 @@ def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
     ------
     BuildError
     """
-    instances = {
-        name: len(re.findall(rf"^  {name} ", verilog, re.MULTILINE))
-        for name in SHARED_MODULES
-        if f"module {name}(" in verilog
-    }
-    core, apart = separate(verilog, [name for name, count in instances.items() if count > most])
-    inside = [name for name, count in instances.items() if count <= most]
+    counts = {name: count for name in SHARED_MODULES if (count := instances(verilog, name))}
+    core, apart = separate(verilog, [name for name, count in counts.items() if count > most])
+    inside = [name for name, count in counts.items() if count <= most]
     settings = [f'no_inline -module "{name}"' for name in inside]
     return core, [_block_archive(block) for block in apart], settings
 

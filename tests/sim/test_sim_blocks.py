@@ -1,6 +1,7 @@
 """Modules that are Verilated apart: their texts, and simulations that agree with one of the whole."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from rtl import CONFIG, TINY, load, rtl_machine
 
 from golden.memory import Memory
 from golden.tables.commands import Mma
-from sim.blocks import separate
+from sim.blocks import instances, separate
 from sim.build import core_verilog
 from sim.simulation import BusTiming, Simulation, SimulationError
 from sim.verilate import SHARED_MODULES, build_verilog
@@ -36,6 +37,14 @@ def test_a_block_has_the_modules_it_needs_and_the_core_calls_it(config, count):
         assert {block.name, block.top} <= modules(block.verilog)
         assert modules(block.verilog) - {block.top} < modules(whole)
         assert "openwmma_core" not in modules(block.verilog)
+
+
+def test_instances_are_counted_through_the_hierarchy():
+    config = replace(TINY, dot_product_units=8)
+    dot_product, *others = SHARED_MODULES
+    assert [instances(core_verilog(each), dot_product) for each in (TINY, config)] == [1, 8]
+    assert [instances(core_verilog(config), name) for name in others] == [0, 0]
+    assert instances(core_verilog(config), "openwmma_core") == 0
 
 
 def with_block(body):
