@@ -33,12 +33,14 @@ ADDRESSES = {
     "FAULT_PROGRESS": 0x020,
     "INTERRUPT_ENABLE": 0x024,
     "MODE": 0x028,
+    "WARP": 0x02C,
     "INSTRUCTIONS": 0x030,
     "CYCLES": 0x038,
     "DOT_PRODUCT_CYCLES": 0x040,
     "READ_BEATS": 0x048,
     "WRITE_BEATS": 0x050,
     "COMMAND": 0x060,
+    "FAULTS": 0x074,
     "UNITS": 0x080,
     "MEMORY": 0x084,
     "SHARED_SIZE": 0x088,
@@ -50,7 +52,7 @@ ADDRESSES = {
     "STALL_UNIT": 0x0B0,
     "STALL_EMPTY": 0x0B8,
 }
-"""Written out by hand: software built for version 0.4.0 of the map depends on each."""
+"""Written out by hand: software built for version 0.5.0 of the map depends on each."""
 CONSTANTS = [
     *("IDENTITY", "VERSION", "FORMATS", "CONFIGURATION", "UNITS"),
     *("MEMORY", "SHARED_SIZE", "SHARED_BASE", "SHARED_BASE_HIGH", "PROFILE"),
@@ -111,7 +113,7 @@ def test_json_is_as_before():
     wide = [name for name in ADDRESSES if name.startswith("STALL") or name.endswith(("CYCLES", "BEATS"))]
     assert sorted(host["counters"]) == sorted([*wide, "INSTRUCTIONS"])
     assert (host["window"], host["shared_window"], host["command_words"]) == (0x8000, 0x40000, 5)
-    assert (host["identity"], host["version"]) == (0x4F574D4D, 0x400)
+    assert (host["identity"], host["version"]) == (0x4F574D4D, 0x500)
 
 
 @pytest.mark.parametrize("config", PRESETS.values())
@@ -151,8 +153,8 @@ def test_writes_do_what_systemrdl_says(compiled, core):
     before = {address: read(core, address) for address in range(0, 0x100, 4)}
     written = {}
     for node in registers.values():
-        if not node.has_sw_writable or not node.has_sw_readable:
-            continue
+        if not node.has_sw_writable or not node.has_sw_readable or node.inst_name == "WARP":
+            continue  # a core of one warp refuses the number of another
         fields = [field for field in node.fields() if not field.get_property("singlepulse")]
         written[node.raw_address_offset] = sum((1 << field.width) - 1 << field.low for field in fields)
     assert set(written) == {ADDRESSES[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE")}
