@@ -5,7 +5,7 @@ from itertools import cycle, islice
 import ml_dtypes
 import numpy as np
 import pytest
-from terminal_board import TerminalBoard, open_terminal
+from bridged_core import BridgedCore
 from wmma_tiles import MEMORY_LAYOUT, TYPES, fragments, in_memory, instructions, multiply, operands, raw
 
 import golden
@@ -157,11 +157,12 @@ def test_fragments_of_several_sizes_share_a_small_register_file():
             np.testing.assert_array_equal(raw(fragment.matrix(), type_), matrix)
 
 
-def test_on_a_board():
-    board = TerminalBoard(PRESETS["small"], 16 * PAGE_BYTES)
+def test_on_a_board(monkeypatch):
+    board = BridgedCore(PRESETS["small"], 16 * PAGE_BYTES)
+    monkeypatch.setattr("boards.host.board_machine.open_link", lambda port, baud: board.link())
     a = np.random.default_rng(8).standard_normal((16, 16)).astype(np.float16)
     d = np.zeros((16, 16), np.float32)
-    with open_terminal(board) as port, wmma.warp(on="board", port=port) as warp:
+    with wmma.warp(on="board", port="/dev/ttyUSB0") as warp:
         held = wmma.fragment(wmma.accumulator, 16, 16, 16, wmma.float32)
         held_a = wmma.fragment(wmma.matrix_a, 16, 16, 16, wmma.half, wmma.row_major)
         held_b = wmma.fragment(wmma.matrix_b, 16, 16, 16, wmma.half, wmma.col_major)
