@@ -131,6 +131,6 @@ def test_a_board_of_another_profile_is_refused(capsys, monkeypatch):
 
     monkeypatch.setattr("openwmma.target.open_board", open_board)
     options = ["--on", "board", "--port", "/dev/x", "--profile", "turing"]
-    assert main(["mma", INSTRUCTION, *FILES, *options]) == 1
+    assert main(["mma", INSTRUCTION, *FILES, *options]) == 2
     assert capsys.readouterr().err == "openwmma: the core has profile volta, but --profile says turing\n"
     assert opened == [None, "closed"]
