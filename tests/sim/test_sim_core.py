@@ -143,7 +143,7 @@ def test_slave_errors_fault_and_change_nothing(rtl, command, cause):
     assert rtl.counters.instructions == 1
 
 
-@pytest.mark.parametrize("word", [0, 6, 7, 0xFFFFFFFF])
+@pytest.mark.parametrize("word", [0, 6, 7, 0x0FFFFFFF])
 def test_an_unknown_command_word_is_illegal(rtl, word):
     assert not rtl.execute_words([(word, 0, 0, 0, 0)])
     assert rtl.clear_fault() == (Cause.ILLEGAL_INSTRUCTION, 0)

@@ -129,10 +129,10 @@ class Forgetful:
         else:
             self._machine.execute(work)
 
-    def write_registers(self, first, values):
+    def write_registers(self, first, values, *, warp=0):
         values = values.copy()
         values[2, 7] ^= 0x400
-        self._machine.write_registers(first, values)
+        self._machine.write_registers(first, values, warp=warp)
 
 
 def test_lockstep_compares_what_the_host_wrote():

@@ -10,7 +10,7 @@ from sim.simulation import BusTiming, HostRefusal, Simulation, SimulationError
 from sim.verilate import BuildError, build_verilog
 
 COPIER = Path(__file__).with_name("copier.v").read_text()
-CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1}
+CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
 BASE, SIZE = 0x4000, 1 << 14
 COPY, HANG, STRAY_STROBE = 1, 4, 10
 STOP = 1 + next(index for index, line in enumerate(COPIER.splitlines()) if "$stop" in line)

@@ -235,8 +235,8 @@ def test_registers_compared_when_read():
 class WrongHostPort(GoldenMachine):
     """A machine of which the host reads what it does not hold."""
 
-    def read_registers(self, first=0, count=None):
-        values = super().read_registers(first, count)
+    def read_registers(self, first=0, count=None, *, warp=0):
+        values = super().read_registers(first, count, warp=warp)
         values[0, 31] ^= np.uint32(1)
         return values
 
