@@ -137,7 +137,7 @@ def _joined(lanes: list[int]) -> int:
     return sum(lane << LANE_BITS * index for index, lane in enumerate(lanes))
 
 
-@pytest.mark.parametrize("name", CONFIGS)
-def test_register_file(simulate: Simulate, name: str) -> None:
-    design = unit_design(f"register_file_{name}", RegisterFile(CONFIGS[name]))
-    simulate(design, __name__, values={"config": name})
+@pytest.mark.parametrize("config", CONFIGS)
+def test_register_file(simulate: Simulate, config: str) -> None:
+    design = unit_design(f"register_file_{config}", RegisterFile(CONFIGS[config]))
+    simulate(design, __name__, values={"config": config})
