@@ -17,7 +17,7 @@ from sim.simulation import BusTiming, Simulation, SimulationError
 from sim.verilate import SHARED_MODULES, build_verilog
 
 COPIER = Path(__file__).with_name("copier.v").read_text()
-CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1}
+CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
 FMA = next(name for name in SHARED_MODULES if "fma" in name)
 
 
@@ -49,15 +49,15 @@ def test_instances_are_counted_through_the_hierarchy():
 
 def with_block(body):
     """A copier beside whose port `irq` stands a block."""
-    unit = f"  {FMA} unit (\n    .clk(aclk),\n    .given(words[1]),\n    .taken(taken)\n  );\n"
-    module = (
-        f"module {FMA}(clk, given, taken);\n  input clk;\n  input [31:0] given;\n"
-        f"  output [31:0] taken;\n{body}endmodule\n"
-    )
+    ports = "(clk, given, taken);\n  input clk;\n  input [31:0] given;\n  output [31:0] taken;\n"
+    inner = f"  {FMA} unit (\n    .clk(clk),\n    .given(given),\n    .taken(taken)\n  );\n"
+    module = f"module {FMA}{ports}{body}endmodule\n\nmodule beside{ports}{inner}endmodule\n\n"
+    unit = "  beside beside (.clk(aclk), .given(words[1]), .taken(taken));\n"
     text = COPIER.replace(
         "    assign irq = fault;\n", f"  wire [31:0] taken;\n{unit}  assign irq = taken[0];\n"
     )
     assert text != COPIER
+    assert instances(module, FMA) == 1
     return module + text
 
 

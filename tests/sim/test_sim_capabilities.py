@@ -40,7 +40,7 @@ def words_of(config):
         "CONFIGURATION": config.registers
         + config.dot_product_units * 0x10000
         + (config.queue_depth - 1) * 0x1000000,
-        "UNITS": config.f64_units + config.word_quads * 0x100,
+        "UNITS": config.f64_units + config.word_quads * 0x100 + config.warps * 0x10000,
         "MEMORY": config.address_bits + config.data_bits // 8 * 0x100 + config.outstanding_reads * 0x10000,
         "SHARED_SIZE": config.shared_bytes,
         "SHARED_BASE": config.shared_base % (1 << 32),
@@ -123,8 +123,9 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
         ("CONFIGURATION", 0xFF400080, "the core has registers 128, but the configuration says 256"),
         ("CONFIGURATION", 0xFF200100, "the core has dot product units 32, but the configuration says 64"),
         ("CONFIGURATION", 0x0F400100, "the core has queue depth 16, but the configuration says 256"),
-        ("UNITS", 0x0801, "the core has f64 units 1, but the configuration says 4"),
-        ("UNITS", 0x0404, "the core has word quads 4, but the configuration says 8"),
+        ("UNITS", 0x10801, "the core has f64 units 1, but the configuration says 4"),
+        ("UNITS", 0x10404, "the core has word quads 4, but the configuration says 8"),
+        ("UNITS", 0x30804, "the core has warps 3, but the configuration says 1"),
         ("MEMORY", 0x404020, "the core has address bits 32, but the configuration says 64"),
         ("MEMORY", 0x401040, "the core has data bits 128, but the configuration says 512"),
         ("MEMORY", 0x014040, "the core has outstanding reads 1, but the configuration says 64"),
@@ -144,8 +145,8 @@ def test_every_difference_is_named(register, value, message):
 
 
 def test_nothing_is_read_beyond_the_version_of_an_unknown_core():
-    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x500}
-    with pytest.raises(CapabilityError, match="version 0x500"):
+    words = {REGISTERS["IDENTITY"]: IDENTITY, REGISTERS["VERSION"]: 0x600}
+    with pytest.raises(CapabilityError, match="version 0x600"):
         Capabilities.read(reader(words))
 
 
