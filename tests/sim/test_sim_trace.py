@@ -172,7 +172,7 @@ def test_a_wait_names_a_command_of_long_ago(tmp_path):
     machine.close()
     (wait,) = (
         wait
-        for wait in waits(recording, lifetimes(recording, trace.log.parts))
+        for wait in waits(recording, lifetimes(recording, trace.log.parts()))
         if wait.reason.startswith("registers")
     )
     assert wait.command.number == 61
@@ -267,7 +267,7 @@ def test_after_a_fault_the_next_commands_have_their_own_names(tmp_path):
         machine.finish()
         probes = probes_of(CONFIG)
         recording = Recording(probes, machine.simulation.changes, machine.simulation.observed_cycles)
-        found = lifetimes(recording, trace.log.parts)
+        found = lifetimes(recording, trace.log.parts())
     finally:
         machine.close()
     assert [item.logged.command for item in found] == [
