@@ -267,16 +267,17 @@ def test_after_a_fault_the_next_commands_have_their_own_names(tmp_path):
         machine.finish()
         probes = probes_of(CONFIG)
         recording = Recording(probes, machine.simulation.changes, machine.simulation.observed_cycles)
-        found = lifetimes(recording, trace.log.parts())
+        found = lifetimes(recording.of_warp(0), trace.log.parts())
     finally:
         machine.close()
     assert [item.logged.command for item in found] == [
         fill(0, 4),
         load(address=BASE + 1),
+        fill(8, 2),  # had left the queue
         store(0, BASE),
         Move(4, 0, 1),
     ]
-    assert [item.started is None for item in found] == [False, True, False, False]
+    assert [item.started is None for item in found] == [False, True, True, False, False]
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert any(event["name"] == "misaligned address" for event in events)
 
