@@ -47,7 +47,7 @@ class SocInfo:
         Raises
         ------
         ValueError
-            For words that are not those of a SoC with a core.
+            For words that no SoC with a core has.
         """
         if len(words) != INFO_BYTES // 4 or words[0] != IDENTITY:
             found = " ".join(f"{word:#x}" for word in words[:1]) or "nothing"

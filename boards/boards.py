@@ -50,7 +50,7 @@ class Board:
     target : str
         Module of `litex_boards.targets`, whose class ``BaseSoC`` has clocks, memory and pins.
     options : mapping
-        Arguments of that class, beside those of `boards.gateware.settings.SETTINGS`.
+        Arguments of that class, in addition to `boards.gateware.settings.SETTINGS`.
     folder : str
         Of its constraints, inside ``constraints/``.
     clock_hz : int

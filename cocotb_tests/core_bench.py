@@ -46,7 +46,7 @@ _LIMIT_US: Final = 200
 class CoreBench:
     """A core, its host and its memory; everything is compared with the golden machine.
 
-    Commands that are run together are those of one warp; `run` draws it.
+    Commands that are run together belong to one warp; `run` draws it.
 
     Parameters
     ----------

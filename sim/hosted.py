@@ -172,9 +172,9 @@ class HostedMachine(ABC):
         Raises
         ------
         golden.tables.faults.Fault
-            The first of a warp that failed, of these or of those queued before; those of the warp behind it
-            have been dropped, and the fault cleared. Other warps have executed theirs; if one of them failed,
-            too, the next call raises that.
+            The first fault of a warp, in this batch or an earlier one. Commands of that warp behind it have
+            been dropped, and the fault cleared. Other warps have executed theirs. If another warp failed too,
+            the next call raises its fault.
         ValueError
             An operand does not fit its field of a command; no command of the same batch has been queued.
         """
@@ -218,7 +218,7 @@ class HostedMachine(ABC):
         -------
         cause : Cause
         index : int
-            Of the command, among those of the warp since the machine was made.
+            Of the command, among all that the warp got since the machine was made.
         """
         self._select(warp)
         cause = Cause(self._get(host_map.FAULT_CAUSE))
@@ -234,7 +234,7 @@ class HostedMachine(ABC):
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:
         """Queue encoded commands, shape (count, 5); False when a warp has stopped with a fault.
 
-        The commands of that warp may be left out, those of other warps are queued.
+        The commands of that warp may be skipped; commands of other warps are queued.
         """
 
     @abstractmethod

@@ -184,7 +184,7 @@ class LockstepMachine:
         Raises
         ------
         golden.tables.faults.Fault
-            Of another warp than that of the fault that was raised before.
+            Of another warp than the fault that was raised before.
         sim.mismatch.Mismatch
             They differ in a byte that no store was seen to reach, or in a register that no command was to
             write.

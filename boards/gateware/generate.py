@@ -27,7 +27,7 @@ __all__ = ["board_soc", "generate_board", "generate_simulation"]
 
 
 def board_soc(board: Board, folder: Path) -> SoCCore:
-    """The SoC of a board: that of LiteX's target, with a core.
+    """The SoC of a board: LiteX's target with a core.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ STALLS = ("stall_registers", "stall_memory", "stall_unit", "stall_empty")
 
 @dataclass(eq=False)
 class Started:
-    """A command under way, and its number among those of its warp."""
+    """A command in flight, and its number among the commands of its warp."""
 
     unit: Unit
     request: Any
@@ -119,7 +119,7 @@ class Stubs:
     causes : list of dict of int to int
         Of each warp, by the numbers of its commands: how they fail.
     pairs : set of tuple of Unit
-        The units of two commands of different warps that were under way together, the older one first.
+        The units of two commands of different warps that were in flight together, the older one first.
     """
 
     def __init__(self, dut: Any, rng: random.Random) -> None:
@@ -197,7 +197,7 @@ _REGISTERS = ("register", "d", "a", "b", "c", "destination", "source")
 
 
 def in_file(command: Command, warp: int) -> Command:
-    """A command with its registers as the register file numbers them; those of no registers wrap around."""
+    """A command with the register file's numbers of its registers; beyond the last register they wrap."""
     size = CONFIG.registers
     named = {name: getattr(command, name) for name in _REGISTERS if hasattr(command, name)}
     return replace(command, **{name: value % size + warp * size for name, value in named.items()})

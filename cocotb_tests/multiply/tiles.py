@@ -11,7 +11,7 @@ from golden.fragments import collect, distribute
 from golden.multiply import mma
 from golden.tables.instruction_set import CORE_FAMILIES, Shape
 from golden.tables.layouts import FragmentLayout, fragment
-from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.matrix_instructions import MmaInstruction, multiplies_of
 from hdl.config import QUADS, CoreConfig
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import block_order
@@ -23,30 +23,8 @@ __all__ = ["MMA_SYNC", "TF32", "WGMMA_FP8", "Tile", "f16_multiply", "instruction
 
 def instructions() -> list[MmaInstruction]:
     """Every multiply but f64; layouts do not matter here."""
-    found = []
-    for family in CORE_FAMILIES:
-        for shape in family.shapes if "f64" not in family.multiplicands else ():
-            found += [
-                MmaInstruction(
-                    mnemonic=family.mnemonic,
-                    shape=shape,
-                    a_layout="row",
-                    b_layout="col",
-                    a_type=a_type,
-                    b_type=b_type,
-                    c_type=c_type,
-                    d_type=d_type,
-                    saturate=saturate,
-                    operation=operation,
-                )
-                for a_type in family.multiplicands
-                for b_type in (family.multiplicands if family.mixed else (a_type,))
-                for c_type in family.accumulators
-                for d_type in (family.accumulators if not family.same_accumulators else (c_type,))
-                for saturate in ((False,) if family.saturate == "never" else (False, True))
-                for operation in family.operations or (None,)
-            ]
-    return found
+    families = [family for family in CORE_FAMILIES if "f64" not in family.multiplicands]
+    return [instruction for family in families for instruction in multiplies_of(family)]
 
 
 def f16_multiply(c_type: str, d_type: str) -> MmaInstruction:

@@ -4,8 +4,9 @@ Their fields are checked against `golden.tables.instruction_set` when they are m
 that exists is legal.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from golden.message_text import sentence
 from golden.tables.instruction_set import (
@@ -24,7 +25,14 @@ from golden.tables.instruction_set import (
 )
 from golden.tables.layouts import FragmentLayout, fragment
 
-__all__ = ["IllegalInstruction", "Instruction", "LoadInstruction", "MmaInstruction", "StoreInstruction"]
+__all__ = [
+    "IllegalInstruction",
+    "Instruction",
+    "LoadInstruction",
+    "MmaInstruction",
+    "StoreInstruction",
+    "multiplies_of",
+]
 
 
 class IllegalInstruction(ValueError):
@@ -228,6 +236,37 @@ class MmaInstruction:
             else (self.d_type, self.a_type, self.b_type, self.c_type)
         )
         return f"wmma.mma{operation}.sync.aligned.{layouts}.{self.shape}{rounding}.{types}{satfinite}"
+
+
+def multiplies_of(family: Family) -> Iterator[MmaInstruction]:
+    """Every multiply of a family: shapes, types, rounding modes, operations, with and without saturation.
+
+    A is in rows and B in columns, which every family has.
+    """
+    for shape, a, b, c, d, rounding, operation, saturate in product(
+        family.shapes,
+        family.multiplicands,
+        family.multiplicands,
+        family.accumulators,
+        family.accumulators,
+        family.roundings or (None,),
+        family.operations or (None,),
+        (False,) if family.saturate == "never" else (False, True),
+    ):
+        if (a == b or family.mixed) and (c == d or not family.same_accumulators):
+            yield MmaInstruction(
+                mnemonic=family.mnemonic,
+                shape=shape,
+                a_layout="row",
+                b_layout="col",
+                a_type=a,
+                b_type=b,
+                c_type=c,
+                d_type=d,
+                saturate=saturate,
+                rounding=rounding,
+                operation=operation,
+            )
 
 
 Instruction = LoadInstruction | StoreInstruction | MmaInstruction

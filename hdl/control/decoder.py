@@ -80,8 +80,7 @@ class Decoder(wiring.Component):
 
     The tables are made from `golden.tables.instruction_set.CORE_FAMILIES` and the fragment layouts, for the
     formats that the configuration has, so that what the golden machine refuses is refused here, with the
-    same cause. Requests name registers as the register file numbers them, those of all warps one after the
-    other.
+    same cause. Requests name registers as the register file numbers them: warp after warp.
 
     Combinational.
 

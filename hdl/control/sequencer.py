@@ -58,9 +58,10 @@ class _Issued(data.Struct):
 class _Handover:
     """What the stages tell each other.
 
-    A stage has a command (`has_...`), which is decoded, takes its slot (`allocate`) or starts in this cycle;
-    that of the second is `refused`, that of the third for its rows; `halt` empties all stages, and `stopped`
-    says that all that started has ended since.
+    `has_command`, `has_decoded` and `has_issued` say that a stage has a command. In this cycle, a command is
+    decoded (`decode`), takes its slot (`allocate`), or starts (`start`). `refused` is the second stage's
+    command, `refused_rows` the third stage's, for its rows. `halt` empties all stages. After it, `stopped`
+    says that everything in flight has ended.
     """
 
     has_command: Signal
@@ -226,7 +227,7 @@ class Sequencer(wiring.Component):
     def _compare(
         self, m: Module, pipe: "_Handover", decoded: data.View, scoreboard: Scoreboard, check: AccessCheck
     ) -> None:
-        """Second stage: operands against those of the commands in flight; accesses are checked meanwhile."""
+        """Second stage: compare operands with those in flight; accesses are checked meanwhile."""
         checked = check.checked.payload
         in_memory = _is_access(decoded.unit)
         m.d.comb += [

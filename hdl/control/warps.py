@@ -25,7 +25,7 @@ _REPORTS: Final = MappingProxyType({"cause": CAUSE_BITS, "progress": 16, "execut
 
 
 class Warps(wiring.Component):
-    """Executes the commands of each warp in order, and those of different warps side by side.
+    """Executes the commands of each warp in order, and commands of different warps side by side.
 
     A warp has its own registers, so hazards are only within a warp, and each has a sequencer with a
     scoreboard of its own. A unit takes the commands of the warps in turns, round robin, and works on them in

@@ -83,7 +83,7 @@ def word_read_signature(config: CoreConfig) -> wiring.Signature:
         A read takes place in this cycle.
     address : Out(address_bits(config))
     data : In(tile_word_bits(config))
-        The word, and above it that of the next register, `READ_LATENCY` cycles later, and only then.
+        The word, and above it the next register's, `READ_LATENCY` cycles later, and only then.
     """
     return wiring.Signature(
         {"enable": Out(1), "address": Out(address_bits(config)), "data": In(tile_word_bits(config))}

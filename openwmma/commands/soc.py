@@ -48,8 +48,8 @@ def soc(
         openwmma soc --board ulx3s --simulate examples/soc/matmul_s8.c \
             --data "examples/soc/matrices.py s8 32 32 32"
 
-    The console of the processor is shown; the exit code is that of the program. The first run builds LiteX's
-    libraries and the simulator, which takes some minutes; later ones only what has changed.
+    The console of the processor is shown; the exit code is what the program returns. The first run builds
+    LiteX's libraries and the simulator, which takes some minutes; later runs build only what has changed.
 
     With --compile, the program is built for the board itself, to be sent by litex_term.
     """

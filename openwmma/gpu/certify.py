@@ -10,7 +10,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
 from time import monotonic
 from typing import Any, Final, NamedTuple
 
@@ -25,8 +24,8 @@ from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.simt.errors import LaunchError
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES, Family
-from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
+from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES
+from golden.tables.matrix_instructions import MmaInstruction, multiplies_of
 from golden.tables.profiles import PROFILES
 from openwmma.gpu.driver import Gpu, open_gpu
 from openwmma.gpu.multiply import approximate_on_gpu, multiply_on_gpu
@@ -121,43 +120,18 @@ class Certificate:
 
 def instructions() -> tuple[str, ...]:
     """Every multiply without satf, of `wgmma` the narrowest, the widest and one between, and every form."""
-    multiplies: list[str] = []
+    multiplies = []
     for family in (*FAMILIES, *WGMMA_FAMILIES):
-        multiplies += [str(instruction) for instruction in _of_family(family)]
+        widths = sorted({shape.n for shape in family.shapes})
+        chosen = (
+            {widths[0], widths[len(widths) // 2], widths[-1]} if family.mnemonic == "wgmma" else {*widths}
+        )
+        multiplies += [
+            str(instruction)
+            for instruction in multiplies_of(family)
+            if instruction.shape.n in chosen and not (instruction.saturate and family.saturate == "float")
+        ]
     return (*multiplies, *FORMS)
-
-
-def _of_family(family: Family) -> Iterator[MmaInstruction]:
-    shapes = family.shapes
-    if family.mnemonic == "wgmma":
-        shapes = (shapes[0], shapes[len(shapes) // 2], shapes[-1])
-    saturations = (False, True) if family.saturate == "integer" else (False,)
-    for shape, a, b, c, d, rounding, operation_, saturate in product(
-        shapes,
-        family.multiplicands,
-        family.multiplicands,
-        family.accumulators,
-        family.accumulators,
-        family.roundings or (None,),
-        family.operations or (None,),
-        saturations,
-    ):
-        try:
-            yield MmaInstruction(
-                mnemonic=family.mnemonic,
-                shape=shape,
-                a_layout="row",
-                b_layout="col",
-                a_type=a,
-                b_type=b,
-                c_type=c,
-                d_type=d,
-                rounding=rounding,
-                operation=operation_,
-                saturate=saturate,
-            )
-        except IllegalInstruction:
-            continue  # types that do not go together
 
 
 _open: Final = ExitStack()

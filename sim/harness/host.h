@@ -73,7 +73,7 @@ class Host {
     }
 
     // Pushes commands in order, as many at a time as the queue of their warp reports room for, and does not wait
-    // for their end. Leaves out those of a warp that has stopped with a fault, and then returns false.
+    // for their end. Returns false if a warp has stopped with a fault, whose commands it skips.
     bool queue(const std::uint32_t *words, std::uint32_t commands) {
         using namespace configuration;
         std::array<std::uint32_t, WARPS> room{};
@@ -123,7 +123,7 @@ class Host {
         return warp < configuration::WARPS ? warp : 0;
     }
 
-    // The places in the queue of a warp, once there are any; or its bit in `faults`, which are those of all warps.
+    // The places in the queue of a warp, once there are any; or its bit in `faults`, the failed warps.
     std::uint32_t wait_for_room(std::uint32_t warp, std::uint32_t &faults) {
         using namespace configuration;
         if (WARPS > 1 && write(&WARP, &warp, 1) != OKAY) throw ProtocolError("the core refused to select a warp");

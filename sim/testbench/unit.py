@@ -22,9 +22,9 @@ _ID_OWNERS: Final = ("ar", "aw", "r", "b")
 def unit_design(name: str, component: wiring.Component, config: CoreConfig | None = None) -> Design:
     """Make a design of one component.
 
-    A port ``member.field`` becomes ``member_field``, that of element 0 of an array ``member_0_field``; of a
-    structure or a one-dimensional array of plain ports, all bits are in one port. An AXI4 member is
-    named ``m_axi_...`` with one-bit ids, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset
+    A port ``member.field`` becomes ``member_field``, in element 0 of an array ``member_0_field``. All bits of
+    a structure, or of a one-dimensional array of plain ports, are in one port. An AXI4 member is named
+    ``m_axi_...`` with one-bit ids, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset
     ``aresetn``.
 
     Parameters

@@ -24,7 +24,7 @@ class Interval(NamedTuple):
 class Recording:
     """The values of probes over the cycles of a simulation.
 
-    Names of the sequencer and of the command queue mean those of one warp.
+    Names of the sequencer and of the command queue mean one warp's.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def row_write_layout(config: CoreConfig) -> data.StructLayout:
     c : unsigned(2)
         There is a word of C, of pair 0 and of pair 1: an f16 accumulator holds both.
     c_apart : unsigned(1)
-        The word of pair 1 is that of the next register.
+        The word of pair 1 is in the next register.
     c_word_block : unsigned
         Its number within a register, and above it the block of results.
     buffer : unsigned

@@ -78,7 +78,7 @@ def _counts(rows: Iterable[Any]) -> Counter[Point]:
 
 
 def _hardware_files() -> list[str]:
-    """The sources of units, as against those of layouts and constants."""
+    """The sources of units; sources of layouts and constants have no hardware."""
     return [
         path.relative_to(ROOT).as_posix()
         for folder in _HARDWARE
