@@ -259,6 +259,6 @@ def _granules(ranges: Sequence[tuple[int, int]], unit: int) -> Iterator[tuple[in
             if end:
                 yield start, end - start
             start = low
-        end = max(end, high)
+        end = high
     if end:
         yield start, end - start

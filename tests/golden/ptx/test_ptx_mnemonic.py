@@ -328,6 +328,21 @@ def test_illegal_combinations(text, qualifier, message):
 SATURATING = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite"
 
 
+INTEGER_WIDTHS = (8, 16, 24, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256)
+"""Of the PTX ISA's table of shapes; floating point has every multiple of 8."""
+
+
+@pytest.mark.parametrize("n", range(4, 268, 4))
+def test_widths_of_wgmma(n):
+    for types, widths in (("s32.s8.u8", INTEGER_WIDTHS), ("f32.e4m3.e5m2", range(8, 264, 8))):
+        text = f"wgmma.mma_async.sync.aligned.m64n{n}k32.{types}"
+        if n in widths:
+            assert parse_instruction(text).shape.n == n
+        else:
+            with pytest.raises(IllegalInstruction):
+                parse_instruction(text)
+
+
 LONG = "x" * 10_000
 
 
