@@ -1,0 +1,200 @@
+"""Command words that are nearly legal, and why the golden tables refuse a word."""
+
+import random
+from typing import Any
+
+from cocotb_tests.packing import Packing
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_SPACES
+from golden.tables.faults import Cause
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import LAYOUTS, ROUNDINGS, SHAPES, SPACES, USES, Family, Shape
+from golden.tables.layouts import fragment
+from golden.tables.matrix_instructions import (
+    IllegalInstruction,
+    LoadInstruction,
+    MmaInstruction,
+    StoreInstruction,
+)
+from hdl.command import MatrixCommand, MatrixMove, MemoryCommand, MmaCommand, Opcode, RegisterCommand
+from hdl.config import CoreConfig
+
+MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
+MATRIX, REGISTER = Packing(MatrixCommand), Packing(RegisterCommand)
+
+
+def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -> int:
+    """A word whose fields are likely, but not sure, to be legal together."""
+    in_memory = opcode in (Opcode.LOAD.value, Opcode.STORE.value)
+    family = rng.choice([item for item in config.families if item.mnemonic == "wmma" or not in_memory])
+    names, registers = list(FORMATS), config.registers
+    shapes = [SHAPES.index(shape) for shape in family.shapes]
+    multiplicands = [names.index(name) for name in family.multiplicands]
+    accumulators = [names.index(name) for name in family.accumulators]
+
+    def pick(likely: Any, bits: int) -> int:
+        return rng.choice(list(likely)) if rng.random() < 0.93 else rng.getrandbits(bits)
+
+    place = range(registers + 1)
+    if in_memory:
+        use = 3 if opcode == Opcode.STORE.value else rng.randrange(3)
+        fields = {
+            "use": pick([use], 2),
+            "layout": rng.getrandbits(1),
+            "tile_shape": pick(shapes, 4),
+            "element_type": pick(multiplicands if use < 2 else accumulators, 4),
+            "space": pick(range(3) if config.shared_bytes else (0, 2), 2),
+            "has_stride": rng.getrandbits(1),
+            "reserved": rng.getrandbits(11),
+            "warp": pick([warp], 4),
+            "register": pick(place, 8),
+            "reserved_registers": rng.getrandbits(24),
+            "address": rng.getrandbits(64),
+            "stride": rng.getrandbits(32),
+        }
+        return MEMORY.pack(fields)
+    if opcode == Opcode.MMA.value:
+        fields = {
+            "tile_shape": pick(shapes, 4),
+            "a_type": pick(multiplicands, 4),
+            "b_type": pick(multiplicands, 4),
+            "c_type": pick(accumulators, 4),
+            "d_type": pick(accumulators, 4),
+            "saturate": rng.getrandbits(1),
+            "rounding": pick([0], 2),
+            "bitwise_and": rng.getrandbits(1),
+            "is_wgmma": pick([family.mnemonic == "wgmma"], 1),
+            "warp": pick([warp], 4),
+            **{use: pick(range(registers - 2), 8) for use in "dabc"},
+            "unused": rng.getrandbits(96),
+        }
+        return MULTIPLY.pack(fields)
+    if opcode == Opcode.MATRIX.value:
+        fields = {
+            "move": rng.randrange(len(MatrixMove)),
+            "count_log2": pick(range(3), 2),
+            "transposed": rng.getrandbits(1),
+            "space": pick((1, 2), 2),
+            "reserved": rng.getrandbits(18),
+            "warp": pick([warp], 4),
+            "register": pick(place, 8),
+            "source": pick(place, 8),
+            "reserved_registers": rng.getrandbits(16),
+            "unused": rng.getrandbits(96),
+        }
+        return MATRIX.pack(fields)
+    fields = {
+        "reserved": rng.getrandbits(13),
+        "count": pick(range(registers // 2), 12) | (rng.random() < 0.2) << rng.randrange(12),
+        "warp": pick([warp], 4),
+        "destination": pick(place, 8),
+        "source": pick(place, 8),
+        "reserved_registers": rng.getrandbits(16),
+        "value": rng.getrandbits(32),
+        "unused": rng.getrandbits(64),
+    }
+    return REGISTER.pack(fields)
+
+
+def expected_cause(bits: int, config: CoreConfig, warp: int) -> int:
+    """Why the golden tables refuse a word; 0 where they do not. Reserved bits do not count."""
+    opcode = bits & 7
+    if bits >> 28 & 15 != warp:
+        return Cause.WARP_RANGE
+    if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
+        return expected_memory_cause(bits, config)
+    if opcode == Opcode.MMA.value:
+        return expected_multiply_cause(bits, config)
+    if opcode in (Opcode.FILL.value, Opcode.MOVE.value):
+        command = REGISTER.unpack(bits)
+        ends = [command.destination + command.count]
+        if opcode == Opcode.MOVE.value:
+            ends.append(command.source + command.count)
+        return Cause.REGISTER_RANGE if max(ends) > config.registers else 0
+    if opcode == Opcode.MATRIX.value and config.shared_bytes:
+        return expected_matrix_cause(bits, config)
+    return Cause.ILLEGAL_INSTRUCTION
+
+
+def expected_matrix_cause(bits: int, config: CoreConfig) -> int:
+    command = MATRIX.unpack(bits)
+    moves = [item.value for item in MatrixMove]
+    move = bits >> 3 & 3
+    if move not in moves:
+        return Cause.ILLEGAL_INSTRUCTION
+    count = 1
+    if move != MatrixMove.REGISTER.value:
+        spaces = [SPACES.index(space) for space in MATRIX_SPACES]
+        if command.count_log2 > 2 or command.space not in spaces:
+            return Cause.ILLEGAL_INSTRUCTION
+        count = MATRIX_COUNTS[command.count_log2]
+    beyond = command.register + count > config.registers or command.source >= config.registers
+    return Cause.REGISTER_RANGE if beyond else 0
+
+
+def expected_memory_cause(bits: int, config: CoreConfig) -> int:
+    command = MEMORY.unpack(bits)
+    use = USES[command.use]
+    if (use == "d") != (bits & 7 == Opcode.STORE.value):
+        return Cause.ILLEGAL_INSTRUCTION
+    try:
+        shape, name = SHAPES[command.tile_shape], list(FORMATS)[command.element_type]
+        space = SPACES[command.space]
+        common = {"layout": LAYOUTS[command.layout], "shape": shape, "type": name, "space": space}
+        _ = StoreInstruction(**common) if use == "d" else LoadInstruction(use=use, **common)
+    except (IndexError, IllegalInstruction):
+        return Cause.ILLEGAL_INSTRUCTION
+    held = any(
+        shape in family.shapes and name in (family.multiplicands if use in "ab" else family.accumulators)
+        for family in config.families
+        if family.mnemonic == "wmma"
+    )
+    if not held or (space == "shared" and not config.shared_bytes):
+        return Cause.ILLEGAL_INSTRUCTION
+    end = command.register + fragment(use, name, shape).registers
+    return Cause.REGISTER_RANGE if end > config.registers else 0
+
+
+def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
+    command = MULTIPLY.unpack(bits)
+    names = list(FORMATS)
+    try:
+        types = {
+            use: names[code]
+            for use, code in zip(
+                "abcd", (command.a_type, command.b_type, command.c_type, command.d_type), strict=True
+            )
+        }
+        shape = SHAPES[command.tile_shape]
+    except IndexError:
+        return Cause.ILLEGAL_INSTRUCTION
+    if not any(
+        is_legal(family, shape, types, command)
+        for family in config.families
+        if shape in family.shapes and types["a"] in family.multiplicands
+        # Without fp8 there are no tiles of wgmma, and the bit that tells them is reserved.
+        if "fp8" not in config.formats or (family.mnemonic == "wgmma") == command.is_wgmma
+    ):
+        return Cause.ILLEGAL_INSTRUCTION
+    first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
+    fits = all(
+        first[use] + fragment(use, name, shape).registers <= config.registers for use, name in types.items()
+    )
+    return 0 if fits else Cause.REGISTER_RANGE
+
+
+def is_legal(family: Family, shape: Shape, types: dict[str, str], command: Any) -> bool:
+    """Whether the tables have the multiply in this family."""
+    try:
+        instruction = MmaInstruction(
+            mnemonic=family.mnemonic,
+            shape=shape,
+            a_layout="row",
+            b_layout="col",
+            **{f"{use}_type": name for use, name in types.items()},
+            saturate=bool(command.saturate),
+            rounding=None if command.rounding == 0 else ROUNDINGS[command.rounding],
+            operation=family.operations[command.bitwise_and] if family.operations else None,
+        )
+    except IllegalInstruction:
+        return False
+    return instruction.family == family
