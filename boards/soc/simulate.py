@@ -183,7 +183,8 @@ def _run(gateware: Path, limit: float, on_output: Callable[[str], None]) -> int:
             begin = max(shown, _LOADED.match(text).end())  # type: ignore[union-attr]
             line = text.rfind(b"\n") + 1
             if line > begin:
-                on_output(_EXIT.sub(b"", text[begin:line]).decode(errors="replace"))
+                # LiteX ends a line with a line feed and a carriage return.
+                on_output(_EXIT.sub(b"", text[begin:line]).replace(b"\r", b"").decode(errors="replace"))
                 shown = line
         with suppress(subprocess.TimeoutExpired):
             process.wait(_END_SECONDS)
