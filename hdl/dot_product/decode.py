@@ -155,13 +155,29 @@ class Decode(DotProductStage):
     def _operands(
         self, m: Module, cuts: list[Cut], word: Value, index: int, kinds: _Kinds, side: str
     ) -> _Operands:
+        """Four multiplicands, behind the second cut."""
         name = f"{side}{index}"
-        wide = kinds.wide
         first, second, _ = cuts
         raw, extension = self._raw(m, first, word, range(4 * index, 4 * index + 4), kinds, name)
-        is_wide, is_narrow = spread(wide), spread(~wide)
+        hidden, fraction, maximal = self._classes(m, raw, extension, kinds)
+        exponent = self._exponent(raw, hidden, kinds)
+        if side == "a":
+            exponent |= spread(~kinds.wide, self.widths.half_offset)
+        return _Operands(
+            significand=second(self._significand(raw, extension, hidden, kinds), f"{name}_significand"),
+            exponent=second(exponent, f"{name}_exponent"),
+            sign=second(flags(raw >> 15), f"{name}_sign"),
+            maximal=second(maximal, f"{name}_maximal"),
+            something=second(fraction | (hidden & ~maximal), f"{name}_something"),
+        )
+
+    def _classes(self, m: Module, raw: Value, extension: Value, kinds: _Kinds) -> tuple[Value, Value, Value]:
+        """Flags: whether there is a hidden bit, a fraction other than zero, the exponent of infinity and NaN.
+
+        Three bits below the exponent of the narrow formats belong to the exponent of the wide ones.
+        """
+        is_wide, is_narrow = spread(kinds.wide), spread(~kinds.wide)
         is_e4m3 = spread(kinds.e4m3) if self.widths.fp8 else Const(0, 64)
-        # The three bits below f16's exponent belong to the exponent of the wide formats.
         high, between = raw >> 10, raw >> 7
         any_between = common(m, flags(between | between >> 1 | between >> 2))
         all_between = between & between >> 1 & between >> 2
@@ -174,20 +190,19 @@ class Decode(DotProductStage):
         # The only NaN of e4m3 has all ones in the fraction, too.
         maximal = high & high >> 1 & high >> 2 & (high >> 3 | is_e4m3) & high >> 4
         maximal = flags(maximal & (is_narrow & ~is_e4m3 | all_between))
-        significand = spread(wide, 0x3F8) & up(raw, 3) | extension | spread(~wide, 0x3FF) & raw
-        exponent = spread(wide, 0xFF) & between | spread(~wide, 0x1F) & high
+        return hidden, fraction, common(m, maximal)
+
+    def _significand(self, raw: Value, extension: Value, hidden: Value, kinds: _Kinds) -> Value:
+        """The fraction below its hidden bit; a wide one begins three bits lower, where a tf32's ends."""
+        wide = spread(kinds.wide, 0x3F8) & up(raw, 3) | extension
+        return wide | spread(~kinds.wide, 0x3FF) & raw | up(hidden, 10)
+
+    def _exponent(self, raw: Value, hidden: Value, kinds: _Kinds) -> Value:
+        """The biased exponent, 1 of a subnormal; bit 3 of e4m3 is the inverse of its highest bit."""
+        exponent = spread(kinds.wide, 0xFF) & raw >> 7 | spread(~kinds.wide, 0x1F) & raw >> 10
         if self.widths.fp8:
-            exponent |= ~(raw >> 11) & is_e4m3 & every_place(8)
-        if side == "a":
-            exponent |= spread(~wide, self.widths.half_offset)
-        maximal = common(m, maximal)
-        return _Operands(
-            significand=second(significand | up(hidden, 10), f"{name}_significand"),
-            exponent=second(exponent | flags(~hidden), f"{name}_exponent"),
-            sign=second(flags(raw >> 15), f"{name}_sign"),
-            maximal=second(maximal, f"{name}_maximal"),
-            something=second(fraction | (hidden & ~maximal), f"{name}_something"),
-        )
+            exponent |= ~(raw >> 11) & spread(kinds.e4m3) & every_place(8)
+        return exponent | flags(~hidden)
 
     def _exponents(self, m: Module, cut: Cut, a: list[_Operands], b: list[_Operands]) -> None:
         exponents_a, exponents_b = (places([operands.exponent for operands in side], 8) for side in (a, b))
