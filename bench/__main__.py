@@ -19,7 +19,7 @@ BENCHMARKS = (
 
 
 def main() -> int:
-    """Run them all; the exit code is that of the first that fails."""
+    """Run them all; the exit code is the first failure's."""
     for benchmark in BENCHMARKS:
         code = subprocess.run([sys.executable, "-m", benchmark], check=False).returncode
         if code:

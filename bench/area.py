@@ -142,7 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
     costs = {name: costs[name] for name in chosen}
     Console(width=max(100, Console().width)).print(
-        table(costs, f"ECP5-85F, speed 8, seed {SEEDS[0]}; units are those of preset {options.config}")
+        table(costs, f"ECP5-85F, speed 8, seed {SEEDS[0]}; units are of preset {options.config}")
     )
 
 

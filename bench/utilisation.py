@@ -52,8 +52,8 @@ SIZE: Final = 128
 """Rows, columns and depth of the matrix multiplies."""
 
 _FRAGMENT = 8
-"""Registers of a fragment of m16n16k16 with f16 multiplicands and f32 accumulators; those of m16n8k16 are in
-the same places."""
+"""Registers of a fragment of m16n16k16 with f16 multiplicands and f32 accumulators; m16n8k16 has its
+registers in the same places."""
 
 
 @dataclass(frozen=True, kw_only=True)

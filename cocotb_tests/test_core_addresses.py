@@ -19,7 +19,7 @@ FRAGMENT_BYTES = 512
 NOWHERE = 1 << 20
 """Behind the memory."""
 UNUSED = 1 << 16
-"""Behind the registers of the host and the window to those of the fragments."""
+"""Behind the registers of the host and the window onto the fragments' registers."""
 
 
 @cocotb.test

@@ -26,7 +26,7 @@ def assume_burst(claim: Claim, name: str, stream: Any) -> None:
 
 
 def read_master(claim: Claim, config: CoreConfig, ar: Any, r: Any) -> Signal:
-    """Claim the rules of the read channels, and assume those of the memory behind them.
+    """Claim the rules of the read channels, and assume the rules of the memory behind them.
 
     Claimed: an address stays until it is taken; its burst stays in its page; no more bursts are under way
     than configured. Assumed: data come for bursts that were taken, and stay until they are.
@@ -51,7 +51,7 @@ def read_master(claim: Claim, config: CoreConfig, ar: Any, r: Any) -> Signal:
 
 
 def write_master(claim: Claim, config: CoreConfig, limit: int, aw: Any, w: Any, b: Any) -> dict[str, Signal]:
-    """Claim the rules of the write channels, and assume those of the memory behind them.
+    """Claim the rules of the write channels, and assume the rules of the memory behind them.
 
     Claimed: addresses and data stay until they are taken; a burst stays in its page; no beat comes before the
     burst that it belongs to was offered; no more bursts are under way than `limit`. Assumed: responses come
@@ -77,7 +77,7 @@ def write_master(claim: Claim, config: CoreConfig, limit: int, aw: Any, w: Any, 
 
 
 def lite_slave(claim: Claim, axi: Any, *, most: int) -> dict[str, Signal]:
-    """Claim the rules of an AXI4-Lite slave, and assume those of its master.
+    """Claim the rules of an AXI4-Lite slave, and assume the rules of its master.
 
     Claimed: responses stay until they are taken; there is one for each write of which address and data were
     taken, and one for each read, and none else. Assumed: what the master offers stays until it is taken.

@@ -123,7 +123,7 @@ class Claim:
         ----------
         opened : Opened
         memory : str
-            The names of the units from outside in, the last that of the memory.
+            The names of the units from outside in, the last one the memory's.
         address : value-like
 
         Raises

@@ -148,7 +148,7 @@ def prove(name: str, claim: Claim, method: Method) -> None:
     folder.mkdir(parents=True)
     ports = {port.name: (port, None) for port in claim.ports}
     if len(ports) != len(claim.ports):
-        raise ValueError(f"Free inputs must differ in name, but those of {name} do not")
+        raise ValueError(f"Free inputs must differ in name, but inputs of {name} do not")
     text = rtlil.convert(
         claim.module,
         name=_TOP,

@@ -26,7 +26,7 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
 
     Kept beside the unit: the first byte of the line at hand, the lines left, and the byte from which on the
     line is still to be covered. Each burst begins at the beat of that byte and stays in its page; it ends at
-    the end of the line, or at that of the page. `ends` comes with the last one of the last line. So the
+    the end of the line, or of the page. `ends` comes with the last one of the last line. So the
     bursts have all beats of all lines, and no other beat.
 
     Assumes accesses as `access_layout` says: multiples of 4, 4 to 32 lines of 8 bytes or more, together not

@@ -133,8 +133,8 @@ def rounded(hdl: ModuleType = round, config: DotProductConfig = CONFIG) -> Claim
 
     Assumes of `Normalize` that an exponent other than 0 comes with the leading bit; that there are no
     infinities or NaN among the operands; and that the exponent is below 400, or 300 where the result is f16:
-    its products are of f16, and C is below 2 ** 128. Where the sum's highest bit lies below that of the
-    smallest normal f32, so that the significand goes `right`, the result is f32 and the exponent 0: C is
+    its products are of f16, and C is below 2 ** 128. Where the sum's highest bit lies below the
+    smallest normal f32's, so that the significand goes `right`, the result is f32 and the exponent 0: C is
     zero, and sixteen products of bf16 stay below 64 * 2 ** Emax, the weight of that bit.
     """
     claim = Claim()

@@ -95,7 +95,7 @@ def factored(hdl: ModuleType = multiply) -> Claim:
 
 
 def products() -> Claim:
-    """`Multiply`: a product is that of the two factors, a cycle later. No assumptions."""
+    """`Multiply`: a product is the two factors', a cycle later. No assumptions."""
     claim = Claim()
     unit = multiply.Multiply(CONFIG)
     inside = claim.include(unit)

@@ -46,7 +46,7 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     Between `start` and `done` the quads of the register are read from the first on, as many as the matrices
     have rows for. With `done` and until the next start, `cause` says whether one of those addresses is
     misaligned or beyond the address width. Of a move that is kept every address leaves once, in the order
-    of the lanes, behind those of the moves before, to loads or to stores as the move is one; of a move that
+    of the lanes, behind the moves before, to loads or to stores as the move is one; of a move that
     is not kept, none. The solver picks the address (inputs `watch`, `lane`).
 
     Assumes of the sequencer that it starts a move only when there is room and no other one is being read,
@@ -65,7 +65,7 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     claim.assume("a_count", request.count_log2 <= 2)
     claim.assume("a_register", request.register < CONFIG.registers)
 
-    # What the sequencer has asked for: nothing, addresses that are being read, or those of a move to be kept.
+    # What the sequencer has asked for: nothing, addresses that are being read, or a move's to be kept.
     reading, decided = Signal(name="move_reading"), Signal(name="move_decided")
     with m.If(unit.done):
         m.d.sync += [reading.eq(0), decided.eq(1)]
@@ -176,7 +176,7 @@ def unit_lane(inside: Any) -> Signal:
 def _reads_in_flight(
     claim: Claim, inside: Any, unit: Any, reading: Signal, asked: Signal, arrived: Signal, quads: Signal
 ) -> None:
-    """Reads that were granted and have not arrived, and that of the last quad."""
+    """Reads that were granted and have not arrived, and the read of the last quad."""
     accepted = [inside.signal(f"accepted_{cycle}") for cycle in (1, 2)]
     last = [inside.signal(f"last_{cycle}") for cycle in (1, 2)]
     asking = inside.signal("reading")
@@ -206,7 +206,7 @@ def test_rows_of_moves() -> None:
             "Mux(beyond, Cause.ADDRESS_RANGE, Mux(misaligned, Cause.MISALIGNED_ADDRESS, 0))",
             "cause",
         ),
-        # Addresses of a move that was refused leave with those of the next one.
+        # Addresses of a move that was refused leave with the next one's.
         ("m.d.sync += [newest.eq(kept), misaligned.eq(0)", "m.d.sync += [misaligned.eq(0)", "newest"),
         ("write.data.is_store.eq(self.request.is_store)", "write.data.is_store.eq(0)", "stored"),
     ],

@@ -11,7 +11,7 @@ CLAIMED: Final = "holds_"
 """How the names of claimed conditions begin."""
 
 ASSUMED: Final = "assumed_"
-"""How those of assumed ones do."""
+"""How the names of assumed ones do."""
 
 _CYCLE: Final = 10
 _OWN: Final = ("clk", "smt_step", "smt_clock")

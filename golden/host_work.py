@@ -78,7 +78,7 @@ def _independent(command: Elementwise) -> bool:
 def _operand(
     command: Elementwise, source: int | Uniform, registers: NDArray[np.uint32], offset: int, count: int
 ) -> NDArray[np.unsignedinteger]:
-    """Elements of an operand, one axis; those of a lane in successive places for f16."""
+    """Elements of an operand, one axis; a lane's f16 elements are in successive places."""
     bits = ELEMENT_BITS[command.type]
     if isinstance(source, Uniform):
         words = _words(command)

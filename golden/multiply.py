@@ -81,7 +81,7 @@ def mma(
     leading = operands[0].shape[:-2]
     for name, operand in zip("bc", operands[1:], strict=True):
         if operand.shape[:-2] != leading:
-            raise InvalidArgument(name, f"leading axes {operand.shape[:-2]}", f"{leading}, those of a")
+            raise InvalidArgument(name, f"leading axes {operand.shape[:-2]}", f"{leading}, as a has")
     tiles = [operand.reshape(-1, *operand.shape[-2:]) for operand in operands]
     values = are_values((a, b, c), (instruction.a_type, instruction.b_type, instruction.c_type))
     result = np.empty((len(tiles[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))

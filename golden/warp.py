@@ -382,7 +382,7 @@ class GoldenMachine:
 
 
 def _is_known(family: Family, profile: Profile) -> bool:
-    """Whether the profile has the arithmetic of a family; of fp8 nobody has published that of most."""
+    """Whether the profile has the arithmetic of a family; of most, nobody has published it for fp8."""
     types = (FORMATS[name] for name in family.multiplicands)
     return all(
         profile.executes(item, family.mnemonic)

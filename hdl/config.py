@@ -44,7 +44,7 @@ _MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
 _ALL = frozenset(_MULTIPLICANDS)
 
 _FP8_CONSTANTS: Final = (32, 13, 25)
-"""Products of fp8 in one block, their fraction bits and those of f16: what the datapath is made for."""
+"""Products of fp8 in one block, their fraction bits, and the fraction bits of f16, of the datapath."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ class DotProductConfig:
 
     @property
     def tf32_products(self) -> int:
-        """Products of tf32 that a unit adds at once: those of the longest block; 0 without tf32."""
+        """Products of tf32 that a unit adds at once, in the longest block; 0 without tf32."""
         if "tf32" not in self.formats:
             return 0
         return max(self.profile.tf32_block or 0, self.profile.tf32_mma_block or 0)
@@ -251,7 +251,7 @@ class CoreConfig:
 
     @property
     def formats(self) -> frozenset[str]:
-        """Multiplicand formats of the whole core: those of the dot-product units, and ``f64``."""
+        """Multiplicand formats of the whole core: the formats of the dot-product units, and ``f64``."""
         return self.dot_product.formats | ({"f64"} if self.f64_units else frozenset())
 
 

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str or None
-        None for those of the process.
+        None for the arguments of the process.
 
     Returns
     -------

@@ -49,7 +49,7 @@ def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
 
 
 def preset_formats(unit: DotProductConfig, preset: str, profile: Profile) -> DotProductConfig:
-    """Leave out fp8 where a profile lacks it and nobody asked for other formats than those of the preset."""
+    """Leave out fp8 where a profile lacks it and nobody asked for other formats than the preset's."""
     if profile.fp8_block is not None or unit.formats != PRESETS[preset].dot_product.formats:
         return unit
     return replace(unit, formats=unit.formats - {"fp8"})

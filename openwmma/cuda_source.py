@@ -80,7 +80,7 @@ def compile_cuda(text: str, name: str = "kernel.cu", options: Sequence[str] = ()
 
 
 def _compile(text: str, name: str, options: Sequence[str], path: Path) -> str:
-    """Compile text, which is that of the file `path`; the messages of nvcc have that name."""
+    """Compile text, which is in the file `path`; the messages of nvcc have that name."""
     given = list(options)
     if not any(option.startswith(("-arch", "--gpu-architecture")) for option in given):
         given.append(f"-arch={ARCHITECTURE}")

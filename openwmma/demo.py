@@ -36,7 +36,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 KERNEL = EXAMPLES / "gemm_f16_f32.ptx"
 CUDA_KERNEL = EXAMPLES / "cuda" / "tiled_gemm.ptx"
 CUDA_ROWS = 32
-"""Rows of A that the CUDA kernel multiplies: those of one row of blocks."""
+"""Rows of A that the CUDA kernel multiplies: one row of blocks."""
 
 SCRATCH = 1 << 16
 FOLDER = Path("build") / "demo"

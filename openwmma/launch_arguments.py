@@ -38,7 +38,7 @@ class LaunchOutput:
     variable : str
         The variable of the module.
     view : Output or None
-        The type and shape in which it is written; None for those of the argument.
+        The type and shape in which it is written; None for the argument's own.
     """
 
     path: Path

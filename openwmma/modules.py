@@ -47,7 +47,7 @@ class Module:
         A path, or PTX as text: what contains a line break. A file that ends in ``.cu`` is compiled first;
         see `openwmma.cuda_source`.
     name : str or None
-        File name for messages; that of the path unless given.
+        File name for messages; the path's unless given.
     compile_options : sequence of str
         For the compiler of CUDA C++, such as ``("-I", "include")``.
 

@@ -84,7 +84,7 @@ class Capabilities:
     def read(cls, read: Callable[[int, int], NDArray[np.uint32]]) -> "Capabilities":
         """Ask a core; `read` takes an address and a count, as `sim.simulation.Simulation.read` does.
 
-        Identity and version are read first: where they are not those of this software, no more is read, for
+        Identity and version are read first: where this software has others, no more is read, for
         nothing is known of the other registers.
 
         Raises

@@ -24,7 +24,7 @@ class LockstepMachine:
     them are compared.
 
     After every command all of global memory is compared where it lies in this process. Of memory that is read
-    word by word, as shared memory and that of a board, it is what a store reached, from its first byte to its
+    word by word, as shared memory and a board's, it is what a store reached, from its first byte to its
     last; `finish` compares all. Registers are compared after every command, or by `finish` alone, and where
     the host reads them.
 
@@ -114,12 +114,12 @@ class LockstepMachine:
     def read_registers(
         self, first: int = 0, count: int | None = None, *, warp: int = 0
     ) -> NDArray[np.uint32]:
-        """Consecutive registers of the golden machine, which are those of both.
+        """Consecutive registers of the golden machine, which both have alike.
 
         Raises
         ------
         sim.mismatch.Mismatch
-            They differ from those of the RTL.
+            They differ from the registers of the RTL.
         """
         registers = self._golden.read_registers(first, count, warp=warp)
         if not np.array_equal(registers, self._rtl.read_registers(first, count, warp=warp)):
@@ -264,7 +264,7 @@ class LockstepMachine:
             return None
         space, shared = command.instruction.space, self._shared
         if shared is not None and space != "global":
-            # Addresses as the command counts them, to those of the window.
+            # From addresses as the command counts them to addresses of the window.
             difference = shared.stored_difference(command, shared.base if space == "shared" else 0)
             if difference is not None:
                 return difference

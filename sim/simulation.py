@@ -163,7 +163,7 @@ class Simulation:
 
     @property
     def observed_cycles(self) -> int:
-        """Clock cycles in the waveform and in the record: all but those of the host's reads in a row."""
+        """Clock cycles in the waveform and in the record: all but the cycles of the host's reads in a row."""
         return int(self._library.openwmma_observed_cycles(self._handle()))
 
     @property

@@ -78,7 +78,7 @@ class StoragePair:
         ----------
         command : Store
         shift : int
-            What is added to the addresses of the command to make them those of this memory.
+            What is added to the addresses of the command to make them addresses of this memory.
         """
         lines = gather_lines(command.instruction, command.address, command.stride)
         first = max(lines[0][0] + shift, self.base)

@@ -45,7 +45,7 @@ def runtime_archive(
     make : callable
         Runs a command in the folder above `objects`, and raises an exception where that fails.
     headers : Path or None
-        Folder of headers that replace those of system libraries.
+        Folder of headers that replace headers of system libraries.
 
     Returns
     -------

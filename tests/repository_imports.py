@@ -11,7 +11,7 @@ FOLDERS = sorted(
     for folder in ROOT.iterdir()
     if not folder.name.startswith(".") and folder.name not in ("build", "site") and any(folder.rglob("*.py"))
 )
-"""Folders with Python sources, which are the packages; that of the tests is none."""
+"""Folders with Python sources, which are the packages; the tests' folder is none."""
 
 TEST_MODULES = {path.stem for path in (ROOT / "tests").rglob("*.py")}
 """Tests import each other by the names of their files alone."""

@@ -32,7 +32,7 @@ OF_EXTRA_SOC = ("litex", "litedram", "litex_boards", "migen")
 """Packages that only modules for SoCs load, which nothing else loads."""
 
 ANY_LIBRARY = set(MAY_IMPORT) - {"golden", "hdl"}
-"""Folders that may import any package from elsewhere; golden and hdl only those of the table."""
+"""Folders that may import any package from elsewhere; golden and hdl only the packages of the table."""
 
 
 def is_allowed(item: Import) -> bool:

@@ -13,7 +13,7 @@ _GLOBAL: Final = "$glbnet$"
 """What nextpnr puts before the name of a net on the clock network."""
 
 _CONSTANT: Final = "$PACKER_"
-"""And before that of a constant: the clock of a multiplier without registers, which it counts as one."""
+"""And before a constant's: the clock of a multiplier without registers, which it counts as one."""
 
 _ROUNDING: Final = 0.01
 """Periods are whole picoseconds."""

@@ -236,7 +236,7 @@ async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers
 
 @cocotb.test
 async def every_length_of_fill_and_move(dut: Any) -> None:
-    """Fills and moves of every length, with the registers they read and write; those of none touch none."""
+    """Fills and moves of every length, with the registers they read and write; of no register, none."""
     rng = random.Random(cocotb.RANDOM_SEED)
     registers = CONFIGS[parameters()["config"]].registers
     for count in range(registers + 1):

@@ -97,7 +97,7 @@ def failing_runs(
 ) -> Iterator[tuple[int, list[Command | int], dict[int, int], Cause | None]]:
     """Commands of a warp, of which one or two fail.
 
-    With the causes that the memories report by the command's place, and that of the one that is refused.
+    With the causes that the memories report by the command's place, and the cause of the refused one.
     """
     for _ in range(150):
         warp = rng.randrange(warps())
@@ -351,7 +351,7 @@ async def ends_of_operands(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def single_bits_out_of_range(dut: Any) -> None:
-    """An address with one bit beyond those of the bus, and a count with one bit beyond the registers."""
+    """An address with one bit more than the bus, and a count with one bit beyond the registers."""
     source = await start_with_ready_units(dut)
     refused = [(Load(A_LOAD.instruction, 0, 1 << bit), Cause.ADDRESS_RANGE) for bit in range(32, 64)]
     refused += [(Fill(0, 1 << bit, 1), Cause.REGISTER_RANGE) for bit in range(9, 12)]

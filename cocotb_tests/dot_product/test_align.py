@@ -26,7 +26,7 @@ async def terms(dut: Any) -> None:
     for operation in range(1200):
         mode = rng.choice(MODES)
         floating = mode.format in FLOATING
-        # Relative to that of C.
+        # Relative to the sign of C.
         signs, c_sign = rng.getrandbits(LANES), rng.getrandbits(1)
         eighths = [rng.randrange(8) if operation % 2 else rng.randrange(4) for _ in range(LANES)]
         products, results, carries = [], [], []

@@ -31,7 +31,7 @@ async def distances(dut: Any) -> None:
     inputs, expected = [], []
     for operation in range(800):
         mode = rng.choice(modes)
-        # Emax is that of a product, or of a larger C; a product's exponent is 2 to 60.
+        # Emax is a product's, or a larger C's; a product's exponent is 2 to 60.
         largest = rng.randrange(2, 61)
         exponents = [
             max(2, largest - rng.choice((0, rng.randrange(20), rng.randrange(60)))) for _ in range(lanes)

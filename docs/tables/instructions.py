@@ -21,7 +21,7 @@ _HEADS = ("A and B", "C and D", "shapes", "layouts", "qualifiers", "executed by"
 
 
 def multiply_table() -> str:
-    """A table of the multiplies of `wmma`, and one of those of `mma`."""
+    """A table of the multiplies of `wmma`, and one for `mma`."""
     sections = []
     for mnemonic, opcode in (("wmma", "wmma.mma"), ("mma", "mma.sync")):
         rows = [_row(family) for family in FAMILIES if family.mnemonic == mnemonic]

@@ -159,7 +159,7 @@ class Approximation:
     steps : tuple of step
         In the order in which they happen.
     result : int
-        Bit pattern: that of `golden.approximate`.
+        Bit pattern, as `golden.approximate` returns it.
     value : float
         The result's value.
     correct : int or None

@@ -104,7 +104,7 @@ class Rounding:
     leading_exponent : int or None
         Exponent of the magnitude's leading one, which normalisation moves in front of the point; None for 0.
     last_place : int
-        Exponent of the result's last place; it does not fall below that of the subnormals.
+        Exponent of the result's last place; it does not fall below the subnormals'.
     kept : int
         Significand of the result before rounding.
     dropped_bits : int

@@ -281,7 +281,7 @@ class Gemm:
     @cached_property
     def _accumulators(self) -> int:
         return min(
-            # More would never be in use at once: those of a block, and those of the one before.
+            # More would never be in use at once: a block's, and the block's before it.
             2 * self.block[0] * self.block[1],
             (self.registers - self._fixed) // self._size("d"),
         )
@@ -296,7 +296,7 @@ class Gemm:
 
 
 def _stored_until(unstored: deque[tuple[int, Command]], slot: int) -> Iterator[Command]:
-    """The stores up to that of an accumulator that is to be used again."""
+    """The stores up to the store of an accumulator that is to be used again."""
     while any(waiting == slot for waiting, _ in unstored):
         yield unstored.popleft()[1]
 

@@ -176,7 +176,7 @@ class _Tiles:
         leading = checked[0].shape[:-2]
         for use, matrix in zip("bc", checked[1:], strict=True):
             if matrix.shape[:-2] != leading:
-                raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, those of a")
+                raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, as a has")
         a, b, c = (matrix.reshape(-1, *matrix.shape[-2:]) for matrix in checked)
         return cls(instruction, a, b, c, leading)
 

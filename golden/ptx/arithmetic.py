@@ -14,7 +14,7 @@ __all__ = ["ARITHMETIC", "ELEMENTWISE_MNEMONICS", "FLOAT_OPERATIONS", "INTEGER_O
 __all__ += ["Arithmetic", "OperandType"]
 
 OperandType = Literal["same", "wide", "u32", "pred"]
-"""The type of an operand: that of the instruction, that of twice the width, or a fixed one."""
+"""The type of an operand: the instruction's, the one of twice the width, or a fixed one."""
 
 _BITS = ("b16", "b32", "b64")
 _UNSIGNED = ("u16", "u32", "u64")

@@ -192,7 +192,7 @@ class _BodyParser:
         return operand
 
     def _declared(self, symbol: Symbol, scope: Scope) -> Symbol:
-        """A name with its key: that of the innermost declaration."""
+        """A name with its key: the key of the innermost declaration."""
         name, module = symbol.name, self._module
         declaring: Scope | None = scope
         while declaring is not None and name not in declaring.names:

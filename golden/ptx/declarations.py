@@ -78,7 +78,7 @@ def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...
     ----------
     cursor : Cursor
     registers : bool
-        Whether they may be in registers; those of an entry may not.
+        Whether they may be in registers; parameters of an entry may not.
 
     Raises
     ------

@@ -161,7 +161,7 @@ def placed_rows(
     -------
     statements : dict of int to MatrixStatement
     registers : dict of str to Register
-        `fragments` and those of the statements' own.
+        `fragments` and of the statements themselves.
 
     Raises
     ------

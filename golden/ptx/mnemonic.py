@@ -60,7 +60,7 @@ def _shapes(mnemonic: str) -> dict[str, Shape]:
 
 
 def _memory(qualifiers: Qualifiers) -> tuple[Layout, Shape, Space, str]:
-    """Layout, shape, state space and type, in the order of the grammar or in that of its examples."""
+    """Layout, shape, state space and type, in the order of the grammar or of its examples."""
     shapes = _shapes("wmma")
     _sync(qualifiers, {**_LAYOUT, **shapes})
     first = qualifiers.accept(_LAYOUT, shapes)
@@ -147,7 +147,7 @@ def _multiply_registers(qualifiers: Qualifiers) -> MmaInstruction:
 
 
 def _multiply_group(qualifiers: Qualifiers, *, warp_tile: bool) -> MmaInstruction:
-    """`wgmma.mma_async`: the type of C is that of D."""
+    """`wgmma.mma_async`: C has the type of D."""
     families = (WGMMA_TILE,) if warp_tile else WGMMA_FAMILIES
     shapes = {str(shape): shape for family in families for shape in family.shapes}
     qualifiers.take(_only("mma_async"))
@@ -186,7 +186,7 @@ def _last_modifiers(qualifiers: Qualifiers, rounding: str | None, saturate: bool
 
 
 def _types(qualifiers: Qualifiers, shape: Shape) -> tuple[str, str, str, str]:
-    """The types of D, A, B and C; those of A and B are written only where they are not f16."""
+    """The types of D, A, B and C; A and B have one in the text only where it is not f16."""
     context = f"wmma.mma.{shape}"
     families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
     d_type = qualifiers.take(_TYPE)
@@ -274,7 +274,7 @@ def parse_instruction(
     """Parse PTX text without operands, such as ``wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32``.
 
     ``.aligned`` may be left out; state space, layout and shape may stand in the order of the grammar or
-    in that of the reference's examples (``.m16n16k16.global.row``). ``.satfinite`` and a rounding may
+    in the order of the reference's examples (``.m16n16k16.global.row``). ``.satfinite`` and a rounding may
     stand before the types or at the end, as compilers write both.
     ``parse_instruction(str(instruction)) == instruction``.
 

@@ -43,7 +43,7 @@ class Context:
     source : Source
     body : Body
     parameters, variables : mapping of str to Variable
-        By key; of the variables those of the module and of the body.
+        By key; the variables are of the module and of the body.
     fragments : mapping of str to Register
         The registers that differ between lanes, by key.
     """

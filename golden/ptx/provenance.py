@@ -102,7 +102,7 @@ class Provenance:
                 raise self._source.error(
                     register.location,
                     f"{register.name} from line {origin.line} holds .{held}, "
-                    f"whose elements are not those of .{element} arithmetic",
+                    f"whose elements .{element} arithmetic does not take",
                 )
             first_register, first = shaped[0]
             if (origin.fragment, origin.element) != (first.fragment, first.element):
@@ -123,7 +123,7 @@ class Provenance:
         ------
         PtxError
             For a register that was never written, and for a fragment whose layout, type, shape or order of
-            registers is not that of the instruction that made it.
+            registers is not the type of the instruction that made it.
         """
         for use, registers in matrix.fragments.items():
             if use != matrix.destination:
@@ -169,7 +169,7 @@ class Provenance:
 
 
 def _fragment(matrix: MatrixStatement, use: Use) -> _Fragment | None:
-    """What the instruction says about its operand `use`; None for those of any registers."""
+    """What the instruction says about its operand `use`; None for operands of any registers."""
     instruction = matrix.instruction
     if isinstance(instruction, MoveInstruction):
         return None

@@ -1,4 +1,4 @@
-"""Approximate instructions: those of `golden.approximation`, and what the assembler makes of one of them."""
+"""Approximate instructions: `golden.approximation`, and what the assembler makes of one of its functions."""
 
 from functools import partial
 from typing import Any, Final

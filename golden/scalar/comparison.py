@@ -101,7 +101,7 @@ def _halves(a: Array) -> tuple[Array, Array]:
 
 
 def _set_packed_predicates(name: str, combine: str, flush: str, type_: str) -> Any:
-    """``setp`` of packed halves: the predicate of the lower one and that of the upper one."""
+    """``setp`` of packed halves: the predicates of the lower one and of the upper one."""
     compare = _comparison(name, flush, type_.removesuffix("x2"))
 
     def evaluate(a: Array, b: Array, *p: Array) -> tuple[Array, ...]:

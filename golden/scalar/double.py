@@ -25,7 +25,7 @@ _SIGNIFICAND: Final = 53
 
 
 def _with_nan(result: Array, *operands: Array) -> Array:
-    """Put the chip's NaN in the place of NaN results: that of the last operand that is one, made quiet."""
+    """Put the chip's NaN in the place of NaN results: the last operand that is one, made quiet."""
     nan = is_nan(result, _F64)
     if not np.count_nonzero(nan):
         return result
@@ -104,7 +104,7 @@ def _root(rounding: str, a: Array) -> Array:
     usable = (nearest > 0) & (nearest < np.uint64(_F64.infinity))
     x, exponent = _split(np.where(usable, a, np.uint64(_F64.one)))
     root, _ = _split(np.where(usable, nearest, np.uint64(_F64.one)))
-    # With an even exponent the root is that of the significand on a scale of 2**52.
+    # With an even exponent the root is the significand's on a scale of 2**52.
     side = _wide_sign(root, root, x << (exponent & 1), _SIGNIFICAND - 1)
     return directed(nearest.view(np.float64), np.where(usable, -side, 0), rounding)
 

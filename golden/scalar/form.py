@@ -14,7 +14,7 @@ Array = NDArray[Any]
 """Raw bits of one operand, one element for each thread."""
 
 Evaluate = Callable[..., Any]
-"""From the raw bits of the sources to those of the result, or to a tuple of them."""
+"""From the raw bits of the sources to the bits of the result, or to a tuple of them."""
 
 _WIDTHS: Final = MappingProxyType(
     {

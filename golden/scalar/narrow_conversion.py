@@ -21,7 +21,7 @@ class _EightBits(NamedTuple):
     spare_bits: int
     """Bits that f16 has more."""
     scale: float
-    """Factor that brings the least normal number to that of f16."""
+    """Factor that brings the least normal number to the least normal f16."""
     largest: float
     """The largest finite number."""
     least_nan: int

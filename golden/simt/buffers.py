@@ -33,7 +33,7 @@ class DeviceBuffer:
         Of an element.
     shape : tuple of int
     owned : bool
-        Whether the memory is given back with this object; not that of a module's variable.
+        Whether the memory is given back with this object; the memory of a module's variable is not.
     """
 
     def __init__(

@@ -126,7 +126,7 @@ def _require_inside(context: Context, address: Address, width: int) -> None:
 
 
 def _space(context: Context, instruction: Instruction, found: dict[str, str], address: Address) -> str:
-    """The state space of an access; that of the variable it names, if it names one and no space."""
+    """The state space of an access, or of the variable it names, if it names one and no space."""
     if not isinstance(address.base, Symbol):
         return _SPACES[found["space"]] if "space" in found else "generic"
     named = context.symbol(address.base)[0].space

@@ -118,7 +118,7 @@ class Context:
         most: int | None = None,
         operands: tuple[Operand, ...] | None = None,
     ) -> None:
-        """Refuse an instruction with another number of operands, or of those of them that are given."""
+        """Refuse an instruction with another number of operands, or of operands that are given."""
         given, most = len(instruction.operands if operands is None else operands), most or least
         if not least <= given <= most:
             expected = str(least) if least == most else f"{least} to {most}"

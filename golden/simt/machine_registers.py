@@ -116,7 +116,7 @@ class MachineRegisters:
         return tuple(first for first, _ in places)
 
     def take(self, count: int, keep: tuple[tuple[int, int], ...] = ()) -> int:
-        """Free registers for a fragment, not those of some others; the first one."""
+        """Free registers for a fragment, none of some others'; the first one."""
         count = self._whole(count)
         for _ in range(2 * self._size):
             if self._next + count > self._size:

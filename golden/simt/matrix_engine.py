@@ -94,7 +94,7 @@ class MatrixEngine(Protocol):
         """What ``movmatrix`` gives; both of shape (warps, 32)."""
 
     def finish(self) -> None:
-        """End the work of a kernel: what checks itself compares what it has not compared yet.
+        """End the work of a kernel: what checks itself compares the rest.
 
         Raises
         ------

@@ -65,7 +65,7 @@ class MemoryAccess:
         return self._gather(self.local.views[size], offsets, size, count)
 
     def load_param(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
-        """Load from parameters: those of the entry, or those of calls, which are in local memory."""
+        """Load from parameters of the entry, or of calls, which are in local memory."""
         if int(addresses.max(initial=0)) >= LOCAL_PARAMETERS:
             return self.load_local(threads, addresses, size, count, index)
         offsets = self._offsets("param", threads, addresses, size * count, index)
@@ -281,7 +281,7 @@ class MemoryAccess:
     def fault(
         self, index: int, threads: Threads, message: str, position: int = 0, address: int | None = None
     ) -> NoReturn:
-        """Raise the fault of an instruction; `position` is that of the thread among `threads`."""
+        """Raise the fault of an instruction; `position` is the thread's among `threads`."""
         raise KernelFault(
             message,
             kernel=self.kernel.readable,

@@ -3,7 +3,7 @@
 Each process takes a range of the blocks, in their order, on its own copy of device memory, and notes
 which bytes it reads that it has not written, and which it writes. If no range reads what an earlier one
 writes, every block has read what it would have read in the sequence, and the bytes written, taken over in
-the order of the ranges, are those of the sequence. Otherwise, and where a block waits for another,
+the order of the ranges, are as in the sequence. Otherwise, and where a block waits for another,
 faults, or looks at a clock, the grid runs again in one process: nothing of device memory has changed.
 """
 

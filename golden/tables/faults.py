@@ -6,7 +6,7 @@ __all__ = ["Cause", "Fault"]
 
 
 class Cause(IntEnum):
-    """Why a command was not executed; the values are those of the core's fault register.
+    """Why a command was not executed; the values are as in the core's fault register.
 
     Where several apply, every machine reports `WARP_RANGE`, and else the one with the smallest value.
     """

@@ -85,7 +85,7 @@ class Family:
     roundings, operations : tuple of str
         Rounding modifiers of f64, logical operations of single bits.
     converted_to : str or None
-        The type in which the products are made where it is not that of the multiplicands: fp8 in ``mma`` goes
+        The type in which the products are made where it is not the multiplicands' type: fp8 in ``mma`` goes
         through two multiplies of f16 and one addition of C.
     """
 

@@ -1,6 +1,6 @@
 """Which lane and register of the warp holds which matrix element: the rule, without arrays.
 
-The layouts are those of an NVIDIA H200. A *quad* is the four lanes ``4 g .. 4 g + 3``. Of a
+The layouts are an NVIDIA H200's. A *quad* is the four lanes ``4 g .. 4 g + 3``. Of a
 multiplicand, a quad's word of one register (4 x 32 bits) is one contiguous run of k of one row
 of A (one column of B): that is what makes the hardware simple.
 """
@@ -40,7 +40,7 @@ class FragmentLayout:
     x_is_row : bool
         Whether x is the matrix row.
     wide : bool
-        Multiplicands: whether the blocks are numbered as those of the wide multiplicand.
+        Multiplicands: whether the blocks are numbered as in the wide multiplicand.
     x_blocks, y_blocks : int
         Blocks of 8 x, and blocks of y: of 4 lanes' worth of elements (multiplicands) or of 8 (accumulators).
     registers : int

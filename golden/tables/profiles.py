@@ -75,7 +75,7 @@ class ExactProfile:
     name : str
         Key in `EXACT_PROFILES`.
     rounding : str or None
-        ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None for that of the instruction, which is ``"rn"``
+        ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None for the instruction's, which is ``"rn"``
         where it names none.
     """
 

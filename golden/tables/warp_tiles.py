@@ -17,7 +17,7 @@ TILE_COLUMNS: Final = 8
 
 
 def warp_tile(instruction: MmaInstruction) -> MmaInstruction:
-    """The multiply of one warp whose results are those of `instruction` in 16 rows and 8 columns.
+    """The multiply of one warp that has the results of `instruction` in 16 rows and 8 columns.
 
     ``wgmma`` of f16, bf16, tf32, s8 and u8 has the arithmetic of ``mma`` with as many k. fp8 has not: its
     tile is of the family `golden.tables.instruction_set.WGMMA_TILE`.

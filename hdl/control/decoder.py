@@ -350,7 +350,7 @@ def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
 
 
 def _different(config: CoreConfig) -> list[MmaInstruction]:
-    """The multiplies with different keys: a few shapes and types are those of both `wmma` and `mma`."""
+    """The multiplies with different keys: `wmma` and `mma` share a few shapes and types."""
     return list({multiply_key(item): item for item in legal_multiplies(config)}.values())
 
 

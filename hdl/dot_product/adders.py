@@ -1,7 +1,7 @@
 """Adders that are smaller than those an expression of each result alone makes.
 
-A carry chain of an ECP5 takes one carry cell to enter it and one to leave it, beside those of its bits. So
-short additions share a chain, side by side in fields of one number (L. Lamport, "Multiple byte processing
+A carry chain of an ECP5 takes one carry cell to enter it and one to leave it, beside the cells of its bits.
+So short additions share a chain, side by side in fields of one number (L. Lamport, "Multiple byte processing
 with full-word instructions", Communications of the ACM 18 (1975), no. 8), and the shortest do without one.
 """
 

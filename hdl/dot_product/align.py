@@ -19,7 +19,7 @@ class Align(DotProductStage):
     The magnitude is cut before it is negated, which truncates towards zero. A negative term leaves as its
     one's complement; `Reduce` adds the missing one, told by `carry`.
 
-    Integer products pass: those of 8 bits as if at distance 0, the middle fields of 4-bit pairs as if at
+    Integer products pass: of 8 bits as if at distance 0, the middle fields of 4-bit pairs as if at
     distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
     theirs need 10.
 
@@ -47,7 +47,7 @@ class Align(DotProductStage):
     input.c_value : 32
         Significand with 23 fraction bits, or s32.
     input.c_beyond : 1
-        The sign of an s32 is not that of `c_value`. Only with integers of more than one bit.
+        The sign of an s32 is not the sign of `c_value`. Only with integers of more than one bit.
     input.c_distance : 6
         32 and more leave nothing.
     input.count : 8
@@ -58,7 +58,7 @@ class Align(DotProductStage):
     output.carry : 16
         Where only fp8 is computed, there are neither terms nor carries, nor what they are made of.
     output.c_term : signed(total)
-        A significand is never negative: signs are relative to that of C.
+        A significand is never negative: signs are relative to the sign of C.
     """
 
     delays = (0.8, 2.9)
@@ -88,7 +88,7 @@ class Align(DotProductStage):
         fp8 = widths.chosen(multiplicand, frozenset({"fp8"}))
         floating_2 = first(floating, "floating_2")
         i4_2 = first(i4, "i4_2")
-        # Relative to that of C, so that C is always added.
+        # Relative to the sign of C, so that C is always added.
         relative = given.sign ^ given.c_sign.replicate(LANES)
         sign = first(relative & floating.replicate(LANES), "sign")
         products = [

@@ -30,9 +30,9 @@ __all__ = ["Arithmetic"]
 class Arithmetic(Pipeline):
     """All stages of the dot product, one after the other.
 
-    The sum of products aligned to the largest exponent, truncated and added exactly, is that of M. Fasi et
-    al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7 (2021) e330; the constants are
-    those of the profile (`golden.tables.profiles`).
+    The sum of products aligned to the largest exponent, truncated and added exactly, is described by M. Fasi
+    et al., "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7 (2021) e330; the constants
+    are the profile's (`golden.tables.profiles`).
 
     One operation per cycle; latency `DotProductConfig.depth`, less the cycle of the queue behind it.
 

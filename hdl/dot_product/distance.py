@@ -28,7 +28,7 @@ class Distance(DotProductStage):
         From `MaximumExponent`, with fp8 beside other formats.
     input.product_exponent : 16 x 9, input.c_exponent : 9
     output.fine : 16 x 3
-        Distance of each product from Emax modulo 8; for fp8 that of the reference modulo 4.
+        Distance of each product from Emax modulo 8; for fp8 the distance of the reference modulo 4.
     output.coarse : 16 x 3
         Divided by 8; 4 and more stand for 32 and anything beyond it, and then `fine` means nothing.
     output.quarter : 16

@@ -36,7 +36,7 @@ class Fp8Align(DotProductStage):
         From `Fp8Distance`. Without it the highest bit of the product is zero (`Multiply`). Only beside other
         formats.
     input.fp8_sign : `Widths.fp8_lanes`
-        Relative to that of C, so that C is always added.
+        Relative to the sign of C, so that C is always added.
     output.fp8_term : `Widths.fp8_lanes` x signed(16)
         Zero in other formats.
     output.fp8_carry : `Widths.fp8_lanes`

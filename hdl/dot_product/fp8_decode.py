@@ -62,9 +62,9 @@ class Fp8Decode(DotProductStage):
     output.fp8_exponent : `Widths.fp8_lanes` x 6
         Of the products, biased by 30.
     output.fp8_sign : `Widths.fp8_lanes`
-        Of the products, relative to that of C.
+        Of the products, relative to the sign of C.
     output.fp8_zero, output.fp8_infinite : words of four lanes
-        Whether a factor is zero or infinite; that of a NaN may count as infinite, too. In other formats,
+        Whether a factor is zero or infinite; a NaN may count as infinite, too. In other formats,
         none is infinite.
     output.fp8_nan : half as many words
         Whether a factor of this lane or the one a word on is NaN. None in other formats.

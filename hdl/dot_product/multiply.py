@@ -27,7 +27,7 @@ class Multiply(DotProductStage):
     ``2**24``.
 
     Beside other formats the factors are signed, and the upper product is made of the lanes of f16, whose
-    shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of that of f16;
+    shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of one of f16;
     the first factor is shifted left by 4 more, the second one by 1 (`Factors`), which together is the
     distance of `MaximumExponent`'s reference from Emax. So `x1` is at bit 11, `y1` at bit 10, and the upper
     product begins at bit 21. Significands are at most 15 before the shift, so relative to the lowest bit of

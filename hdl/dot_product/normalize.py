@@ -14,7 +14,7 @@ _STEPS = ((16,), (8,), (4,), (2, 1))
 
 
 class Normalize(DotProductStage):
-    """Shift the magnitude of the sum left until it is normal, or until the exponent is that of subnormals.
+    """Shift the magnitude of the sum left until it is normal, or until its exponent is the subnormals'.
 
     The limit is spent bit by bit together with the shift: a step of 16, say, is allowed if the limit has
     its bit 16 or is known to be larger than all that can still follow; not taking an allowed step makes it
@@ -39,7 +39,7 @@ class Normalize(DotProductStage):
     output.exponent : 9
         Biased as in f32; 0 for subnormals and zero.
     output.right : `Widths.right_bits`
-        How far the highest bit of `value` lies below that of the smallest normal f32, 31 for 31 and more: the
+        How far the highest bit of `value` lies below the smallest normal f32's, 31 for 31 and more: the
         limit is negative, by so much, and counts as 0 here. Only with such limits.
     """
 

@@ -19,7 +19,7 @@ class Reduce(DotProductStage):
     inputs, one for each product's missing one.
 
     Products of fp8 with lanes of their own have trees of their own, sixteen terms each; there is one tree of
-    theirs beside that of the terms, or two alone. The last level then adds the sums of two trees and C: a row
+    theirs beside the terms' tree, or two alone. The last level then adds the sums of two trees and C: a row
     of full adders, which makes two numbers of the three, and an adder. The lowest bit of their second number
     is free, so both trees have sixteen carry inputs.
 

@@ -55,7 +55,7 @@ class Fp8Special(DotProductStage):
     Members
     -------
     input.fp8_zero, input.fp8_infinite, input.fp8_nan, input.fp8_sign
-        From `Fp8Decode`; signs are relative to that of C.
+        From `Fp8Decode`; signs are relative to the sign of C.
     input.c_sign : 1
     output.fp8_special : Special
 

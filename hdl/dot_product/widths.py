@@ -194,10 +194,10 @@ class Widths:
 
     @property
     def most_right(self) -> int:
-        """How far the sum's highest bit can lie below that of the smallest normal f32.
+        """How far the sum's highest bit can lie below the smallest normal f32's.
 
         Only sums of products of bf16 or tf32 do so, and only while C is zero: the exponent of any other C is
-        at least that of the smallest normal. With a least Emax it is one place at most, otherwise up to 122.
+        at least the smallest normal's. With a least Emax it is one place at most, otherwise up to 122.
         """
         least = self.least_maximum(narrow=False, half_result=False) + self.limit_offset(narrow=False)
         return max(0, -least) if self.wide else 0

@@ -124,7 +124,7 @@ class Align(Stage):
             value = cut(value, f"shifted_{number}")
             shift = cut(shift, f"shift_{number}")
         subtract = behind(others, self.input.subtract, "subtract")
-        # The top bit of `value` is that of the window; shifted by 64, its bits below the window are lost.
+        # The top bits of `value` and window are the same; shifted by 64, the bits below the window are lost.
         below = len(value) - WINDOW
         low, far = value[:below], shift[0]
         near_term = value[below:]

@@ -56,7 +56,7 @@ class Arithmetic(Pipeline):
 class FusedMultiplyAdd64(wiring.Component):
     """IEEE 754 fused multiply-adds with flow control: ``d = a * b + c``, rounded once.
 
-    Subnormals and signed zeros are those of IEEE 754, in and out, and so is overflow in each rounding mode.
+    Subnormals, signed zeros and overflow in each rounding mode are as in IEEE 754.
     A NaN among the operands comes back made quiet, with its sign and payload, looked for in the order b, c,
     a; an invalid operation gives the canonical NaN.
 

@@ -19,7 +19,7 @@ _ASSIGNMENT = re.compile(r"^      .*\n", re.MULTILINE)
 
 _BLOCK_WORDS = 256
 """Words that one block sets: yosys takes a time that grows with the square of a block's statements, which are
-those of its unrolled loops too."""
+the variables of its unrolled loops too."""
 
 _LEAST_LOOP = 5
 """Fewer equal words are set one by one."""
@@ -59,7 +59,7 @@ def with_wide_writes(text: str) -> str:
     Parameters
     ----------
     text : str
-        Verilog as yosys writes it: a block for each port, those of a memory one behind the other.
+        Verilog as yosys writes it: a block for each port, and the ports of a memory one behind the other.
 
     Returns
     -------

@@ -264,7 +264,7 @@ def multiply_on_gpu(
     leading = operands[0].shape[:-2]
     for use, matrix in zip("bc", operands[1:], strict=True):
         if matrix.shape[:-2] != leading:
-            raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, those of a")
+            raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, as a has")
     operands = [matrix.reshape(-1, *matrix.shape[-2:]) for matrix in operands]
     text = kernel_text(instruction, gpu.capability)
     multiply = _multiply_group if instruction.mnemonic == "wgmma" else _multiply_warps

@@ -72,7 +72,7 @@ class _PageHandler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Print nothing: the requests are those of the reader's own pages."""
+        """Print nothing: the requests come from the reader's own pages."""
 
     def _refusal(self) -> HTTPStatus | None:
         """Why the request is not answered; None for one that may name a file of the folder."""

@@ -1,6 +1,6 @@
 """From a dot product to the operations of the dot-product unit, with what golden expects of its signals.
 
-It runs in the browser, as `openwmma.learn.microscope` does. The signals are those of ``unit.json``, which
+It runs in the browser, as `openwmma.learn.microscope` does. The signals are named in ``unit.json``, which
 ``site/rtl/describe.py`` writes; an expected signal is the list of its elements, as raw unsigned numbers.
 """
 

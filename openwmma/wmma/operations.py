@@ -49,9 +49,9 @@ def load_matrix_sync(
     ----------
     a : fragment
     mptr : ndarray
-        A view whose first element is that of the tile; see `openwmma.wmma.pointer.point_to`.
+        A view that begins with the tile's first element; see `openwmma.wmma.pointer.point_to`.
     ldm : int or None
-        Elements from one row (column, where the layout is by columns) to the next; None for that of the view.
+        Elements from one row (column, where the layout is by columns) to the next; None for the view's.
     layout : mem_row_major, mem_col_major or None
         Must be given for accumulators, and for these alone.
 

@@ -69,11 +69,11 @@ def point_to(
         the contiguous axis, low bits first. One axis: the memory from the first element on; then `ldm` must
         be given.
     ldm : int or None
-        None for that of the view.
+        None for the view's.
     instruction : LoadInstruction or StoreInstruction
     element : ElementType
     strict : bool
-        Whether CUDA's rules of alignment hold, or only those of PTX.
+        Whether CUDA's rules of alignment hold, or only PTX's.
 
     Raises
     ------

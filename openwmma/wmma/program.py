@@ -75,7 +75,7 @@ class Program:
         self._steps.append(_Access(instruction, fragment, parameter, offset, stride))
 
     def fill(self, fragment: int, pattern: int) -> None:
-        """Add a fill; the pattern is that of one register, of 64 bits for f64."""
+        """Add a fill; the pattern is of one register, of 64 bits for f64."""
         self._steps.append(_Fill(fragment, pattern))
 
     def multiply(self, instruction: MmaInstruction, fragments: tuple[int, int, int, int]) -> None:

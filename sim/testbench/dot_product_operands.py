@@ -49,7 +49,7 @@ class Mode:
         """How many products one operation has."""
         format = FORMATS[self.a_type]
         if isinstance(format, FloatFormat):
-            # A unit has room for the longest block, that of mma; shorter ones are filled up with zeros.
+            # A unit has room for the longest block, in mma; shorter ones are filled up with zeros.
             block = profile.block(format, "mma")
             assert block is not None
             return block

@@ -29,7 +29,7 @@ class Burst:
     first_beat, last_beat : int or None
         Cycles of the first and the last beat of data; None where the recording ends before.
     answered : int or None
-        Cycle of the response: of a read, that of the last beat.
+        Cycle of the response: of a read, when the last beat came.
     response : str or None
         Name of the AXI response that came last.
     command : Lifetime or None

@@ -46,7 +46,7 @@ class RegisterRange:
 class Lifetime:
     """A command that the sequencer took, and the cycles in which something happened to it.
 
-    A cycle is that of the pulse or handshake. None is what did not happen before the recording ended.
+    A cycle is when the pulse or handshake was. None is what did not happen before the recording ended.
 
     Parameters
     ----------

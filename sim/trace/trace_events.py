@@ -1,6 +1,6 @@
 """Tracks of slices and counters in the Trace Event Format, which Perfetto and Chrome read.
 
-The format is that of the Trace Event Format document of the Catapult project: complete events (X) on named
+The format is defined by the Trace Event Format document of the Catapult project: complete events (X) on named
 threads of named processes, counters (C), and flows (s, f) from slice to slice.
 """
 

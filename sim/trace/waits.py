@@ -46,7 +46,7 @@ def register_conflicts(
 ) -> list[tuple[Lifetime, str]]:
     """The commands that use registers of an operand in a cycle, each with the kind of hazard.
 
-    The rules are those of `hdl.control.scoreboard.Scoreboard`: an operand that is read waits for writers,
+    The rules are as in `hdl.control.scoreboard.Scoreboard`: an operand that is read waits for writers,
     one that is written for readers and writers in other units.
 
     Parameters

@@ -55,7 +55,7 @@ def observed_unit(config: DotProductConfig) -> tuple[Top, list[Observation]]:
     Returns
     -------
     top : Top
-        Its ports ``operands_...`` and ``result_...`` are those of the unit.
+        It has the unit's ports ``operands_...`` and ``result_...``.
     observations : list of Observation
         In the order of the stages.
     """
@@ -98,7 +98,7 @@ def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
     Returns
     -------
     top : Top
-        The ports of `hdl.verilog.core_verilog.core_top`, and those of the observations.
+        The ports of `hdl.verilog.core_verilog.core_top`, and a port for each observation.
     observations : list of Observation
     """
     core = Core(config)

@@ -1,4 +1,4 @@
-"""The pages: links lead somewhere, tables are those of the code, and what lessons print is printed."""
+"""The pages: links lead somewhere, tables are as the code prints them, and what lessons print is printed."""
 
 import doctest
 import re

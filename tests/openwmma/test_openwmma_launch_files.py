@@ -1,4 +1,4 @@
-"""Launch files: written by a launch, repeated on other machines, and those of the chip read as they are."""
+"""Launch files: written by a launch, repeated on other machines, and files of the chip read as they are."""
 
 import ctypes
 import json

@@ -58,7 +58,7 @@ def printed(capsys, *arguments):
 
 
 def test_the_lane_of_an_element(capsys):
-    """PTX: row 5 is that of quad 5, columns 2 and 3 are the second lane's."""
+    """PTX: row 5 is quad 5's, columns 2 and 3 are the second lane's."""
     lines = printed(capsys, "c", "f32", "m16n16k16").splitlines()
     header = next(line for line in lines if line.startswith("row"))
     line = next(line for line in lines if line.startswith("  5 "))

@@ -55,7 +55,7 @@ def installed(wheel, tmp_path_factory):
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
     run(*pip, "install", "--no-deps", "--no-index", "--ignore-installed", str(wheel), folder=folder)
     (site,) = (folder / "environment" / "lib").glob("python*/site-packages")
-    # A path in a .pth file does not activate the .pth files in it, such as that of an editable install.
+    # A path in a .pth file does not activate the .pth files in it, such as an editable install's.
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return python.with_name("openwmma")
 

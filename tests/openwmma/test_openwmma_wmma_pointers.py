@@ -124,7 +124,7 @@ def test_ldm_says_how_memory_is_a_matrix(held, layout, start, ldm, spare, strict
     column=st.sampled_from([0, 8, 16]),
 )
 def test_a_store_writes_its_tile_and_nothing_else(held, layout, order, row, column):
-    """In an array by rows or columns; the layout is that of the view, transposed where it must be."""
+    """In an array by rows or columns; the layout is the view's, transposed where it must be."""
     _, type_, shape = held
     memory = numbered(64 * 64, type_).reshape((64, 64), order=order).copy(order=order)
     by_rows = memory if order == "C" else memory.T

@@ -49,7 +49,7 @@ def legal_stride(use, element, shape, layout, registers):
 
 
 def parsed(key):
-    """Use, element type, shape, layout and 32-bit registers; the chip counts those of f64 in 64 bits."""
+    """Use, element type, shape, layout and 32-bit registers; the chip counts f64's in 64 bits."""
     use, element, shape, layout, registers, _ = key
     sizes = map(int, shape[1:].replace("n", " ").replace("k", " ").split())
     return use, element, Shape(*sizes), layout, int(registers) * (2 if element == "f64" else 1)

@@ -1,4 +1,4 @@
-"""C programs on the processor of a simulated SoC: those of the examples, and those that go wrong."""
+"""C programs on the processor of a simulated SoC: the examples, and programs that go wrong."""
 
 import re
 from pathlib import Path

@@ -85,7 +85,7 @@ class HostInterface(wiring.Component):
     shared : Out(shared_word_signature())
         Not used without on-chip memory.
     ...
-        And those of `hdl.control.host.registers.core_members`.
+        And the members `hdl.control.host.registers.core_members`.
     """
 
     def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:

@@ -37,7 +37,7 @@ def readable_words(config: CoreConfig, values: Mapping[str, Mapping[str, ValueLi
     Returns
     -------
     dict of str to Value
-        The constant registers and those of `values`, up to 32 bits wide.
+        The constant registers and the registers in `values`, up to 32 bits wide.
 
     Raises
     ------

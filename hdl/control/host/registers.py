@@ -81,7 +81,7 @@ class HostRegisters(wiring.Component):
     warp : Out(range(max(warps, 2)))
         The one that the host has selected.
     ...
-        And those of `core_members`.
+        And the members `core_members`.
 
     Testbench
     ---------

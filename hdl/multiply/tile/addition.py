@@ -81,7 +81,7 @@ class RoundedAddition(wiring.Component):
             is_f16.append(register(m, is_f16[-1], f"is_f16_{cycle}"))
         x_negative, x = _unpacked(m, "x", self.input.x, is_f16[0])
         y_negative, y = _unpacked(m, "y", self.input.y, is_f16[0])
-        # Cycle 2: compare, and subtract the exponents either way; that of a subnormal number is 1.
+        # Cycle 2: compare, and subtract the exponents either way; a subnormal number has 1.
         swap = register(m, x < y, "swap")
         x_exponent, y_exponent = _exponent(x), _exponent(y)
         x_above = register(m, (x_exponent - y_exponent)[: _F32.exponent_bits], "x_above")
@@ -121,7 +121,7 @@ class RoundedAddition(wiring.Component):
         cancelled = register(m, subtract & ~total.any(), "cancelled_6")
         total = register(m, total, "sum_6")
         exponent = register(m, exponent, "exponent_6")
-        # Cycle 7: normalise. The highest bit of a sum has the exponent above that of the larger operand.
+        # Cycle 7: normalise. The highest bit of a sum has an exponent one above the larger operand's.
         for bit in reversed(range(len(zeros))):
             total = Mux(zeros[bit], Cat(Const(0, 1 << bit), total)[:_SUM], total)
         biased = register(m, (exponent + 1 - zeros)[: _F32.exponent_bits], "biased_7")

@@ -74,5 +74,5 @@ def has_half_chains(config: CoreConfig) -> bool:
 
 
 def splits_words(config: CoreConfig) -> bool:
-    """Whether a block of 16-bit elements is half a quad's register: that of volta."""
+    """Whether a block of 16-bit elements is half a quad's register, as on volta."""
     return _most_passes(config, frozenset({"f16", "bf16"})) == 4

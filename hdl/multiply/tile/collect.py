@@ -74,7 +74,7 @@ class TileCollect(wiring.Component):
     fetched : In(1)
         High for one cycle for each tile, in order, when all its registers have been read.
     result : In(stream.Signature(DotProductResult)).array(units)
-        Ready depends on the valid of all of them, and not on that of the write port.
+        Ready depends on the valid of all of them, and not on the write port.
     carry_enable : Out(1)
         The results of a step of a pass that is not the last are on `carry_data` in this cycle.
     carry_step : Out(bits of a step)

@@ -143,7 +143,7 @@ class TileIssue(wiring.Component):
         is_last = Signal()
         is_later = number != 0
         is_final = number == tile.passes
-        # Results of the pass before that are there and have not been used; at most those of a whole tile.
+        # Results of the pass before that are there and have not been used; at most a whole tile.
         carried = Signal(range((1 << steps.bits) + 1))
         m.d.comb += [
             go.eq(self.tile.valid & (~is_later | carried.any())),
@@ -265,7 +265,7 @@ class TileIssue(wiring.Component):
 
     def _element_of_c(self, unit: int, step: Signal, read: data.View) -> Value:
         """The element of C for a unit."""
-        # With one unit, the pair is that of the step.
+        # With one unit, the step has the pair.
         index, of_pair = divmod(unit, 2)
         pairs = [word.word_select(index, LANE_BITS) for word in (self.c_0, self.c_1)]
         odd = step[0] if Steps(self._config).units == 1 else Const(of_pair, 1)

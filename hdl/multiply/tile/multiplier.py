@@ -49,7 +49,7 @@ class TileMultiplier(wiring.Component):
     (two passes), and results of another tile that follows wait for the end of their additions.
     Latency: fetching, issuing, the units' own, and 8 cycles; 10 more for the additions, and with them 1 more
     for issuing.
-    Critical path expected: that of the stages.
+    Critical path expected: of the stages.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ class RowMemories(wiring.Component):
     half of the odd ones. So both words are written at once, and a block's low and high half are read at once;
     where the low half is the second word, the high one is the first.
 
-    The rows of Y in a step are just those of a word; those of X are one of equal parts of theirs, and so are
+    A step takes the rows of Y of one word; of X it takes one of the equal parts of a word, and so it does of
     the elements of C once lanes are put in the order of the steps. Only that part is read: block RAM whose
     ports differ in width chooses it, so nothing has to behind the memory, and few wires lead away from it. No
     row memory needs banks that are addressed apart. The low half of a row has a place for each of its two

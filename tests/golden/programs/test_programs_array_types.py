@@ -1,4 +1,4 @@
-"""Warnings of arrays that are loaded as another type than that of their values."""
+"""Warnings of arrays that are loaded as another type than their values have."""
 
 import warnings
 

@@ -173,11 +173,11 @@ def test_scalars(statements, expected):
         ),
         (
             f"{LOAD_A} {A}, [0];\nmul.f32 %a0, %a0, 1.0;",
-            "8:14: %a0 from line 7 holds .f16, whose elements are not those of .f32 arithmetic",
+            "8:14: %a0 from line 7 holds .f16, whose elements .f32 arithmetic does not take",
         ),
         (
             f"{LOAD_S} {S}, [0];\nadd.f16x2 %s0, %s0, %s0;",
-            "8:16: %s0 from line 7 holds .s32, whose elements are not those of .f16 arithmetic",
+            "8:16: %s0 from line 7 holds .s32, whose elements .f16 arithmetic does not take",
         ),
         (
             f"{LOAD_C} {C}, [0];\n{LOAD_C} {D}, [0];\nadd.f32 %c0, %c0, %d1;",
