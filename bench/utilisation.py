@@ -1,14 +1,16 @@
 """How busy the core keeps its dot-product units and its bus.
 
-    python -m bench.utilisation [multiplies] [gemm] [loads]
+    python -m bench.utilisation [multiplies] [gemm] [loads] [soc]
 
-prints a table and writes ``build/bench/utilisation.json``; without names, all of it. Preset `standard`, a
-memory of 128 bits with 20 cycles of latency. Every run is compared with the golden machine.
+prints a table and writes ``build/bench/utilisation.json``; without names, all of it. Preset `standard`
+(`small` for `soc`), a memory of 128 bits with 20 cycles of latency. Every run is compared with the golden
+machine.
 """
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product as pairs
 from typing import Final
 
 import numpy as np
@@ -22,17 +24,17 @@ from golden.memory import Memory
 from golden.programs.execution import execute
 from golden.programs.gemm import Gemm, multiply_matrices
 from golden.resolve import resolve_instruction
-from golden.tables.commands import Command, Fill, Load, Mma
+from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LAYOUTS, Layout
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
+from golden.tables.instruction_set import LAYOUTS, Layout, Use
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.warp_tiles import warp_tile
-from hdl.config import PRESETS
+from hdl.config import PRESETS, CoreConfig
 from sim.machines import Backend, golden_machine, open_machine
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
-__all__ = ["FIGURES", "Figure", "gemm", "loads", "multiplies", "operands", "print_figures"]
+__all__ = ["FIGURES", "Figure", "gemm", "loads", "multiplies", "operands", "print_figures", "soc"]
 
 CONFIG: Final = PRESETS["standard"]
 TIMING: Final = BusTiming(latency=20)
@@ -162,6 +164,34 @@ def loads(layouts: Sequence[Layout] = LAYOUTS) -> list[Figure]:
     return figures
 
 
+def soc() -> list[Figure]:
+    """The commands of ``examples/soc/matmul_f16.c``, which does without a second set of registers."""
+    config, shape = PRESETS["small"], resolve_instruction(MULTIPLY).shape
+    places = [0x1000 + part * 2 * SIZE * SIZE for part in range(3)]
+
+    def fragment(use: Use, register: int, row: int, column: int) -> Load:
+        layout: Layout = "row" if use == "a" else "col"
+        load = LoadInstruction(use=use, layout=layout, shape=shape, type="f16", space="global")
+        return Load(load, register, places["ab".index(use)] + 2 * (row * SIZE + column), SIZE)
+
+    store = StoreInstruction(layout="row", shape=shape, type="f32", space="global")
+    commands: list[Command] = []
+    for row, column in pairs(range(0, SIZE, 32), repeat=2):
+        commands.append(Fill(0, 4 * _FRAGMENT, 0))
+        for step in range(0, SIZE, 16):
+            for half in range(2):
+                commands.append(fragment("a", (4 + half) * _FRAGMENT, row + 16 * half, step))
+                commands.append(fragment("b", (6 + half) * _FRAGMENT, column + 16 * half, step))
+            for tile in range(4):
+                d, a, b = (_FRAGMENT * place for place in (tile, 4 + tile // 2, 6 + tile % 2))
+                commands.append(Mma(resolve_instruction(MULTIPLY), d, a, b, d))
+        for tile in range(4):
+            place = places[2] + 4 * ((row + tile // 2 * 16) * SIZE + column + tile % 2 * 16)
+            commands.append(Store(store, tile * _FRAGMENT, place, SIZE))
+    counters = _counted(commands, memory_size=8 * SIZE * SIZE, config=config)
+    return [_busy(f"GEMM {SIZE}x{SIZE}x{SIZE} f16 of examples/soc", counters, None, config)]
+
+
 def operands(random: np.random.Generator, type: str, shape: tuple[int, int]) -> NDArray[np.generic]:
     """A matrix of moderate random numbers, as `golden.mma` takes it.
 
@@ -182,17 +212,21 @@ def operands(random: np.random.Generator, type: str, shape: tuple[int, int]) -> 
 
 
 def _counted(
-    commands: Sequence[Command], *, registers: NDArray[np.uint32] | None = None, memory_size: int = 4096
+    commands: Sequence[Command],
+    *,
+    registers: NDArray[np.uint32] | None = None,
+    memory_size: int = 4096,
+    config: CoreConfig = CONFIG,
 ) -> Counters:
     """Run on the core and on the golden machine, compare, and return what the core counted."""
     content = np.random.default_rng(3).integers(0, 256, memory_size, dtype=np.uint8)
-    rtl = RtlMachine(CONFIG, Memory(memory_size, 0x1000), timing=TIMING)
-    golden = golden_machine(CONFIG, Memory(memory_size, 0x1000))
+    rtl = RtlMachine(config, Memory(memory_size, 0x1000), timing=TIMING)
+    golden = golden_machine(config, Memory(memory_size, 0x1000))
     try:
         for machine in (golden, rtl):
             machine.memory.data[:] = content
             # The first command is no part of the measurement; it makes the registers of both machines equal.
-            machine.execute(Fill(0, CONFIG.registers, 0))
+            machine.execute(Fill(0, config.registers, 0))
             if registers is not None:
                 machine.write_registers(0, registers)
         before = rtl.counters
@@ -200,16 +234,18 @@ def _counted(
         after = execute(rtl, ((command, "") for command in commands)).counters
         if not np.array_equal(rtl.inspect_registers(), golden.inspect_registers()):
             raise RuntimeError("the core's registers differ from the golden machine's")
+        if not np.array_equal(rtl.memory.data, golden.memory.data):
+            raise RuntimeError("the core's memory differs from the golden machine's")
     finally:
         rtl.close()
     start = asdict(before)
     return Counters(**{name: value - start[name] for name, value in asdict(after).items()})
 
 
-def _busy(name: str, counters: Counters, required: float | None) -> Figure:
+def _busy(name: str, counters: Counters, required: float | None, config: CoreConfig = CONFIG) -> Figure:
     return Figure(
         name=f"{name}: units busy",
-        value=100 * counters.dot_product_cycles / (counters.cycles * CONFIG.dot_product_units),
+        value=100 * counters.dot_product_cycles / (counters.cycles * config.dot_product_units),
         unit="%",
         required=required,
         cycles=counters.cycles,
@@ -244,6 +280,7 @@ FIGURES: Final[dict[str, Callable[[], list[Figure]]]] = {
     "multiplies": multiplies,
     "gemm": gemm,
     "loads": loads,
+    "soc": soc,
 }
 """What can be measured alone, by name."""
 
@@ -260,7 +297,7 @@ def main(names: Sequence[str] = ()) -> None:
     if unknown:
         raise ValueError(f"Figures must be among {', '.join(FIGURES)}, not {', '.join(unknown)}")
     figures = [figure for name in names or FIGURES for figure in FIGURES[name]()]
-    print_figures("How busy the core is: preset standard, memory of 128 bits, 20 cycles", figures)
+    print_figures("How busy the core is: memory of 128 bits, 20 cycles", figures)
     write_results("utilisation", [asdict(figure) for figure in figures])
 
 

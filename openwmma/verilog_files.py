@@ -1,13 +1,17 @@
-"""The Verilog of a core as files."""
+"""The Verilog of a core as files, with what other tools need beside it."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import generate
 from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
+from openwmma.fusesoc import fusesoc_core
+from openwmma.ipxact import ip_component
+from openwmma.verilog_testbench import generate_testbench
 from sim.files import write_files
 
 __all__ = ["VerilogFiles", "write_verilog", "written_files"]
@@ -15,44 +19,62 @@ __all__ = ["VerilogFiles", "write_verilog", "written_files"]
 
 @dataclass(frozen=True, kw_only=True)
 class VerilogFiles:
-    """The files that were written.
+    """The files of a core.
 
     Parameters
     ----------
     core : Path
-        The Verilog of the core.
+        The Verilog.
     description : Path
         Its ports, parameters, registers and constants, and all presets, as JSON.
     rdl : Path
         The host's registers and their fields in SystemRDL.
     example : Path
         A design that contains the core and a memory.
-    lines : int
-        Of the Verilog of the core.
+    testbench : Path
+        Of the example, in SystemVerilog, with results of the golden model.
+    fusesoc : Path
+        The core file of FuseSoC, with targets for lint and simulation.
+    component : Path
+        IP-XACT for Vivado's catalogue, which knows the file by this name.
     """
 
     core: Path
     description: Path
     rdl: Path
     example: Path
-    lines: int
+    testbench: Path
+    fusesoc: Path
+    component: Path
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """All of them, the core first."""
+        return astuple(self)
 
 
-def written_files(output: Path) -> tuple[Path, Path, Path, Path]:
-    """The files of core, description, registers and example."""
-    example = output.with_name(f"{output.stem}_example.v")
-    return output, output.with_suffix(".json"), output.with_suffix(".rdl"), example
+def written_files(output: Path) -> VerilogFiles:
+    """The files that `write_verilog` writes for a file of Verilog."""
+    return VerilogFiles(
+        core=output,
+        description=output.with_suffix(".json"),
+        rdl=output.with_suffix(".rdl"),
+        example=output.with_name(f"{output.stem}_example.v"),
+        testbench=output.with_name(f"{output.stem}_testbench.sv"),
+        fusesoc=output.with_suffix(".core"),
+        component=output.with_name("component.xml"),
+    )
 
 
 def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
-    """Write a core as Verilog-2001, with a description, its registers and an example beside it.
+    """Write a core as Verilog-2001, and beside it a description, registers, an example and its testbench.
 
     Parameters
     ----------
     config : CoreConfig
     output : Path
-        The file of the core, in a folder that exists. Description and registers have the same name with
-        the suffixes ``.json`` and ``.rdl``, the example ends in ``_example.v``. All are written, or none.
+        The file of the core, in a folder that exists. The other files have its name with endings of their
+        own, but for ``component.xml``. All are written, or none.
 
     Returns
     -------
@@ -64,15 +86,17 @@ def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
         When a file cannot be written.
     """
     text, description = generate(config)
-    _, beside, rdl, example = written_files(output)
+    files, rdl, release = written_files(output), systemrdl(config), version("openwmma")
+    names = [path.name for path in (files.core, files.example, files.testbench)]
     write_files(
         {
-            output: text,
-            beside: json.dumps(description, indent=2) + "\n",
-            rdl: systemrdl(config),
-            example: generate_example(description),
+            files.core: text,
+            files.description: json.dumps(description, indent=2) + "\n",
+            files.rdl: rdl,
+            files.example: generate_example(description),
+            files.testbench: generate_testbench(config),
+            files.fusesoc: fusesoc_core(description, release, *names),
+            files.component: ip_component(description, rdl, release, files.core.name),
         }
     )
-    return VerilogFiles(
-        core=output, description=beside, rdl=rdl, example=example, lines=len(text.splitlines())
-    )
+    return files

@@ -23,6 +23,10 @@ _INSTANCE_BLOCK = re.compile(r"^  (\\\S+|\w+) +\S+ +\(\n(?:    .*\n)*  \);\n", r
 _OWN_PORT = re.compile(r"(?<!\.)\\port\$(\d+\$\d+) ")
 _CONNECTED_PORT = re.compile(r"\.\\port\$(\d+\$\d+) ")
 _DUMMY = re.compile(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ")
+_DUMMY_DECLARATION = "  reg \\$initial  = 0;\n"
+_DUMMY_EVENT = "  reg \\$initial ;\n  initial \\$initial = 0;\n"
+"""The event by which `always @*` begins: in SystemVerilog, a declaration with a value is none."""
+
 _UNORDERED = re.compile(r"^(?:  \(\*.*\*\)\n)*  (?:input|output|wire|reg|assign) .*;\n", re.MULTILINE)
 INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
 
@@ -153,7 +157,7 @@ def _numbered_by_module(text: str) -> str:
         numbers = ports[match[1]]
         body = _INSTANCE_BLOCK.sub(connections, match[0])
         body = _OWN_PORT.sub(lambda port: f"\\port$0${numbers[port[1]]} ", body)
-        return _DUMMY.sub(r"\\$initial ", body)
+        return _DUMMY.sub(r"\\$initial ", body).replace(_DUMMY_DECLARATION, _DUMMY_EVENT)
 
     return MODULE.sub(module, text)
 

@@ -27,13 +27,17 @@ def verilog(
 
         openwmma verilog --preset small -o core.v
 
-    writes four files, each whole or not at all:
+    writes seven files, all of them or none:
 
     - `core.v`: the module `openwmma_core` and those inside it; the same preset and profile always give the
       same bytes
     - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
     - `core.rdl`: the host's registers and their fields in SystemRDL, for register tools
     - `core_example.v`: the core with a memory of its own, to compile beside it and to begin from
+    - `core_testbench.sv`: a self-checking testbench of the example
+    - `core.core`: the core for FuseSoC, with the targets `lint` and `sim`
+    - `component.xml`: the core in IP-XACT for Vivado's catalogue; always by this name, so give each core a
+      folder of its own
 
     The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
     memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.
@@ -42,9 +46,7 @@ def verilog(
     require_folder(f"--output {output}", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
-    require_outputs([(f"--output {path}", path) for path in written_files(output)])
+    require_outputs([(f"--output {path}", path) for path in written_files(output).paths])
     written = write_verilog(config, output)
-    tell(
-        f"{written.core}: {written.lines:,} lines; ports and registers in {written.description}; "
-        f"SystemRDL in {written.rdl}; an example in {written.example}"
-    )
+    others = ", ".join(str(path) for path in written.paths[1:])
+    tell(f"written: {written.core}, and beside it {others}")

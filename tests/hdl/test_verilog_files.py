@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ from hdl.control.host import REGISTERS
 from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
 from openwmma.cli import main
+from openwmma.fusesoc import fusesoc_core
+from openwmma.ipxact import ip_component
+from openwmma.verilog_testbench import generate_testbench
 from sim.build import core_description, core_verilog
 from sim.files import write_files
 
@@ -42,12 +46,16 @@ def test_two_processes_write_the_same_bytes(tmp_path):
     ]
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(ROOT)}
     subprocess.run(command, env=environment, check=True, capture_output=True, cwd=tmp_path)
-    description = core_description(TINY)
+    description, names = core_description(TINY), ("core.v", "core_example.v", "core_testbench.sv")
+    release = version("openwmma")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
         "core.v": core_verilog(TINY),
         "core.json": json.dumps(description, indent=2) + "\n",
         "core.rdl": systemrdl(TINY),
         "core_example.v": generate_example(description),
+        "core_testbench.sv": generate_testbench(TINY),
+        "core.core": fusesoc_core(description, release, *names),
+        "component.xml": ip_component(description, systemrdl(TINY), release, "core.v"),
     }
 
 

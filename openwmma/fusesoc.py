@@ -1,0 +1,79 @@
+"""The core file by which FuseSoC uses a core: lint, a self-checking simulation, and a fileset for designs."""
+
+import json
+from typing import Any, Final
+
+from hdl.verilog.example import EXAMPLE
+from openwmma.verilog_testbench import TESTBENCH
+from sim.verilate import WAIVED
+
+__all__ = ["fusesoc_core", "identifier"]
+
+_WAIVED: Final = ", ".join(f"-Wno-{name}" for name in WAIVED)
+
+
+def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
+    """Vendor, library and name of a core: that of its preset, or ``custom``.
+
+    Parameters
+    ----------
+    description : dict
+        Of the core, from `hdl.verilog.core_verilog.describe`.
+    """
+    return "openwmma", "core", description["preset"] or "custom"
+
+
+def fusesoc_core(description: dict[str, Any], version: str, rtl: str, example: str, testbench: str) -> str:
+    """Describe a core in FuseSoC's format CAPI2.
+
+    Parameters
+    ----------
+    description : dict
+        Of the core, from `hdl.verilog.core_verilog.describe`.
+    version : str
+        Of this software.
+    rtl, example, testbench : str
+        Names of the files, in the folder of the core file.
+
+    Returns
+    -------
+    str
+        Targets ``default`` for designs that depend on the core, ``lint`` by Verilator, and ``sim`` by Icarus
+        Verilog.
+    """
+    top = description["top"]
+    return f"""\
+CAPI=2:
+name: {":".join((*identifier(description), version))}
+description: An open tensor core with an AXI4 master and an AXI4-Lite host port
+
+filesets:
+  rtl:
+    files: [{json.dumps(rtl)}]
+    file_type: verilogSource
+  example:
+    files: [{json.dumps(example)}]
+    file_type: verilogSource
+  testbench:
+    files: [{json.dumps(testbench)}]
+    file_type: systemVerilogSource
+
+targets:
+  default:
+    filesets: [rtl]
+    toplevel: {top}
+  lint:
+    filesets: [rtl, example]
+    toplevel: {EXAMPLE}
+    flow: lint
+    flow_options:
+      tool: verilator
+      verilator_options: [{_WAIVED}]
+  sim:
+    filesets: [rtl, example, testbench]
+    toplevel: {TESTBENCH}
+    flow: sim
+    flow_options:
+      tool: icarus
+      iverilog_options: [-g2012]
+"""
