@@ -104,8 +104,8 @@ class Core(wiring.Component):
                     FMA64_MODULE, FMA64_SIGNATURE, lambda: FusedMultiplyAdd64(config.f64_depth)
                 )
                 m.submodules[f"fma_{index}"] = fma
-                connect(m, getattr(f64, f"operands_{index}"), fma.operands)
-                connect(m, fma.result, getattr(f64, f"result_{index}"))
+                connect(m, f64.operands[index], fma.operands)
+                connect(m, fma.result, f64.result[index])
             m.d.comb += [
                 warps.fetched[Unit.F64.value].eq(f64.fetched),
                 warps.done[Unit.F64.value].eq(f64.done),
