@@ -34,7 +34,18 @@ from sim.machines import Backend, golden_machine, open_machine
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
-__all__ = ["FIGURES", "Figure", "gemm", "loads", "multiplies", "operands", "print_figures", "soc"]
+__all__ = [
+    "FIGURES",
+    "Figure",
+    "busy",
+    "gemm",
+    "loads",
+    "multiplies",
+    "operands",
+    "print_figures",
+    "register_multiplies",
+    "soc",
+]
 
 CONFIG: Final = PRESETS["standard"]
 TIMING: Final = BusTiming(latency=20)
@@ -94,17 +105,23 @@ def multiplies(texts: Sequence[str] = (MULTIPLY, MMA_SYNC, WGMMA_FP8, MMA_FP8)) 
     Of a `wgmma` they are tiles of one warp. A result of `mma` with fp8 takes two dot products, and the second
     waits a cycle for the first.
     """
+    return register_multiplies(texts, CONFIG)
+
+
+def register_multiplies(texts: Sequence[str], config: CoreConfig) -> list[Figure]:
+    """The same on any core, 64 of each warp."""
     return [
-        _multiplies(warp_tile(resolve_instruction(text)), 90.0 if text == MMA_FP8 else 95.0) for text in texts
+        _multiplies(warp_tile(resolve_instruction(text)), 90.0 if text == MMA_FP8 else 95.0, config)
+        for text in texts
     ]
 
 
-def _multiplies(instruction: MmaInstruction, required: float) -> Figure:
+def _multiplies(instruction: MmaInstruction, required: float, config: CoreConfig) -> Figure:
     random = np.random.default_rng(1)
     half = random.standard_normal((4 * _FRAGMENT, 32, 2)).astype(np.float16).view(np.uint32)[..., 0]
     single = random.standard_normal((_FRAGMENT, 32)).astype(np.float32).view(np.uint32)
     registers = np.concatenate((half, single))
-    slots = range(len(registers), CONFIG.registers - _FRAGMENT + 1, _FRAGMENT)
+    slots = range(len(registers), config.registers - _FRAGMENT + 1, _FRAGMENT)
     commands: list[Command] = [
         Mma(
             instruction,
@@ -112,12 +129,16 @@ def _multiplies(instruction: MmaInstruction, required: float) -> Figure:
             a=_FRAGMENT * (index % 2),
             b=_FRAGMENT * (2 + index // 2 % 2),
             c=4 * _FRAGMENT,
+            warp=warp,
         )
         for index in range(64)
+        for warp in range(config.warps)
     ]
-    counters = _counted(commands, registers=registers)
+    counters = _counted(commands, config, registers=registers)
     mnemonic = "" if instruction.mnemonic == "wmma" else f"{instruction.mnemonic} "
-    return _busy(f"64 {mnemonic}{instruction.shape} of {instruction.a_type} in registers", counters, required)
+    return busy(
+        f"64 {mnemonic}{instruction.shape} of {instruction.a_type} in registers", counters, required, config
+    )
 
 
 def gemm(types: Sequence[str] = tuple(GEMMS)) -> list[Figure]:
@@ -135,7 +156,7 @@ def gemm(types: Sequence[str] = tuple(GEMMS)) -> list[Figure]:
         expected = multiply_matrices(product, a, b, lambda size: open_machine(Backend.GOLDEN, CONFIG, size))
         if not np.array_equal(found.d, expected.d):
             raise RuntimeError(f"GEMM in {name}: the core's result differs from the golden machine's")
-        figures.append(_busy(f"GEMM {SIZE}x{SIZE}x{SIZE} {name}", found.execution.counters, required))
+        figures.append(busy(f"GEMM {SIZE}x{SIZE}x{SIZE} {name}", found.execution.counters, required, CONFIG))
     return figures
 
 
@@ -150,7 +171,7 @@ def loads(layouts: Sequence[Layout] = LAYOUTS) -> list[Figure]:
         commands: list[Command] = [
             Load(load, _FRAGMENT * (index % slots), 0x1000 + 512 * index) for index in range(count)
         ]
-        counters = _counted(commands, memory_size=512 * count)
+        counters = _counted(commands, CONFIG, memory_size=512 * count)
         figures.append(
             Figure(
                 name=f"loads of 16x16 f16, {layout}: bus busy",
@@ -188,8 +209,8 @@ def soc() -> list[Figure]:
         for tile in range(4):
             place = places[2] + 4 * ((row + tile // 2 * 16) * SIZE + column + tile % 2 * 16)
             commands.append(Store(store, tile * _FRAGMENT, place, SIZE))
-    counters = _counted(commands, memory_size=8 * SIZE * SIZE, config=config)
-    return [_busy(f"GEMM {SIZE}x{SIZE}x{SIZE} f16 of examples/soc", counters, None, config)]
+    counters = _counted(commands, config, memory_size=8 * SIZE * SIZE)
+    return [busy(f"GEMM {SIZE}x{SIZE}x{SIZE} f16 of examples/soc", counters, None, config)]
 
 
 def operands(random: np.random.Generator, type: str, shape: tuple[int, int]) -> NDArray[np.generic]:
@@ -213,10 +234,10 @@ def operands(random: np.random.Generator, type: str, shape: tuple[int, int]) -> 
 
 def _counted(
     commands: Sequence[Command],
+    config: CoreConfig,
     *,
     registers: NDArray[np.uint32] | None = None,
     memory_size: int = 4096,
-    config: CoreConfig = CONFIG,
 ) -> Counters:
     """Run on the core and on the golden machine, compare, and return what the core counted."""
     content = np.random.default_rng(3).integers(0, 256, memory_size, dtype=np.uint8)
@@ -226,9 +247,10 @@ def _counted(
         for machine in (golden, rtl):
             machine.memory.data[:] = content
             # The first command is no part of the measurement; it makes the registers of both machines equal.
-            machine.execute(Fill(0, config.registers, 0))
-            if registers is not None:
-                machine.write_registers(0, registers)
+            for warp in range(config.warps):
+                machine.execute(Fill(0, config.registers, 0, warp=warp))
+                if registers is not None:
+                    machine.write_registers(0, registers, warp=warp)
         before = rtl.counters
         execute(golden, ((command, "") for command in commands))
         after = execute(rtl, ((command, "") for command in commands)).counters
@@ -242,7 +264,17 @@ def _counted(
     return Counters(**{name: value - start[name] for name, value in asdict(after).items()})
 
 
-def _busy(name: str, counters: Counters, required: float | None, config: CoreConfig = CONFIG) -> Figure:
+def busy(name: str, counters: Counters, required: float | None, config: CoreConfig) -> Figure:
+    """The share of its cycles in which the dot-product units of a core took operands.
+
+    Parameters
+    ----------
+    name : str
+        Of the program.
+    counters : Counters
+    required : float or None
+    config : CoreConfig
+    """
     return Figure(
         name=f"{name}: units busy",
         value=100 * counters.dot_product_cycles / (counters.cycles * config.dot_product_units),

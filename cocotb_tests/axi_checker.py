@@ -10,13 +10,6 @@ __all__ = ["AxiChecker"]
 
 _INCR = 1
 _PAGE = 4096
-_CHUNK = 16
-_STROBES = {
-    0xFFFF,
-    *(0xFFFF << 4 * lane & 0xFFFF for lane in range(4)),
-    *(0xFFFF >> 4 * lane for lane in range(4)),
-}
-"""A whole beat, the end of one where a line begins within it, or the beginning where one ends."""
 _CHANNELS = {
     "ar": ("addr", "len", "size", "burst"),
     "aw": ("addr", "len", "size", "burst"),
@@ -28,8 +21,8 @@ class AxiChecker:
     """Watches an AXI4 master port and fails the test at the first breach.
 
     Payloads stay while valid waits for ready, and valid stays with them; bursts are INCR of aligned beats of
-    16 bytes, or of the whole bus where that is less, within one 4 KiB page; strobes are on the byte lanes of
-    their beat; no beat comes before its burst is offered; WLAST marks the last beat of each burst and no
+    `beat` bytes, or of the whole bus where that is less, within one 4 KiB page; strobes are on the byte lanes
+    of their beat; no beat comes before its burst is offered; WLAST marks the last beat of each burst and no
     other; answers are owed by a burst; no more reads are under way than allowed; in reset nothing is valid.
 
     Parameters
@@ -38,6 +31,8 @@ class AxiChecker:
     outstanding_reads : int
         Read bursts that may be under way.
     prefix : str
+    beat : int
+        Bytes of the core's beat.
     any_strobes : bool
         Whether a beat may write any of its bytes; otherwise those where one line begins or ends.
 
@@ -50,7 +45,13 @@ class AxiChecker:
     """
 
     def __init__(
-        self, dut: Any, outstanding_reads: int, prefix: str = "m_axi_", *, any_strobes: bool = False
+        self,
+        dut: Any,
+        outstanding_reads: int,
+        prefix: str = "m_axi_",
+        *,
+        beat: int = 16,
+        any_strobes: bool = False,
     ) -> None:
         self.read_bursts: list[tuple[int, int]] = []
         self.write_bursts: list[tuple[int, int]] = []
@@ -60,7 +61,16 @@ class AxiChecker:
         self._limit = outstanding_reads
         self._any_strobes = any_strobes
         self._bus_bytes = len(getattr(dut, f"{prefix}wstrb"))
-        self._beat_bytes = min(self._bus_bytes, _CHUNK)
+        self._beat_bytes = min(self._bus_bytes, beat)
+        self._chunk = beat
+        whole = (1 << beat) - 1
+        # What a line has of a beat: its end, its beginning, or all of its 16 bytes and more.
+        self._strobes = {
+            whole << first & whole >> after
+            for first in range(0, beat, 4)
+            for after in range(0, beat, 4)
+            if not (first and after) or beat - first - after >= 16
+        }
         self._ports = {
             channel: {
                 field: getattr(dut, f"{prefix}{channel}{field}") for field in (*fields, "valid", "ready")
@@ -133,7 +143,7 @@ class AxiChecker:
         address, beats, size = payload["addr"], payload["len"] + 1, self._beat_bytes
         assert 1 << payload["size"] == size, f"{channel}: size {payload['size']}"
         assert payload["burst"] == _INCR, f"{channel}: burst {payload['burst']}"
-        assert address % _CHUNK == 0, f"{channel}: address {address:#x}"
+        assert address % self._chunk == 0, f"{channel}: address {address:#x}"
         assert address % _PAGE + size * beats <= _PAGE, (
             f"{channel}: {beats} beats at {address:#x} leave the page"
         )
@@ -151,8 +161,8 @@ class AxiChecker:
         assert strobes == own << address % self._bus_bytes, f"strobes {strobes:#x} at {address:#x}"
         if self._any_strobes:
             return
-        shift = address % _CHUNK
-        assert own in {chunk >> shift & (1 << self._beat_bytes) - 1 for chunk in _STROBES}, (
+        shift = address % self._chunk
+        assert own in {chunk >> shift & (1 << self._beat_bytes) - 1 for chunk in self._strobes}, (
             f"strobes {strobes:#x} at {address:#x}"
         )
 

@@ -75,14 +75,16 @@ class BusMemory:
     dut : handle
     memory : Memory
         What exists; all else is answered with DECERR.
+    beat : int
+        Bytes of a beat, or more than the bus has.
 
     Attributes
     ----------
     faults : dict of int to AxiResp
-        Addresses of beats that are answered otherwise than with OKAY, multiples of 16, or of 8 on a bus of 8.
+        Addresses of beats that are answered otherwise than with OKAY.
     """
 
-    def __init__(self, dut: Any, memory: Memory) -> None:
+    def __init__(self, dut: Any, memory: Memory, beat: int = 16) -> None:
         self.memory = memory
         self.faults: dict[int, AxiResp] = {}
         logging.getLogger(f"cocotb.{dut._name}").setLevel(logging.WARNING)
@@ -90,7 +92,7 @@ class BusMemory:
         arguments = {"reset": dut.aresetn, "reset_active_level": False}
         self._write = _Write(self, bus.write, dut.aclk, **arguments)
         self._read = _Read(self, bus.read, dut.aclk, **arguments)
-        self._beat_bytes = min(len(dut.m_axi_wdata) // 8, 16)
+        self._beat_bytes = min(len(dut.m_axi_wdata) // 8, beat)
 
     def response(self, address: int) -> AxiResp:
         """What the beat that holds this address is answered with."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.axi_memory import BusMemory
 from cocotb_tests.host_port import HostPort
+from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.streams import start
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.memory import Memory
@@ -60,8 +61,8 @@ class CoreBench:
         self.rng = random.Random(cocotb.RANDOM_SEED)
         self.bits = np.random.default_rng(cocotb.RANDOM_SEED)
         self.host = HostPort(dut)
-        self.bus = BusMemory(dut, Memory(SIZE, BASE))
-        self.checker = AxiChecker(dut, config.outstanding_reads)
+        self.bus = BusMemory(dut, Memory(SIZE, BASE), beat_of(config))
+        self.checker = AxiChecker(dut, config.outstanding_reads, beat=beat_of(config))
         self.golden = golden_machine(self.config, Memory(SIZE, BASE))
 
     async def start(self, pause: float = 0.2) -> None:

@@ -40,7 +40,7 @@ class RegisterPorts:
     ----------
     values : ndarray of uint32, shape (all_registers, 32)
     reads, writes : int
-        Quads or words read, and words written.
+        Reads of quads or words, and words written.
     """
 
     def __init__(
@@ -109,7 +109,8 @@ class RegisterPorts:
         self.reads += 1
         if self._quads_read:
             address, in_word = divmod(made[0], QUADS // self._groups)
-            return self._word(port, address, written) >> QUAD_BITS * in_word & (1 << QUAD_BITS) - 1
+            wanted = (1 << len(self._handles[f"{port}_data"])) - 1
+            return self._word(port, address, written) >> QUAD_BITS * in_word & wanted
         word_bits = 32 * self._lanes
         count = len(self._handles[f"{port}_data"]) // word_bits
         return sum(self._word(port, made[0] + n, written) << word_bits * n for n in range(count))

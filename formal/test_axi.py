@@ -16,12 +16,13 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import host_interface as interface
 from hdl.memory import axi_reads, axi_writes
 from hdl.memory.axi import beat_bytes, burst_layout
-from hdl.memory.beats import WriteBeat
+from hdl.memory.beats import write_beat_layout
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 BUSES = {bits: CoreConfig(data_bits=bits, address_bits=16, outstanding_reads=3) for bits in (64, 128, 512)}
-"""The width of an address and the limit of reads are parameters that only size registers."""
+"""Beats have 16 bytes; wider ones only widen the data. The width of an address and the limit of reads are
+parameters that only size registers."""
 
 
 def buffer_in_order(claim: Claim, inside: Opened, name: str, valid: Value) -> None:
@@ -85,7 +86,7 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     claim.always("unanswered", unanswered == bus["addresses"] + waiting)
     claim.always("room", unanswered <= axi_writes.OUTSTANDING_WRITES)
     claim.always("seen", implies(seen, unit.aw.valid))
-    fields: dict[str, Any] = {"beat": WriteBeat}
+    fields: dict[str, Any] = {"beat": write_beat_layout(config)}
     if bits > 128:
         fields["lane"] = unsigned((bits // 128).bit_length() - 1)
     layout = data.StructLayout(fields)

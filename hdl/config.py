@@ -237,12 +237,25 @@ class CoreConfig:
         return min(max(units // 2, min(units, 2)), QUADS)
 
     @property
+    def beat_quads(self) -> int:
+        """Quads, of 16 bytes, that loads and stores move in a cycle: a beat of bus and on-chip memory.
+
+        At least one, and at most a word of the register file; of a wider bus, a beat takes some of the lanes.
+        """
+        return min(max(self.data_bits // 128, 1), self.word_quads)
+
+    @property
     def word_registers(self) -> int:
         """Registers that the tile multiplier reads or writes at once: 1, or 2 with more than 16 units.
 
         64 units make 64 results a cycle, two registers of f32, and take as many of C.
         """
         return 2 if self.dot_product_units > 16 else 1
+
+    @property
+    def register_memories(self) -> int:
+        """Memories in which registers lie in turns: 1, or 4 so that there is room for two writes of two."""
+        return self.word_registers**2
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -313,6 +326,7 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
             f64_units=4,
             f64_depth=_DEPTH,
             registers=256,
+            warps=8,
             queue_depth=64,
             outstanding_reads=64,
             data_bits=512,

@@ -104,8 +104,8 @@ class Core(wiring.Component):
                     FMA64_MODULE, FMA64_SIGNATURE, lambda: FusedMultiplyAdd64(config.f64_depth)
                 )
                 m.submodules[f"fma_{index}"] = fma
-                connect(m, getattr(f64, f"operands_{index}"), fma.operands)
-                connect(m, fma.result, getattr(f64, f"result_{index}"))
+                connect(m, f64.operands[index], fma.operands)
+                connect(m, fma.result, f64.result[index])
             m.d.comb += [
                 warps.fetched[Unit.F64.value].eq(f64.fetched),
                 warps.done[Unit.F64.value].eq(f64.done),
@@ -116,8 +116,12 @@ class Core(wiring.Component):
             connect(m, queued, taken)
         connect(m, host.shared, memory.words)
         connect(m, memory.axi, flipped(self.memory))
-        for read, port in zip(tile.read, registers.word_read, strict=True):
+        # Where words are of one register, C and results have no port of their own.
+        own_reads, own_writes = registers.word_read, registers.write[:-1]
+        for read, port in zip((*tile.read, tile.c_read), own_reads, strict=False):
             connect(m, read, port)
+        for unit, port in zip((tile,), own_writes, strict=False):
+            connect(m, unit.write, port)
         connect(m, warps.load, load.request)
         connect(m, warps.store, store.request)
         connect(m, warps.tile, tile.request)
@@ -129,8 +133,9 @@ class Core(wiring.Component):
         connect(m, memory.write_responses, store.responses)
         writers = [*multipliers, load, *movers, host]
         readers = [*multipliers[1:], store, *movers, *rows, host]
-        share_write_port(m, registers.write, [unit.write for unit in writers])
-        share_read_port(m, registers.shared_read, tile.c_read, [unit.read for unit in readers])
+        share_write_port(m, registers.write[-1], [unit.write for unit in writers[len(own_writes) :]])
+        words = tile.c_read if len(own_reads) == len(tile.read) else None
+        share_read_port(m, registers.shared_read, words, [unit.read for unit in readers])
         m.d.comb += [
             self.irq.eq(host.irq),
             *(getattr(host, name).eq(getattr(warps, name)) for name in _TO_HOST),

@@ -11,6 +11,7 @@ from typing import Any
 import golden
 import hdl
 from hdl.config import CoreConfig
+from hdl.memory.axi import beat_bytes
 from hdl.verilog.core_verilog import generate
 from sim.cache import cache_folder, cached
 from sim.trace.probes import probes_of, register_file
@@ -39,6 +40,7 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
         With what Verilator or the compiler said.
     """
     constants = {
+        "BEAT_BYTES": beat_bytes(config),
         "DATA_BITS": config.data_bits,
         "OUTSTANDING_READS": config.outstanding_reads,
         "QUEUE_DEPTH": config.queue_depth,

@@ -126,7 +126,7 @@ def build_verilog(
     ----------
     verilog : str
     constants : mapping of str to int
-        DATA_BITS, OUTSTANDING_READS and QUEUE_DEPTH of the configuration, for the harness.
+        BEAT_BYTES, DATA_BITS, OUTSTANDING_READS and QUEUE_DEPTH of the configuration, for the harness.
     observed : bool
         Whether the simulation can write waveforms, of the signals that have names in the sources, and record
         signals.

@@ -19,7 +19,16 @@ from hdl.config import CoreConfig
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import fragment_geometry
 
-__all__ = ["BEAT", "PAGE", "Access", "far_access", "random_access", "shortest_stride", "split_at_pages"]
+__all__ = [
+    "BEAT",
+    "PAGE",
+    "Access",
+    "beat_of",
+    "far_access",
+    "random_access",
+    "shortest_stride",
+    "split_at_pages",
+]
 
 BEAT: Final = 16
 PAGE: Final = 4096
@@ -44,6 +53,8 @@ class Access:
     stride : int or None
         In elements; None for the default.
     space : int
+    beat : int
+        Bytes of a beat.
     """
 
     row: tuple[Use, str, Shape, Layout]
@@ -51,6 +62,7 @@ class Access:
     address: int
     stride: int | None = None
     space: int = 0
+    beat: int = BEAT
 
     @cached_property
     def instruction(self) -> LoadInstruction | StoreInstruction:
@@ -86,12 +98,12 @@ class Access:
     @property
     def bursts(self) -> list[tuple[int, int]]:
         """Address and beats of each burst."""
-        return [burst for first, length in self.pieces for burst in split_at_pages(first, length)]
+        return [burst for first, length in self.pieces for burst in split_at_pages(first, length, self.beat)]
 
     @property
     def beats(self) -> list[int]:
         """Address of each beat."""
-        return [first + BEAT * beat for first, beats in self.bursts for beat in range(beats)]
+        return [first + self.beat * beat for first, beats in self.bursts for beat in range(beats)]
 
     def payload(self, config: CoreConfig) -> int:
         """What the engine is asked for."""
@@ -126,13 +138,18 @@ class Access:
         return (firsts[:, None] + np.arange(self.lines[0][1])) % len(memory)
 
 
-def split_at_pages(first: int, length: int) -> list[tuple[int, int]]:
+def beat_of(config: CoreConfig) -> int:
+    """Bytes of a beat."""
+    return BEAT * config.beat_quads
+
+
+def split_at_pages(first: int, length: int, beat: int = BEAT) -> list[tuple[int, int]]:
     """Address and beats of the fewest bursts that hold the bytes and stay within their pages."""
     bursts = []
-    at, end = first // BEAT * BEAT, -(-(first + length) // BEAT) * BEAT
+    at, end = first // beat * beat, -(-(first + length) // beat) * beat
     while at < end:
         stop = min(end, (at // PAGE + 1) * PAGE)
-        bursts.append((at, (stop - at) // BEAT))
+        bursts.append((at, (stop - at) // beat))
         at = stop
     return bursts
 
@@ -145,7 +162,9 @@ def shortest_stride(row: tuple[Any, ...]) -> int | None:
     return None if least % step == 0 else -(-least // step) * step
 
 
-def random_access(rng: random.Random, row: tuple[Any, ...], base: int, size: int, registers: int) -> Access:
+def random_access(
+    rng: random.Random, row: tuple[Any, ...], base: int, size: int, config: CoreConfig
+) -> Access:
     """A legal access within memory: odd registers, default and long strides, often over a page's end."""
     use, name, shape, layout = row
     form = fragment(use, name, shape)
@@ -159,10 +178,11 @@ def random_access(rng: random.Random, row: tuple[Any, ...], base: int, size: int
         address = base + PAGE - form.size * rng.randrange(1, 9)
     return Access(
         row=row,
-        register=rng.randrange(registers - form.registers + 1),
+        register=rng.randrange(config.all_registers - form.registers + 1),
         address=address,
         stride=stride,
         space=rng.randrange(3),
+        beat=beat_of(config),
     )
 
 
@@ -178,8 +198,9 @@ def far_access(rng: random.Random, row: tuple[Any, ...], config: CoreConfig) -> 
     stride = rng.randrange(shortest, widest + 1 - shortest, form.size * 8 // bits)
     return Access(
         row=row,
-        register=rng.randrange(config.registers - form.registers + 1),
+        register=rng.randrange(config.all_registers - form.registers + 1),
         address=form.size * rng.randrange((space - lines * stride * bits // 8) // form.size + 1),
         stride=stride,
         space=rng.randrange(3),
+        beat=beat_of(config),
     )

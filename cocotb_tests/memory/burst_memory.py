@@ -9,15 +9,13 @@ import numpy as np
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from cocotb_tests.memory.accesses import BEAT, PAGE
+from cocotb_tests.memory.accesses import PAGE, beat_of
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamMonitor
 from hdl.config import CoreConfig
-from hdl.memory.beats import ReadBeat, WriteBeat, space_burst_layout
+from hdl.memory.beats import read_beat_layout, space_burst_layout, write_beat_layout
 
 __all__ = ["BurstMemory"]
-
-_READ_BEAT, _WRITE_BEAT = Packing(ReadBeat), Packing(WriteBeat)
 
 
 class BurstMemory:
@@ -64,6 +62,10 @@ class BurstMemory:
         self.cycle = 0
         self._dut = dut
         self._packing = Packing(space_burst_layout(config))
+        self._read_beat, self._write_beat = (
+            Packing(layout(config)) for layout in (read_beat_layout, write_beat_layout)
+        )
+        self._beat = beat_of(config)
         self._base = base
         self._latency = latency
         self._pauses = pauses
@@ -105,7 +107,7 @@ class BurstMemory:
                 if not self._writes:
                     self.busy_cycles.append(self.cycle)
             if self._writes and dut.beats_valid.value and dut.beats_ready.value:
-                self._write(_WRITE_BEAT.unpack(int(dut.beats_payload.value)))
+                self._write(self._write_beat.unpack(int(dut.beats_payload.value)))
             if dut.bursts_valid.value and dut.bursts_ready.value:
                 self._begin(self._packing.unpack(int(dut.bursts_payload.value)))
             if not offered and self._answers and self._answers[0][0] <= self.cycle:
@@ -115,8 +117,8 @@ class BurstMemory:
 
     def _begin(self, burst: Any) -> None:
         address, beats = burst.address, burst.length + 1
-        assert address % BEAT == 0, f"burst at {address:#x} begins within a beat"
-        assert address // PAGE == (address + BEAT * beats - 1) // PAGE, (
+        assert address % self._beat == 0, f"burst at {address:#x} begins within a beat"
+        assert address // PAGE == (address + self._beat * beats - 1) // PAGE, (
             f"burst at {address:#x} leaves its page"
         )
         self.bursts.append((burst.space, address, beats))
@@ -124,16 +126,16 @@ class BurstMemory:
             self._open.append([address, beats, 0])
             return
         for beat in range(beats):
-            place = address + BEAT * beat
+            place = address + self._beat * beat
             fields = {
-                "data": int.from_bytes(self._beat(place).tobytes(), "little"),
+                "data": int.from_bytes(self._bytes(place).tobytes(), "little"),
                 "response": self.faults.get(place, 0),
                 "last": beat == beats - 1,
             }
-            self._answers.append((self.cycle + self._latency, _READ_BEAT.pack(fields)))
+            self._answers.append((self.cycle + self._latency, self._read_beat.pack(fields)))
 
-    def _beat(self, address: int) -> NDArray[np.uint8]:
-        return self.data[(address - self._base) % len(self.data) :][:BEAT]
+    def _bytes(self, address: int) -> NDArray[np.uint8]:
+        return self.data[(address - self._base) % len(self.data) :][: self._beat]
 
     def _write(self, beat: Any) -> None:
         assert self._open, "a beat came before its burst"
@@ -142,10 +144,10 @@ class BurstMemory:
         self.busy_cycles.append(self.cycle)
         fault = self.faults.get(address, 0)
         if not fault:
-            new = np.frombuffer(beat.data.to_bytes(BEAT, "little"), np.uint8)
-            mask = np.array([beat.strb >> byte & 1 for byte in range(BEAT)], dtype=bool)
-            self._beat(address)[mask] = new[mask]
-        self._open[0] = [address + BEAT, left - 1, response or fault]
+            new = np.frombuffer(beat.data.to_bytes(self._beat, "little"), np.uint8)
+            mask = np.array([beat.strb >> byte & 1 for byte in range(self._beat)], dtype=bool)
+            self._bytes(address)[mask] = new[mask]
+        self._open[0] = [address + self._beat, left - 1, response or fault]
         if left == 1:
             self._answers.append((self.cycle + self._latency, response or fault))
             self._open.popleft()

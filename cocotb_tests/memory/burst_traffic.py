@@ -11,18 +11,16 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, pauses
-from hdl.memory.beats import WriteBeat
+from hdl.config import CoreConfig
+from hdl.memory.beats import write_beat_layout
 from hdl.memory.shared_memory import WORD_READ_LATENCY
 
 __all__ = ["Burst", "BurstTraffic", "access_word", "offer"]
 
-_DATA_BITS = 128
-_WRITE_BEAT = Packing(WriteBeat)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Burst:
-    """Consecutive beats of 16 bytes.
+    """Consecutive beats.
 
     Parameters
     ----------
@@ -45,14 +43,19 @@ class BurstTraffic:
     dut : handle
     layout : data.StructLayout
         Of a burst; with or without a space.
+    config : CoreConfig
     rng : random.Random
     share : float
         Of the cycles in which each stream waits.
     """
 
-    def __init__(self, dut: Any, layout: data.StructLayout, rng: random.Random, share: float) -> None:
+    def __init__(
+        self, dut: Any, layout: data.StructLayout, config: CoreConfig, rng: random.Random, share: float
+    ) -> None:
         self._dut = dut
         self._layout = layout
+        self._write_beat = Packing(write_beat_layout(config))
+        self._data_bits = 128 * config.beat_quads
         self._rng = rng
         self._share = share
         self.read_beats = StreamSink(dut, "read_beats", self._pause())
@@ -85,9 +88,10 @@ class BurstTraffic:
         answers = []
         for burst in bursts:
             beats = [next(taken) for _ in range(burst.beats)]
-            lasts = [beat >> _DATA_BITS + 2 for beat in beats]
+            bits = self._data_bits
+            lasts = [beat >> bits + 2 for beat in beats]
             assert lasts == [0] * (burst.beats - 1) + [1], f"{burst}: last {lasts}"
-            answers.append([(beat & (1 << _DATA_BITS) - 1, beat >> _DATA_BITS & 0b11) for beat in beats])
+            answers.append([(beat & (1 << bits) - 1, beat >> bits & 0b11) for beat in beats])
         return answers
 
     async def write(
@@ -109,7 +113,7 @@ class BurstTraffic:
             assert len(values) == burst.beats
             for place, (value, strobes) in enumerate(values, start=1):
                 fields = {"data": value, "strb": strobes, "last": place == burst.beats}
-                payloads.append(_WRITE_BEAT.pack(fields))
+                payloads.append(self._write_beat.pack(fields))
         self._offer("write_beats", payloads)
 
 

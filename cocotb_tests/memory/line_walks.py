@@ -12,7 +12,7 @@ from golden.tables.layouts import fragment
 __all__ = ["Placed", "random_walk"]
 
 
-def random_walk(rng: random.Random, row: tuple[Any, ...]) -> Access:
+def random_walk(rng: random.Random, row: tuple[Any, ...], beat: int = BEAT) -> Access:
     """An access at any legal offset and stride, a run in half of the cases where its lines may be one."""
     use, name, shape, layout = row
     size = fragment(use, name, shape).size
@@ -22,7 +22,7 @@ def random_walk(rng: random.Random, row: tuple[Any, ...]) -> Access:
     stride = rng.choice([elements, elements + step * rng.randrange(1, 9)])
     if stride * length // elements % size:
         stride = -(-elements // step) * step
-    return Access(row=row, register=0, address=size * rng.randrange(512), stride=stride)
+    return Access(row=row, register=0, address=size * rng.randrange(512), stride=stride, beat=beat)
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Placed:
     quads: list[int]
 
     @classmethod
-    def random(cls, rng: random.Random, row: tuple[Any, ...]) -> "Placed":
+    def random(cls, rng: random.Random, row: tuple[Any, ...], beat: int = BEAT) -> "Placed":
         """Content and place at random."""
-        return cls(random_walk(rng, row), *random_fragment(rng, row))
+        return cls(random_walk(rng, row, beat), *random_fragment(rng, row))
 
     @cached_property
     def memory(self) -> dict[int, int]:
@@ -60,21 +60,23 @@ class Placed:
 
     @cached_property
     def parts(self) -> int:
-        """Pairs of a segment and a beat that have bytes in common."""
+        """Pairs of a group and a beat that have bytes in common; a line of eight bytes is a group."""
+        beat, lines = self.access.beat, self.access.lines
         return sum(
-            (at + min(BEAT, first + length - at) - 1) // BEAT - at // BEAT + 1
-            for first, length in self.access.lines
-            for at in range(first, first + length, BEAT)
+            (at + min(beat, first + length - at) - 1) // beat - at // beat + 1
+            for first, length in (lines if lines[0][1] < BEAT else self.access.pieces)
+            for at in range(first, first + length, beat)
         )
 
     @cached_property
     def beats(self) -> list[list[int | None]]:
         """The bytes of each beat in the order of memory; None for what the fragment does not have there."""
         owned: list[list[int | None]] = []
+        beat = self.access.beat
         for first, length in self.access.pieces:
-            for place in range(first // BEAT * BEAT, first + length, BEAT):
-                inside = range(max(first, place), min(first + length, place + BEAT))
+            for place in range(first // beat * beat, first + length, beat):
+                inside = range(max(first, place), min(first + length, place + beat))
                 owned.append(
-                    [self.memory[byte] if byte in inside else None for byte in range(place, place + BEAT)]
+                    [self.memory[byte] if byte in inside else None for byte in range(place, place + beat)]
                 )
         return owned

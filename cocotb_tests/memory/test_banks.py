@@ -40,7 +40,7 @@ class Crossbars(wiring.Component):
                 "freed": Out(1),
                 "hold": Out(1),
                 "store_access": In(stream.Signature(access_layout(CONFIG))),
-                "store_beats": Out(stream.Signature(stored_layout())),
+                "store_beats": Out(stream.Signature(stored_layout(CONFIG))),
             }
         )
 

@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 import cocotb
+import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
@@ -13,9 +14,15 @@ from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import CoreConfig
 from hdl.memory.beats import STRIDE_BITS, access_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator
+from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
-CONFIG = CoreConfig(address_bits=40)
+CONFIGS = {
+    1: CoreConfig(address_bits=40),
+    4: CoreConfig(address_bits=40, dot_product_units=16, data_bits=512),
+}
+"""By the quads of a beat; what passes has the same form."""
+CONFIG = CONFIGS[1]
 LAYOUT = Packing(access_layout(CONFIG))
 Burst = tuple[int, int, int]
 
@@ -26,14 +33,15 @@ def expected_bursts(fields: dict[str, int]) -> list[Burst]:
     pieces = [(fields["address"] + line * fields["stride"], length) for line in range(lines)]
     if fields["contiguous"]:
         pieces = [(fields["address"], lines * length)]
-    return [(fields["space"], *burst) for piece in pieces for burst in split_at_pages(*piece)]
+    beat = BEAT * parameters()["quads"]
+    return [(fields["space"], *burst) for piece in pieces for burst in split_at_pages(*piece, beat)]
 
 
 def random_fields(rng: random.Random) -> dict[str, int]:
     lines_log2, line_log2 = rng.randrange(3, 6), rng.randrange(3, 8)
     if lines_log2 + line_log2 > 10:
         line_log2 = 10 - lines_log2
-    unit = rng.choice([4, 8, BEAT, BEAT])
+    unit = rng.choice([4, 8, BEAT, BEAT, 2 * BEAT])
     contiguous = rng.random() < 0.4
     address = unit * rng.randrange(1 << 20)
     if rng.random() < 0.5:
@@ -142,5 +150,7 @@ async def resets(dut: Any) -> None:
         assert bursts_of(await sink.take(len(expected))) == expected
 
 
-def test_burst_generator(simulate: Simulate) -> None:
-    simulate(unit_design("burst_generator", BurstGenerator(CONFIG)), __name__)
+@pytest.mark.parametrize("quads", CONFIGS)
+def test_burst_generator(simulate: Simulate, quads: int) -> None:
+    design = unit_design(f"burst_generator_{quads}", BurstGenerator(CONFIGS[quads]))
+    simulate(design, __name__, values={"quads": quads})

@@ -7,21 +7,23 @@ import cocotb
 import pytest
 from cocotb.triggers import RisingEdge
 
+from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.line_walks import Placed
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import CoreConfig
+from hdl.memory.assembly_queue import ASSEMBLED
 from hdl.memory.bank_mapping import BUFFERS
-from hdl.memory.beats import ReadBeat
+from hdl.memory.beats import read_beat_layout
 from hdl.memory.fragment_geometry import legal_fragments
 from hdl.memory.load_crossbar import LoadCrossbar, loaded_layout
 from hdl.registers.register_ports import QUAD_BITS
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
-READ_BEAT = Packing(ReadBeat)
 CAUSES = {2: Cause.READ_SLAVE_ERROR.value, 3: Cause.READ_DECODE_ERROR.value}
 Word = tuple[int, int, int]
 
@@ -30,18 +32,20 @@ class Bench:
     """The unit's streams, and loads of every kind with the words that must come of them."""
 
     def __init__(self, dut: Any, share: float = 0.0, words: Any = None) -> None:
-        self.config: CoreConfig = PRESETS[parameters()["preset"]]
+        self.config: CoreConfig = MEMORY_PATHS[parameters()["preset"]]
         self.rows = [row for row in legal_fragments(self.config) if row[0] != "d"]
         self.rng = random.Random(cocotb.RANDOM_SEED)
         self.accesses = StreamSource(dut, "access", pauses(self.rng, share))
         self.beats = StreamSource(dut, "beats", pauses(self.rng, share))
         self.sink = StreamSink(dut, "words", words or pauses(self.rng, share))
         self.layout = Packing(loaded_layout(self.config))
+        self.beat = Packing(read_beat_layout(self.config))
+        self.at_once = self.config.word_quads * self.config.word_registers
         self.failures = 0
 
     def placed(self, row: tuple[Any, ...] | None = None) -> Placed:
         """Any load, or one of a kind."""
-        return Placed.random(self.rng, row or self.rng.choice(self.rows))
+        return Placed.random(self.rng, row or self.rng.choice(self.rows), beat_of(self.config))
 
     def payloads(self, placed: Placed, share_bad: float = 0.0) -> tuple[list[int], list[Word]]:
         """The beats; data, last and cause of the words: repeated registers once, one for a failed load."""
@@ -52,14 +56,14 @@ class Bench:
             cause = cause or CAUSES.get(response, 0)
             content = bytes(self.rng.randrange(256) if byte is None else byte for byte in beat)
             fields = {"data": int.from_bytes(content, "little"), "response": response}
-            payloads.append(READ_BEAT.pack(fields))
+            payloads.append(self.beat.pack(fields))
         if cause:
             self.failures += 1
             return payloads, [(0, 1, cause)]
         quads = placed.quads
         if placed.access.row[1] == "f16" and placed.access.row[0] in "ab":
             quads = quads[: sum(len(line) for line in placed.segments)]
-        each = self.config.word_quads
+        each = self.at_once
         words = [
             sum(quad << QUAD_BITS * index for index, quad in enumerate(quads[at : at + each]))
             for at in range(0, len(quads), each)
@@ -75,8 +79,15 @@ class Bench:
 
     async def check(self, expected: list[Word]) -> None:
         """Compare the next words."""
-        found = map(self.layout.unpack, await self.sink.take(len(expected), 60_000))
-        tags = [(0 if word.tag.cause else word.data, word.tag.last, word.tag.cause) for word in found]
+        found = list(map(self.layout.unpack, await self.sink.take(len(expected), 60_000)))
+        # Behind the only register of a fragment there is nothing.
+        bits = [
+            QUAD_BITS * self.config.word_quads * (2 if word >> QUAD_BITS * 8 else 1) for word, *_ in expected
+        ]
+        tags = [
+            (0 if word.tag.cause else word.data & (1 << width) - 1, word.tag.last, word.tag.cause)
+            for word, width in zip(found, bits, strict=True)
+        ]
         assert tags == expected
 
 
@@ -110,7 +121,8 @@ async def no_word_before_the_last_beat(dut: Any) -> None:
         bench.beats.put(payloads[-1])
         while not (dut.beats_valid.value and dut.beats_ready.value):
             await RisingEdge(dut.aclk)
-        for _ in range(6 + bench.config.word_quads - 1):
+        groups = min(bench.at_once, len(placed.quads)) // bench.config.beat_quads
+        for _ in range(6 + groups - 1):
             await RisingEdge(dut.aclk)
             assert not dut.words_valid.value, row
         await RisingEdge(dut.aclk)
@@ -146,7 +158,7 @@ async def a_part_per_cycle(dut: Any) -> None:
 
 @cocotb.test
 async def buffers_limit_what_is_within(dut: Any) -> None:
-    """While no word is taken, as many fragments go in as there are buffers, and none is overwritten."""
+    """While no word is taken, fragments go in until buffers and queue are full; none is overwritten."""
     stopped = True
 
     def stops() -> Any:
@@ -155,13 +167,15 @@ async def buffers_limit_what_is_within(dut: Any) -> None:
 
     bench = Bench(dut, words=stops())
     await start(dut)
-    work = [bench.placed(bench.rows[0]) for _ in range(BUFFERS + 3)]
+    quads = len(bench.payloads(bench.placed(bench.rows[0]))[1]) * bench.at_once
+    within = BUFFERS + ASSEMBLED * bench.at_once // quads
+    work = [bench.placed(bench.rows[0]) for _ in range(within + 3)]
     expected = [word for placed in work for word in bench.put(placed)]
     taken = 0
     for _ in range(2000):
         await RisingEdge(dut.aclk)
         taken += bool(dut.beats_valid.value and dut.beats_ready.value)
-    assert taken == sum(len(placed.beats) for placed in work[:BUFFERS])
+    assert taken == sum(len(placed.beats) for placed in work[:within])
     stopped = False
     await bench.check(expected)
 
@@ -184,7 +198,7 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
         await bench.check(bench.put(bench.placed()))
 
 
-@pytest.mark.parametrize("preset", ["tiny", "small"])
+@pytest.mark.parametrize("preset", ["tiny", "small", "two_quads", "four_quads", "large"])
 def test_load_crossbar(simulate: Simulate, preset: str) -> None:
-    unit = LoadCrossbar(PRESETS[preset])
+    unit = LoadCrossbar(MEMORY_PATHS[preset])
     simulate(unit_design(f"load_crossbar_{preset}", unit), __name__, values={"preset": preset})

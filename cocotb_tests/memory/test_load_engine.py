@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from cocotb.triggers import RisingEdge
 
+from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.memory.accesses import BEAT, Access, far_access, random_access
+from cocotb_tests.memory.accesses import BEAT, Access, beat_of, far_access, random_access
 from cocotb_tests.memory.burst_memory import BurstMemory
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import QUADS, CoreConfig
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.load_engine import LOADS_IN_FLIGHT, LoadEngine
 from sim.testbench.parameters import parameters
@@ -34,7 +35,7 @@ class Bench:
 
     def __init__(self, dut: Any, share: float, latency: int = LATENCY) -> None:
         self.dut = dut
-        self.config: CoreConfig = PRESETS[parameters()["preset"]]
+        self.config: CoreConfig = MEMORY_PATHS[parameters()["preset"]]
         self.rows = [row for row in legal_fragments(self.config) if row[0] != "d"]
         # Of the rows that the engine cannot tell apart, one.
         self.distinct = list({tuple(fragment_geometry(*row).values()): row for row in self.rows}.values())
@@ -52,7 +53,7 @@ class Bench:
             pauses={name: self.waits(name, share) for name in ("bursts", "beats")},
         )
         self.registers = RegisterPorts(dut, self.config, write_pause=self.waits("write", share))
-        self.expected = bits.integers(0, 1 << 32, (self.config.registers, LANES), dtype=np.uint32)
+        self.expected = bits.integers(0, 1 << 32, (self.config.all_registers, LANES), dtype=np.uint32)
         self.registers.values[:] = self.expected
         self.causes: list[int] = []
         cocotb.start_soon(self._watch())
@@ -71,7 +72,7 @@ class Bench:
 
     def access(self, row: tuple[Any, ...] | None = None) -> Access:
         """A random load."""
-        return random_access(self.rng, row or self.rng.choice(self.rows), BASE, SIZE, self.config.registers)
+        return random_access(self.rng, row or self.rng.choice(self.rows), BASE, SIZE, self.config)
 
     async def run(self, accesses: list[Access]) -> None:
         """Ask for loads in a row; compare causes, bursts and registers when all are done."""
@@ -192,7 +193,8 @@ async def resets(dut: Any) -> None:
 async def sixteen_tiles(dut: Any) -> None:
     """f16 tiles of 16x16 follow each other without a gap on the bus: a beat per cycle, or a register word."""
     made = await bench(dut, 0)
-    quads = made.config.word_quads
+    # Of a tile's registers, of which half repeat the others.
+    writes = 8 * QUADS // (made.config.word_quads * made.config.word_registers)
     for layout in ("row", "col"):
         for use in ("a", "b"):
             for stride in (None, 128):
@@ -202,6 +204,7 @@ async def sixteen_tiles(dut: Any) -> None:
                         register=8 * (index % (made.config.registers // 8)),
                         address=BASE + 32 * index if stride else BASE + 512 * index,
                         stride=stride,
+                        beat=beat_of(made.config),
                     )
                     for index in range(16)
                 ]
@@ -214,13 +217,14 @@ async def sixteen_tiles(dut: Any) -> None:
                 dut._log.info(
                     f"{layout} {use} stride {stride}: {cycles} cycles for {len(busy)} beats, {whole}"
                 )
-                assert len(busy) == 16 * 32
-                if quads > 1:
-                    assert cycles == 16 * 32
+                beats = 16 if stride and beat_of(made.config) > 32 else 512 // beat_of(made.config)
+                assert len(busy) == 16 * beats
+                if writes <= beats:
+                    assert cycles == 16 * beats
                 else:
-                    assert cycles <= 16 * 64
+                    assert cycles <= 16 * writes
                 # Behind them, the last tile leaves the crossbar.
-                assert whole <= 16 * max(32, 64 // quads) + LATENCY + 32 + 16
+                assert whole <= 16 * max(beats, writes) + LATENCY + 32 + 16
 
 
 @cocotb.test
@@ -228,11 +232,17 @@ async def small_fragments(dut: Any) -> None:
     """Fragments of eight beats and more, one after the other: latency is hidden for these too."""
     made = await bench(dut, 0)
     fewest = 64
+    # The smallest fragment that repeats nothing.
+    least = (128 if made.config.f64_units else 512) // beat_of(made.config)
     for row in made.distinct:
         use, _, shape, layout = row
         for longer in (1, 2):
             access = Access(
-                row=row, register=0, address=BASE, stride=longer * shape.default_stride(use, layout)
+                row=row,
+                register=0,
+                address=BASE,
+                stride=longer * shape.default_stride(use, layout),
+                beat=beat_of(made.config),
             )
             length = access.lines[0][1]
             if length >= BEAT and access.registers * 128 == length * len(access.lines):
@@ -241,7 +251,7 @@ async def small_fragments(dut: Any) -> None:
                 busy = made.memory.busy_cycles
                 assert busy[-1] - busy[0] + 1 == len(busy) == 12 * len(access.beats), row
                 fewest = min(fewest, len(access.beats))
-    assert fewest == (8 if made.config.f64_units else 32)
+    assert fewest == least
 
 
 # Flow control is the same at every width of the register file; what the width changes runs at each.
@@ -249,8 +259,12 @@ WIDTHS = ("every_fragment", "sixteen_tiles", "small_fragments")
 
 
 @pytest.mark.parametrize(
-    ("preset", "cases"), [("tiny", ()), ("small", WIDTHS), ("standard", ()), ("large", WIDTHS)]
+    ("preset", "cases"),
+    [
+        *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
+        *(("two_quads", WIDTHS), ("four_quads", WIDTHS), ("large", ())),
+    ],
 )
 def test_load_engine(simulate: Simulate, preset: str, cases: tuple[str, ...]) -> None:
-    unit = LoadEngine(PRESETS[preset])
+    unit = LoadEngine(MEMORY_PATHS[preset])
     simulate(unit_design(f"load_engine_{preset}", unit), __name__, values={"preset": preset}, cases=cases)

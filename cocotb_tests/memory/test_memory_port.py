@@ -13,6 +13,7 @@ from cocotbext.axi import AxiResp
 from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.axi_memory import BusMemory
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.burst_traffic import Burst, BurstTraffic, access_word
 from cocotb_tests.streams import reset, start
 from golden.memory import Memory
@@ -48,11 +49,16 @@ class Bench:
     on_bus: Memory = field(default_factory=lambda: Memory(SIZE, BASE))
     on_chip: Memory = field(default_factory=lambda: Memory(2 * PAGE_BYTES))
 
+    @property
+    def beat(self) -> int:
+        """Bytes of a beat."""
+        return beat_of(self.config)
+
     def renew(self, share: float) -> None:
         """Drop what is being sent, and wait in another share of the cycles."""
         self.bus.pause(self.rng, share)
         self.traffic.stop()
-        self.traffic = BurstTraffic(self.dut, space_burst_layout(self.config), self.rng, share)
+        self.traffic = BurstTraffic(self.dut, space_burst_layout(self.config), self.config, self.rng, share)
 
     def place(self, burst: Burst) -> tuple[bool, int]:
         """Whether the burst is for the on-chip memory, and its address there."""
@@ -73,16 +79,16 @@ class Bench:
         spaces = (GLOBAL, SHARED, GENERIC) if self.config.shared_bytes else (GLOBAL, GENERIC)
         space = self.rng.choice(spaces)
         beats = self.rng.choice([1, 1, 2, self.rng.randrange(1, most + 1)])
-        last = PAGE_BYTES // 16 - beats
+        last = PAGE_BYTES // self.beat - beats
         place = self.rng.choice([0, last, self.rng.randrange(last + 1)])
         near = [0, 1, 2] if space == SHARED else range(0xF, 0x17)
         far = self.rng.getrandbits(self.config.address_bits) // PAGE_BYTES
         page = self.rng.choice([*near, far])
-        return Burst(space=space, address=page * PAGE_BYTES + 16 * place, beats=beats)
+        return Burst(space=space, address=page * PAGE_BYTES + self.beat * place, beats=beats)
 
     def bus_response(self, address: int, width: int) -> AxiResp:
         """The first error of the bus beats that make up some bytes."""
-        step = min(16, self.config.data_bits // 8)
+        step = min(self.beat, self.config.data_bits // 8)
         responses = [self.bus.response(part) for part in range(address, address + width, step)]
         return next((item for item in responses if item != AxiResp.OKAY), AxiResp.OKAY)
 
@@ -92,13 +98,13 @@ class Bench:
             chip, first = self.place(burst)
             memory = self.on_chip if chip else self.on_bus
             for index, (data, response) in enumerate(answers):
-                address = first + 16 * index
-                expected = self.bus_response(address, 16)
+                address = first + self.beat * index
+                expected = self.bus_response(address, self.beat)
                 if chip:
-                    expected = AxiResp.OKAY if memory.contains(address, 16) else AxiResp.DECERR
+                    expected = AxiResp.OKAY if memory.contains(address, self.beat) else AxiResp.DECERR
                 assert response == expected, (burst, index, AxiResp(response), expected)
                 if expected == AxiResp.OKAY:
-                    stored = int.from_bytes(memory.read(address, 16).tobytes(), "little")
+                    stored = int.from_bytes(memory.read(address, self.beat).tobytes(), "little")
                     assert data == stored, f"{burst}, beat {index}: {data:032x} for {stored:032x}"
 
     async def write(self, bursts: list[Burst]) -> None:
@@ -111,23 +117,24 @@ class Bench:
 
     def beats(self, burst: Burst) -> list[tuple[int, int]]:
         """Data and strobes."""
-        strobes = [self.rng.choice([0xFFFF, self.rng.getrandbits(16), 0]) for _ in range(burst.beats)]
-        return [(self.rng.getrandbits(128), item) for item in strobes]
+        most = (1 << self.beat) - 1
+        strobes = [self.rng.choice([most, self.rng.getrandbits(self.beat), 0]) for _ in range(burst.beats)]
+        return [(self.rng.getrandbits(8 * self.beat), item) for item in strobes]
 
     def apply(self, burst: Burst, values: list[tuple[int, int]]) -> AxiResp:
         """Write to the models; returns the response to the burst."""
         chip, address = self.place(burst)
         memory = self.on_chip if chip else self.on_bus
         worst = AxiResp.OKAY
-        if chip and not memory.contains(address, 16):
+        if chip and not memory.contains(address, self.beat):
             worst = AxiResp.DECERR
         for value, strobes in values:
-            for byte in (byte for byte in range(16) if strobes >> byte & 1):
+            for byte in (byte for byte in range(self.beat) if strobes >> byte & 1):
                 response = worst if chip else self.bus.response(address + byte)
                 worst = max(worst, response)
                 if response == AxiResp.OKAY:
                     memory.data[address + byte - memory.base] = value >> 8 * byte & 0xFF
-            address += 16
+            address += self.beat
         return worst
 
     async def mixed(self, rounds: int, most: int = 12) -> None:
@@ -154,20 +161,20 @@ class Bench:
         self.on_bus.data[:] = self.bus.memory.data
         if not self.config.shared_bytes:
             return
-        step = MOST_BEATS * 16
-        for address in range(0, self.config.shared_bytes, step):
-            burst = Burst(space=SHARED, address=address, beats=MOST_BEATS)
-            values = [(self.rng.getrandbits(128), 0xFFFF) for _ in range(MOST_BEATS)]
+        beats = min(MOST_BEATS, PAGE_BYTES // self.beat)
+        for address in range(0, self.config.shared_bytes, beats * self.beat):
+            burst = Burst(space=SHARED, address=address, beats=beats)
+            values = [(self.rng.getrandbits(8 * self.beat), (1 << self.beat) - 1) for _ in range(beats)]
             self.apply(burst, values)
             assert await self.traffic.write([burst], [values]) == [AxiResp.OKAY]
 
     async def check_on_chip(self) -> None:
         """Read the whole on-chip memory."""
-        step = MOST_BEATS * 16
+        beats = min(MOST_BEATS, PAGE_BYTES // self.beat)
         await self.read(
             [
-                Burst(space=SHARED, address=address, beats=MOST_BEATS)
-                for address in range(0, self.config.shared_bytes, step)
+                Burst(space=SHARED, address=address, beats=beats)
+                for address in range(0, self.config.shared_bytes, beats * self.beat)
             ]
         )
 
@@ -180,15 +187,15 @@ def configuration() -> CoreConfig:
 async def bench(dut: Any, share: float = 0.3) -> Bench:
     rng = random.Random(cocotb.RANDOM_SEED)
     config = configuration()
-    bus = BusMemory(dut, Memory(SIZE, BASE))
+    bus = BusMemory(dut, Memory(SIZE, BASE), beat_of(config))
     bus.pause(rng, share)
     made = Bench(
         dut,
         config,
         rng,
         bus,
-        AxiChecker(dut, config.outstanding_reads, any_strobes=True),
-        BurstTraffic(dut, space_burst_layout(config), rng, share),
+        AxiChecker(dut, config.outstanding_reads, beat=beat_of(config), any_strobes=True),
+        BurstTraffic(dut, space_burst_layout(config), config, rng, share),
     )
     dut.words_enable.value = 0
     await start(dut)
@@ -203,15 +210,15 @@ async def anything_anywhere(dut: Any) -> None:
     for share in (0.0, 0.3, 0.7):
         made.renew(share)
         await made.mixed(12)
-        await made.mixed(3, MOST_BEATS)
+        await made.mixed(3, min(MOST_BEATS, PAGE_BYTES // made.beat))
         await made.check_on_chip()
 
 
 @cocotb.test
 async def faults_on_the_bus(dut: Any) -> None:
-    """Each bad beat is answered where it is, whichever part of a burst or of 16 bytes it is."""
+    """Each bad beat is answered where it is, whichever part of a burst or of a beat it is."""
     made = await bench(dut)
-    step = min(16, made.config.data_bits // 8)
+    step = min(made.beat, made.config.data_bits // 8)
     kinds = (AxiResp.SLVERR, AxiResp.DECERR)
     for _ in range(25):
         page = made.rng.randrange(BASE // PAGE_BYTES, (BASE + SIZE) // PAGE_BYTES)
@@ -233,7 +240,7 @@ async def every_bit_of_an_address(dut: Any) -> None:
     bursts = [
         Burst(space=space, address=base ^ 1 << bit, beats=1)
         for space, base in spaces.items()
-        for bit in range(4, made.config.address_bits)
+        for bit in range(made.beat.bit_length() - 1, made.config.address_bits)
     ]
     await made.read(bursts)
     await made.write(bursts)
@@ -245,11 +252,12 @@ async def edges_of_the_window(dut: Any) -> None:
     """The last beat before, the first and last within, and the first after, in each space."""
     made = await bench(dut)
     size = made.config.shared_bytes
-    edges = [WINDOW - 16, WINDOW, WINDOW + 16, WINDOW + 2 * PAGE_BYTES - 16, WINDOW + 2 * PAGE_BYTES]
+    beat = made.beat
+    edges = [WINDOW - beat, WINDOW, WINDOW + beat, WINDOW + 2 * PAGE_BYTES - beat, WINDOW + 2 * PAGE_BYTES]
     bursts = [Burst(space=space, address=edge, beats=1) for space in (GLOBAL, GENERIC) for edge in edges]
     if size:
-        top = (1 << made.config.address_bits) - 16
-        within = [0, 16, PAGE_BYTES, size - 16, size, size + 16, WINDOW, top]
+        top = (1 << made.config.address_bits) - beat
+        within = [0, beat, PAGE_BYTES, size - beat, size, size + beat, WINDOW, top]
         bursts += [Burst(space=SHARED, address=address, beats=1) for address in within]
     await made.read(bursts)
     for burst in bursts:
@@ -270,7 +278,9 @@ async def answers_keep_their_order(dut: Any) -> None:
     for _ in range(4):
         order = [
             Burst(
-                space=GENERIC, address=(BASE if at % 2 else WINDOW) + 16 * made.rng.randrange(40), beats=beats
+                space=GENERIC,
+                address=(BASE if at % 2 else WINDOW) + made.beat * made.rng.randrange(40),
+                beats=beats,
             )
             for at, beats in enumerate(made.rng.randrange(1, 4) for _ in range(16))
         ]
@@ -300,8 +310,8 @@ async def long_wait(dut: Any) -> None:
 async def silent_bus(dut: Any) -> BurstTraffic:
     """The port before a bus that takes and answers nothing; the test drives its pins."""
     config = configuration()
-    made = BurstTraffic(dut, space_burst_layout(config), random.Random(cocotb.RANDOM_SEED), 0.0)
-    AxiChecker(dut, config.outstanding_reads)
+    made = BurstTraffic(dut, space_burst_layout(config), config, random.Random(cocotb.RANDOM_SEED), 0.0)
+    AxiChecker(dut, config.outstanding_reads, beat=beat_of(config))
     for name in ("arready", "awready", "wready", "rvalid", "bvalid"):
         getattr(dut, f"m_axi_{name}").value = 0
     dut.words_enable.value = 0
@@ -341,7 +351,7 @@ async def limit_of_writes_is_reached(dut: Any) -> None:
         await RisingEdge(dut.aclk)
         asked += int(dut.m_axi_awvalid.value)
     assert asked == OUTSTANDING_WRITES
-    made.offer_write_beats(bursts, [[(0, 0xFFFF)]] * count)
+    made.offer_write_beats(bursts, [[(0, (1 << beat_of(configuration())) - 1)]] * count)
     dut.m_axi_wready.value = 1
     written = 0
     for _ in range(5 * count):
@@ -372,7 +382,7 @@ async def address_taken_after_the_data(dut: Any) -> None:
 async def beats_in_every_cycle(dut: Any) -> None:
     """The bus moves a beat in every cycle of a burst, both ways at once."""
     made = await bench(dut, 0.0)
-    beats = 100
+    beats = PAGE_BYTES // made.beat if made.beat > 32 else 100
     cycles: dict[str, list[int]] = {"r": [], "w": []}
     now = 0
 
@@ -402,7 +412,7 @@ async def single_beats_in_every_cycle(dut: Any) -> None:
     """Bursts of one beat too go at one a cycle, where nothing outside is in their way."""
     rng = random.Random(cocotb.RANDOM_SEED)
     config = configuration()
-    made = BurstTraffic(dut, space_burst_layout(config), rng, 0.0)
+    made = BurstTraffic(dut, space_burst_layout(config), config, rng, 0.0)
     for name in ("awready", "wready", "bvalid", "rvalid"):
         getattr(dut, f"m_axi_{name}").value = 0
     dut.words_enable.value = 0
@@ -428,7 +438,7 @@ async def single_beats_in_every_cycle(dut: Any) -> None:
 
     answering = cocotb.start_soon(answer())
     reading = cocotb.start_soon(
-        made.read([Burst(space=space, address=16 * at, beats=1) for at in range(count)])
+        made.read([Burst(space=space, address=beat_of(config) * at, beats=1) for at in range(count)])
     )
     now = 0
     while len(asked) < count:
@@ -488,24 +498,34 @@ def _kept(made: Bench) -> tuple[list[Burst], list[list[tuple[int, int]]]]:
     while len(bursts) < 20:
         burst = made.burst(40)
         chip, address = made.place(burst)
-        if (made.on_chip if chip else made.on_bus).contains(address, 16):
+        if (made.on_chip if chip else made.on_bus).contains(address, made.beat):
             bursts.append(burst)
     return bursts, [made.beats(burst) for burst in bursts]
 
 
 @pytest.mark.parametrize(
-    ("data_bits", "shared_bytes", "outstanding_reads"),
+    ("data_bits", "shared_bytes", "outstanding_reads", "dot_product_units"),
     [
-        (64, 2 * PAGE_BYTES, 5),
-        (128, 2 * PAGE_BYTES, 64),
-        (256, 0, 5),
-        (256, 2 * PAGE_BYTES, 5),
-        (512, 2 * PAGE_BYTES, 5),
-        (64, 0, 5),
+        (64, 2 * PAGE_BYTES, 5, 1),
+        (128, 2 * PAGE_BYTES, 64, 1),
+        (256, 0, 5, 1),
+        (256, 2 * PAGE_BYTES, 5, 1),
+        (512, 2 * PAGE_BYTES, 5, 1),
+        (64, 0, 5, 1),
+        (256, 2 * PAGE_BYTES, 5, 8),
+        (512, 2 * PAGE_BYTES, 5, 4),
+        (512, 2 * PAGE_BYTES, 5, 16),
     ],
 )
-def test_memory_port(simulate: Simulate, data_bits: int, shared_bytes: int, outstanding_reads: int) -> None:
-    values = {"data_bits": data_bits, "shared_bytes": shared_bytes, "outstanding_reads": outstanding_reads}
+def test_memory_port(
+    simulate: Simulate, data_bits: int, shared_bytes: int, outstanding_reads: int, dot_product_units: int
+) -> None:
+    """Beats are as wide as a bus of so many units can use."""
+    values = {
+        **{"data_bits": data_bits, "shared_bytes": shared_bytes},
+        **{"outstanding_reads": outstanding_reads, "dot_product_units": dot_product_units},
+    }
     config = replace(CONFIG, **values)
-    design = unit_design(f"memory_port-{data_bits}-{shared_bytes}", MemoryPort(config), config)
+    name = f"memory_port-{data_bits}-{shared_bytes}-{config.beat_quads}"
+    design = unit_design(name, MemoryPort(config), config)
     simulate(design, __name__, values=values)

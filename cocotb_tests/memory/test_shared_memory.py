@@ -91,7 +91,7 @@ class Bench:
 
 async def bench(dut: Any, share: float = 0.3) -> Bench:
     rng = random.Random(cocotb.RANDOM_SEED)
-    made = Bench(dut, rng, BurstTraffic(dut, burst_layout(CONFIG), rng, share))
+    made = Bench(dut, rng, BurstTraffic(dut, burst_layout(CONFIG), CONFIG, rng, share))
     dut.words_enable.value = 0
     await start(dut)
     await made.fill()
@@ -261,7 +261,7 @@ async def reset_at_work(dut: Any) -> None:
         writing.cancel()
         reading.cancel()
         made.traffic.stop()
-        made.traffic = BurstTraffic(dut, burst_layout(CONFIG), made.rng, 0.3)
+        made.traffic = BurstTraffic(dut, burst_layout(CONFIG), CONFIG, made.rng, 0.3)
         await reset(dut, made.rng.randrange(1, 4))
         for name in ("read_beats", "write_responses"):
             assert not getattr(dut, f"{name}_valid").value, name

@@ -8,18 +8,21 @@ import cocotb
 import pytest
 from cocotb.triggers import RisingEdge
 
+from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.line_walks import Placed
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import CoreConfig
 from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_crossbar import StoreCrossbar, StoredQuad, stored_layout
+from hdl.registers.register_ports import QUAD_BITS
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
-QUAD, BEAT = Packing(StoredQuad), Packing(stored_layout())
+QUAD = Packing(StoredQuad)
 
 
 class Bench:
@@ -27,8 +30,9 @@ class Bench:
 
     def __init__(self, dut: Any, share: float = 0.0, beats: Any = None, prefix: str = "") -> None:
         self.dut = dut
-        self.config: CoreConfig = PRESETS[parameters()["preset"]]
+        self.config: CoreConfig = MEMORY_PATHS[parameters()["preset"]]
         rows = legal_fragments(self.config)
+        self.beat = Packing(stored_layout(self.config))
         # Registers that repeat others are no part of what a store writes.
         self.rows = [row for row in rows if not (row[1] == "f16" and row[0] in "ab")]
         self.rng = random.Random(cocotb.RANDOM_SEED)
@@ -60,14 +64,16 @@ class Bench:
 
     def placed(self, row: tuple[Any, ...] | None = None) -> Placed:
         """Any fragment, or one of a kind."""
-        return Placed.random(self.rng, row or self.rng.choice(self.rows))
+        return Placed.random(self.rng, row or self.rng.choice(self.rows), beat_of(self.config))
 
     def put(self, placed: Placed) -> list[list[int | None]]:
         """Hand in a fragment; returns the beats that must come."""
         geometry: dict[str, Any] = fragment_geometry(*placed.access.row)
         self.accesses.put(placed.access.payload(self.config))
-        for number, quad in enumerate(placed.quads):
-            last = number == len(placed.quads) - 1
+        each = self.config.beat_quads
+        for number in range(0, len(placed.quads), each):
+            quad = sum(quad << QUAD_BITS * at for at, quad in enumerate(placed.quads[number : number + each]))
+            last = number + each == len(placed.quads)
             fields = {"valid": 1, "word": number, "last": last}
             packed = QUAD.pack({**fields, **{key: geometry[key] for key in ("pattern", "order")}})
             self.waiting.append((packed, quad, number, last))
@@ -76,8 +82,8 @@ class Bench:
     async def check(self, expected: list[list[int | None]]) -> None:
         """Compare the next beats."""
         for number, payload in enumerate(await self.sink.take(len(expected), 60_000)):
-            beat = BEAT.unpack(payload)
-            content = beat.data.to_bytes(16, "little")
+            beat = self.beat.unpack(payload)
+            content = beat.data.to_bytes(beat_of(self.config), "little")
             found = [byte if beat.tag >> at // 4 & 1 else None for at, byte in enumerate(content)]
             assert found == expected[number], number
 
@@ -104,7 +110,7 @@ async def a_part_per_cycle(dut: Any) -> None:
     for row in bench.rows:
         work = [bench.placed(row) for _ in range(6)]
         expected = [beat for placed in work for beat in bench.put(placed)]
-        longest = [max(placed.parts, len(placed.quads)) for placed in work]
+        longest = [max(placed.parts, len(placed.quads) // bench.config.beat_quads) for placed in work]
         while not dut.beats_valid.value:
             await RisingEdge(dut.aclk)
         elapsed = 0
@@ -133,8 +139,9 @@ async def the_first_beat_comes_five_cycles_after_the_last_quad(dut: Any) -> None
         while not dut.beats_valid.value:
             await RisingEdge(dut.aclk)
             elapsed += 1
-        # A first beat of two lines of eight bytes has two parts.
-        assert elapsed in ((6, 7) if placed.access.lines[0][1] < 16 else (6,)), (row, elapsed)
+        # Lines of eight bytes are parts of the first beat.
+        most = beat_of(bench.config) // 8 if placed.access.lines[0][1] < 16 else 1
+        assert 6 <= elapsed < 6 + most, (row, elapsed)
         await bench.check(expected)
 
 
@@ -179,7 +186,7 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
         await bench.check(bench.put(bench.placed()))
 
 
-@pytest.mark.parametrize("preset", ["tiny", "small"])
+@pytest.mark.parametrize("preset", ["tiny", "small", "two_quads", "four_quads", "large"])
 def test_store_crossbar(simulate: Simulate, preset: str) -> None:
-    unit = StoreCrossbar(PRESETS[preset])
+    unit = StoreCrossbar(MEMORY_PATHS[preset])
     simulate(unit_design(f"store_crossbar_{preset}", unit), __name__, values={"preset": preset})

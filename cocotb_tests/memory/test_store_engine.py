@@ -9,15 +9,16 @@ import numpy as np
 import pytest
 from cocotb.triggers import RisingEdge
 
+from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.memory.accesses import BEAT, Access, far_access, random_access
+from cocotb_tests.memory.accesses import BEAT, Access, beat_of, far_access, random_access
 from cocotb_tests.memory.burst_memory import BurstMemory
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
-from hdl.config import PRESETS, QUADS, CoreConfig
+from hdl.config import QUADS, CoreConfig
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_engine import BURSTS_IN_FLIGHT, STORES_IN_FLIGHT, StoreEngine
 from sim.testbench.parameters import parameters
@@ -35,7 +36,7 @@ class Bench:
 
     def __init__(self, dut: Any, share: float, latency: int = LATENCY) -> None:
         self.dut = dut
-        self.config: CoreConfig = PRESETS[parameters()["preset"]]
+        self.config: CoreConfig = MEMORY_PATHS[parameters()["preset"]]
         self.rows = [row for row in legal_fragments(self.config) if row[0] == "d"]
         # Of the rows that the engine cannot tell apart, one.
         self.distinct = list({tuple(fragment_geometry(*row).values()): row for row in self.rows}.values())
@@ -53,7 +54,9 @@ class Bench:
             pauses={name: self.waits(name, share) for name in ("bursts", "beats", "responses")},
         )
         self.registers = RegisterPorts(dut, self.config, read_pause=self.waits("read", share))
-        self.registers.values[:] = bits.integers(0, 1 << 32, (self.config.registers, LANES), dtype=np.uint32)
+        self.registers.values[:] = bits.integers(
+            0, 1 << 32, (self.config.all_registers, LANES), dtype=np.uint32
+        )
         self.results: list[tuple[int, int]] = []
         self.fetched: list[int] = []
         self.taken = 0
@@ -79,7 +82,7 @@ class Bench:
 
     def access(self, row: tuple[Any, ...] | None = None) -> Access:
         """A random store."""
-        return random_access(self.rng, row or self.rng.choice(self.rows), BASE, SIZE, self.config.registers)
+        return random_access(self.rng, row or self.rng.choice(self.rows), BASE, SIZE, self.config)
 
     def outcome(self, access: Access) -> tuple[int, int]:
         """Do a store to the memory that is expected; returns its cause and progress."""
@@ -87,14 +90,19 @@ class Bench:
         access.store(self.expected, BASE, self.registers.values)
         result = (0, len(access.bursts))
         for index, (first, beats) in enumerate(access.bursts):
-            bad = [beat for beat in range(first, first + BEAT * beats, BEAT) if beat in self.memory.faults]
+            size = access.beat
+            bad = [beat for beat in range(first, first + size * beats, size) if beat in self.memory.faults]
             for beat in bad:
-                place = slice(beat - BASE, beat - BASE + BEAT)
+                place = slice(beat - BASE, beat - BASE + size)
                 self.expected[place] = before[place]
             if bad and not result[0]:
                 decode = self.memory.faults[bad[0]] == 3
                 result = (Cause.WRITE_DECODE_ERROR if decode else Cause.WRITE_SLAVE_ERROR).value, index
         return result
+
+    def reads(self, access: Access) -> int:
+        """Reads of the registers of a store."""
+        return access.registers * QUADS // self.config.beat_quads
 
     async def run(self, accesses: list[Access]) -> None:
         """Ask for stores in a row; compare causes, bursts, reads and memory when all are done."""
@@ -109,8 +117,8 @@ class Bench:
                 break
         assert self.results == expected, accesses
         for access, fetched in zip(accesses, self.fetched, strict=True):
-            read += access.registers * QUADS
-            assert fetched >= read, f"{access}: fetched with {read - fetched} quads to be read"
+            read += self.reads(access)
+            assert fetched >= read, f"{access}: fetched with {read - fetched} reads to come"
         assert self.registers.reads == read, "each register is read once"
         bursts = [(access.space, *burst) for access in accesses for burst in access.bursts]
         assert self.memory.bursts == bursts, accesses
@@ -171,12 +179,12 @@ async def the_bus_is_asked_last(dut: Any) -> None:
     made = await bench(dut, 0)
     for row in made.rows:
         access = made.access(row)
-        quads = access.registers * QUADS
+        reads = made.reads(access)
         before = made.registers.reads
         running = cocotb.start_soon(made.run([access]))
-        while made.registers.reads < before + quads - 1:
+        while made.registers.reads < before + reads - 1:
             await RisingEdge(dut.aclk)
-            if made.registers.reads == before + quads - 2:
+            if made.registers.reads == before + reads - 2:
                 made.stalled = "read"
                 for _ in range(30):
                     await RisingEdge(dut.aclk)
@@ -214,7 +222,13 @@ async def bounds(dut: Any) -> None:
     made = await bench(dut, 0)
     made.stalled = "responses"
     accesses = [
-        Access(row=("d", "f32", SQUARE, "row"), register=0, address=BASE + 64 * index, stride=64)
+        Access(
+            row=("d", "f32", SQUARE, "row"),
+            register=0,
+            address=BASE + 64 * index,
+            stride=64,
+            beat=beat_of(made.config),
+        )
         for index in range(2 * STORES_IN_FLIGHT)
     ]
     running = cocotb.start_soon(made.run(accesses))
@@ -248,7 +262,11 @@ async def a_beat_per_cycle(dut: Any) -> None:
         use, _, shape, layout = row
         for longer in (1, 2):
             access = Access(
-                row=row, register=0, address=BASE, stride=longer * shape.default_stride(use, layout)
+                row=row,
+                register=0,
+                address=BASE,
+                stride=longer * shape.default_stride(use, layout),
+                beat=beat_of(made.config),
             )
             made.memory.busy_cycles.clear()
             await made.run([access] * STORES)
@@ -264,8 +282,12 @@ WIDTHS = ("every_fragment", "the_bus_is_asked_last", "a_beat_per_cycle")
 
 
 @pytest.mark.parametrize(
-    ("preset", "cases"), [("tiny", ()), ("small", WIDTHS), ("standard", ()), ("large", WIDTHS)]
+    ("preset", "cases"),
+    [
+        *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
+        *(("two_quads", WIDTHS), ("four_quads", WIDTHS), ("large", ())),
+    ],
 )
 def test_store_engine(simulate: Simulate, preset: str, cases: tuple[str, ...]) -> None:
-    unit = StoreEngine(PRESETS[preset])
+    unit = StoreEngine(MEMORY_PATHS[preset])
     simulate(unit_design(f"store_engine_{preset}", unit), __name__, values={"preset": preset}, cases=cases)

@@ -19,7 +19,7 @@ from sim.testbench.unit import unit_design
 CONFIGS = {
     "small": PRESETS["small"],
     "standard": PRESETS["standard"],
-    "pairs": CoreConfig(dot_product_units=32, registers=32),
+    "pairs": CoreConfig(dot_product_units=32, registers=32, data_bits=512),
 }
 
 
@@ -28,14 +28,16 @@ async def random_accesses(dut: Any) -> None:
     """Words written, words and quads read at random, often the same ones in the same cycle."""
     rng = random.Random(cocotb.RANDOM_SEED)
     words, lanes_of_word, count = sizes()
-    quads_of_word = lanes_of_word // 4
+    quads_of_word, quads = lanes_of_word // 4, CONFIGS[parameters()["config"]].beat_quads
+    read_ports = 2 * count - 1
     stored = [[0] * lanes_of_word for _ in range(words)]
     await start(dut)
     await _clear(dut, words)
-    ports = [getattr(dut, f"word_read_{number}_data") for number in range(count)]
+    ports = [getattr(dut, f"word_read_{number}_data") for number in range(read_ports)]
     ports += [dut.shared_read_data, dut.shared_read_word]
     reads: list[deque[int | None]] = [deque([None] * READ_LATENCY) for _ in ports]
     touched = set()
+    together = alone = 0
 
     def tile_word(first: int) -> int:
         return _joined([lane for number in range(first, first + count) for lane in stored[number % words]])
@@ -44,18 +46,24 @@ async def random_accesses(dut: Any) -> None:
         few = rng.random() < 0.5
         address = rng.randrange(8 if few else words)
         *tile_words, of_quad = (
-            address if rng.random() < 0.3 else rng.randrange(8 if few else words) for _ in range(count + 1)
+            address if rng.random() < 0.3 else rng.randrange(8 if few else words)
+            for _ in range(read_ports + 1)
         )
-        in_word = rng.randrange(quads_of_word)
-        values = [rng.getrandbits(LANE_BITS) for _ in range(count * lanes_of_word)]
-        # Beyond the last word there is nothing to be written.
-        lanes = rng.getrandbits(lanes_of_word * (count if address + count <= words else 1))
-        is_read = [rng.random() < 0.6 for _ in range(count + 1)]
-        write = rng.random() < 0.6
-        dut.write_enable.value = write
-        dut.write_address.value = address
-        dut.write_data.value = _joined(values)
-        dut.write_lanes.value = lanes
+        in_word = quads * rng.randrange(quads_of_word // quads)
+        writes = []
+        for port in range(count):
+            place = address if port == 0 else rng.choice([address + 2, rng.randrange(words)]) % words
+            values = [rng.getrandbits(LANE_BITS) for _ in range(count * lanes_of_word)]
+            # Beyond the last word there is nothing to be written.
+            lanes = rng.getrandbits(lanes_of_word * (count if place + count <= words else 1))
+            writes.append((rng.random() < 0.6, place, values, lanes))
+            for name, value in zip(
+                ("enable", "address", "data", "lanes"),
+                (writes[-1][0], place, _joined(values), lanes),
+                strict=True,
+            ):
+                getattr(dut, f"write_{port}_{name}").value = value
+        is_read = [rng.random() < 0.6 for _ in range(read_ports + 1)]
         for number, word in enumerate(tile_words):
             getattr(dut, f"word_read_{number}_enable").value = is_read[number]
             getattr(dut, f"word_read_{number}_address").value = word
@@ -64,16 +72,25 @@ async def random_accesses(dut: Any) -> None:
         await RisingEdge(dut.aclk)
         for waiting, port in zip(reads, ports, strict=True):
             assert waiting.popleft() in (None, int(port.value))
-        found = [*map(tile_word, tile_words), _joined(stored[of_quad][4 * in_word : 4 * in_word + 4])]
+        found = [*map(tile_word, tile_words), _joined(stored[of_quad][4 * in_word :][: 4 * quads])]
         found.append(tile_word(of_quad))
         for waiting, enabled, value in zip(reads, [*is_read, is_read[-1]], found, strict=True):
             waiting.append(value if enabled else None)
-        if write:
-            touched.add(address)
+        assert dut.write_0_ready.value
+        for port, (enable, place, values, lanes) in enumerate(writes):
+            if port:
+                free = not writes[0][0] or (place - address) % 4 == 2
+                assert getattr(dut, f"write_{port}_ready").value == free
+                together += enable and free and writes[0][0]
+                alone += enable and not free
+            if not enable or (port and not free):
+                continue
+            touched.add(place)
             for lane, value in enumerate(values):
                 if lanes >> lane & 1:
-                    stored[address + lane // lanes_of_word][lane % lanes_of_word] = value
+                    stored[place + lane // lanes_of_word][lane % lanes_of_word] = value
     assert len(touched) > 0.9 * words, "the test is to write nearly every word"
+    assert count == 1 or min(together, alone) > words, "both ports are to write together, and one to wait"
 
 
 @cocotb.test
@@ -82,14 +99,15 @@ async def every_word_is_its_own(dut: Any) -> None:
     words, lanes_of_word, count = sizes()
     quads = words * lanes_of_word // 4
     await start(dut)
-    dut.write_lanes.value = (1 << lanes_of_word) - 1
-    dut.write_enable.value = 1
+    await _clear(dut, words)
+    dut.write_0_lanes.value = (1 << lanes_of_word) - 1
+    dut.write_0_enable.value = 1
     _enable_reads(dut, enable=False)
     for word in range(words):
-        dut.write_address.value = word
-        dut.write_data.value = _joined(_numbers(word, lanes_of_word))
+        dut.write_0_address.value = word
+        dut.write_0_data.value = _joined(_numbers(word, lanes_of_word))
         await RisingEdge(dut.aclk)
-    dut.write_enable.value = 0
+    dut.write_0_enable.value = 0
     _enable_reads(dut, enable=True)
     for cycle in range(quads + READ_LATENCY):
         for number in range(count):
@@ -102,7 +120,8 @@ async def every_word_is_its_own(dut: Any) -> None:
                 data = int(getattr(dut, f"word_read_{number}_data").value)
                 word = (at + number) % words
                 assert data & (1 << LANE_BITS * lanes_of_word) - 1 == _joined(_numbers(word, lanes_of_word))
-            assert int(dut.shared_read_data.value) == _joined(_numbers(at, 4)), at
+            quad = int(dut.shared_read_data.value) & (1 << 4 * LANE_BITS) - 1
+            assert quad == _joined(_numbers(at, 4)), at
 
 
 def sizes() -> tuple[int, int, int]:
@@ -113,18 +132,20 @@ def sizes() -> tuple[int, int, int]:
 
 def _enable_reads(dut: Any, *, enable: bool) -> None:
     dut.shared_read_enable.value = enable
-    for number in range(sizes()[2]):
+    for number in range(2 * sizes()[2] - 1):
         getattr(dut, f"word_read_{number}_enable").value = enable
 
 
 async def _clear(dut: Any, words: int) -> None:
     _, lanes_of_word, _ = sizes()
-    dut.write_enable.value = 1
-    dut.write_lanes.value = (1 << lanes_of_word) - 1
-    dut.write_data.value = 0
+    for port in range(1, sizes()[2]):
+        getattr(dut, f"write_{port}_enable").value = 0
+    dut.write_0_enable.value = 1
+    dut.write_0_lanes.value = (1 << lanes_of_word) - 1
+    dut.write_0_data.value = 0
     _enable_reads(dut, enable=False)
     for word in range(words):
-        dut.write_address.value = word
+        dut.write_0_address.value = word
         await RisingEdge(dut.aclk)
 
 

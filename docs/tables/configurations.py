@@ -17,7 +17,13 @@ def preset_table() -> str:
     """The fields of every preset."""
     rows = [
         (f"`{name}`", *(_value(config, name) for config in PRESETS.values()))
-        for name in ("formats", "depth", *(field.name for field in fields(CoreConfig)), "word_quads")
+        for name in (
+            "formats",
+            "depth",
+            *(field.name for field in fields(CoreConfig)),
+            "word_quads",
+            "beat_quads",
+        )
         if name != "dot_product"
     ]
     return table(("field", *(f"`{name}`" for name in PRESETS)), rows)

@@ -5,6 +5,7 @@ from amaranth.lib import data, enum, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
+from hdl.memory.fragment_geometry import SEGMENT_BYTES
 
 __all__ = [
     "HOST_ADDRESS_BITS",
@@ -19,9 +20,6 @@ HOST_ADDRESS_BITS = 19
 """Width of an AXI4-Lite address: host registers, the fragment registers at 32 KiB, and in the upper half the
 on-chip memory."""
 
-_MOST_BEAT_BYTES = 16
-"""What the fragment crossbar takes in a cycle: on a wider bus, beats are narrower than it."""
-
 
 class Response(enum.Enum, shape=2):
     """What AXI answers."""
@@ -33,8 +31,8 @@ class Response(enum.Enum, shape=2):
 
 
 def beat_bytes(config: CoreConfig) -> int:
-    """Bytes of a beat, 2 ** AxSIZE: the whole bus, at most 16."""
-    return min(config.data_bits // 8, _MOST_BEAT_BYTES)
+    """Bytes of a beat, 2 ** AxSIZE: the whole bus, at most what loads and stores move in a cycle."""
+    return min(config.data_bits // 8, SEGMENT_BYTES * config.beat_quads)
 
 
 def burst_layout(config: CoreConfig) -> data.StructLayout:

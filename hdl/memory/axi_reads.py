@@ -1,4 +1,4 @@
-"""Reads of the AXI4 port: from bursts of 16-byte beats to the data bus, whatever its width."""
+"""Reads of the AXI4 port: from bursts of the core's beats to the data bus, whatever its width."""
 
 from typing import Any
 
@@ -8,18 +8,16 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, Response, beat_bytes, burst_layout
-from hdl.memory.beats import ReadBeat
-from hdl.memory.fragment_geometry import SEGMENT_BYTES
+from hdl.memory.beats import read_beat_layout
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["AxiReads", "bus_burst"]
 
-_SEGMENT_BITS = 8 * SEGMENT_BYTES
-
 
 def bus_burst(config: CoreConfig, burst: Any) -> dict[str, Any]:
-    """The burst that the bus sees for one of 16-byte beats, by the fields of `burst_layout`.
+    """The burst that the bus sees for one of the core's beats, by the fields of `burst_layout`.
 
     On a bus of 8 bytes it has twice the beats. AXI4 allows 256 of them, so such a burst may have 128 beats of
     16 bytes; the largest fragment, 1 KiB that may begin within a beat, has 65.
@@ -33,9 +31,9 @@ def bus_burst(config: CoreConfig, burst: Any) -> dict[str, Any]:
 class AxiReads(wiring.Component):
     """Asks the bus for bursts and hands back their beats, in order.
 
-    A bus of 8 bytes takes two beats for one of 16; the first error of the two is the answer to both. A wider
-    bus carries beats of 16 bytes, each on the byte lanes of its address, for which the lane of the first beat
-    of each burst under way is kept.
+    A bus of 8 bytes takes two beats for one of 16; the first error of the two is the answer to both. A bus
+    wider than a beat carries each on the byte lanes of its address, for which the lane of the first beat of
+    each burst under way is kept.
 
     Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, none from the bus
     to its beat. Every output to the bus comes from a register but `r.ready`, which depends on `beats.ready`.
@@ -47,8 +45,8 @@ class AxiReads(wiring.Component):
     Members
     -------
     bursts : In(stream.Signature(burst_layout(config)))
-        Of beats of 16 bytes; a multiple of 16 as address, at most 128 beats.
-    beats : Out(stream.Signature(ReadBeat))
+        Of beats of `beat_quads` quads; a multiple of their size as address, at most 128 beats.
+    beats : Out(stream.Signature(read_beat_layout(config)))
     ar, r
         The read channels of `hdl.memory.axi.Axi4Signature`.
 
@@ -63,7 +61,7 @@ class AxiReads(wiring.Component):
         super().__init__(
             {
                 "bursts": In(stream.Signature(burst_layout(config))),
-                "beats": Out(stream.Signature(ReadBeat)),
+                "beats": Out(stream.Signature(read_beat_layout(config))),
                 "ar": channels["ar"],
                 "r": channels["r"],
             }
@@ -100,26 +98,27 @@ class AxiReads(wiring.Component):
         payload = self.beats.payload
         expected = under_way != 0
         m.d.comb += [payload.response.eq(self.r.payload.resp), payload.last.eq(self.r.payload.last)]
-        if config.data_bits < _SEGMENT_BITS:
+        beat_bits = len(payload.data)
+        if config.data_bits < beat_bits:
             self._join(m, beat, expected)
             return m
         m.d.comb += [
             self.beats.valid.eq(self.r.valid & expected),
             self.r.ready.eq(self.beats.ready & expected),
         ]
-        if config.data_bits == _SEGMENT_BITS:
+        if config.data_bits == beat_bits:
             m.d.comb += payload.data.eq(self.r.payload.data)
             return m
-        lane_bits = (config.data_bits // _SEGMENT_BITS).bit_length() - 1
+        lane_bits = log2_exact(config.data_bits // beat_bits)
         m.submodules.lanes = lanes = Queue(unsigned(lane_bits), config.outstanding_reads)
         passed = Signal(lane_bits)
         lane = Signal(lane_bits)
         m.d.comb += [
-            lanes.input.payload.eq(self.bursts.payload.address[4:]),
+            lanes.input.payload.eq(self.bursts.payload.address[log2_exact(beat_bits // 8) :]),
             lanes.input.valid.eq(asked),
             lanes.output.ready.eq(ended),
             lane.eq(lanes.output.payload + passed),
-            payload.data.eq(self.r.payload.data.word_select(lane, _SEGMENT_BITS)),
+            payload.data.eq(self.r.payload.data.word_select(lane, beat_bits)),
         ]
         with m.If(beat):
             m.d.sync += passed.eq(Mux(ended, 0, passed + 1))

@@ -1,4 +1,4 @@
-"""Writes of the AXI4 port: from 16-byte beats to the data bus, whatever its width."""
+"""Writes of the AXI4 port: from the core's beats to the data bus, whatever its width."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import bus_burst
-from hdl.memory.beats import WriteBeat
-from hdl.memory.fragment_geometry import SEGMENT_BYTES
+from hdl.memory.beats import write_beat_layout
+from hdl.memory.fragment_geometry import log2_exact
 from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
@@ -18,8 +18,6 @@ __all__ = ["OUTSTANDING_WRITES", "AxiWrites"]
 
 OUTSTANDING_WRITES = 16
 """Write bursts that may wait for their response at once: the lines of a fragment."""
-
-_SEGMENT_BITS = 8 * SEGMENT_BYTES
 
 
 class AxiWrites(wiring.Component):
@@ -40,8 +38,8 @@ class AxiWrites(wiring.Component):
     Members
     -------
     bursts : In(stream.Signature(burst_layout(config)))
-        Of beats of 16 bytes; a multiple of 16 as address, at most 128 beats.
-    beats : In(stream.Signature(WriteBeat))
+        Of beats of `beat_quads` quads; a multiple of their size as address, at most 128 beats.
+    beats : In(stream.Signature(write_beat_layout(config)))
         Taken once their burst has been offered to the bus.
     responses : Out(stream.Signature(2))
         A `hdl.memory.axi.Response` for each burst.
@@ -59,7 +57,7 @@ class AxiWrites(wiring.Component):
         super().__init__(
             {
                 "bursts": In(stream.Signature(burst_layout(config))),
-                "beats": In(stream.Signature(WriteBeat)),
+                "beats": In(stream.Signature(write_beat_layout(config))),
                 "responses": Out(stream.Signature(unsigned(2))),
                 "aw": channels["aw"],
                 "w": channels["w"],
@@ -104,9 +102,10 @@ class AxiWrites(wiring.Component):
     def _beats(self, m: Module, offered: Signal) -> None:
         """Bring the beats of the bursts that were offered onto the bus."""
         config = self._config
-        lanes = max(config.data_bits // _SEGMENT_BITS, 1)
-        lane_bits = lanes.bit_length() - 1
-        fields: dict[str, Any] = {"beat": WriteBeat}
+        beat_bits = len(self.beats.payload.data)
+        lanes = max(config.data_bits // beat_bits, 1)
+        lane_bits = log2_exact(lanes)
+        fields: dict[str, Any] = {"beat": write_beat_layout(config)}
         if lanes > 1:
             fields["lane"] = unsigned(lane_bits)
         m.submodules.giving = giving = StreamBuffer(data.StructLayout(fields))
@@ -127,7 +126,7 @@ class AxiWrites(wiring.Component):
             m.submodules.lanes = first_lanes = Queue(unsigned(lane_bits), OUTSTANDING_WRITES)
             passed = Signal(lane_bits)
             m.d.comb += [
-                first_lanes.input.payload.eq(self.aw.payload.address[4:]),
+                first_lanes.input.payload.eq(self.aw.payload.address[log2_exact(beat_bits // 8) :]),
                 first_lanes.input.valid.eq(offered),
                 first_lanes.output.ready.eq(ended),
                 giving.input.payload.lane.eq(first_lanes.output.payload + passed),
@@ -138,7 +137,7 @@ class AxiWrites(wiring.Component):
         source: Any = giving.output
         beat = source.payload.beat
         m.d.comb += self.w.valid.eq(source.valid)
-        if config.data_bits < _SEGMENT_BITS:
+        if config.data_bits < beat_bits:
             upper = Signal()
             m.d.comb += [
                 self.w.payload.data.eq(beat.data.word_select(upper, config.data_bits)),
@@ -151,7 +150,9 @@ class AxiWrites(wiring.Component):
             return
         m.d.comb += [
             self.w.payload.data.eq(beat.data.replicate(lanes)),
-            self.w.payload.strb.eq(beat.strb << (source.payload.lane << 4) if lanes > 1 else beat.strb),
+            self.w.payload.strb.eq(
+                beat.strb << (source.payload.lane << log2_exact(beat_bits // 8)) if lanes > 1 else beat.strb
+            ),
             self.w.payload.last.eq(beat.last),
             source.ready.eq(self.w.ready),
         ]

@@ -8,6 +8,10 @@ for each of its bits on either side, where a full crossbar would take a multiple
 keeps the bits of a bank's number apart, so that a bank's own address, which tells the line and segment of its
 byte, is one of a few functions that the banks share. Banks are as wide as the smallest element that is ever
 transposed: where no 8-bit format is built there are eight of two bytes.
+
+Where several segments come and several quads leave in a cycle, there are as many planes of such banks. The
+plane of a byte follows from its address, as `_PLANES` says: so that neither the segments of a group share a
+plane nor, in any one bank, the quads of a group.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,9 +36,11 @@ __all__ = [
     "ADDRESS_BITS",
     "BUFFERS",
     "BUFFER_BITS",
+    "PLACE_BITS",
     "SELECT_BITS",
     "BankMapping",
     "WordPlace",
+    "rotated",
     "skewed",
     "skewed_from",
     "skewed_to",
@@ -51,11 +57,26 @@ BUFFER_BITS = log2_exact(BUFFERS)
 ADDRESS_BITS = 6
 """Of a segment within a fragment: the largest fragment has 64."""
 
+PLACE_BITS = BUFFER_BITS + ADDRESS_BITS
+"""Of a byte within a bank."""
+
 SELECT_BITS = 5
 """Of a permutation: two exchange bytes of a word, one neighbouring words, and two words of either half."""
 
 _SEGMENT_ADDRESS: Final = "l0 l1 l2 l3|s2 l4|s1 s0"
 """Without a shift: lines fill an address from below, segments from above; they never meet."""
+
+
+_PLANES: Final[Mapping[int, tuple[tuple[int, ...], ...]]] = {
+    1: (),
+    2: ((0, 1, 2, 5),),
+    4: ((0, 2, 4, 5), (1, 5)),
+}
+"""By the number of planes: for each bit of a plane's number, the bits of an address whose sum it is.
+
+Segments of a group differ in bits (1, 0), (0, 5) or (4, 5) of their addresses, those of shorter lines first;
+in a bank, quads of a group differ in (1, 0), (2, 1), (5, 1) or (5, 2).
+"""
 
 
 class _Skew(NamedTuple):
@@ -123,6 +144,9 @@ class BankMapping:
     bank_bytes : int
         Width of a bank: 1, 2 or 4.
     banks : int
+        In a plane.
+    planes : int
+        As many as quads in a beat.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -134,6 +158,12 @@ class BankMapping:
             if pattern in self.patterns:
                 self.bank_bytes = step
         self.banks = SEGMENT_BYTES // self.bank_bytes
+        self.planes = config.beat_quads
+
+    def located(self, address: Value, buffer: Value) -> Value:
+        """Where a byte with an address is: `PLACE_BITS` within a bank, and above them the bank's plane."""
+        plane = [Cat(address[bit] for bit in bits).xor() for bits in _PLANES[self.planes]]
+        return Cat(address, buffer, *plane)
 
     def segment_place(self, m: Module, pattern: Value, line: Value, segment: Value) -> tuple[Signal, Value]:
         """The skew of a segment, and its address, which is the same in all banks; both combinational.
@@ -149,6 +179,14 @@ class BankMapping:
         skew = Signal(4)
         self._choose(m, pattern, [(skew, lambda row: _bits(row.segment, sources))])
         return skew, _bits(_SEGMENT_ADDRESS, sources)
+
+    def quad_places(self, m: Module, pattern: Value, order: Value, first: Value) -> list["WordPlace"]:
+        """As `word_place`, of `beat_quads` quad words from `first` on, a multiple of as many."""
+        bits = log2_exact(self.planes)
+        return [
+            self.word_place(m, pattern, order, Cat(Const(number, bits), first[bits:]))
+            for number in range(self.planes)
+        ]
 
     def word_place(self, m: Module, pattern: Value, order: Value, word: Value) -> WordPlace:
         """Two pipeline stages from the number of a quad word to its place.
@@ -211,11 +249,10 @@ class BankMapping:
                     with m.Case(choice):
                         m.d.comb += [output.eq(function(skews)) for output, function in outputs]
 
-    def permuted(self, data: Value, select: Value) -> Value:
+    def permuted(self, m: Module, data: Value, select: Value) -> Value:
         """Exchange the bytes of a segment or word as one of the three functions below says."""
-        for bit in range(log2_exact(self.bank_bytes), 2):
-            data = Mux(select[bit], _exchanged(data, 8 << bit), data)
-        data = Mux(select[2], _exchanged(data, LANE_BITS), data)
+        for bit in range(log2_exact(self.bank_bytes), 3):
+            data = _named(m, Mux(select[bit], _exchanged(data, 8 << bit), data))
         pair = (data, _exchanged(data, 2 * LANE_BITS))
         words = [[side.word_select(word, LANE_BITS) for side in pair] for word in range(4)]
         return Cat(Mux(select[3 + number % 2], far, near) for number, (near, far) in enumerate(words))
@@ -241,10 +278,24 @@ def skewed_to(skew: Value, offset: Value) -> Value:
     return Cat(skew[:2], low, high ^ offset[0], high)
 
 
+def rotated(m: Module, data: Value, count: Value, width: int) -> Value:
+    """Of a power of two of parts of so many bits, part p is part ``p + count`` of `data`, counted round."""
+    for bit in range(len(count)):
+        data = _named(m, Mux(count[bit], data.rotate_right(width << bit), data))
+    return data
+
+
 def swap_lanes(word: Value, swap: Value) -> Value:
     """Exchange lanes 1 and 2 of a quad word, if asked."""
     lanes = [word.word_select(lane, LANE_BITS) for lane in range(4)]
     return Cat(lanes[0], Mux(swap, lanes[2], lanes[1]), Mux(swap, lanes[1], lanes[2]), lanes[3])
+
+
+def _named(m: Module, value: Value) -> Signal:
+    """As a signal: what uses a value twice would otherwise be written with two copies of it."""
+    level = Signal.like(value, name="exchanged")
+    m.d.comb += level.eq(value)
+    return level
 
 
 def _exchanged(data: Value, width: int) -> Value:

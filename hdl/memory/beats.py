@@ -4,15 +4,15 @@ from amaranth.hdl import unsigned
 from amaranth.lib import data
 
 from hdl.config import REGISTER_BITS, CoreConfig
-from hdl.memory.fragment_geometry import SEGMENT_BYTES, FragmentGeometry
+from hdl.memory.fragment_geometry import FragmentGeometry
 
 __all__ = [
     "CAUSE_BITS",
     "STRIDE_BITS",
-    "ReadBeat",
-    "WriteBeat",
     "access_layout",
+    "read_beat_layout",
     "space_burst_layout",
+    "write_beat_layout",
 ]
 
 CAUSE_BITS = 4
@@ -57,14 +57,14 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
 
 
 def space_burst_layout(config: CoreConfig) -> data.StructLayout:
-    """One burst of consecutive 16-byte beats that does not cross a multiple of 4 KiB.
+    """One burst of consecutive beats, each of `beat_quads` quads, that does not cross a multiple of 4 KiB.
 
     Members
     -------
     space : unsigned(2)
         As in `access_layout`; which memory a generic address means is found out by the memory port.
     address : unsigned(address_bits)
-        Of the first beat, a multiple of 16.
+        Of the first beat, a multiple of its size.
     length : unsigned(8)
         Beats less one.
     """
@@ -73,35 +73,30 @@ def space_burst_layout(config: CoreConfig) -> data.StructLayout:
     )
 
 
-class ReadBeat(data.Struct):
-    """Sixteen bytes from a memory.
+def read_beat_layout(config: CoreConfig) -> data.StructLayout:
+    """The bytes of a beat from a memory.
 
     Members
     -------
-    data : unsigned(128)
+    data : unsigned(128 * beat_quads)
         The byte of the lowest address in the low bits.
     response : unsigned(2)
         A `hdl.memory.axi.Response`.
     last : unsigned(1)
         The last beat of its burst.
     """
-
-    data: unsigned(8 * SEGMENT_BYTES)
-    response: unsigned(2)
-    last: unsigned(1)
+    return data.StructLayout({"data": 128 * config.beat_quads, "response": 2, "last": 1})
 
 
-class WriteBeat(data.Struct):
-    """Sixteen bytes for a memory, and which of them count.
+def write_beat_layout(config: CoreConfig) -> data.StructLayout:
+    """The bytes of a beat for a memory, and which of them count.
 
     Members
     -------
-    data : unsigned(128)
-    strb : unsigned(16)
+    data : unsigned(128 * beat_quads)
+    strb : unsigned(16 * beat_quads)
     last : unsigned(1)
         The last beat of its burst.
     """
-
-    data: unsigned(8 * SEGMENT_BYTES)
-    strb: unsigned(SEGMENT_BYTES)
-    last: unsigned(1)
+    quads = config.beat_quads
+    return data.StructLayout({"data": 128 * quads, "strb": 16 * quads, "last": 1})

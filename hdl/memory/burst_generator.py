@@ -1,26 +1,29 @@
 """From the rows or columns of a fragment to bursts of whole beats."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.beats import access_layout, space_burst_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
+from hdl.memory.line_walk import finds_rows, row_quads_signature
+from hdl.stream.queue import Queue
 
 __all__ = ["BurstGenerator"]
 
-_OFFSET_BITS = log2_exact(SEGMENT_BYTES)
 _PAGE_BITS = log2_exact(PAGE_BYTES)
+_ROWS_IN_FLIGHT = 64
 
 
 class BurstGenerator(wiring.Component):
     """One INCR burst for each line, or for all of them where they are one run; two at a 4 KiB boundary.
 
     A run or line is shorter than a page, so one boundary at most lies within it: it is split into what is
-    left of the page and the rest. What is as long as 2^k beats takes one more only if it begins within one,
-    so its beats less one are 2^k - 1 or 2^k. Their sum with the first beat's place in its page says by its
-    carry whether the line crosses, and by the other bits how many beats less one lie behind the boundary.
+    left of the page and the rest. What is as long as 2^k beats, or shorter than one, takes one more only if
+    it begins so far within one that it does not end there, so its beats less one are 2^k - 1 or 2^k. Their
+    sum with the first beat's place in its page says by its carry whether the line crosses, and by the other
+    bits how many beats less one lie behind the boundary.
 
     Throughput: a burst per cycle; from one fragment to the next without a gap. Latency: one cycle from the
     access to its first burst. `access.ready` depends on `bursts.ready`, so a queue belongs before it.
@@ -37,6 +40,8 @@ class BurstGenerator(wiring.Component):
     rows : In(stream.Signature(address_bits))
         The address of each listed line, a multiple of 16. Only where there is on-chip memory.
     bursts : Out(stream.Signature(space_burst_layout(config)))
+    row_quads : Out(stream.Signature(log2(beat_quads)))
+        Where in its beat each listed line is. Only where there are `rows` and a beat has several quads.
     ends : Out(1)
         The burst on offer is the last of its fragment.
     """
@@ -50,41 +55,45 @@ class BurstGenerator(wiring.Component):
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
+        if finds_rows(config):
+            members["row_quads"] = Out(row_quads_signature(config))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
+        config = self._config
+        offset_bits = log2_exact(SEGMENT_BYTES * config.beat_quads)
         burst = self.bursts.payload
-        access = Signal(access_layout(self._config))
+        access = Signal(access_layout(config))
         geometry = access.geometry
         active = Signal()
-        address = Signal(self._config.address_bits)  # of the line
+        address = Signal(config.address_bits)  # of the line
         line = Signal(5)
         is_rest = Signal()  # of a line that crosses a boundary
 
         size_log2 = Signal(4)
         short = Signal()
-        begins_within = Signal()
+        goes_on = Signal()
         beats = Signal(7)
         last_beat = Signal(7)
-        in_page = Signal(_PAGE_BITS - _OFFSET_BITS)
-        end = Signal(_PAGE_BITS - _OFFSET_BITS + 1)
+        in_page = Signal(_PAGE_BITS - offset_bits)
+        end = Signal(_PAGE_BITS - offset_bits + 1)
         crosses = Signal()
         taken = Signal()
         m.d.comb += [
             size_log2.eq(geometry.line_log2 + Mux(access.contiguous, geometry.lines_log2, 0)),
-            short.eq(size_log2 < _OFFSET_BITS),
-            begins_within.eq(Mux(short, address[2:_OFFSET_BITS] == 3, address[2:_OFFSET_BITS] != 0)),
-            beats.eq(Mux(short, 1, 1 << (size_log2 - _OFFSET_BITS)[:3])),
-            last_beat.eq(Mux(begins_within, beats, beats - 1)),
-            in_page.eq(address[_OFFSET_BITS:_PAGE_BITS]),
+            short.eq(size_log2 < offset_bits),
+            goes_on.eq((address[2:offset_bits] + ((1 << size_log2) - 1)[2:offset_bits])[-1]),
+            beats.eq(Mux(short, 1, 1 << (size_log2 - offset_bits)[:3])),
+            last_beat.eq(Mux(goes_on, beats, beats - 1)),
+            in_page.eq(address[offset_bits:_PAGE_BITS]),
             end.eq(in_page + last_beat),
             crosses.eq(end[-1] & ~is_rest),
             burst.space.eq(access.space),
             burst.address.eq(
                 Cat(
-                    Const(0, _OFFSET_BITS),
+                    Const(0, offset_bits),
                     in_page & ~is_rest.replicate(len(in_page)),
                     address[_PAGE_BITS:] + is_rest,
                 )
@@ -95,11 +104,21 @@ class BurstGenerator(wiring.Component):
             self.ends.eq(~crosses & (access.contiguous | (line == ((1 << geometry.lines_log2) - 1)[:5]))),
             self.access.ready.eq(~active | (taken & self.ends)),
         ]
-        if self._config.shared_bytes:
+        if config.shared_bytes:
+            room: Value = Const(1)
+            if finds_rows(config):
+                quad_bits = len(self.row_quads.payload)
+                m.submodules.row_quads = row_quads = Queue(unsigned(quad_bits), _ROWS_IN_FLIGHT)
+                connect(m, row_quads.output, flipped(self.row_quads))
+                room = row_quads.input.ready
+                m.d.comb += [
+                    row_quads.input.payload.eq(self.rows.payload[offset_bits - quad_bits :]),
+                    row_quads.input.valid.eq(taken & access.listed),
+                ]
             with m.If(access.listed):
                 m.d.comb += [
-                    self.bursts.valid.eq(active & self.rows.valid),
-                    burst.address.eq(self.rows.payload),
+                    self.bursts.valid.eq(active & self.rows.valid & room),
+                    burst.address.eq(Cat(Const(0, offset_bits), self.rows.payload[offset_bits:])),
                     self.rows.ready.eq(taken),
                 ]
 

@@ -1,4 +1,4 @@
-"""From the registers to the crossbar: reads one fragment after the other, a quad at a time."""
+"""From the registers to the crossbar: reads one fragment after the other, quads of a beat at a time."""
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -7,6 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.config import QUADS, CoreConfig
 from hdl.memory.bank_mapping import ADDRESS_BITS, BUFFERS
 from hdl.memory.beats import access_layout
+from hdl.memory.fragment_geometry import log2_exact
 from hdl.memory.store_crossbar import StoredQuad
 from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY, quad_read_signature
 from hdl.stream.pipeline import delay
@@ -17,8 +18,8 @@ __all__ = ["FragmentReader"]
 class FragmentReader(wiring.Component):
     """Reads the quads of fragments; begins with one only when the crossbar has a buffer for all of it.
 
-    Throughput: a quad per cycle, from one fragment to the next without a gap. Latency: 1 cycle from
-    the access to the first read. `read.ready` ends at registers.
+    Throughput: `beat_quads` quads per cycle, from one fragment to the next without a gap. Latency: 1 cycle
+    from the access to the first read. `read.ready` ends at registers.
     Expected critical path: quad counter, register port.
 
     Parameters
@@ -31,10 +32,10 @@ class FragmentReader(wiring.Component):
         Taken before its first read.
     fetched : Out(1)
         High for one cycle when the last register of a fragment has been read.
-    read : Out(quad_read_signature(config))
+    read : Out(quad_read_signature(config, quads=config.beat_quads))
     quad : Out(StoredQuad)
         One cycle before its `data`.
-    data : Out(128)
+    data : Out(128 * beat_quads)
     freed : In(1)
         The crossbar has read out a fragment.
     hold : In(1)
@@ -46,13 +47,14 @@ class FragmentReader(wiring.Component):
     """
 
     def __init__(self, config: CoreConfig) -> None:
+        self._quads = config.beat_quads
         super().__init__(
             {
                 "access": In(stream.Signature(access_layout(config))),
                 "fetched": Out(1),
-                "read": Out(quad_read_signature(config)),
+                "read": Out(quad_read_signature(config, quads=config.beat_quads)),
                 "quad": Out(StoredQuad),
-                "data": Out(QUAD_BITS),
+                "data": Out(QUAD_BITS * config.beat_quads),
                 "freed": In(1),
                 "hold": In(1),
             }
@@ -62,6 +64,7 @@ class FragmentReader(wiring.Component):
         """Return the unit's module."""
         m = Module()
         access = self.access.payload
+        quad_bits = log2_exact(self._quads)
         free = Signal(range(BUFFERS + 1), init=BUFFERS)
         active = Signal()
         now = Signal(StoredQuad)
@@ -72,7 +75,7 @@ class FragmentReader(wiring.Component):
             self.read.enable.eq(active & ~self.hold),
             now.eq(fragment),
             now.valid.eq(self.read.enable & self.read.ready),
-            now.last.eq(fragment.word == last_quad),
+            now.last.eq(fragment.word[quad_bits:] == last_quad[quad_bits:]),
             final.eq(now.valid & now.last),
             self.access.ready.eq((free != 0) & (~active | final)),
             self.quad.eq(delay(m, now, READ_LATENCY - 1, "quad", reset_less=False)),
@@ -81,7 +84,10 @@ class FragmentReader(wiring.Component):
         begins = self.access.valid & self.access.ready
         m.d.sync += [self.fetched.eq(final), free.eq(free + self.freed - begins)]
         with m.If(now.valid):
-            m.d.sync += [fragment.word.eq(fragment.word + 1), self.read.address.eq(self.read.address + 1)]
+            m.d.sync += [
+                fragment.word.eq(fragment.word + self._quads),
+                self.read.address.eq(self.read.address + self._quads),
+            ]
         with m.If(final):
             m.d.sync += active.eq(0)
         with m.If(begins):

@@ -1,6 +1,6 @@
 """From the crossbar's words to the registers."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,7 +16,9 @@ _REGISTER_BYTES_LOG2 = log2_exact(32 * LANE_BITS // 8)
 
 
 class FragmentWriter(wiring.Component):
-    """Writes each word to its register, and to the registers that repeat it, one after the other.
+    """Writes words to their registers, and to the registers that repeat them, one after the other.
+
+    With more than 16 dot-product units, two registers are written at once, if the fragment has two.
 
     Throughput: a write per cycle. Latency: none to the write, one cycle from the last one to `done`.
     `words.ready` depends on `write.ready`. Expected critical path: the port's ready, what has been written.
@@ -30,7 +32,7 @@ class FragmentWriter(wiring.Component):
     access : In(stream.Signature(access_layout(config)))
         Whose words come; taken with the last of them, and there before the first.
     words : In(stream.Signature(loaded_layout(config)))
-    write : Out(register_write_signature(config))
+    write : Out(register_write_signature(config, registers=config.word_registers))
     done : Out(1)
         High for one cycle when the last word has been written, or in its place for a load that failed.
     cause : Out(4)
@@ -47,7 +49,7 @@ class FragmentWriter(wiring.Component):
             {
                 "access": In(stream.Signature(access_layout(config))),
                 "words": In(stream.Signature(loaded_layout(config))),
-                "write": Out(register_write_signature(config)),
+                "write": Out(register_write_signature(config, registers=config.word_registers)),
                 "done": Out(1),
                 "cause": Out(CAUSE_BITS),
             }
@@ -59,9 +61,13 @@ class FragmentWriter(wiring.Component):
         config = self._config
         access, tag = self.access.payload, self.words.payload.tag
         geometry = access.geometry
-        words_log2 = (QUADS // config.word_quads).bit_length() - 1
-        word = Signal(words_log2 + 3)
-        number, index = word[:words_log2], word[words_log2:]
+        words_log2 = log2_exact(QUADS // config.word_quads)
+        at_once_log2 = log2_exact(config.word_registers)
+        word = Signal(words_log2 + 3 - at_once_log2)
+        number, index = word[:words_log2], Cat(Const(0, at_once_log2), word[words_log2:])
+        lanes: Value = Const((1 << len(self.write.lanes)) - 1)
+        if config.word_registers > 1:
+            lanes = Mux(geometry.registers == 1, (1 << 4 * config.word_quads) - 1, lanes)
         copy = Signal(2)
         # The bytes in memory tell how many registers differ; the ones behind them repeat these.
         different_log2 = Signal(2)
@@ -77,7 +83,7 @@ class FragmentWriter(wiring.Component):
                 word_address(config, access.register + (index | (copy << different_log2)), number)
             ),
             self.write.data.eq(self.words.payload.data),
-            self.write.lanes.eq(~0),
+            self.write.lanes.eq(lanes),
             leaves.eq(self.words.valid & (failed | (self.write.ready & last_copy))),
             self.words.ready.eq(leaves),
             self.access.ready.eq(leaves & tag.last),

@@ -1,7 +1,9 @@
 """The walk over the lines of a fragment, beat by beat: both crossbars take the same steps."""
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, wiring
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.layouts import fragment
@@ -9,47 +11,66 @@ from hdl.config import CoreConfig
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, legal_fragments, log2_exact
 
-__all__ = ["LineWalk", "Part"]
+__all__ = ["LineWalk", "finds_rows", "part_layout", "row_quads_signature"]
 
-_LANES = 4
+_WORDS = 4
+"""32-bit words of a segment."""
 
 
-class Part(data.Struct):
-    """What a segment and a beat have in common.
+def part_layout(config: CoreConfig) -> data.StructLayout:
+    """What a group of segments and a beat have in common.
+
+    A group has as many segments as a beat, and begins in the run of all lines at a multiple of as many.
 
     Members
     -------
-    line : unsigned(5)
-    segment : unsigned(3)
-        Index in its line.
-    offset : unsigned(2)
-        32-bit words by which the segment begins behind a beat.
-    lanes : unsigned(4)
+    lines : ArrayLayout(unsigned(5), beat_quads)
+        Of each segment of the group.
+    segments : ArrayLayout(unsigned(3), beat_quads)
+        Index of each in its line.
+    offset : unsigned(2 + log2(beat_quads))
+        Word w of the group is word w + offset of the beat, counted round.
+    lanes : unsigned(4 * beat_quads)
         The words of the beat.
     is_rest : unsigned(1)
-        The segment began in the beat before.
+        The group began in the beat before.
     beat_end, last : unsigned(1)
         The last of its beat, of its fragment.
     """
+    quads = config.beat_quads
+    return data.StructLayout(
+        {
+            "lines": data.ArrayLayout(5, quads),
+            "segments": data.ArrayLayout(3, quads),
+            "offset": 2 + log2_exact(quads),
+            "lanes": _WORDS * quads,
+            "is_rest": 1,
+            "beat_end": 1,
+            "last": 1,
+        }
+    )
 
-    line: unsigned(5)
-    segment: unsigned(3)
-    offset: unsigned(2)
-    lanes: unsigned(_LANES)
-    is_rest: unsigned(1)
-    beat_end: unsigned(1)
-    last: unsigned(1)
+
+def finds_rows(config: CoreConfig) -> bool:
+    """Whether the walk must be told where in its beat a listed line is."""
+    return config.shared_bytes > 0 and config.beat_quads > 1
+
+
+def row_quads_signature(config: CoreConfig) -> stream.Signature:
+    """The quad of its beat in which each listed line is, in the order of the lines."""
+    return stream.Signature(unsigned(log2_exact(config.beat_quads)))
 
 
 class LineWalk(wiring.Component):
     """Says which parts of beats belong to which segments, in the order of memory.
 
-    Lines begin at multiples of four bytes; the memory knows only whole beats. So a segment lies in one beat
-    or in two. Lines of a run follow each other in the same beats; other lines begin with a beat of their own,
-    even where it is the one before. Lines of eight bytes are half a segment.
+    Lines begin at multiples of four bytes; the memory knows only whole beats. So a group of segments lies in
+    one beat or in two. Lines of a run follow each other in the same beats; other lines begin with a beat of
+    their own, even where it is the one before, and then a group has a line, or as much of it as a beat. Lines
+    of eight bytes are half a segment, and each is a group.
 
-    Throughput: a part per cycle: a segment, where the fragment begins at a beat, and else half of one. Where
-    every fragment of a configuration is a multiple of sixteen bytes, there are no halves.
+    Throughput: a part per cycle: a group, where it lies in one beat, and else one of two pieces of it. Where
+    beats are segments and every fragment is a multiple of these, there are no pieces.
     Expected critical path: offset, ends of the beat, `part.last`.
 
     Parameters
@@ -61,8 +82,12 @@ class LineWalk(wiring.Component):
     access : In(access_layout(config))
         Stable from the first part to the last.
     step : In(1)
-        Go on to the next part; behind the last one, to the first of the next access.
-    part : Out(Part)
+        Go on to the next part; behind the last one, to the first of the next access. Only while `valid`.
+    valid : Out(1)
+        The part is known, if there is an access.
+    part : Out(part_layout(config))
+    row_quads : In(row_quads_signature(config))
+        Only where `finds_rows`.
 
     Testbench
     ---------
@@ -71,46 +96,97 @@ class LineWalk(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         sizes = [fragment(use, name, shape).size for use, name, shape, _ in legal_fragments(config)]
-        self._unaligned = min(sizes) < SEGMENT_BYTES
-        super().__init__({"access": In(access_layout(config)), "step": In(1), "part": Out(Part)})
+        self._quads = config.beat_quads
+        self._finds_rows = finds_rows(config)
+        self._moves = min(sizes) < SEGMENT_BYTES * self._quads
+        members = {
+            "access": In(access_layout(config)),
+            "step": In(1),
+            "valid": Out(1),
+            "part": Out(part_layout(config)),
+        }
+        if self._finds_rows:
+            members["row_quads"] = In(row_quads_signature(config))
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
         access, part = self.access, self.part
         geometry = access.geometry
-        line = Signal(5)
+        quads, quad_bits = self._quads, log2_exact(self._quads)
+        words = _WORDS * quads
+        segment_log2 = log2_exact(SEGMENT_BYTES)
+        line = Signal(5)  # of the first of the group that is not in an earlier one
         segment = Signal(3)
-        moved = Signal(2)  # of the line, in words, from the first one
+        moved = Signal(2 + quad_bits)  # of the line, in words, from the first one
         is_rest = Signal()
 
-        offset: Value = (access.address[2:4] + moved)[:2] if self._unaligned else Const(0, 2)
         short = Signal()
-        words = Signal(2 * _LANES)
+        # By k: a line has 2^k segments (a short one counts as one), fewer than a beat.
+        narrow = [
+            geometry.line_log2 <= segment_log2 if k == 0 else geometry.line_log2 == segment_log2 + k
+            for k in range(quad_bits)
+        ]
+        begin: Value = Const(0, 2)
+        if self._moves:
+            begin = (access.address[2 : segment_log2 + quad_bits] + moved)[: len(moved)]
+        stride: Value = access.stride[2 : segment_log2 + quad_bits]
+        mask: Value = Const((1 << words) - 1)
+        first: Value = Const(0, quad_bits)
+        lines_less_one: Value = Const(0, 1)  # of the group, in a run
+        in_run = access.contiguous & ~short
+        for k, is_narrow in reversed(list(enumerate(narrow))):
+            mask = Mux(is_narrow & ~in_run, (1 << (_WORDS << k)) - 1, mask)
+            first = Mux(is_narrow, line << k, first)[:quad_bits]
+            lines_less_one = Mux(is_narrow & in_run, (quads >> k) - 1, lines_less_one)
+        if quads > 1:
+            stride = Mux(in_run, 0, stride)
+        m.d.comb += self.valid.eq(1)
+        if self._finds_rows:
+            m.d.comb += self.row_quads.ready.eq(self.step & access.listed)
+            with m.If(access.listed):
+                m.d.comb += self.valid.eq(self.row_quads.valid)
+            begin = Mux(access.listed, Cat(Const(0, 2), self.row_quads.payload), begin)
+
+        covered = Signal(2 * words)
         line_end = Signal()
         goes_on = Signal()
         ends = Signal()
+        last_line = Signal()
+        last_segment = ((1 << geometry.line_log2) - 1)[segment_log2:][:3]
         m.d.comb += [
-            short.eq(geometry.line_log2 < log2_exact(SEGMENT_BYTES)),
-            words.eq(Mux(short, 0b0011, 0b1111) << offset),
-            line_end.eq(segment == ((1 << geometry.line_log2) - 1)[log2_exact(SEGMENT_BYTES) :][:3]),
-            goes_on.eq(words[_LANES:].any() & ~is_rest),
-            ends.eq(line_end & (~access.contiguous | (line == ((1 << geometry.lines_log2) - 1)[:5]))),
-            part.line.eq(line),
-            part.segment.eq(segment),
-            part.offset.eq(offset),
+            short.eq(geometry.line_log2 < segment_log2),
+            covered.eq(Mux(short, 0b0011, mask) << begin),
+            line_end.eq(segment[quad_bits:] == last_segment[quad_bits:]),
+            last_line.eq((line | lines_less_one) == ((1 << geometry.lines_log2) - 1)[:5]),
+            goes_on.eq(covered[words:].any() & ~is_rest),
+            ends.eq(line_end & (~access.contiguous | last_line)),
+            part.offset.eq(begin - Cat(Const(0, 2), first)),
             part.is_rest.eq(is_rest),
-            part.lanes.eq(Mux(is_rest, words[_LANES:], words[:_LANES])),
+            part.lanes.eq(Mux(is_rest, covered[words:], covered[:words])),
             part.beat_end.eq(part.lanes[-1] | (ends & ~goes_on)),
-            part.last.eq(line_end & ~goes_on & (line == ((1 << geometry.lines_log2) - 1)[:5])),
+            part.last.eq(line_end & ~goes_on & last_line),
         ]
+        for number in range(quads):
+            of_line: Any = line
+            of_segment: Any = Cat(Const(number, quad_bits), segment[quad_bits:])
+            for k, is_narrow in enumerate(narrow):
+                upper = quad_bits - k
+                of_line = Mux(is_narrow, Cat(Const(number >> k, upper), line[upper:]), of_line)
+                of_segment = Mux(is_narrow, number & ((1 << k) - 1), of_segment)
+            m.d.comb += [part.lines[number].eq(of_line), part.segments[number].eq(of_segment)]
         with m.If(self.step):
-            if self._unaligned:
+            if self._moves:
                 m.d.sync += is_rest.eq(goes_on)
             with m.If(~goes_on):
-                m.d.sync += segment.eq(segment + 1)
+                m.d.sync += segment.eq(segment + quads)
                 with m.If(line_end):
-                    m.d.sync += [segment.eq(0), line.eq(line + 1), moved.eq(moved + access.stride[2:4])]
+                    m.d.sync += [
+                        segment.eq(0),
+                        line.eq(line + lines_less_one + 1),
+                        moved.eq(moved + stride),
+                    ]
             with m.If(part.last):
                 m.d.sync += [line.eq(0), moved.eq(0)]
         return m

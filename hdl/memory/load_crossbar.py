@@ -1,5 +1,6 @@
 """The fragment crossbar for loads: from the beats of a memory to words of the register file."""
 
+from itertools import chain
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
@@ -14,15 +15,16 @@ from hdl.memory.bank_mapping import (
     BUFFER_BITS,
     BUFFERS,
     BankMapping,
+    rotated,
     skewed,
     skewed_from,
     swap_lanes,
 )
 from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
-from hdl.memory.beats import CAUSE_BITS, ReadBeat, access_layout
+from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, BlockOrder, Pattern, log2_exact
-from hdl.memory.line_walk import LineWalk
-from hdl.registers.register_ports import QUAD_BITS, word_bits
+from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
+from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, tile_word_bits
 from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
 
@@ -30,14 +32,14 @@ __all__ = ["LoadCrossbar", "loaded_layout"]
 
 
 class LoadedTag(data.Struct):
-    """What is known of a word of the register file.
+    """What is known of words of the register file.
 
     Members
     -------
     last : unsigned(1)
         Of the fragment.
     cause : unsigned(4)
-        If not zero, the load has failed: this is the fragment's only word, and no data.
+        If not zero, the load has failed: this is all there is of the fragment, and no data.
     """
 
     last: unsigned(1)
@@ -45,8 +47,8 @@ class LoadedTag(data.Struct):
 
 
 def loaded_layout(config: CoreConfig) -> data.StructLayout:
-    """A word of the register file, its lowest quad in the low bits, with its `LoadedTag`."""
-    return assembled_layout(word_bits(config), LoadedTag)
+    """Words of the register file, of as many registers as are written at once, with their `LoadedTag`."""
+    return assembled_layout(tile_word_bits(config), LoadedTag)
 
 
 class _Filled(data.Struct):
@@ -61,15 +63,15 @@ class _Filled(data.Struct):
 class LoadCrossbar(wiring.Component):
     """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
-    Fragments are filled in, beat by beat, while the ones before are read out, quad by quad, into a queue
-    that makes words of them. A beat goes straight to the banks: where a segment begins within it, that only
-    changes how its words are exchanged. Of a fragment whose registers repeat each other, every word comes
-    once. Nothing of a fragment comes out before all of it has come in, so that one whose memory reports an
-    error can leave the registers alone.
+    Fragments are filled in, beat by beat, while the ones before are read out, `beat_quads` quads at a time,
+    into a queue that makes words of them. A beat of one quad goes straight to the banks: where a segment
+    begins within it, that only changes how its words are exchanged. One of several is rotated before. Of a
+    fragment whose registers repeat each other, every word comes once. Nothing of a fragment comes out before
+    all of it has come in, so that one whose memory reports an error can leave the registers alone.
 
-    Throughput: a part of a beat (`hdl.memory.line_walk`) and a quad per cycle, from one fragment to the next
-    without a gap. Latency from the last beat to the first quad: 7 cycles. Neither ready depends on the other:
-    the one follows from the number of filled buffers, the other from the room in the queue.
+    Throughput: a part of a beat (`hdl.memory.line_walk`) and `beat_quads` quads per cycle, from one fragment
+    to the next without a gap. Latency from the last beat to the first quads: 7 cycles. Neither ready depends
+    on the other: the one follows from the number of filled buffers, the other from the room in the queue.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
     Parameters
@@ -82,9 +84,11 @@ class LoadCrossbar(wiring.Component):
     -------
     access : In(stream.Signature(access_layout(config)))
         Taken with its last beat.
-    beats : In(stream.Signature(ReadBeat))
+    beats : In(stream.Signature(read_beat_layout(config)))
     words : Out(stream.Signature(loaded_layout(config)))
         Word after word of each different register.
+    row_quads : In(row_quads_signature(config))
+        Only where `hdl.memory.line_walk.finds_rows`.
     banks : Out(banks_signature(config))
         Only without own banks.
     """
@@ -95,9 +99,11 @@ class LoadCrossbar(wiring.Component):
         self._own_banks = own_banks
         members = {
             "access": In(stream.Signature(access_layout(config))),
-            "beats": In(stream.Signature(ReadBeat)),
+            "beats": In(stream.Signature(read_beat_layout(config))),
             "words": Out(stream.Signature(loaded_layout(config))),
         }
+        if finds_rows(config):
+            members["row_quads"] = In(row_quads_signature(config))
         super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
 
     def elaborate(self, platform: object) -> Module:
@@ -115,6 +121,8 @@ class LoadCrossbar(wiring.Component):
     def _fill(self, m: Module, fill: Any, filled: Queue, freed: Signal) -> None:
         """Beats into the banks; the exchange of their bytes takes a cycle of its own."""
         m.submodules.walk = walk = LineWalk(self._config)
+        if finds_rows(self._config):
+            connect(m, flipped(self.row_quads), walk.row_quads)
         access, part, beat = self.access.payload, walk.part, self.beats.payload
         geometry = access.geometry
         buffer = Signal(BUFFER_BITS)
@@ -125,8 +133,8 @@ class LoadCrossbar(wiring.Component):
         cause_now = Signal(CAUSE_BITS)
         m.d.comb += [
             walk.access.eq(access),
-            room.eq(self.access.valid & (occupied != BUFFERS) & fill.ready),
-            fill.valid.eq(self.access.valid & (occupied != BUFFERS) & self.beats.valid),
+            room.eq(self.access.valid & (occupied != BUFFERS) & walk.valid & fill.ready),
+            fill.valid.eq(self.access.valid & (occupied != BUFFERS) & walk.valid & self.beats.valid),
             walk.step.eq(fill.valid & fill.ready),
             self.beats.ready.eq(room & part.beat_end),
             completed.eq(walk.step & part.last),
@@ -141,17 +149,32 @@ class LoadCrossbar(wiring.Component):
             m.d.sync += cause.eq(Mux(part.last, 0, cause_now))
         m.d.sync += [buffer.eq(buffer + completed), occupied.eq(occupied + completed - freed)]
 
-        skew, address = self._mapping.segment_place(m, geometry.pattern, part.line, part.segment)
-        # What comes later of a segment overwrites what lay there in the beat before.
-        words = Mux(part.is_rest, Cat(part.offset + word >= 4 for word in range(4)), ~0)
-        banked_words = Cat(words.bit_select(skew[2:] ^ bank, 1) for bank in range(4))
+        quads = self._config.beat_quads
+        if quads == 1:
+            data: Value = beat.data
+            # What comes later of a segment overwrites what lay there in the beat before.
+            words: Value = Mux(part.is_rest, Cat(part.offset + word >= 4 for word in range(4)), ~0)
+        else:
+            data, words = (
+                rotated(m, beat.data, part.offset, LANE_BITS),
+                rotated(m, part.lanes, part.offset, 1),
+            )
+        banked_words, selects, places = [], [], []
+        for quad in range(quads):
+            line, segment = part.lines[quad], part.segments[quad]
+            skew, address = self._mapping.segment_place(m, geometry.pattern, line, segment)
+            banked_words += [words.word_select(quad, 4).bit_select(skew[2:] ^ bank, 1) for bank in range(4)]
+            selects.append(skewed_from(skew, part.offset) if quads == 1 else skewed(skew))
+            places.append(self._mapping.located(address, buffer))
         m.d.comb += [
-            fill.data.eq(register(m, beat.data, "part_data")),
-            fill.words.eq(register(m, banked_words, "part_words")),
-            fill.select.eq(register(m, skewed_from(skew, part.offset), "part_select")),
+            fill.data.eq(register(m, data, "part_data")),
+            fill.words.eq(register(m, Cat(banked_words), "part_words")),
+            fill.select.eq(register(m, Cat(selects), "part_select")),
         ]
-        place = delay(m, Cat(address, buffer), 2, "part_address")
-        m.d.comb += [bank_address.eq(place) for bank_address in fill.addresses]
+        for quad, place in enumerate(places):
+            late = delay(m, place, 2, "part_address")
+            for bank in range(self._mapping.banks):
+                m.d.comb += fill.addresses[quad * self._mapping.banks + bank].eq(late)
 
         # Segments are as many as different quads.
         size_log2 = geometry.lines_log2 + geometry.line_log2
@@ -165,9 +188,10 @@ class LoadCrossbar(wiring.Component):
         ]
 
     def _drain(self, m: Module, banks: Any, filled: Queue, freed: Signal) -> None:
-        """Quads out of the banks, into a queue that has kept a place for each word of them."""
-        quads = self._config.word_quads
-        m.submodules.queue = queue = AssemblyQueue(quads * QUAD_BITS, QUAD_BITS, LoadedTag)
+        """Quads out of the banks, into a queue that has kept a place for the words made of them."""
+        quads, bits = self._config.beat_quads, log2_exact(self._config.beat_quads)
+        m.submodules.queue = queue = AssemblyQueue(tile_word_bits(self._config), quads * QUAD_BITS, LoadedTag)
+        parts = len(queue.write)
         active = Signal()
         fragment = Signal(_Filled)
         quad = Signal(ADDRESS_BITS)
@@ -175,12 +199,12 @@ class LoadCrossbar(wiring.Component):
         issue = Signal()
         final = Signal()
         last = Signal()
-        in_word = quad[: log2_exact(quads)]
-        completes: Value = last | in_word.all() if quads > 1 else Const(1)
+        in_word = quad[bits:][: log2_exact(parts)]
+        completes: Value = last | in_word.all() if parts > 1 else Const(1)
         m.d.comb += [
             banks.drain.valid.eq(active & queue.ready),
             issue.eq(banks.drain.valid & banks.drain.ready),
-            last.eq(quad == fragment.last_word),
+            last.eq(quad[bits:] == fragment.last_word[bits:]),
             final.eq(issue & last),
             filled.output.ready.eq(~active | final),
             queue.enter.eq(issue & completes),
@@ -188,7 +212,7 @@ class LoadCrossbar(wiring.Component):
         # The buffer may be filled again when the last quad has been read out of the banks.
         m.d.sync += [freed.eq(final), buffer.eq(buffer + final)]
         with m.If(issue):
-            m.d.sync += quad.eq(quad + 1)
+            m.d.sync += quad.eq(quad + quads)
         with m.If(filled.output.ready):
             m.d.sync += [
                 fragment.eq(filled.output.payload),
@@ -196,17 +220,24 @@ class LoadCrossbar(wiring.Component):
                 quad.eq(0),
             ]
 
-        place = self._mapping.word_place(m, fragment.pattern, fragment.order, quad)
         read_buffer = delay(m, buffer, 2, "word_buffer")
-        m.d.comb += banks.drain.select.eq(skewed(place.skew))
-        for bank_address, address in zip(banks.drain.addresses, place.addresses, strict=True):
-            m.d.comb += bank_address.eq(Cat(address, read_buffer))
-        swap = delay(m, place.swap, DRAIN_LATENCY - 1, "read_swap")
-        write = issue if quads == 1 else Mux(issue, 1 << in_word, 0)
+        places = self._mapping.quad_places(m, fragment.pattern, fragment.order, quad)
+        m.d.comb += [
+            banks.drain.select.eq(Cat(skewed(place.skew) for place in places)),
+            *(
+                at.eq(self._mapping.located(address, read_buffer))
+                for at, address in zip(
+                    banks.drain.addresses, chain(*(place.addresses for place in places)), strict=True
+                )
+            ),
+        ]
+        swap = delay(m, places[0].swap, DRAIN_LATENCY - 1, "read_swap")
+        drained = Cat(swap_lanes(banks.data.word_select(each, QUAD_BITS), swap) for each in range(quads))
+        write = issue if parts == 1 else Mux(issue, 1 << in_word, 0)
         m.d.comb += [
             queue.write.eq(delay(m, write, DRAIN_LATENCY, "quad_write", reset_less=False)),
             queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "word_push", reset_less=False)),
-            queue.data.eq(swap_lanes(banks.data, swap).replicate(quads)),
+            queue.data.eq(drained.replicate(parts)),
             queue.tag.last.eq(delay(m, last, DRAIN_LATENCY, "word_last")),
             queue.tag.cause.eq(delay(m, fragment.cause, DRAIN_LATENCY, "word_cause")),
         ]

@@ -6,9 +6,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.memory.banks import banks_signature
-from hdl.memory.beats import CAUSE_BITS, ReadBeat, access_layout, space_burst_layout
+from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_writer import FragmentWriter
+from hdl.memory.line_walk import finds_rows
 from hdl.memory.load_crossbar import LoadCrossbar
 from hdl.registers.register_ports import register_write_signature
 from hdl.stream.queue import Queue
@@ -50,9 +51,9 @@ class LoadEngine(wiring.Component):
     cause : Out(4)
         With `done`: zero, or the `Cause` of the first bad beat; then no register has been written.
     bursts : Out(stream.Signature(space_burst_layout(config)))
-    beats : In(stream.Signature(ReadBeat))
+    beats : In(stream.Signature(read_beat_layout(config)))
         The answers, in the order of the bursts.
-    write : Out(register_write_signature(config))
+    write : Out(register_write_signature(config, registers=config.word_registers))
     banks : Out(banks_signature(config))
         Only without own banks.
     """
@@ -65,8 +66,8 @@ class LoadEngine(wiring.Component):
             "done": Out(1),
             "cause": Out(CAUSE_BITS),
             "bursts": Out(stream.Signature(space_burst_layout(config))),
-            "beats": In(stream.Signature(ReadBeat)),
-            "write": Out(register_write_signature(config)),
+            "beats": In(stream.Signature(read_beat_layout(config))),
+            "write": Out(register_write_signature(config, registers=config.word_registers)),
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
@@ -97,6 +98,8 @@ class LoadEngine(wiring.Component):
         connect(m, bursts.bursts, flipped(self.bursts))
         if config.shared_bytes:
             connect(m, flipped(self.rows), bursts.rows)
+        if finds_rows(config):
+            connect(m, bursts.row_quads, crossbar.row_quads)
         connect(m, flipped(self.beats), crossbar.beats)
         connect(m, crossbar.words, writer.words)
         connect(m, writer.write, flipped(self.write))

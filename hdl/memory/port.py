@@ -8,8 +8,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature
-from hdl.memory.axi_port import AxiPort
-from hdl.memory.beats import ReadBeat, WriteBeat, space_burst_layout
+from hdl.memory.axi_reads import AxiReads
+from hdl.memory.axi_writes import AxiWrites
+from hdl.memory.beats import read_beat_layout, space_burst_layout, write_beat_layout
 from hdl.memory.burst_router import BurstRouter
 from hdl.memory.shared_memory import SharedMemory, shared_word_signature
 from hdl.stream.queue import Queue
@@ -21,16 +22,18 @@ _BEATS = 2
 
 
 class MemoryPort(wiring.Component):
-    """Bursts of 16-byte beats to global memory on the AXI4 bus or to the on-chip memory.
+    """Bursts of beats of `beat_quads` quads to global memory on the AXI4 bus or to the on-chip memory.
 
-    Global memory has every address, the on-chip memory those below `shared_bytes`; of generic addresses those
-    in the window from `shared_base` on mean the on-chip memory, all others global memory. Beats and responses
-    come in the order of their bursts, the two directions are independent of each other.
+    On a bus of more bytes than a beat, a beat is on the byte lanes of its address, and nothing is fetched
+    twice; a bus of 8 bytes carries two beats for one of 16. Global memory has every address, the on-chip
+    memory those below `shared_bytes`; of generic addresses those in the window from `shared_base` on mean the
+    on-chip memory, all others global memory. Beats and responses come in the order of their bursts, the two
+    directions are independent of each other.
 
     A configuration without on-chip memory has neither it nor the choice: every burst goes to the bus.
 
-    Throughput: a burst and a beat of 16 bytes per cycle each way (on a bus of 8 bytes a beat every other),
-    while the memory stays the same. Latency, from a read burst to its first beat: 3 cycles and the bus's own
+    Throughput: a burst and a beat per cycle each way (on a bus of 8 bytes a beat every other), while the
+    memory stays the same. Latency, from a read burst to its first beat: 3 cycles and the bus's own
     (2 without on-chip memory), 4 in on-chip memory.
 
     Parameters
@@ -41,8 +44,8 @@ class MemoryPort(wiring.Component):
     -------
     read_bursts, write_bursts : In(stream.Signature(space_burst_layout(config)))
         At most 128 beats each.
-    read_beats : Out(stream.Signature(ReadBeat))
-    write_beats : In(stream.Signature(WriteBeat))
+    read_beats : Out(stream.Signature(read_beat_layout(config)))
+    write_beats : In(stream.Signature(write_beat_layout(config)))
         Taken once their burst has been; what is not to be written is masked.
     write_responses : Out(stream.Signature(2))
         A `hdl.memory.axi.Response` for each write burst.
@@ -58,9 +61,9 @@ class MemoryPort(wiring.Component):
         super().__init__(
             {
                 "read_bursts": In(burst),
-                "read_beats": Out(stream.Signature(ReadBeat)),
+                "read_beats": Out(stream.Signature(read_beat_layout(config))),
                 "write_bursts": In(burst),
-                "write_beats": In(stream.Signature(WriteBeat)),
+                "write_beats": In(stream.Signature(write_beat_layout(config))),
                 "write_responses": Out(stream.Signature(unsigned(2))),
                 "axi": Out(Axi4Signature(config)),
                 "words": In(shared_word_signature()),
@@ -70,38 +73,42 @@ class MemoryPort(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        m.submodules.bus = bus = AxiPort(self._config)
-        m.submodules.beats = beats = Queue(ReadBeat, _BEATS)
-        connect(m, bus.axi, flipped(self.axi))
+        config = self._config
+        m.submodules.bus_reads = reads = AxiReads(config)
+        m.submodules.bus_writes = writes = AxiWrites(config)
+        m.submodules.beats = beats = Queue(read_beat_layout(config), _BEATS)
+        for unit, channels in ((reads, ("ar", "r")), (writes, ("aw", "w", "b"))):
+            for channel in channels:
+                connect(m, getattr(unit, channel), flipped(getattr(self.axi, channel)))
         connect(m, beats.output, flipped(self.read_beats))
-        if self._config.shared_bytes:
-            self._two_memories(m, bus, beats)
+        if config.shared_bytes:
+            self._two_memories(m, reads, writes, beats)
             return m
-        for burst, target in ((self.read_bursts, bus.read_bursts), (self.write_bursts, bus.write_bursts)):
+        for burst, target in ((self.read_bursts, reads.bursts), (self.write_bursts, writes.bursts)):
             m.d.comb += [
                 target.payload.address.eq(burst.payload.address),
                 target.payload.length.eq(burst.payload.length),
                 target.valid.eq(burst.valid),
                 burst.ready.eq(target.ready),
             ]
-        connect(m, bus.read_beats, beats.input)
-        connect(m, flipped(self.write_beats), bus.write_beats)
-        connect(m, bus.write_responses, flipped(self.write_responses))
+        connect(m, reads.beats, beats.input)
+        connect(m, flipped(self.write_beats), writes.beats)
+        connect(m, writes.responses, flipped(self.write_responses))
         return m
 
-    def _two_memories(self, m: Module, bus: AxiPort, arrived: Queue) -> None:
+    def _two_memories(self, m: Module, bus_reads: AxiReads, bus_writes: AxiWrites, arrived: Queue) -> None:
         m.submodules.shared = shared = SharedMemory(self._config)
         m.submodules.reads = reads = BurstRouter(self._config)
         m.submodules.writes = writes = BurstRouter(self._config)
         connect(m, flipped(self.words), shared.words)
         connect(m, flipped(self.read_bursts), reads.bursts)
-        connect(m, reads.to_bus, bus.read_bursts)
+        connect(m, reads.to_bus, bus_reads.bursts)
         connect(m, reads.to_shared, shared.read_bursts)
         connect(m, flipped(self.write_bursts), writes.bursts)
-        connect(m, writes.to_bus, bus.write_bursts)
+        connect(m, writes.to_bus, bus_writes.bursts)
         connect(m, writes.to_shared, shared.write_bursts)
-        _choose(m, reads.is_shared, shared.read_beats, bus.read_beats, arrived.input)
-        _choose(m, writes.is_shared, shared.write_responses, bus.write_responses, self.write_responses)
+        _choose(m, reads.is_shared, shared.read_beats, bus_reads.beats, arrived.input)
+        _choose(m, writes.is_shared, shared.write_responses, bus_writes.responses, self.write_responses)
 
         beats: Any = self.write_beats
         m.d.comb += [
@@ -109,9 +116,9 @@ class MemoryPort(wiring.Component):
             writes.answered.eq(self.write_responses.valid & self.write_responses.ready),
             shared.write_beats.payload.eq(beats.payload),
             shared.write_beats.valid.eq(beats.valid & writes.is_shared),
-            bus.write_beats.payload.eq(beats.payload),
-            bus.write_beats.valid.eq(beats.valid & ~writes.is_shared),
-            beats.ready.eq(Mux(writes.is_shared, shared.write_beats.ready, bus.write_beats.ready)),
+            bus_writes.beats.payload.eq(beats.payload),
+            bus_writes.beats.valid.eq(beats.valid & ~writes.is_shared),
+            beats.ready.eq(Mux(writes.is_shared, shared.write_beats.ready, bus_writes.beats.ready)),
         ]
 
 

@@ -8,9 +8,9 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import Response, burst_layout
-from hdl.memory.beats import ReadBeat, WriteBeat
+from hdl.memory.beats import read_beat_layout, write_beat_layout
 from hdl.memory.burst_router import beyond
-from hdl.memory.fragment_geometry import SEGMENT_BYTES
+from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.stream.pipeline import register
 from hdl.stream.stream_buffer import StreamBuffer
@@ -23,7 +23,6 @@ WORD_ADDRESS_BITS = 16
 WORD_READ_LATENCY = 2
 """Cycles from the read of a word to the word: one to read it, and one because its user is not near."""
 
-_OFFSET_BITS = SEGMENT_BYTES.bit_length() - 1
 _WORD_BITS = 32
 
 
@@ -56,7 +55,7 @@ def shared_word_signature() -> wiring.Signature:
 
 
 class SharedMemory(wiring.Component):
-    """Block RAM in words of 16 bytes, which serves bursts as a memory on the bus does.
+    """Block RAM in words of a beat, which serves bursts as a memory on the bus does.
 
     The memory is whole pages of 4 KiB and no burst leaves a page, so a burst lies within the memory or
     outside of it with all its beats; outside, each is answered with DECERR, and none is written.
@@ -75,8 +74,8 @@ class SharedMemory(wiring.Component):
     -------
     read_bursts, write_bursts : In(stream.Signature(burst_layout(config)))
         Addresses count from the first byte of the memory.
-    read_beats : Out(stream.Signature(ReadBeat))
-    write_beats : In(stream.Signature(WriteBeat))
+    read_beats : Out(stream.Signature(read_beat_layout(config)))
+    write_beats : In(stream.Signature(write_beat_layout(config)))
         Taken once their burst has been.
     write_responses : Out(stream.Signature(2))
     words : In(shared_word_signature())
@@ -95,9 +94,9 @@ class SharedMemory(wiring.Component):
         super().__init__(
             {
                 "read_bursts": In(stream.Signature(burst_layout(config))),
-                "read_beats": Out(stream.Signature(ReadBeat)),
+                "read_beats": Out(stream.Signature(read_beat_layout(config))),
                 "write_bursts": In(stream.Signature(burst_layout(config))),
-                "write_beats": In(stream.Signature(WriteBeat)),
+                "write_beats": In(stream.Signature(write_beat_layout(config))),
                 "write_responses": Out(stream.Signature(unsigned(2))),
                 "words": In(shared_word_signature()),
             }
@@ -106,8 +105,10 @@ class SharedMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
+        lanes = len(self.write_beats.payload.strb) // 4
+        lane_bits = log2_exact(lanes)
         m.submodules.memory = memory = collision_free_memory(
-            unsigned(8 * SEGMENT_BYTES), self._config.shared_bytes // SEGMENT_BYTES
+            unsigned(_WORD_BITS * lanes), self._config.shared_bytes // (4 * lanes)
         )
         write_port = memory.write_port(granularity=8)
         read_port = memory.read_port()
@@ -115,22 +116,22 @@ class SharedMemory(wiring.Component):
         busy = self._write(m, write_port, written) | self._read(m, read_port, write_port, written)
 
         word = self.words.address
-        lane_read = Signal(2)
+        lane_read = Signal(lane_bits)
         word_read = read_port.data.word_select(lane_read, _WORD_BITS)
         m.d.comb += [
             self.words.ready.eq(self.words.enable & ~busy),
             self.words.read_data.eq(register(m, word_read, "word_read")),
         ]
         with m.If(self.words.ready):
-            m.d.sync += lane_read.eq(word[:2])
+            m.d.sync += lane_read.eq(word[:lane_bits])
             with m.If(self.words.is_write):
                 m.d.comb += [
-                    write_port.addr.eq(word[2:]),
-                    write_port.data.eq(self.words.write_data.replicate(8 * SEGMENT_BYTES // _WORD_BITS)),
-                    write_port.en.eq(0b1111 << (word[:2] << 2)),
+                    write_port.addr.eq(word[lane_bits:]),
+                    write_port.data.eq(self.words.write_data.replicate(lanes)),
+                    write_port.en.eq(0b1111 << (word[:lane_bits] << 2)),
                 ]
             with m.Else():
-                m.d.comb += [read_port.addr.eq(word[2:]), read_port.en.eq(1)]
+                m.d.comb += [read_port.addr.eq(word[lane_bits:]), read_port.en.eq(1)]
         return m
 
     def _read(self, m: Module, port: Any, write_port: Any, written: Signal) -> Value:
@@ -170,7 +171,7 @@ class SharedMemory(wiring.Component):
             m.d.sync += [
                 active.eq(self.read_bursts.valid),
                 outside.eq(self._outside(burst)),
-                address.eq(burst.address[_OFFSET_BITS:]),
+                address.eq(burst.address[log2_exact(len(self.write_beats.payload.strb)) :]),
                 left.eq(burst.length),
             ]
         return active | fetched
@@ -204,7 +205,7 @@ class SharedMemory(wiring.Component):
             m.d.sync += [
                 active.eq(self.write_bursts.valid),
                 outside.eq(self._outside(burst)),
-                address.eq(burst.address[_OFFSET_BITS:]),
+                address.eq(burst.address[log2_exact(len(self.write_beats.payload.strb)) :]),
             ]
         return active
 

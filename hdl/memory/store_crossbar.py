@@ -1,5 +1,6 @@
 """The fragment crossbar for stores: from quads of registers to the beats of a memory."""
 
+from itertools import chain
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
@@ -13,6 +14,7 @@ from hdl.memory.bank_mapping import (
     BUFFER_BITS,
     BUFFERS,
     BankMapping,
+    rotated,
     skewed,
     skewed_to,
     swap_lanes,
@@ -20,7 +22,7 @@ from hdl.memory.bank_mapping import (
 from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import BlockOrder, Pattern
-from hdl.memory.line_walk import LineWalk
+from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay, register
 
@@ -30,7 +32,7 @@ _LANES = QUAD_BITS // LANE_BITS
 
 
 class StoredQuad(data.Struct):
-    """One register of a quad, and where it belongs.
+    """The first of `beat_quads` quads of a register, and where it belongs.
 
     Members
     -------
@@ -50,20 +52,21 @@ class StoredQuad(data.Struct):
     last: unsigned(1)
 
 
-def stored_layout() -> data.StructLayout:
+def stored_layout(config: CoreConfig) -> data.StructLayout:
     """A beat, and as its tag which of its 32-bit words are to be written."""
-    return assembled_layout(QUAD_BITS, unsigned(_LANES))
+    return assembled_layout(QUAD_BITS * config.beat_quads, unsigned(_LANES * config.beat_quads))
 
 
 class StoreCrossbar(wiring.Component):
     """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
-    Fragments are filled in, quad by quad, while the ones before are read out, part by part, into a queue that
-    makes beats of them. A part is read at its place in the beat: where its segment begins within the beat,
-    that only changes how its words are exchanged.
+    Fragments are filled in, `beat_quads` quads at a time, while the ones before are read out, part by part,
+    into a queue that makes beats of them. A part is read at its place in the beat: where its segment begins
+    within a beat of one quad, that only changes how its words are exchanged; in a beat of several, it is
+    rotated there.
 
-    Throughput: a quad and a part of a beat (`hdl.memory.line_walk`) per cycle, from one fragment to the next
-    without a gap. Latency from the last quad to the first beat: 5 cycles.
+    Throughput: `beat_quads` quads and a part of a beat (`hdl.memory.line_walk`) per cycle, from one fragment
+    to the next without a gap. Latency from the last quad to the first beat: 5 cycles.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
     Parameters
@@ -75,17 +78,19 @@ class StoreCrossbar(wiring.Component):
     Members
     -------
     quad : In(StoredQuad)
-        Quad after quad of each register; of a fragment only while fewer than `BUFFERS` are within. The banks
-        must be ready for it.
-    data : In(128)
-        The quad, one cycle later, its lowest lane in the low bits.
+        The groups of quads of each register, one after the other; of a fragment only while fewer than
+        `BUFFERS` are within. The banks must be ready for it.
+    data : In(128 * beat_quads)
+        The quads, one cycle later, the lowest lane in the low bits.
     freed : Out(1)
         High for one cycle when a fragment has been read out.
     hold : Out(1)
         Loads want the banks; a quad that comes all the same makes them wait.
     access : In(stream.Signature(access_layout(config)))
         Of each fragment; taken when it has been read out.
-    beats : Out(stream.Signature(stored_layout()))
+    beats : Out(stream.Signature(stored_layout(config)))
+    row_quads : In(row_quads_signature(config))
+        Only where `hdl.memory.line_walk.finds_rows`.
     banks : Out(banks_signature(config))
         Only without own banks; its fills come before all others.
     """
@@ -96,12 +101,14 @@ class StoreCrossbar(wiring.Component):
         self._own_banks = own_banks
         members = {
             "quad": In(StoredQuad),
-            "data": In(QUAD_BITS),
+            "data": In(QUAD_BITS * config.beat_quads),
             "freed": Out(1),
             "hold": Out(1),
             "access": In(stream.Signature(access_layout(config))),
-            "beats": Out(stream.Signature(stored_layout())),
+            "beats": Out(stream.Signature(stored_layout(config))),
         }
+        if finds_rows(config):
+            members["row_quads"] = In(row_quads_signature(config))
         super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
 
     def elaborate(self, platform: object) -> Module:
@@ -120,28 +127,41 @@ class StoreCrossbar(wiring.Component):
         quad = self.quad
         buffer = Signal(BUFFER_BITS)
         m.d.sync += buffer.eq(buffer + (quad.valid & quad.last))
-        place = self._mapping.word_place(m, quad.pattern, quad.order, quad.word)
         write_buffer = delay(m, buffer, 2, "quad_buffer")
+        places = self._mapping.quad_places(m, quad.pattern, quad.order, quad.word)
         m.d.comb += [
             fill.valid.eq(quad.valid),
             fill.words.eq(~0),
-            fill.data.eq(swap_lanes(self.data, place.swap)),
-            fill.select.eq(skewed(place.skew)),
+            fill.data.eq(
+                Cat(
+                    swap_lanes(self.data.word_select(each, QUAD_BITS), place.swap)
+                    for each, place in enumerate(places)
+                )
+            ),
+            fill.select.eq(Cat(skewed(place.skew) for place in places)),
+            *(
+                at.eq(self._mapping.located(address, write_buffer))
+                for at, address in zip(
+                    fill.addresses, chain(*(place.addresses for place in places)), strict=True
+                )
+            ),
         ]
-        for bank_address, address in zip(fill.addresses, place.addresses, strict=True):
-            m.d.comb += bank_address.eq(Cat(address, write_buffer))
 
     def _drain(self, m: Module, banks: Any) -> None:
         """Parts of beats out of the banks, into a queue that has kept a place for each beat."""
-        m.submodules.queue = queue = AssemblyQueue(QUAD_BITS, LANE_BITS, unsigned(_LANES))
+        quads = self._config.beat_quads
+        lane_count = _LANES * quads
+        m.submodules.queue = queue = AssemblyQueue(QUAD_BITS * quads, LANE_BITS, unsigned(lane_count))
         m.submodules.walk = walk = LineWalk(self._config)
+        if finds_rows(self._config):
+            connect(m, flipped(self.row_quads), walk.row_quads)
         access, part = self.access.payload, walk.part
         filled = Signal(range(BUFFERS + 1))
         buffer = Signal(BUFFER_BITS)
         final = Signal()
         m.d.comb += [
             walk.access.eq(access),
-            banks.drain.valid.eq(self.access.valid & queue.ready & (filled != 0)),
+            banks.drain.valid.eq(self.access.valid & queue.ready & (filled != 0) & walk.valid),
             walk.step.eq(banks.drain.valid & banks.drain.ready),
             final.eq(walk.step & part.last),
             self.access.ready.eq(final),
@@ -153,17 +173,26 @@ class StoreCrossbar(wiring.Component):
             self.freed.eq(final),
         ]
 
-        skew, address = self._mapping.segment_place(m, access.geometry.pattern, part.line, part.segment)
-        place = delay(m, Cat(address, buffer), 2, "part_address")
-        m.d.comb += banks.drain.select.eq(register(m, skewed_to(skew, part.offset), "part_select"))
-        m.d.comb += [bank_address.eq(place) for bank_address in banks.drain.addresses]
+        selects = []
+        for quad in range(quads):
+            line, segment = part.lines[quad], part.segments[quad]
+            skew, address = self._mapping.segment_place(m, access.geometry.pattern, line, segment)
+            selects.append(skewed_to(skew, part.offset) if quads == 1 else skewed(skew))
+            place = delay(m, self._mapping.located(address, buffer), 2, "part_address")
+            for bank in range(self._mapping.banks):
+                m.d.comb += banks.drain.addresses[quad * self._mapping.banks + bank].eq(place)
+        m.d.comb += banks.drain.select.eq(register(m, Cat(selects), "part_select"))
+        beat = banks.data
+        if quads > 1:
+            back = delay(m, (-part.offset)[: len(part.offset)], DRAIN_LATENCY, "part_back")
+            beat = rotated(m, beat, back, LANE_BITS)
         # Words of the beat at hand that came with earlier parts.
-        earlier = Signal(_LANES)
+        earlier = Signal(lane_count)
         lanes = delay(m, Mux(walk.step, part.lanes, 0), DRAIN_LATENCY, "part_lanes", reset_less=False)
         m.d.comb += [
             queue.write.eq(lanes),
             queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "beat_push", reset_less=False)),
-            queue.data.eq(banks.data),
+            queue.data.eq(beat),
             queue.tag.eq(earlier | lanes),
         ]
         m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))

@@ -7,9 +7,10 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.memory.banks import banks_signature
-from hdl.memory.beats import CAUSE_BITS, WriteBeat, access_layout, space_burst_layout
+from hdl.memory.beats import CAUSE_BITS, access_layout, space_burst_layout, write_beat_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_reader import FragmentReader
+from hdl.memory.line_walk import finds_rows
 from hdl.memory.store_crossbar import StoreCrossbar
 from hdl.registers.register_ports import quad_read_signature
 from hdl.stream.queue import Queue
@@ -56,11 +57,11 @@ class StoreEngine(wiring.Component):
     progress : Out(16)
         With `done`, after a failure: bursts acknowledged before the first that was refused.
     bursts : Out(stream.Signature(space_burst_layout(config)))
-    beats : Out(stream.Signature(WriteBeat))
+    beats : Out(stream.Signature(write_beat_layout(config)))
         Those of each burst, in the order of the bursts.
     responses : In(stream.Signature(2))
         A `hdl.memory.axi.Response` for each burst, in order.
-    read : Out(quad_read_signature(config))
+    read : Out(quad_read_signature(config, quads=config.beat_quads))
     banks : Out(banks_signature(config))
         Only without own banks; its fills come before all others.
     """
@@ -75,9 +76,9 @@ class StoreEngine(wiring.Component):
             "cause": Out(CAUSE_BITS),
             "progress": Out(_PROGRESS_BITS),
             "bursts": Out(stream.Signature(space_burst_layout(config))),
-            "beats": Out(stream.Signature(WriteBeat)),
+            "beats": Out(stream.Signature(write_beat_layout(config))),
             "responses": In(stream.Signature(unsigned(2))),
-            "read": Out(quad_read_signature(config)),
+            "read": Out(quad_read_signature(config, quads=config.beat_quads)),
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
@@ -114,6 +115,8 @@ class StoreEngine(wiring.Component):
         ]
         if config.shared_bytes:
             connect(m, flipped(self.rows), bursts.rows)
+        if finds_rows(config):
+            connect(m, bursts.row_quads, crossbar.row_quads)
         self._send(m, bursts, crossbar, reader.fetched)
         return m
 

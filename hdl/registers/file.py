@@ -1,6 +1,8 @@
 """The fragment registers of all warps: 32 lanes of 32-bit registers."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, unsigned
+from contextlib import nullcontext
+
+from amaranth.hdl import Cat, Const, Module, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -32,9 +34,10 @@ class RegisterFile(wiring.Component):
     dot-product units are, and the other half is left for loads.
 
     With more than 16 dot-product units a word and the same word of the next register are read or written
-    together: odd registers have a memory of their own. X and Y have a port each then.
+    together: the registers lie in four memories in turns. X, Y and C have a port each then; results take all
+    cycles of their write port, and the other writes go to the two memories that these leave.
 
-    Throughput one word read of each port, one quad read and one word written per cycle; latency
+    Throughput one word read of each port, quads of a beat read and words written per cycle; latency
     `READ_LATENCY` cycles to read and one to write. What is read of a word in the cycle in which it is written
     is not defined: the scoreboard keeps commands apart that would do so, and the host is refused registers
     while the core works.
@@ -45,9 +48,9 @@ class RegisterFile(wiring.Component):
 
     Members
     -------
-    write : In(register_write_signature(config, registers=word_registers))
-        Always ready.
-    word_read : In(word_read_signature(config)).array(word_registers)
+    write : In(register_write_signature(config, registers=word_registers)).array(word_registers)
+        The first one is always ready, a second one unless both want the same memory.
+    word_read : In(word_read_signature(config)).array(1 or 3)
     shared_read : In(shared_read_signature(config))
         Always ready.
     """
@@ -56,8 +59,10 @@ class RegisterFile(wiring.Component):
         self._config = config
         super().__init__(
             {
-                "write": In(register_write_signature(config, registers=config.word_registers)),
-                "word_read": In(word_read_signature(config)).array(config.word_registers),
+                "write": In(register_write_signature(config, registers=config.word_registers)).array(
+                    config.word_registers
+                ),
+                "word_read": In(word_read_signature(config)).array(2 * config.word_registers - 1),
                 "shared_read": In(shared_read_signature(config)),
             }
         )
@@ -66,38 +71,56 @@ class RegisterFile(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        count = config.word_registers
+        count = config.register_memories
         words = config.all_registers * QUADS // config.word_quads
         inner = config.word_quads.bit_length() - 1
         shared = self.shared_read
         reads = [(port.enable, port.address, port.data) for port in self.word_read]
         reads.append((shared.enable, shared.address[inner:], shared.word))
         memories = [collision_free_memory(unsigned(word_bits(config)), words // count) for _ in range(count)]
+        first, *second = self.write
+        m.d.comb += [first.ready.eq(1), shared.ready.eq(1)]
+        for port in second:
+            m.d.comb += port.ready.eq(~first.enable | ((port.address - first.address)[:2] == 2))
         for number, memory in enumerate(memories):
             m.submodules[f"memory_{number}" if count > 1 else "memory"] = memory
             write = memory.write_port(granularity=LANE_BITS)
-            place, part = self._place(self.write.address, number)
-            lanes = self.write.lanes.word_select(part, 4 * config.word_quads)
-            m.d.comb += [
-                write.en.eq(lanes & self.write.enable.replicate(len(lanes))),
-                write.addr.eq(place),
-                write.data.eq(self.write.data.word_select(part, word_bits(config))),
-            ]
+            for port in self.write:
+                place, part, is_here = self._place(port.address, number)
+                lanes = port.lanes.word_select(part, 4 * config.word_quads)
+                enable = port.enable & port.ready & is_here if second else port.enable
+                with m.If(enable) if port is not first else nullcontext():
+                    m.d.comb += [
+                        write.en.eq(lanes & enable.replicate(len(lanes))),
+                        write.addr.eq(place),
+                        write.data.eq(port.data.word_select(part, word_bits(config))),
+                    ]
         for index, (enable, address, data) in enumerate(reads):
             found = []
             for number, memory in enumerate(memories):
                 port = memory.read_port()
                 m.d.comb += [port.en.eq(enable), port.addr.eq(self._place(address, number)[0])]
                 found.append(register(m, port.data, f"read_{index}_{number}"))
-            odd = delay(m, address[: count - 1], READ_LATENCY, f"odd_{index}") if count > 1 else Const(0, 1)
-            m.d.comb += data.eq(Mux(odd, Cat(*reversed(found)), Cat(*found)))
-        m.d.comb += [self.write.ready.eq(1), shared.ready.eq(1)]
-        in_word = delay(m, shared.address[:inner], READ_LATENCY, "in_word") if inner else 0
-        m.d.comb += shared.data.eq(shared.word[: word_bits(config)].word_select(in_word, QUAD_BITS))
+            if count == 1:
+                m.d.comb += data.eq(found[0])
+                continue
+            of_first = delay(m, address[: count.bit_length() - 1], READ_LATENCY, f"first_{index}")
+            with m.Switch(of_first):
+                for number in range(count):
+                    with m.Case(number):
+                        m.d.comb += data.eq(Cat(found[number], found[(number + 1) % count]))
+        in_word: Value = delay(m, shared.address[:inner], READ_LATENCY, "in_word") if inner else Const(0, 1)
+        word = shared.word[: word_bits(config)]
+        m.d.comb += shared.data.eq(
+            word.word_select(in_word, QUAD_BITS)
+            if config.beat_quads == 1
+            else word.bit_select(in_word * QUAD_BITS, len(shared.data))
+        )
         return m
 
-    def _place(self, address: Value, number: int) -> tuple[Value, Value]:
-        """Where a memory has its word of those from an address on, and which of them this is."""
-        if self._config.word_registers == 1:
-            return address, Const(0, 1)
-        return (address + 1 - number)[1 : len(address) + 1], address[0] ^ number
+    def _place(self, address: Value, number: int) -> tuple[Value, Value, Value]:
+        """Where a memory has its word of those from an address on, which one it is, and if there is one."""
+        if self._config.register_memories == 1:
+            return address, Const(0, 1), Const(1)
+        after = (number - address)[:2]
+        return (address + after)[2 : len(address)], after[0], ~after[1]

@@ -90,8 +90,14 @@ def word_read_signature(config: CoreConfig) -> wiring.Signature:
     )
 
 
-def quad_read_signature(config: CoreConfig) -> wiring.Signature:
-    """The read port for single quads, as its users drive it.
+def quad_read_signature(config: CoreConfig, *, quads: int = 1) -> wiring.Signature:
+    """The read port for quads, as its users drive it.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    quads : int
+        How many are read, at most `beat_quads`, in one word.
 
     Members
     -------
@@ -100,15 +106,15 @@ def quad_read_signature(config: CoreConfig) -> wiring.Signature:
     address : Out(quad_address_bits(config))
     ready : In(1)
         The read takes place in this cycle.
-    data : In(128)
-        The quad, `READ_LATENCY` cycles later, and only then.
+    data : In(128 * quads)
+        The quad and those that follow it, `READ_LATENCY` cycles later, and only then.
     """
     return wiring.Signature(
         {
             "enable": Out(1),
             "address": Out(quad_address_bits(config)),
             "ready": In(1),
-            "data": In(QUAD_BITS),
+            "data": In(QUAD_BITS * quads),
         }
     )
 
@@ -123,7 +129,7 @@ def shared_read_signature(config: CoreConfig) -> wiring.Signature:
     word : In(tile_word_bits(config))
         The word that the quad is in, as `word_read_signature` gives it, in time with `data`.
     """
-    members = dict(quad_read_signature(config).members)
+    members = dict(quad_read_signature(config, quads=config.beat_quads).members)
     return wiring.Signature({**members, "word": In(tile_word_bits(config))})
 
 
@@ -166,13 +172,16 @@ def share_read_port(m: Module, port: Any, words: Any, users: Sequence[Any]) -> N
     m : Module
     port : shared_read_signature, as its user sees it
         Always ready.
-    words : word_read_signature, as the file sees it
+    words : word_read_signature, as the file sees it, or None
         Comes before all others, so that it never waits.
     users : sequence of quad_read_signature, as the file sees them
         In order of priority.
     """
-    m.d.comb += [words.data.eq(port.word), *(user.data.eq(port.data) for user in users)]
+    m.d.comb += [user.data.eq(port.data) for user in users]
     _share(m, port, users, ("address",))
+    if words is None:
+        return
+    m.d.comb += words.data.eq(port.word)
     with m.If(words.enable):
         in_word = Const(0, len(port.address) - len(words.address))
         m.d.comb += [

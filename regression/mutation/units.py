@@ -159,7 +159,7 @@ UNITS: Final = (
     _unit("transposer", "registers.test_transposer", "registers/transposer.py", units=4),
     _unit("row addresses", "memory.test_row_addresses", "memory/row_addresses.py"),
     _unit("access check", "memory.test_access", "memory/access.py", config="global"),
-    _unit("burst generator", "memory.test_burst_generator", "memory/burst_generator.py"),
+    _unit("burst generator", "memory.test_burst_generator", "memory/burst_generator.py", quads=4),
     _unit(
         "load crossbar",
         "memory.test_load_crossbar",
@@ -167,17 +167,29 @@ UNITS: Final = (
         preset="small",
     ),
     _unit(
+        "load crossbar of four quads",
+        "memory.test_load_crossbar",
+        "memory/load_crossbar.py memory/bank memory/line_walk.py",
+        preset="four_quads",
+    ),
+    _unit(
         "store crossbar",
         "memory.test_store_crossbar",
         "memory/store_crossbar.py memory/bank memory/line_walk.py memory/assembly_queue.py",
         preset="small",
+    ),
+    _unit(
+        "store crossbar of four quads",
+        "memory.test_store_crossbar",
+        "memory/store_crossbar.py memory/bank memory/line_walk.py",
+        preset="four_quads",
     ),
     _unit("banks", "memory.test_banks", "memory/banks.py"),
     _unit(
         "load engine",
         "memory.test_load_engine",
         "memory/load_engine.py memory/fragment_writer.py memory/beats.py",
-        preset="standard",
+        preset="large",
         cases=(),
     ),
     _unit(
@@ -195,6 +207,7 @@ UNITS: Final = (
         data_bits=256,
         shared_bytes=8192,
         outstanding_reads=5,
+        dot_product_units=1,
     ),
     _unit("shared memory", "memory.test_shared_memory", "memory/shared_memory.py"),
     _unit(

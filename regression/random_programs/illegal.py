@@ -325,8 +325,8 @@ class _Maker:
         return replace(access, address=max(0, address), instruction=place_in(access.instruction, space))  # type: ignore[arg-type]
 
     def _marked(self, access: Load | Store) -> tuple[int, int]:
-        """Sixteen bytes, a beat, that the access touches."""
+        """Bytes of one beat, of the widest that there is, that the access touches."""
         extent = span(access.instruction, access.stride)
         last = access.address + extent - 1
         place = access.address if self._random.random() < 0.5 else last
-        return place & ~15, 16
+        return place & ~63, 64

@@ -20,8 +20,9 @@ using Address = std::uint64_t;
 constexpr unsigned BUS_BYTES = configuration::DATA_BITS / 8;
 static_assert(BUS_BYTES == 8 || BUS_BYTES == 16 || BUS_BYTES == 32 || BUS_BYTES == 64, "the bus has 64 to 512 bits");
 
-// The core moves 16 bytes a beat, on a wider bus on the lanes of their address; a narrower one it fills.
-constexpr unsigned BEAT_BYTES = BUS_BYTES < 16 ? BUS_BYTES : 16;
+// A beat may be narrower than the bus; it is on the lanes of its address.
+constexpr unsigned BEAT_BYTES = configuration::BEAT_BYTES;
+static_assert(BEAT_BYTES <= BUS_BYTES && (BEAT_BYTES & (BEAT_BYTES - 1)) == 0, "beats divide the bus");
 
 enum Response : std::uint8_t { OKAY = 0, SLVERR = 2, DECERR = 3 };
 
@@ -283,7 +284,7 @@ class AxiMemory {
             const unsigned below = burst.address & (BUS_BYTES - 1);
             if (beats_.front().strobe & ((std::uint64_t(1) << below) - 1)) throw ProtocolError(at + "a strobe lies below the address");
             for (unsigned beat = 0; beat < count; ++beat) {
-                const std::uint64_t lanes = ((std::uint64_t(1) << BEAT_BYTES) - 1) << first_lane(beat_address(burst, beat));
+                const std::uint64_t lanes = (~std::uint64_t(0) >> (64 - BEAT_BYTES)) << first_lane(beat_address(burst, beat));
                 if (beats_[beat].strobe & ~lanes) throw ProtocolError(at + "a strobe lies outside the lanes of beat " + std::to_string(beat + 1));
             }
             const auto end = beats_.begin() + static_cast<std::ptrdiff_t>(count);

@@ -156,7 +156,7 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
 
 def register_file(config: CoreConfig) -> tuple[Probe, ...]:
     """The memories of the registers; of several, each has a register in its turn."""
-    count = config.word_registers
+    count = config.register_memories
     names = [f"memory_{number}" for number in range(count)] if count > 1 else ["memory"]
     return tuple(Probe(path="registers", signal=name) for name in names)
 

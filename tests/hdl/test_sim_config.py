@@ -63,3 +63,20 @@ def test_the_edges_are_allowed():
 def test_a_word_per_cycle_supplies_up_to_sixteen_units():
     words = {units: CoreConfig(dot_product_units=units).word_quads for units in (1, 2, 4, 8, 16, 32, 64)}
     assert words == {1: 1, 2: 2, 4: 2, 8: 4, 16: 8, 32: 8, 64: 8}
+
+
+def test_a_beat_is_as_wide_as_the_bus_but_no_wider_than_a_word():
+    beats = {
+        (units, bits): CoreConfig(dot_product_units=units, data_bits=bits).beat_quads
+        for units, bits in ((1, 64), (1, 512), (4, 128), (4, 512), (8, 256), (16, 512), (64, 128), (64, 512))
+    }
+    assert beats == {
+        (1, 64): 1,
+        (1, 512): 1,
+        (4, 128): 1,
+        (4, 512): 2,
+        (8, 256): 2,
+        (16, 512): 4,
+        (64, 128): 1,
+        (64, 512): 4,
+    }

@@ -17,7 +17,7 @@ from sim.simulation import BusTiming, Simulation, SimulationError
 from sim.verilate import SHARED_MODULES, build_verilog
 
 COPIER = Path(__file__).with_name("copier.v").read_text()
-CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
+CONSTANTS = {"BEAT_BYTES": 16, "DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
 FMA = next(name for name in SHARED_MODULES if "fma" in name)
 
 

@@ -24,7 +24,7 @@ from sim.verilate import BuildError, build_verilog
 TEXTS = {"a.so": "the library", "b.json": "beside it"}
 SPECIAL = "a b'c\"d$e#f%g;h&(i)\u00e9"
 COPIER = Path(__file__).with_name("copier.v").read_text()
-CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
+CONSTANTS = {"BEAT_BYTES": 16, "DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
 
 
 def build(folder: Path) -> list[Path]:

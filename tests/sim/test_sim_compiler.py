@@ -23,7 +23,7 @@ def test_the_environment_names_the_compiler(monkeypatch):
 def test_a_compiler_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-c++")
     assert compiler().version == ""
-    constants = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
+    constants = {"BEAT_BYTES": 16, "DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
     with pytest.raises(BuildError, match="there is no program no-such-c"):
         build_verilog("module openwmma_core; endmodule", constants)
 

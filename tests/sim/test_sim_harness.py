@@ -10,7 +10,7 @@ from sim.simulation import BusTiming, HostRefusal, Simulation, SimulationError
 from sim.verilate import BuildError, build_verilog
 
 COPIER = Path(__file__).with_name("copier.v").read_text()
-CONSTANTS = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
+CONSTANTS = {"BEAT_BYTES": 16, "DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
 BASE, SIZE = 0x4000, 1 << 14
 COPY, HANG, STRAY_STROBE = 1, 4, 10
 STOP = 1 + next(index for index, line in enumerate(COPIER.splitlines()) if "$stop" in line)
@@ -18,9 +18,8 @@ STOP = 1 + next(index for index, line in enumerate(COPIER.splitlines()) if "$sto
 
 def library_of(data_bits):
     """A copier with a bus of so many bits."""
-    return build_verilog(
-        COPIER.replace("BUS = 128", f"BUS = {data_bits}"), {**CONSTANTS, "DATA_BITS": data_bits}
-    )
+    constants = {**CONSTANTS, "BEAT_BYTES": min(data_bits // 8, 16), "DATA_BITS": data_bits}
+    return build_verilog(COPIER.replace("BUS = 128", f"BUS = {data_bits}"), constants)
 
 
 @pytest.fixture(scope="module")

@@ -110,6 +110,7 @@ OTHERS = {
     "two units, 64 bits": replace(ALL, dot_product_units=2, f64_units=2, data_bits=64, registers=128),
     "eight units, 256 bits": replace(ALL, dot_product_units=8, f64_units=4, data_bits=256, address_bits=40),
     "sixteen units, 512 bits": replace(ALL, dot_product_units=16, data_bits=512, queue_depth=4),
+    "thirty-two units, 512 bits": replace(ALL, dot_product_units=32, data_bits=512, warps=2),
     "two warps": replace(ALL, warps=2),
     "standard, eight warps": replace(PRESETS["standard"], warps=8),
 }

@@ -117,7 +117,7 @@ def copier_with_a_public_register():
 
 
 def test_a_waveform_names_every_port_and_ends_with_the_simulation(tmp_path):
-    constants = {"DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
+    constants = {"BEAT_BYTES": 16, "DATA_BITS": 128, "OUTSTANDING_READS": 1, "QUEUE_DEPTH": 1, "WARPS": 1}
     path = tmp_path / "copy.fst"
     simulation = Simulation(
         build_verilog(copier_with_a_public_register(), constants, observed=True),

@@ -53,8 +53,8 @@ class F64Collect(wiring.Component):
         Each tile, in order; taken with its last results.
     destination : In(stream.Signature(F64Destination))
         Likewise; taken with the last write.
-    result_0, ... : In(stream.Signature(FusedMultiplyAdd64Result))
-    returned : Out(1), returned_step : Out(Steps.bits), returned_0, ... : Out(64)
+    result : In(stream.Signature(FusedMultiplyAdd64Result)).array(f64_units)
+    returned : Out(1), returned_step : Out(Steps.bits), sums : Out(64).array(f64_units)
         As in `F64Issue`.
     write : Out(register_write_signature(config))
     done : Out(1)
@@ -68,24 +68,23 @@ class F64Collect(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         self._steps = steps = Steps(config)
-        members = {
-            "tile": In(stream.Signature(F64Tile)),
-            "destination": In(stream.Signature(F64Destination)),
-            "returned": Out(1),
-            "returned_step": Out(steps.bits),
-            "write": Out(register_write_signature(config)),
-            "done": Out(1),
-        }
-        for unit in range(steps.units):
-            members[f"result_{unit}"] = In(stream.Signature(FusedMultiplyAdd64Result))
-            members[f"returned_{unit}"] = Out(64)
-        super().__init__(members)
+        super().__init__(
+            {
+                "tile": In(stream.Signature(F64Tile)),
+                "destination": In(stream.Signature(F64Destination)),
+                "result": In(stream.Signature(FusedMultiplyAdd64Result)).array(steps.units),
+                "returned": Out(1),
+                "returned_step": Out(steps.bits),
+                "sums": Out(64).array(steps.units),
+                "write": Out(register_write_signature(config)),
+                "done": Out(1),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
         steps = self._steps
-        results = [getattr(self, f"result_{unit}") for unit in range(steps.units)]
         m.submodules.quads = quads = Queue(unsigned(2 * QUAD_BITS), _PLACES, buffered=True)
         step = Signal(steps.bits)
         k = Signal(K_BITS)
@@ -96,12 +95,12 @@ class F64Collect(wiring.Component):
         finished = Signal()
         m.d.comb += [
             self.returned.eq(
-                Cat(result.valid for result in results).all() & ~(final & finished & ~quads.input.ready)
+                Cat(result.valid for result in self.result).all() & ~(final & finished & ~quads.input.ready)
             ),
             self.returned_step.eq(step),
             self.tile.ready.eq(self.returned & final & ends_round),
-            *(result.ready.eq(self.returned) for result in results),
-            *(getattr(self, f"returned_{unit}").eq(result.payload.d) for unit, result in enumerate(results)),
+            *(result.ready.eq(self.returned) for result in self.result),
+            *(sum_.eq(result.payload.d) for sum_, result in zip(self.sums, self.result, strict=True)),
         ]
         with m.If(self.returned):
             m.d.sync += step.eq(step + 1)
@@ -114,8 +113,8 @@ class F64Collect(wiring.Component):
         high = Signal(lanes, reset_less=True)
         with m.If(self.returned & final):
             m.d.sync += [
-                low[part].eq(Cat(result.payload.d[:32] for result in results)),
-                high[part].eq(Cat(result.payload.d[32:] for result in results)),
+                low[part].eq(Cat(result.payload.d[:32] for result in self.result)),
+                high[part].eq(Cat(result.payload.d[32:] for result in self.result)),
             ]
         with m.If(self.returned & complete):
             m.d.sync += finished.eq(1)

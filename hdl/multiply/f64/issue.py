@@ -34,14 +34,14 @@ class F64Issue(wiring.Component):
     -------
     tiles : In(range(3)), oldest : In(F64Tile), release : Out(1)
         As in `F64Fetch`.
-    enable, step, k, a, b_0, c_0, ...
+    enable, step, k, a, b, c
         As in `F64Rows`.
     returned : In(1)
         A result has come from each unit, those of `returned_step`.
     returned_step : In(Steps.bits)
-    returned_0, ... : In(64)
+    sums : In(64).array(f64_units)
         The results.
-    operands_0, ... : Out(stream.Signature(FusedMultiplyAdd64Operands))
+    operands : Out(stream.Signature(FusedMultiplyAdd64Operands)).array(f64_units)
     busy_units : Out(range(units + 1))
         Units that accepted operands in the cycle before.
 
@@ -52,24 +52,24 @@ class F64Issue(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._steps = steps = Steps(config)
-        members = {
-            "tiles": In(range(BUFFERS + 1)),
-            "oldest": In(F64Tile),
-            "release": Out(1),
-            "enable": Out(1),
-            "step": Out(steps.bits),
-            "k": Out(K_BITS),
-            "a": In(64),
-            "returned": In(1),
-            "returned_step": In(steps.bits),
-            "busy_units": Out(range(steps.units + 1)),
-        }
-        for unit in range(steps.units):
-            members[f"b_{unit}"] = In(64)
-            members[f"c_{unit}"] = In(64)
-            members[f"returned_{unit}"] = In(64)
-            members[f"operands_{unit}"] = Out(stream.Signature(FusedMultiplyAdd64Operands))
-        super().__init__(members)
+        super().__init__(
+            {
+                "tiles": In(range(BUFFERS + 1)),
+                "oldest": In(F64Tile),
+                "release": Out(1),
+                "enable": Out(1),
+                "step": Out(steps.bits),
+                "k": Out(K_BITS),
+                "a": In(64),
+                "b": In(64).array(steps.units),
+                "c": In(64).array(steps.units),
+                "returned": In(1),
+                "returned_step": In(steps.bits),
+                "sums": In(64).array(steps.units),
+                "operands": Out(stream.Signature(FusedMultiplyAdd64Operands)).array(steps.units),
+                "busy_units": Out(range(steps.units + 1)),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
@@ -110,15 +110,14 @@ class F64Issue(wiring.Component):
         with m.If(self.enable):
             m.d.sync += [is_first.eq(self.k == 0), rounding.eq(self.oldest.rounding)]
         offered, taken = [], []
-        for unit in range(steps.units):
-            operands = getattr(self, f"operands_{unit}")
+        for unit, operands in enumerate(self.operands):
             carry_memory = collision_free_memory(unsigned(64), steps.count)
             m.submodules[f"carry_memory_{unit}"] = carry_memory
             write, read = carry_memory.write_port(), carry_memory.read_port()
             m.d.comb += [
                 write.en.eq(self.returned),
                 write.addr.eq(self.returned_step),
-                write.data.eq(getattr(self, f"returned_{unit}")),
+                write.data.eq(self.sums[unit]),
                 read.en.eq(self.enable),
                 read.addr.eq(self.step),
             ]
@@ -128,8 +127,8 @@ class F64Issue(wiring.Component):
                 m.d.sync += [
                     valid.eq(waiting),
                     payload.a.eq(self.a),
-                    payload.b.eq(getattr(self, f"b_{unit}")),
-                    payload.c.eq(Mux(is_first, getattr(self, f"c_{unit}"), read.data)),
+                    payload.b.eq(self.b[unit]),
+                    payload.c.eq(Mux(is_first, self.c[unit], read.data)),
                     payload.rounding.eq(rounding),
                 ]
             with m.Elif(operands.ready):

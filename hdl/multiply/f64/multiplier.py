@@ -41,9 +41,9 @@ class F64Multiplier(wiring.Component):
         High for one cycle for each request, in order, when all its registers have been read.
     done : Out(1)
         High for one cycle for each request, in order, after its last result is in the register file.
-    operands_0, ... : Out(stream.Signature(FusedMultiplyAdd64Operands))
+    operands : Out(stream.Signature(FusedMultiplyAdd64Operands)).array(f64_units)
         To each fused multiply-add unit.
-    result_0, ... : In(stream.Signature(FusedMultiplyAdd64Result))
+    result : In(stream.Signature(FusedMultiplyAdd64Result)).array(f64_units)
         From each of them.
     busy_units : Out(range(units + 1))
         Units that accepted operands in the cycle before.
@@ -61,18 +61,18 @@ class F64Multiplier(wiring.Component):
             raise ValueError("The f64 tile multiplier needs 1, 2 or 4 f64 units, not 0")
         self._config = config
         units = config.f64_units
-        members = {
-            "request": In(stream.Signature(F64Request)),
-            "fetched": Out(1),
-            "done": Out(1),
-            "busy_units": Out(range(units + 1)),
-            "write": Out(register_write_signature(config)),
-            "read": Out(quad_read_signature(config)),
-        }
-        for unit in range(units):
-            members[f"operands_{unit}"] = Out(stream.Signature(FusedMultiplyAdd64Operands))
-            members[f"result_{unit}"] = In(stream.Signature(FusedMultiplyAdd64Result))
-        super().__init__(members)
+        super().__init__(
+            {
+                "request": In(stream.Signature(F64Request)),
+                "fetched": Out(1),
+                "done": Out(1),
+                "busy_units": Out(range(units + 1)),
+                "write": Out(register_write_signature(config)),
+                "read": Out(quad_read_signature(config)),
+                "operands": Out(stream.Signature(FusedMultiplyAdd64Operands)).array(units),
+                "result": In(stream.Signature(FusedMultiplyAdd64Result)).array(units),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
@@ -114,12 +114,11 @@ class F64Multiplier(wiring.Component):
             self.busy_units.eq(issue.busy_units),
         ]
         for unit in range(config.f64_units):
-            b, c, returned = f"b_{unit}", f"c_{unit}", f"returned_{unit}"
             m.d.comb += [
-                getattr(issue, b).eq(getattr(rows, b)),
-                getattr(issue, c).eq(getattr(rows, c)),
-                getattr(issue, returned).eq(getattr(collect, returned)),
+                issue.b[unit].eq(rows.b[unit]),
+                issue.c[unit].eq(rows.c[unit]),
+                issue.sums[unit].eq(collect.sums[unit]),
             ]
-            connect(m, getattr(issue, f"operands_{unit}"), flipped(getattr(self, f"operands_{unit}")))
-            connect(m, flipped(getattr(self, f"result_{unit}")), getattr(collect, f"result_{unit}"))
+            connect(m, issue.operands[unit], flipped(self.operands[unit]))
+            connect(m, flipped(self.result[unit]), collect.result[unit])
         return m

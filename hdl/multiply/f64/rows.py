@@ -76,7 +76,7 @@ class F64Rows(wiring.Component):
     write : In(QuadWrite)
     enable : In(1), buffer : In(1), step : In(Steps.bits), k : In(K_BITS)
         Read what a step needs for its product k.
-    a, b_0, c_0, ... : Out(64)
+    a : Out(64), b, c : Out(64).array(f64_units)
         The elements, those of B and C for each unit.
     """
 
@@ -90,7 +90,8 @@ class F64Rows(wiring.Component):
                 "step": In(steps.bits),
                 "k": In(K_BITS),
                 "a": Out(64),
-                **{f"{use}_{unit}": Out(64) for use in "bc" for unit in range(steps.units)},
+                "b": Out(64).array(steps.units),
+                "c": Out(64).array(steps.units),
             }
         )
 
@@ -101,14 +102,15 @@ class F64Rows(wiring.Component):
         register = place.register
         quad, pair, block = (field(self.step) for field in (steps.quad, steps.pair, steps.block))
         of_a = Cat(register[2:], place.quad, register[1])
-        self._memory(m, "a", Use.A, of_a, Cat(self.k, quad, block))
+        self._memory(m, "a", self.a, Use.A, of_a, Cat(self.k, quad, block))
         for unit in range(steps.units):
             lane = steps.lane(self.step, unit)
-            self._memory(m, f"b_{unit}", Use.B, Cat(register[1:3], place.quad), Cat(self.k, pair, lane))
-            self._memory(m, f"c_{unit}", Use.C, Cat(place.quad, register[1:3]), Cat(lane, quad, pair, block))
+            of_b, of_c = Cat(register[1:3], place.quad), Cat(place.quad, register[1:3])
+            self._memory(m, f"b_{unit}", self.b[unit], Use.B, of_b, Cat(self.k, pair, lane))
+            self._memory(m, f"c_{unit}", self.c[unit], Use.C, of_c, Cat(lane, quad, pair, block))
         return m
 
-    def _memory(self, m: Module, name: str, use: Use, row: Value, read_address: Value) -> None:
+    def _memory(self, m: Module, name: str, output: Value, use: Use, row: Value, read_address: Value) -> None:
         """Make the memories of both halves; `row` is above the lane in the address to write."""
         write = self.write
         chosen = write.place.use == use
@@ -130,4 +132,4 @@ class F64Rows(wiring.Component):
                 read_port.addr.eq(Cat(read_address, self.buffer)),
             ]
             elements.append(read_port.data)
-        m.d.comb += getattr(self, name).eq(Cat(elements))
+        m.d.comb += output.eq(Cat(elements))
