@@ -107,7 +107,7 @@ async def every_fragment(dut: Any) -> None:
 
 @cocotb.test
 async def no_word_before_the_last_beat(dut: Any) -> None:
-    """Words appear only when all beats are in; the first quad seven cycles after the last."""
+    """Words appear only when all beats are in; the first quad eight cycles after the last."""
     bench = Bench(dut)
     await start(dut)
     for row in bench.rows:
@@ -122,7 +122,7 @@ async def no_word_before_the_last_beat(dut: Any) -> None:
         while not (dut.beats_valid.value and dut.beats_ready.value):
             await RisingEdge(dut.aclk)
         groups = min(bench.at_once, len(placed.quads)) // bench.config.beat_quads
-        for _ in range(6 + groups - 1):
+        for _ in range(7 + groups - 1):
             await RisingEdge(dut.aclk)
             assert not dut.words_valid.value, row
         await RisingEdge(dut.aclk)

@@ -122,7 +122,7 @@ async def a_part_per_cycle(dut: Any) -> None:
 
 
 @cocotb.test
-async def the_first_beat_comes_five_cycles_after_the_last_quad(dut: Any) -> None:
+async def the_first_beat_comes_six_cycles_after_the_last_quad(dut: Any) -> None:
     """For fragments that begin at a beat."""
     bench = Bench(dut)
     await start(dut)
@@ -141,7 +141,7 @@ async def the_first_beat_comes_five_cycles_after_the_last_quad(dut: Any) -> None
             elapsed += 1
         # Lines of eight bytes are parts of the first beat.
         most = beat_of(bench.config) // 8 if placed.access.lines[0][1] < 16 else 1
-        assert 6 <= elapsed < 6 + most, (row, elapsed)
+        assert 7 <= elapsed < 7 + most, (row, elapsed)
         await bench.check(expected)
 
 

@@ -29,10 +29,12 @@ class AssemblyQueue(wiring.Component):
     """A credit queue (`hdl.stream.elastic`) in which parts of the newest entry are written one by one.
 
     A free-running pipeline asks for a place with the part that completes an entry; the parts before go to the
-    same place, for which there must be room.
+    same place, for which there must be room. The oldest entry's tag stands in a register, and its place is
+    free already; so there is one place more for data.
 
-    Throughput: a part per cycle. Latency: 1 cycle from the last part to `output.valid`. `ready` comes from a
-    register. Expected critical path: the read port of the distributed memory.
+    Throughput: a part per cycle. Latency: 2 cycles from the last part to `output.valid`. `ready`,
+    `output.valid` and `output.payload.tag` come from registers. Expected critical path: the read port of the
+    distributed memory.
 
     Parameters
     ----------
@@ -79,25 +81,28 @@ class AssemblyQueue(wiring.Component):
         """Return the unit's module."""
         m = Module()
         m.submodules.tags = tags = CreditQueue(self._tag, depth=ASSEMBLED)
-        m.submodules.parts = parts = Memory(shape=unsigned(len(self.data)), depth=ASSEMBLED, init=[])
+        m.submodules.parts = parts = Memory(shape=unsigned(len(self.data)), depth=2 * ASSEMBLED, init=[])
         write = parts.write_port(granularity=self._part)
         read = parts.read_port(domain="comb")
         newest = Signal.like(write.addr)
         oldest = Signal.like(write.addr)
+        tag = Signal(self._tag, reset_less=True)
+        taken = tags.output.ready
         m.d.comb += [
+            taken.eq(~self.output.valid | self.output.ready),
             self.ready.eq(tags.ready),
             tags.enter.eq(self.enter),
             tags.push.eq(self.push),
             tags.payload.eq(self.tag),
-            tags.output.ready.eq(self.output.ready),
             write.en.eq(self.write),
             write.addr.eq(newest),
             write.data.eq(self.data),
             read.addr.eq(oldest),
-            self.output.valid.eq(tags.output.valid),
             self.output.payload.data.eq(read.data),
-            self.output.payload.tag.eq(tags.output.payload),
+            self.output.payload.tag.eq(tag),
         ]
+        with m.If(taken):
+            m.d.sync += [self.output.valid.eq(tags.output.valid), tag.eq(tags.output.payload)]
         with m.If(self.push):
             m.d.sync += newest.eq(newest + 1)
         with m.If(self.output.valid & self.output.ready):

@@ -70,7 +70,7 @@ class LoadCrossbar(wiring.Component):
     all of it has come in, so that one whose memory reports an error can leave the registers alone.
 
     Throughput: a part of a beat (`hdl.memory.line_walk`) and `beat_quads` quads per cycle, from one fragment
-    to the next without a gap. Latency from the last beat to the first quads: 7 cycles. Neither ready depends
+    to the next without a gap. Latency from the last beat to the first quads: 8 cycles. Neither ready depends
     on the other: the one follows from the number of filled buffers, the other from the room in the queue.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 

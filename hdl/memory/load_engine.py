@@ -32,7 +32,7 @@ class LoadEngine(wiring.Component):
     per cycle, and a register word written per cycle, from one load to the next without a gap: an f16
     multiplicand of 16x16 takes 32 cycles (64 where the register file has one quad in a word, since its
     registers repeat). At most `LOADS_IN_FLIGHT` are in flight. Latency: 3 cycles from the request to the
-    first burst; 7 from the last beat to the first quad of the registers, the quads of the fragment, then 2 to
+    first burst; 8 from the last beat to the first quad of the registers, the quads of the fragment, then 2 to
     `done`. `request.ready` and `beats.ready` do not depend on another ready.
 
     Parameters

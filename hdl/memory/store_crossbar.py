@@ -66,7 +66,7 @@ class StoreCrossbar(wiring.Component):
     rotated there.
 
     Throughput: `beat_quads` quads and a part of a beat (`hdl.memory.line_walk`) per cycle, from one fragment
-    to the next without a gap. Latency from the last quad to the first beat: 5 cycles.
+    to the next without a gap. Latency from the last quad to the first beat: 6 cycles.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
     Parameters
