@@ -72,8 +72,10 @@ DECODED = data.Layout.cast(Decoded)
 
 async def decode(dut: Any, bits: int) -> Any:
     """What the decoder makes of a command word."""
-    dut.command.value = bits
-    await Timer(1, "ns")
+    dut.aresetn.value, dut.take.value, dut.command.value = 1, 1, bits
+    for level in (0, 1, 0):
+        dut.aclk.value = level
+        await Timer(1, "ns")
     return DECODED.from_bits(int(dut.decoded.value))
 
 

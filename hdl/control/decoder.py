@@ -9,9 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, MATRIX_SPACES
 from golden.tables.faults import Cause
-from golden.tables.formats import FORMATS, IntegerFormat
-from golden.tables.instruction_set import SPACES, USES, multiplicand_formats
-from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.instruction_set import SPACES, USES
 from hdl.command import (
     COMMAND_BITS,
     MatrixCommand,
@@ -20,30 +18,19 @@ from hdl.command import (
     MmaCommand,
     Opcode,
     RegisterCommand,
-    fragment_key,
-    multiply_key,
 )
 from hdl.config import REGISTER_BITS, CoreConfig
+from hdl.control.lookup import Constants, look_up
 from hdl.control.scoreboard import Footprint, Range, Unit
-from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
-from hdl.memory.fragment_geometry import (
-    FragmentGeometry,
-    block_order,
-    fragment_geometry,
-    legal_fragments,
-    log2_exact,
-    matrix_geometry,
-)
+from hdl.memory.fragment_geometry import FragmentGeometry, log2_exact, matrix_geometry
 from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
-from hdl.multiply.multiplies import legal_multiplies
-from hdl.multiply.tile.chains import passes
-from hdl.multiply.tile.request import TileRequest, TileShape
+from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Decoded", "Decoder", "is_signed", "multiplicand"]
+__all__ = ["Decoded", "Decoder"]
 
 
 class Decoded(data.Struct):
@@ -82,7 +69,10 @@ class Decoder(wiring.Component):
     formats that the configuration has, so that what the golden machine refuses is refused here, with the
     same cause. Requests name registers as the register file numbers them: warp after warp.
 
-    Combinational.
+    A command's constants are looked up as it is taken; its registers are counted and compared with their
+    limit in the cycles behind.
+
+    Latency: 1 cycle. Expected critical path: a table, eight levels; or a count, its sum and a comparison.
 
     Parameters
     ----------
@@ -93,10 +83,14 @@ class Decoder(wiring.Component):
     Members
     -------
     command : In(160)
+    take : In(1)
+        The command is taken.
     decoded : Out(Decoded)
+        Of the command that was taken last.
     """
 
     command: In(COMMAND_BITS)
+    take: In(1)
     decoded: Out(Decoded)
 
     def __init__(self, config: CoreConfig, warp: int = 0) -> None:
@@ -107,24 +101,28 @@ class Decoder(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
+        command = Signal(COMMAND_BITS)
+        found = Signal(Constants)
+        with m.If(self.take):
+            m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
         # Fields that no statement below drives would become Verilog processes without inputs, which
         # Icarus Verilog never executes. A condition gives them an input; synthesis removes it.
-        with m.If(self.command.any()):
+        with m.If(command.any()):
             m.d.comb += self.decoded.as_value().eq(0)
         legal = Signal()
         in_range = Signal()
-        memory = MemoryCommand(self.command)
+        memory = MemoryCommand(command)
         m.d.comb += in_range.eq(1)
         with m.Switch(memory.opcode):
             with m.Case(Opcode.LOAD, Opcode.STORE):
-                self._memory(m, legal, in_range)
+                self._memory(m, memory, found, legal, in_range)
             with m.Case(Opcode.MMA):
-                self._mma(m, legal, in_range)
+                self._mma(m, MmaCommand(command), found, legal, in_range)
             with m.Case(Opcode.FILL, Opcode.MOVE):
-                self._move(m, legal, in_range)
+                self._move(m, RegisterCommand(command), legal, in_range)
             if self._config.shared_bytes:
                 with m.Case(Opcode.MATRIX):
-                    self._matrix(m, legal, in_range)
+                    self._matrix(m, MatrixCommand(command), legal, in_range)
         with m.If(memory.warp != self._warp):
             m.d.comb += self.decoded.cause.eq(Cause.WARP_RANGE)
         with m.Elif(~legal):
@@ -141,18 +139,11 @@ class Decoder(wiring.Component):
         bits = log2_exact(self._config.registers)
         return Cat(register[:bits], Const(self._warp, REGISTER_BITS - bits))
 
-    def _memory(self, m: Module, legal: Signal, in_range: Signal) -> None:
-        command = MemoryCommand(self.command)
-        request = self.decoded.memory
-        store = command.opcode == Opcode.STORE
-        spaces = {"global", "generic"} | ({"shared"} if self._config.shared_bytes else set())
-        in_space = Signal()
-        footprint = self.decoded.footprint
-        geometry = Signal(FragmentGeometry)
-        with m.Switch(command.space):
-            with m.Case(*(SPACES.index(space) for space in sorted(spaces))):
-                m.d.comb += in_space.eq(1)
-        with m.If(store):
+    def _memory(
+        self, m: Module, command: data.View, found: data.View, legal: Signal, in_range: Signal
+    ) -> None:
+        request, footprint, geometry = self.decoded.memory, self.decoded.footprint, found.geometry
+        with m.If(command.opcode == Opcode.STORE):
             m.d.comb += [
                 self.decoded.unit.eq(Unit.STORE),
                 *_covers(footprint.reads[0], command.register, geometry.registers),
@@ -169,92 +160,37 @@ class Decoder(wiring.Component):
             request.has_stride.eq(command.has_stride),
             request.stride.eq(command.stride),
             request.geometry.eq(geometry),
+            legal.eq(found.accessible),
             in_range.eq(self._fits(command.register, geometry.registers)),
         ]
-        with m.Switch(command.fragment):
-            for use, name, shape, layout in legal_fragments(self._config):
-                with m.Case(fragment_key(use, name, shape, layout)):
-                    fields = fragment_geometry(use, name, shape, layout)
-                    m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
-                    m.d.comb += legal.eq((store if use == "d" else ~store) & in_space)
 
-    def _mma(self, m: Module, legal: Signal, in_range: Signal) -> None:
-        command = MmaCommand(self.command)
-        tile = self.decoded.tile
-        counts = {use: Signal(_COUNT_BITS, name=f"{use}_count") for use in USES}
-        x_is_b = Signal()
-        footprint = self.decoded.footprint
+    def _mma(self, m: Module, command: data.View, found: data.View, legal: Signal, in_range: Signal) -> None:
+        tile, f64, footprint = self.decoded.tile, self.decoded.f64, self.decoded.footprint
+        a, b, c, d = (command[use] for use in USES)
+        operands = (*footprint.reads, footprint.write)
+        counted = list(zip((a, b, c, d), found.counts, strict=True))
+        x_is_b = found.tile.x_is_b
         m.d.comb += [
-            self.decoded.unit.eq(Unit.TILE),
-            *_covers(footprint.reads[0], command.a, counts["a"]),
-            *_covers(footprint.reads[1], command.b, counts["b"]),
-            *_covers(footprint.reads[2], command.c, counts["c"]),
-            *_covers(footprint.write, command.d, counts["d"]),
-            tile.x_is_b.eq(x_is_b),
-            tile.x.eq(self._in_file(Mux(x_is_b, command.b, command.a))),
-            tile.y.eq(self._in_file(Mux(x_is_b, command.a, command.b))),
-            tile.c.eq(self._in_file(command.c)),
-            tile.d.eq(self._in_file(command.d)),
+            self.decoded.unit.eq(Mux(found.is_f64, Unit.F64, Unit.TILE)),
+            legal.eq(found.multiplies),
+            in_range.eq(Cat(self._fits(first, count) for first, count in counted).all()),
+            tile.eq(found.tile),
+            f64.eq(found.f64),
+        ]
+        for operand, (first, count) in zip(operands, counted, strict=True):
+            m.d.comb += _covers(operand, first, count)
+        m.d.comb += [
+            tile.x.eq(self._in_file(Mux(x_is_b, b, a))),
+            tile.y.eq(self._in_file(Mux(x_is_b, a, b))),
+            tile.c.eq(self._in_file(c)),
+            tile.d.eq(self._in_file(d)),
             tile.operation.saturate.eq(command.saturate),
             tile.operation.bitwise_and.eq(command.bitwise_and),
-            in_range.eq(
-                self._fits(command.a, counts["a"])
-                & self._fits(command.b, counts["b"])
-                & self._fits(command.c, counts["c"])
-                & self._fits(command.d, counts["d"])
-            ),
-        ]
-        self._double(m, command)
-        instructions = _different(self._config)
-        has_wgmma = any(item.mnemonic == "wgmma" for item in instructions)
-        with m.Switch(Cat(command.multiply, command.is_wgmma & has_wgmma)):
-            for instruction in instructions:
-                layouts = instruction.fragments
-                a, b = layouts["a"], layouts["b"]
-                x, y = (a, b) if a.wide else (b, a)
-                with m.Case(multiply_key(instruction)):
-                    m.d.comb += [
-                        legal.eq(
-                            ((len(instruction.family.roundings) > 0) | (command.rounding == 0))
-                            & ~(command.saturate & (instruction.family.saturate == "never"))
-                        ),
-                        *(counts[use].eq(layouts[use].registers) for use in USES),
-                    ]
-                    if instruction.a_type == "f64":
-                        m.d.comb += [
-                            self.decoded.unit.eq(Unit.F64),
-                            self.decoded.f64.tile.two_blocks.eq(a.x_blocks == 2),
-                            self.decoded.f64.tile.k_blocks_log2.eq(log2_exact(a.y_blocks)),
-                        ]
-                        continue
-                    m.d.comb += [
-                        tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
-                        tile.halves.eq(x.y_blocks == 2),
-                        tile.passes.eq(passes(instruction, self._config.dot_product.profile) - 1),
-                        tile.converted.eq(instruction.family.converted_to is not None),
-                        x_is_b.eq(b.wide),
-                        tile.x_order.eq(block_order(x)),
-                        tile.y_order.eq(block_order(y)),
-                        tile.operation.multiplicand.eq(
-                            multiplicand(instruction.family.converted_to or instruction.a_type)
-                        ),
-                        tile.operation.a_e5m2.eq(instruction.a_type == "e5m2"),
-                        tile.operation.b_e5m2.eq(instruction.b_type == "e5m2"),
-                        tile.operation.a_signed.eq(is_signed(instruction.a_type)),
-                        tile.operation.b_signed.eq(is_signed(instruction.b_type)),
-                        tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
-                        tile.operation.result.eq(_result(instruction)),
-                    ]
-
-    def _double(self, m: Module, command: MmaCommand) -> None:
-        f64 = self.decoded.f64
-        m.d.comb += [
             f64.tile.rounding.eq(command.rounding),
             *(f64[use].eq(self._in_file(command[use])) for use in USES),
         ]
 
-    def _move(self, m: Module, legal: Signal, in_range: Signal) -> None:
-        command = RegisterCommand(self.command)
+    def _move(self, m: Module, command: data.View, legal: Signal, in_range: Signal) -> None:
         move = self.decoded.move
         is_move = command.opcode == Opcode.MOVE
         footprint = self.decoded.footprint
@@ -276,8 +212,7 @@ class Decoder(wiring.Component):
             ),
         ]
 
-    def _matrix(self, m: Module, legal: Signal, in_range: Signal) -> None:
-        command = MatrixCommand(self.command)
+    def _matrix(self, m: Module, command: data.View, legal: Signal, in_range: Signal) -> None:
         request, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
         footprint = self.decoded.footprint
         in_memory = Signal()
@@ -332,41 +267,6 @@ class Decoder(wiring.Component):
                 m.d.comb += legal.eq(0)
 
 
-_COUNT_BITS = 5
-"""Of the registers of a fragment, at most 16: A of m16n8k16 in f64."""
-
-_TILE_SHAPES = {
-    (2, 2): TileShape.SQUARE_16,
-    (4, 1): TileShape.WIDE_32,
-    (2, 1): TileShape.WIDE_16,
-    (1, 1): TileShape.SQUARE_8,
-}
-"""By the blocks of eight rows of X and Y."""
-
-
 def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
     """Make `operand` the range of `count` registers from `first` on; `count` is not zero."""
     return [operand.valid.eq(1), operand.first.eq(first), operand.last.eq(first + count - 1)]
-
-
-def _different(config: CoreConfig) -> list[MmaInstruction]:
-    """The multiplies with different keys: `wmma` and `mma` share a few shapes and types."""
-    return list({multiply_key(item): item for item in legal_multiplies(config)}.values())
-
-
-def multiplicand(name: str) -> Multiplicand:
-    """What multiplicands of an element type are to a dot-product unit."""
-    (format_,) = multiplicand_formats((name,))
-    return Multiplicand[format_.upper()]
-
-
-def is_signed(name: str) -> bool:
-    """Whether an element type is of integers with a sign."""
-    item = FORMATS[name]
-    return isinstance(item, IntegerFormat) and item.signed
-
-
-def _result(instruction: MmaInstruction) -> Result:
-    if instruction.d_type != "f16":
-        return Result.F32
-    return Result.F16 if instruction.c_type == "f16" else Result.F16_FROM_F32

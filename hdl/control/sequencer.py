@@ -100,7 +100,7 @@ class Sequencer(wiring.Component):
 
     Throughput: a command each 2 cycles; a load or store each 8, a move of four matrices each 20. Latency: 6
     cycles from the queue to the unit, 9 of a load or store.
-    Expected critical path: the decoder; the scoreboard's comparison.
+    Expected critical path: the decoder, the scoreboard's comparison.
 
     Parameters
     ----------
@@ -211,16 +211,16 @@ class Sequencer(wiring.Component):
     def _decode(self, m: Module, pipe: "_Handover", decoded: data.View) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
         m.submodules.decoder = decoder = Decoder(self._config, self._warp)
-        command = Signal(COMMAND_BITS)
         m.d.comb += [
-            decoder.command.eq(command),
+            decoder.command.eq(self.commands.payload),
+            decoder.take.eq(self.commands.ready),
             self.commands.ready.eq(pipe.running & ~pipe.has_command),
             pipe.decode.eq(pipe.has_command & (~pipe.has_decoded | pipe.allocate)),
         ]
         with m.If(pipe.decode):
             m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
         with m.If(self.commands.ready):
-            m.d.sync += [command.eq(self.commands.payload), pipe.has_command.eq(self.commands.valid)]
+            m.d.sync += pipe.has_command.eq(self.commands.valid)
         with m.If(pipe.halt):
             m.d.sync += pipe.has_command.eq(0)
 

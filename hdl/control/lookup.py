@@ -1,0 +1,162 @@
+"""What the golden tables say of a command: whether it is legal, and the constants of its operands."""
+
+from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.lib import data
+
+from golden.tables.formats import FORMATS, IntegerFormat
+from golden.tables.instruction_set import SPACES, USES, multiplicand_formats
+from golden.tables.matrix_instructions import MmaInstruction
+from hdl.command import MemoryCommand, MmaCommand, Opcode, fragment_key, multiply_key
+from hdl.config import CoreConfig
+from hdl.dot_product.operands import Multiplicand, Result
+from hdl.memory.fragment_geometry import (
+    FragmentGeometry,
+    block_order,
+    fragment_geometry,
+    legal_fragments,
+    log2_exact,
+)
+from hdl.multiply.f64.request import F64Request
+from hdl.multiply.multiplies import legal_multiplies
+from hdl.multiply.tile.chains import passes
+from hdl.multiply.tile.request import TileRequest, TileShape
+
+__all__ = ["Constants", "look_up"]
+
+_COUNT_BITS = 5
+"""Of the registers of a fragment, at most 16: A of m16n8k16 in f64."""
+
+
+class Constants(data.Struct):
+    """What the tables say of a command, taken as a load or store and as a multiply.
+
+    Members
+    -------
+    accessible, multiplies : unsigned(1)
+        It is a legal one.
+    geometry : FragmentGeometry
+    counts : ArrayLayout(5, 4)
+        Registers of the fragments, in the order of `USES`.
+    is_f64 : unsigned(1)
+    tile : TileRequest
+    f64 : F64Request
+        But for their registers.
+    """
+
+    accessible: unsigned(1)
+    geometry: FragmentGeometry
+    multiplies: unsigned(1)
+    counts: data.ArrayLayout(_COUNT_BITS, len(USES))
+    is_f64: unsigned(1)
+    tile: TileRequest
+    f64: F64Request
+
+
+def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
+    """Look up the constants of a command, by levels of look-up tables alone.
+
+    Parameters
+    ----------
+    m : Module
+    config : CoreConfig
+    command : Value
+        160 bits.
+
+    Returns
+    -------
+    View of Constants
+    """
+    found = Signal(Constants, name="looked_up")
+    access, multiply = MemoryCommand(command), MmaCommand(command)
+    spaces = {"global", "generic"} | ({"shared"} if config.shared_bytes else set())
+    in_space = Signal()
+    is_store = access.opcode == Opcode.STORE
+    with m.Switch(access.space):
+        with m.Case(*(SPACES.index(space) for space in sorted(spaces))):
+            m.d.comb += in_space.eq(1)
+    with m.Switch(access.fragment):
+        for use, name, shape, layout in legal_fragments(config):
+            with m.Case(fragment_key(use, name, shape, layout)):
+                fields = fragment_geometry(use, name, shape, layout)
+                m.d.comb += [
+                    *(found.geometry[field].eq(item) for field, item in fields.items()),
+                    found.accessible.eq((is_store if use == "d" else ~is_store) & in_space),
+                ]
+    instructions = _different(config)
+    has_wgmma = any(item.mnemonic == "wgmma" for item in instructions)
+    with m.Switch(Cat(multiply.multiply, multiply.is_wgmma & has_wgmma)):
+        for instruction in instructions:
+            with m.Case(multiply_key(instruction)):
+                _multiply(m, config, multiply, instruction, found)
+    return found
+
+
+def _multiply(
+    m: Module, config: CoreConfig, command: data.View, instruction: MmaInstruction, found: data.View
+) -> None:
+    """The constants of one multiply."""
+    tile, layouts = found.tile, instruction.fragments
+    a, b = layouts["a"], layouts["b"]
+    x, y = (a, b) if a.wide else (b, a)
+    m.d.comb += [
+        found.multiplies.eq(
+            ((len(instruction.family.roundings) > 0) | (command.rounding == 0))
+            & ~(command.saturate & (instruction.family.saturate == "never"))
+        ),
+        *(found.counts[index].eq(layouts[use].registers) for index, use in enumerate(USES)),
+    ]
+    if instruction.a_type == "f64":
+        m.d.comb += [
+            found.is_f64.eq(1),
+            found.f64.tile.two_blocks.eq(a.x_blocks == 2),
+            found.f64.tile.k_blocks_log2.eq(log2_exact(a.y_blocks)),
+        ]
+        return
+    m.d.comb += [
+        tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
+        tile.halves.eq(x.y_blocks == 2),
+        tile.passes.eq(passes(instruction, config.dot_product.profile) - 1),
+        tile.converted.eq(instruction.family.converted_to is not None),
+        tile.x_is_b.eq(b.wide),
+        tile.x_order.eq(block_order(x)),
+        tile.y_order.eq(block_order(y)),
+        tile.operation.multiplicand.eq(_multiplicand(instruction.family.converted_to or instruction.a_type)),
+        tile.operation.a_e5m2.eq(instruction.a_type == "e5m2"),
+        tile.operation.b_e5m2.eq(instruction.b_type == "e5m2"),
+        tile.operation.a_signed.eq(_is_signed(instruction.a_type)),
+        tile.operation.b_signed.eq(_is_signed(instruction.b_type)),
+        tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
+        tile.operation.result.eq(_result(instruction)),
+    ]
+
+
+_TILE_SHAPES = {
+    (2, 2): TileShape.SQUARE_16,
+    (4, 1): TileShape.WIDE_32,
+    (2, 1): TileShape.WIDE_16,
+    (1, 1): TileShape.SQUARE_8,
+}
+"""By the blocks of eight rows of X and Y."""
+
+
+def _different(config: CoreConfig) -> list[MmaInstruction]:
+    """The multiplies with different keys: `wmma` and `mma` share a few shapes and types."""
+    return list({multiply_key(item): item for item in legal_multiplies(config)}.values())
+
+
+def _multiplicand(name: str) -> Multiplicand:
+    """What multiplicands of an element type are to a dot-product unit."""
+    (format_,) = multiplicand_formats((name,))
+    return Multiplicand[format_.upper()]
+
+
+def _is_signed(name: str) -> bool:
+    """Whether an element type is of integers with a sign."""
+    item = FORMATS[name]
+    return isinstance(item, IntegerFormat) and item.signed
+
+
+def _result(instruction: MmaInstruction) -> Result:
+    if instruction.d_type != "f16":
+        return Result.F32
+    return Result.F16 if instruction.c_type == "f16" else Result.F16_FROM_F32
