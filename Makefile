@@ -65,7 +65,7 @@ test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and ne
 .PHONY: test-soc
 test-soc: $(SOC_STAMP) ## the simulated SoC: C programs on its processor, and the host over litex_server
 	@.ci/prerequisites --soc $(PYTHON)
-	$(BIN)/python -m pytest -m soc --durations=5
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m soc --durations=5 tests/soc
 
 .PHONY: test-icarus
 test-icarus: $(CAMPAIGN_STAMP) ## the generated Verilog under Icarus Verilog, which must be installed

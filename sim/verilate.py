@@ -35,6 +35,7 @@ __all__ = [
     "BuildError",
     "build_verilog",
     "take_apart",
+    "tracing_named",
     "verilator_environment",
 ]
 
@@ -160,6 +161,17 @@ def build_verilog(
 
     cached((library,), build)
     return library
+
+
+def tracing_named(text: str) -> str:
+    """Keep the signals of a core that have no name in the sources out of Verilator's waveforms.
+
+    Parameters
+    ----------
+    text : str
+        Verilog as `hdl.verilog.core_verilog.generate` writes it.
+    """
+    return _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", text)
 
 
 def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
@@ -306,7 +318,7 @@ def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
     """Build the library of a core."""
     verilog, archives, settings = take_apart(texts.verilog, OBSERVED_INSTANCES if observed else 0)
     if observed:
-        verilog = _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", verilog)
+        verilog = tracing_named(verilog)
     _write(
         folder,
         {

@@ -1,7 +1,7 @@
 """Generates a SoC with LiteX, in a process of its own: LiteX changes folder, prints, and keeps global state.
 
     python -m boards.gateware.generate BOARD FOLDER [--without-software]
-    python -m boards.gateware.generate BOARD FOLDER --simulated console|bridge [--program FILE] [--trace]
+    python -m boards.gateware.generate BOARD FOLDER --simulated PROGRAM
 
 FOLDER takes ``gateware`` and ``software`` as LiteX lays them out, and ``csr.csv``. For a board the result is
 Verilog, constraints and the maker's scripts; for a simulation what LiteX compiles with Verilator.
@@ -20,7 +20,7 @@ from litex.soc.integration.soc_core import SoCCore
 from boards.boards import BOARDS, Board
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
-from boards.gateware.simulated_soc import SimulatedSoc
+from boards.gateware.simulated_soc import BRIDGE, CONSOLE, SimulatedSoc
 from boards.soc.toolchain import SERIAL_PORT
 
 __all__ = ["board_soc", "generate_board", "generate_simulation"]
@@ -62,53 +62,39 @@ def generate_board(board: Board, folder: Path, *, with_software: bool = True) ->
         path.write_text(text)
 
 
-def generate_simulation(
-    board: Board, folder: Path, program: bytes | None, *, is_bridged: bool, is_traced: bool
-) -> None:
+def generate_simulation(board: Board, folder: Path, program: bytes) -> None:
     """Write everything for a simulation up to Verilator.
 
     Parameters
     ----------
     board : Board
     folder : Path
-    program : bytes or None
-        What the memory begins with.
-    is_bridged : bool
-        Whether the serial line is the host's bridge, at the TCP port `SERIAL_PORT`.
-    is_traced : bool
-        Whether a waveform is written.
+    program : bytes
+        What the memory begins with; its end is filled to a word.
     """
-    words = None
-    if program is not None:
-        padded = program + bytes(-len(program) % 4)
-        words = list(struct.unpack(f"<{len(padded) // 4}I", padded))
-    soc = SimulatedSoc(board, folder, words, is_bridged=is_bridged)
+    words = [word for (word,) in struct.iter_unpack("<I", program + bytes(-len(program) % 4))]
+    soc = SimulatedSoc(board, folder, words)
     config = SimConfig()
     config.add_clocker("sys_clk", freq_hz=board.clock_hz)
-    if is_bridged:
-        config.add_module("serial2tcp", "serial", args={"port": SERIAL_PORT})
-    else:
-        config.add_module("serial2console", "serial")
+    config.add_module("serial2console", [("serial", CONSOLE)])
+    config.add_module("serial2tcp", [("serial", BRIDGE)], args={"port": SERIAL_PORT})
     builder = Builder(soc, output_dir=str(folder))
-    builder.build(sim_config=config, run=False, trace=is_traced, opt_level="O2", jobs=2)
+    # Signals are dumped while the program says so.
+    builder.build(sim_config=config, run=False, trace=True, opt_level="O2", jobs=2)
 
 
 def _main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("board", choices=BOARDS)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--simulated", choices=("console", "bridge"))
-    parser.add_argument("--program", type=Path)
-    parser.add_argument("--trace", action="store_true")
+    parser.add_argument("--simulated", type=Path, metavar="PROGRAM")
     parser.add_argument("--without-software", action="store_true")
     options = parser.parse_args()
     board, folder = BOARDS[options.board], options.folder.absolute()
     if options.simulated is None:
         generate_board(board, folder, with_software=not options.without_software)
         return
-    program = options.program.read_bytes() if options.program else None
-    is_bridged = options.simulated == "bridge"
-    generate_simulation(board, folder, program, is_bridged=is_bridged, is_traced=options.trace)
+    generate_simulation(board, folder, options.simulated.read_bytes())
 
 
 if __name__ == "__main__":

@@ -15,8 +15,14 @@ from litex.soc.integration.soc_core import SoCCore
 from boards.boards import Board
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
+from hdl.verilog.core_verilog import TOP
+from sim.verilate import tracing_named
 
-__all__ = ["SimulatedSoc"]
+__all__ = ["BRIDGE", "CONSOLE", "SimulatedSoc"]
+
+CONSOLE: Final = 0
+BRIDGE: Final = 1
+"""Numbers of the serial lines."""
 
 _BYTES: Final = tuple(
     Subsignal(f"{end}_{name}", Pins(width))
@@ -29,21 +35,21 @@ _BYTES: Final = tuple(
 class SimulatedSoc(SoCCore):
     """A board's SoC with models in place of its pins.
 
+    It has two serial lines: the host's bridge, and the processor's console, which a board has as registers
+    behind the bridge.
+
     Parameters
     ----------
     board : Board
     folder : Path
         Takes the core's Verilog.
-    program : sequence of int or None
-        Words from the beginning of the memory on, which the BIOS starts; None for a BIOS that waits.
-    is_bridged : bool
-        Whether the serial line is the host's bridge, as on the board, or the processor's console.
+    program : sequence of int
+        Words from the beginning of the memory on, which the BIOS starts.
     """
 
-    def __init__(
-        self, board: Board, folder: Path, program: Sequence[int] | None = None, *, is_bridged: bool = False
-    ) -> None:
-        pins: list[Any] = [("sys_clk", 0, Pins(1)), ("sys_rst", 0, Pins(1)), ("serial", 0, *_BYTES)]
+    def __init__(self, board: Board, folder: Path, program: Sequence[int]) -> None:
+        pins: list[Any] = [("sys_clk", 0, Pins(1)), ("sys_rst", 0, Pins(1))]
+        pins += [("serial", number, *_BYTES) for number in (CONSOLE, BRIDGE)]
         platform = SimPlatform("SIM", pins)
         self.crg = CRG(platform.request("sys_clk"))
         clock = board.clock_hz
@@ -51,22 +57,22 @@ class SimulatedSoc(SoCCore):
             platform,
             clock,
             ident=f"openwmma on a simulated {board.title}",
-            **{**SETTINGS, "with_uartbone": False, "uart_name": "crossover" if is_bridged else "sim"},
+            **{**SETTINGS, "with_uartbone": False, "uart_name": "sim"},
         )
         memory = getattr(modules, board.memory.module)
         module = memory(clock, f"1:{sdram_module_nphases[memory.memtype]}")
         self.sdrphy = SDRAMPHYModel(
-            module, data_width=board.memory.data_bits, clk_freq=clock, init=list(program or [])
+            module, data_width=board.memory.data_bits, clk_freq=clock, init=list(program)
         )
         self.add_sdram("sdram", phy=self.sdrphy, module=module, l2_cache_size=0)
         self.core = add_tensor_core(self, board.core, folder)
-        if is_bridged:
-            phy = RS232PHYModel(platform.request("serial"))
-            self.bridge = UARTBone(phy, clock, address_width=self.bus.address_width)
-            self.bus.add_master(name="bridge", master=self.bridge.wishbone)
+        source = folder / f"{TOP}.v"
+        source.write_text(tracing_named(source.read_text()))
+        phy = RS232PHYModel(platform.request("serial", BRIDGE))
+        self.bridge = UARTBone(phy, clock, address_width=self.bus.address_width)
+        self.bus.add_master(name="bridge", master=self.bridge.wishbone)
         for name in ("BIOS_NO_PROMPT", "BIOS_NO_DELAYS", "BIOS_NO_CRC"):
             self.add_config(name)
         self.add_constant("SDRAM_TEST_DISABLE")
-        if program is not None:
-            self.add_constant("ROM_BOOT_ADDRESS", self.mem_map["main_ram"])
-        platform.add_debug(self, reset=1)
+        self.add_constant("ROM_BOOT_ADDRESS", self.mem_map["main_ram"])
+        platform.add_debug(self)

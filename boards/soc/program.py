@@ -14,7 +14,9 @@ from sim.verilate import BuildError
 __all__ = ["build_program"]
 
 
-def build_program(board: Board, soc: Path, source: Path, data: str | None, folder: Path) -> Path:
+def build_program(
+    board: Board, soc: Path, source: Path, data: str | None, folder: Path, *, dumps: bool = False
+) -> Path:
     """Compile a program.
 
     Parameters
@@ -28,6 +30,8 @@ def build_program(board: Board, soc: Path, source: Path, data: str | None, folde
         A Python file with its arguments; what it prints becomes ``data.h``.
     folder : Path
         Takes everything that is built.
+    dumps : bool
+        Whether a simulation writes a waveform from the beginning of ``main`` on.
 
     Returns
     -------
@@ -46,7 +50,12 @@ def build_program(board: Board, soc: Path, source: Path, data: str | None, folde
     image = folder / "program.bin"
     image.unlink(missing_ok=True)
     driver = files("boards") / "soc" / "software"
-    variables = {"BUILD_DIR": soc.absolute(), "SOURCE_DIR": driver, "PROGRAM": source.absolute()}
+    variables = {
+        "BUILD_DIR": soc.absolute(),
+        "SOURCE_DIR": driver,
+        "PROGRAM": source.absolute(),
+        "DUMPS": int(dumps),
+    }
     command = [
         "make",
         "-f",

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,8 @@ _HASHED: Final = ("*.v", "*.cpp", "*.h", "build_*.sh")
 _DATE: Final = re.compile(rb"^//.*$", re.MULTILINE)
 _CHUNK: Final = 4096
 _END_SECONDS: Final = 10.0
+_JUMP_TO_ITSELF: Final = bytes.fromhex("6f000000")
+"""An instruction of RISC-V."""
 
 
 class ProgramError(RuntimeError):
@@ -81,31 +83,25 @@ def simulate_program(
         When the simulation ended without an exit code, or had to be ended.
     """
     require_soc_tools(simulation=True)
-    soc = folder.absolute() / board.name / ("waves" if waves else "console")
-    soc.mkdir(parents=True, exist_ok=True)
-    options = ["--simulated", "console", *(["--trace"] if waves else [])]
-    with locked(soc / "lock"):
-        program = soc / "program" / "program.bin"
-        if not (soc / "software" / "bios" / "bios.bin").exists():
-            on_step("SoC and its libraries")
-            empty = soc / "empty.bin"
-            empty.write_bytes(bytes(4))
-            _generate(board, soc, [*options, "--program", str(empty)])
-        on_step("program")
-        program = build_program(board, soc, source, data, program.parent)
-        on_step("SoC with the program")
-        _generate(board, soc, [*options, "--program", str(program)])
-        _compile(soc, on_step)
+    soc = folder.absolute() / board.name
+    with ExitStack() as stack:
+        with _built(board, soc, on_step):
+            on_step("program")
+            program = build_program(board, soc, source, data, soc / "program", dumps=waves is not None)
+            on_step("SoC with the program")
+            _generate(board, soc, program)
+            _compile(soc, on_step)
+            place = stack.enter_context(_simulation_folder(soc / "gateware", _free_port()))
         on_step("simulation")
-        code = _run(soc / "gateware", limit, on_output)
+        code = _run(soc / "gateware", place, limit, on_output)
         if waves is not None:
-            shutil.copyfile(soc / "gateware" / "sim.vcd", waves)
+            shutil.move(place / "sim.vcd", waves)
     return code
 
 
 @contextmanager
 def simulated_board(board: Board, folder: Path, on_step: Callable[[str], None]) -> Iterator[int]:
-    """A simulated SoC whose serial line is a TCP port of this computer.
+    """A simulated SoC whose host's serial line is a TCP port of this computer; its processor waits.
 
     Parameters
     ----------
@@ -121,24 +117,38 @@ def simulated_board(board: Board, folder: Path, on_step: Callable[[str], None]) 
         The port; the simulation ends with the block.
     """
     require_soc_tools(simulation=True)
-    soc = folder.absolute() / board.name / "bridge"
+    soc, port = folder.absolute() / board.name, _free_port()
+    with ExitStack() as stack:
+        with _built(board, soc, on_step):
+            _generate(board, soc, _waiting(soc))
+            _compile(soc, on_step)
+            place = stack.enter_context(_simulation_folder(soc / "gateware", port))
+        process = _start(soc / "gateware", place)
+        stack.callback(_end, process)
+        _await_port(process, port)
+        yield port
+
+
+@contextmanager
+def _built(board: Board, soc: Path, on_step: Callable[[str], None]) -> Iterator[None]:
+    """The folder of a SoC for this process alone, with LiteX's libraries for the processor."""
     soc.mkdir(parents=True, exist_ok=True)
     with locked(soc / "lock"):
-        on_step("SoC and its libraries")
-        _generate(board, soc, ["--simulated", "bridge"])
-        _compile(soc, on_step)
-    port = _free_port()
-    with _simulation_folder(soc / "gateware", port) as place:
-        process = _start(soc / "gateware", place)
-        try:
-            _await_port(process, port)
-            yield port
-        finally:
-            _end(process)
+        if not (soc / "software" / "bios" / "bios.bin").exists():
+            on_step("SoC and its libraries")
+            _generate(board, soc, _waiting(soc))
+        yield
 
 
-def _generate(board: Board, soc: Path, options: list[str]) -> None:
-    command = litex_command(board.name, str(soc), *options)
+def _waiting(soc: Path) -> Path:
+    """A program that does nothing, for ever."""
+    program = soc / "waiting.bin"
+    program.write_bytes(_JUMP_TO_ITSELF)
+    return program
+
+
+def _generate(board: Board, soc: Path, program: Path) -> None:
+    command = litex_command(board.name, str(soc), "--simulated", str(program))
     run_logged("LiteX", command, soc, soc / "generate.log")
 
 
@@ -164,8 +174,8 @@ def _compile(soc: Path, on_step: Callable[[str], None]) -> None:
     built.write_text(digest.hexdigest())
 
 
-def _run(gateware: Path, limit: float, on_output: Callable[[str], None]) -> int:
-    process = _start(gateware, gateware)
+def _run(gateware: Path, folder: Path, limit: float, on_output: Callable[[str], None]) -> int:
+    process = _start(gateware, folder)
     end = time.monotonic() + limit
     text, shown, output = b"", 0, process.stdout
     if output is None:
@@ -213,12 +223,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _simulation_folder(gateware: Path, port: int) -> Iterator[Path]:
-    """A folder to run in, with the port in its configuration, beside the one that was built."""
+    """A folder to run in, with the memories' contents and the port in its configuration."""
     place = gateware.parent / f"run-{port}"
     place.mkdir()
     try:
-        for path in [*gateware.glob("*.init"), gateware / "modules"]:
-            (place / path.name).symlink_to(path)
+        (place / "modules").symlink_to(gateware / "modules")
+        for path in gateware.glob("*.init"):
+            shutil.copyfile(path, place / path.name)
         config = json.loads((gateware / "sim_config.js").read_text())
         for module in config:
             if module.get("module") == "serial2tcp":

@@ -16,6 +16,7 @@ from boards.soc.simulate import simulated_board
 from boards.soc.toolchain import environment
 
 INITIALISATION_SECONDS = 120
+LISTENING_SECONDS = 30
 BUILD = Path(__file__).parents[2] / "build" / "soc"
 
 
@@ -36,20 +37,23 @@ def litex_server(serial_port: str) -> Iterator[str]:
 
 
 def _bound_port(process: int) -> int:
-    """The TCP port that a process listens at."""
-    sockets = {
-        link.readlink().name.removeprefix("socket:[").removesuffix("]")
-        for link in Path(f"/proc/{process}/fd").iterdir()
-        if link.readlink().name.startswith("socket:")
-    }
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if fields[9] in sockets and fields[3] == "0A":
-            return int(fields[1].rpartition(":")[2], 16)
+    """The TCP port that a process listens at, which it says before it does."""
+    end = time.monotonic() + LISTENING_SECONDS
+    while time.monotonic() < end:
+        sockets = {
+            link.readlink().name.removeprefix("socket:[").removesuffix("]")
+            for link in Path(f"/proc/{process}/fd").iterdir()
+            if link.readlink().name.startswith("socket:")
+        }
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in sockets and fields[3] == "0A":
+                return int(fields[1].rpartition(":")[2], 16)
+        time.sleep(0.05)
     raise AssertionError(f"process {process} listens at no port")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def serial_port() -> Iterator[str]:
     """The serial line of a simulated ULX3S, as pyserial names it, once its memory is initialised."""
     with simulated_board(BOARDS["ulx3s"], BUILD, print) as port:

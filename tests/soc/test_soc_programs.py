@@ -1,10 +1,12 @@
 """C programs on the processor of a simulated SoC: the examples, and programs that go wrong."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import BUILD
+from vcd.reader import TokenKind, tokenize
 
 from openwmma.cli import main
 
@@ -28,14 +30,14 @@ def written(folder, text):
 
 @pytest.mark.parametrize("kind", ["f16", "s8"])
 def test_a_matrix_multiply_gives_what_golden_gives(kind, capfd):
-    data = f"{EXAMPLES / 'matrices.py'} {kind} 32 32 32"
+    data = f"{EXAMPLES / 'matrices.py'} {kind} 32 32 16"
     code, console, _ = run(EXAMPLES / f"matmul_{kind}.c", capfd, "--data", data)
     assert code == 0, console
     assert "core: 0 of 1024 results differ from the golden model" in console
     on_core = re.search(r"on the core: (\d+) cycles", console)
     on_processor = re.search(r"on the processor: (\d+) cycles", console)
     assert 10 * int(on_core[1]) < int(on_processor[1])
-    assert "took operands in 2048 cycles" in console
+    assert "took operands in 1024 cycles" in console
 
 
 def test_a_wrong_result_is_found(capfd, tmp_path):
@@ -118,6 +120,46 @@ def test_a_program_that_does_not_compile(capfd, tmp_path):
     assert "'absent' undeclared" in messages
 
 
+def test_a_waveform_begins_with_main(capfd, tmp_path):
+    waves = tmp_path / "soc.vcd"
+    code, _, _ = run(written(tmp_path, "int main(void) { return 5; }"), capfd, "--waves", str(waves))
+    assert code == 5
+    scopes, times = set(), []
+    with waves.open("rb") as file:
+        for token in tokenize(file):
+            if token.kind is TokenKind.SCOPE:
+                scopes.add(token.scope.ident)
+            elif token.kind is TokenKind.CHANGE_TIME:
+                times.append(token.time_change)
+    assert {"sim", "openwmma_core", "VexRiscv"} <= scopes
+    assert times == sorted(times)
+    # The BIOS has taken more of the time than the program.
+    assert times[0] > times[-1] - times[0] > 0
+
+
+def test_a_program_compiled_for_a_board(capfd, tmp_path, monkeypatch):
+    """The simulated SoC stands for the board's build: both have LiteX's libraries and headers."""
+    source = written(tmp_path, 'int main(void) { puts("compiled for a board"); return 0; }')
+    assert main(["soc", "--board", "ulx3s", "--compile", str(source)]) == 2
+    missing = "expected build/ulx3s from openwmma build --board ulx3s"
+    assert capfd.readouterr().err == f"openwmma: --compile {source}: {missing}\n"
+    assert run(source, capfd)[0] == 0
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "ulx3s").symlink_to(BUILD / "ulx3s")
+    monkeypatch.chdir(tmp_path)
+    assert main(["soc", "--board", "ulx3s", "--compile", str(source)]) == 0
+    image = Path("build/ulx3s/program/program.bin")
+    assert capfd.readouterr().out == f"written: {image}\n"
+    assert b"compiled for a board" in image.read_bytes()
+    sections = subprocess.run(
+        ["riscv64-unknown-elf-objdump", "-h", image.with_suffix(".elf")],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert re.search(r"\.text +\w+ +40000000 ", sections), "the BIOS begins there"
+
+
 def test_data_that_cannot_be_made(capfd, tmp_path):
     source = written(tmp_path, "int main(void) { return 0; }")
     code, _, messages = run(source, capfd, "--data", f"{EXAMPLES / 'matrices.py'} f16 3 3 3")
@@ -131,3 +173,8 @@ def test_bad_usage(capfd, tmp_path):
     assert "--board de10: expected one of ulx3s, ecpix5, arty" in capfd.readouterr().err
     assert main(["soc", "--board", "ulx3s", "--simulate", "absent.c"]) == 2
     assert "--simulate absent.c: expected a file of C that exists" in capfd.readouterr().err
+    assert main(["soc", "--board", "ulx3s"]) == 2
+    assert "soc: expected either --simulate or --compile" in capfd.readouterr().err
+    waves = ["--waves", str(tmp_path / "absent" / "soc.vcd")]
+    assert main(["soc", "--board", "ulx3s", "--simulate", str(source), *waves]) == 2
+    assert "expected a file in a folder that exists" in capfd.readouterr().err

@@ -37,6 +37,9 @@ int __wrap_main(void)
 	irq_setmask(0);
 	irq_setie(1);
 	uart_init();
+#if DUMPS
+	sim_trace_enable_write(1);
+#endif
 	leave(__real_main());
 }
 
