@@ -1,123 +1,173 @@
 """Coverpoints of the alignment: how far the terms of a sum lie below the largest of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import decode
-from golden.arithmetic.decode import ZERO_EXPONENT
+from golden.arithmetic.arrays import Decoded
 from golden.tables.formats import FloatFormat, float_format
-from golden.tables.instruction_set import Use
-from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
+from regression.functional.sums import ADDITIONS, SUMS, Sum
 
-__all__ = ["DISTANCES", "EDGES", "POINTS", "first_block", "sample_alignment"]
+__all__ = ["POINTS", "sample_alignment", "sample_gaps"]
 
-_MULTIPLICANDS: Final = ("f16", "bf16", "tf32")
 _WINDOW: Final = HOPPER.fraction_bits
-EDGES: Final = (0, 1, 2, 8, 16, _WINDOW - 1, _WINDOW, _WINDOW + 1, _WINDOW + 2)
+_DISTANCES: Final = ("0", "1", "2 to 7", "8 to 15", "16 to 23", "24", "25", "26", "27 and more", "zero")
+_EDGES: Final = (0, 1, 2, 8, 16, _WINDOW - 1, _WINDOW, _WINDOW + 1, _WINDOW + 2)
 """The first distance of each bucket; the last has no end."""
 
-DISTANCES: Final = ("0", "1", "2 to 7", "8 to 15", "16 to 23", "24", "25", "26", "27 and more", "zero")
-_F64_EDGES: Final = (-108, -53, -1, 0, 1, 2, 54, 108)
-_F64_DISTANCES: Final = (
-    "less than -108",
-    "-108 to -54",
-    "-53 to -2",
-    "-1",
-    "0",
-    "1",
-    "2 to 53",
-    "54 to 107",
-    "108 and more",
+_TILE_WINDOW: Final = HOPPER.fp8_fraction_bits or 0
+_FAR: Final = _TILE_WINDOW + 3
+"""From this distance on nothing is left of any term: a product is less than 4 times its power of two."""
+
+_TILE_DISTANCES: Final = (*(str(distance) for distance in range(_FAR)), f"{_FAR} and more", "zero")
+_FATES: Final = ("whole", "cut", "nothing left")
+_GAPS: Final = (
+    *("less than -2p-2", "-2p-2 to -p-1", "-p to -2", "-1", "0", "1"),
+    *("2 to p", "p+1 to 2p+1", "more than 2p+1"),
 )
+_TERMS: Final = ("product", "addend f16", "addend f32")
+_KINDS: Final = {kind.terms: kind for kind in SUMS.values()}
+_TILES: Final = tuple(terms for terms in _KINDS if terms.startswith("wgmma"))
 
 
-def _no_floor(type: str, result: str) -> str | None:
-    if result == "f16" and type != "f16":
-        return "only f16 has results of f16"
-    if result == "f32" and type == "f16":
-        return "products of f16 are at least 2**-48, and an addend of f32 is above the floor"
-    return None
+def _no_term(terms: str, term: str) -> str | None:
+    if term == "product":
+        return None
+    kind = SUMS.get(f"{terms} to {term.rpartition(' ')[2]}")
+    if kind is None:
+        return "no such sum"
+    return None if kind.has_addend else "the first addend is zero"
+
+
+@cache
+def _fates(terms: str, term: str, distance: int) -> frozenset[str]:
+    """What can become of a term so far below the greatest exponent."""
+    if term == "product":
+        formats = _KINDS[terms].types
+        numbers = [range(1, 2 << item.fraction_bits) for item in formats]
+        significands = {x * y for x, y in product(*numbers)}
+        fraction = sum(item.fraction_bits for item in formats)
+    else:
+        format = float_format(term.rpartition(" ")[2])
+        fraction = format.fraction_bits
+        # Products of fp8 are never near a subnormal f32; without any, its distance is 0.
+        near = format.bits == 16 or distance in (0, _FAR)
+        powers = [1 << place for place in range(0 if near else fraction, fraction + 1)]
+        significands = {power | low for power in powers for low in (0, 1)}
+    return frozenset(_fate(item, distance + fraction - _TILE_WINDOW) for item in significands)
+
+
+def _fate(significand: int, cut: int) -> str:
+    left = significand >> max(cut, 0)
+    if left << max(cut, 0) == significand:
+        return "whole"
+    return "cut" if left else "nothing left"
+
+
+def _no_fate(terms: str, term: str, distance: str, fate: str) -> str | None:
+    if distance == "zero":
+        return None if fate == "whole" else "a zero has no bits to cut"
+    if fate in _fates(terms, term, int(distance.split(maxsplit=1)[0])):
+        return None
+    return f"no such term has the bits to be {fate} at this distance"
+
+
+def _floor(result: FloatFormat) -> int:
+    floor = HOPPER.least_exponent(result)
+    assert floor is not None
+    return floor
+
+
+def _above_floor(name: str) -> str | None:
+    floor = _floor(SUMS[name].result)
+    if SUMS[name].least_exponent < floor:
+        return None
+    return f"no product of these types has an exponent below {floor}, nor has an addend"
 
 
 POINTS: Final = (
     coverpoint(
         "alignment distance",
         "How far the exponent of a term is below the largest of its sum, to beyond the bits that are kept.",
-        {"type": _MULTIPLICANDS, "term": ("product", "addend"), "distance": DISTANCES},
+        {"sum": [name for name in _KINDS if name not in _TILES], "term": _TERMS, "distance": _DISTANCES},
+        lambda terms, term, distance: _no_term(terms, term),
+    ),
+    coverpoint(
+        "tile distance",
+        "How far a term of wgmma is below the largest of its sum, and whether bits of it are cut.",
+        {"sum": _TILES, "term": _TERMS, "distance": _TILE_DISTANCES, "bits": _FATES},
+        _no_fate,
     ),
     coverpoint(
         "exponent floor",
         "Sums whose terms are all below the least exponent that the alignment takes for the largest.",
-        {"type": _MULTIPLICANDS, "result": ("f32", "f16")},
-        _no_floor,
+        {"sum": tuple(SUMS)},
+        _above_floor,
     ),
     coverpoint(
-        "f64 distance",
-        "Exponent of the addend less that of the product.",
-        {"distance": _F64_DISTANCES, "signs": ("alike", "opposite")},
+        "addend distance",
+        "Exponent of C less that of the product of f64, or of the sum of fp8; p is a significand's length.",
+        {"addition": ("f64", *ADDITIONS), "distance": _GAPS, "signs": ("alike", "opposite")},
     ),
 )
 
 
-def sample_alignment(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the distances in the first sum of each element, of finite numbers of other types than fp8."""
-    a = decode(matrices["a"], float_format(instruction.a_type))
-    b = decode(matrices["b"], float_format(instruction.b_type))
-    c = decode(matrices["c"], float_format(instruction.c_type))
-    if instruction.a_type == "f64":
-        _sample_double(seen, a, b, c)
-        return
-    block = first_block(instruction)
-    products = a.alignment_exponent()[:, :block, None] + b.alignment_exponent()[None, :block, :]
-    addend = c.alignment_exponent()
-    zero: NDArray[np.bool_] = products <= ZERO_EXPONENT // 2
-    largest = np.maximum(np.where(zero, ZERO_EXPONENT, products).max(axis=1), addend)
-    in_row = np.logical_or.reduce(a.special[:, :block], axis=1)
-    in_column = np.logical_or.reduce(b.special[:block], axis=0)
-    finite: NDArray[np.bool_] = ~(in_row[:, None] | in_column[None, :] | c.special)
-    fused = _fused(instruction)
-    floor = HOPPER.least_exponent(fused)
-    assert floor is not None
-    below = finite & (largest < floor) & (largest > ZERO_EXPONENT // 2)
-    if below.any() and _no_floor(instruction.a_type, fused.name) is None:
-        seen["exponent floor", bin_name(instruction.a_type, fused.name)] += int(below.sum())
-    largest = np.maximum(largest, floor)
-    for term, exponents, shown in (
-        ("product", products, np.broadcast_to(finite[:, None, :], products.shape)),
-        ("addend", addend, finite),
-    ):
-        reference = largest[:, None, :] if term == "product" else largest
-        is_zero: NDArray[np.bool_] = exponents <= ZERO_EXPONENT // 2
-        codes = np.searchsorted(EDGES, reference - exponents, side="right") - 1
-        codes = np.where(is_zero, len(EDGES), codes)[shown]
-        bins = [bin_name(instruction.a_type, term, distance) for distance in DISTANCES]
-        count_codes(seen, "alignment distance", bins, codes)
+def sample_alignment(seen: Seen, item: Sum) -> None:
+    """Note the distances in a sum, of the elements whose terms are finite."""
+    kind = item.kind
+    for term, values, distance, largest in _terms(item):
+        if kind.terms in _TILES:
+            _sample_tile_terms(seen, bin_name(kind.terms, term), values, distance, largest - _TILE_WINDOW)
+        elif _no_term(kind.terms, term) is None:
+            codes = np.searchsorted(_EDGES, distance, side="right") - 1
+            bins = [bin_name(kind.terms, term, name) for name in _DISTANCES]
+            count_codes(seen, "alignment distance", bins, np.where(values == 0, len(_EDGES), codes))
+    products = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
+    greatest = np.maximum(products, item.addend.alignment_exponent())
+    some = np.any(item.products != 0, axis=1) | (item.addend.significand != 0)
+    below = np.isfinite(item.total) & some & (greatest < _floor(kind.result))
+    if below.any():
+        seen["exponent floor", kind.name] += int(below.sum())
 
 
-def first_block(instruction: MmaInstruction) -> int:
-    """How many products the first sum of each element takes."""
-    depth = instruction.shape.k
-    return min(HOPPER.block(float_format(instruction.a_type), instruction.mnemonic) or depth, depth)
+def _terms(item: Sum) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    """The name of a term, its values, their distances, and the exponents above them."""
+    finite = np.isfinite(item.total)
+    every = np.broadcast_to(finite[:, None, :], item.products.shape)
+    largest = np.broadcast_to(item.largest[:, None, :], every.shape)[every]
+    yield "product", item.products[every], largest - item.product_exponents[every], largest
+    distance = item.largest[finite] - item.addend.alignment_exponent()[finite]
+    yield f"addend {item.kind.result.name}", item.addend.float64()[finite], distance, item.largest[finite]
 
 
-def _fused(instruction: MmaInstruction) -> FloatFormat:
-    """The format of the sum's result, before any conversion."""
-    alike = instruction.c_type == instruction.d_type
-    return float_format(instruction.d_type if alike else "f32")
+def _sample_tile_terms(
+    seen: Seen, prefix: str, terms: NDArray[Any], distance: NDArray[Any], unit: NDArray[Any]
+) -> None:
+    in_units = np.ldexp(np.abs(terms), -unit.astype(np.int32))
+    left = np.trunc(in_units)
+    fates = np.where(left == in_units, 0, np.where(left > 0, 1, 2))
+    places = np.where(terms == 0, len(_TILE_DISTANCES) - 1, np.minimum(distance, _FAR))
+    bins = [bin_name(prefix, *parts) for parts in product(_TILE_DISTANCES, _FATES)]
+    count_codes(seen, "tile distance", bins, len(_FATES) * places + fates)
 
 
-def _sample_double(seen: Seen, a: Any, b: Any, c: Any) -> None:
-    """The first product of each element with its addend."""
-    product = a.exponent[:, :1].astype(np.int64) + b.exponent[:1].astype(np.int64)
-    usable = ~(a.special[:, :1] | b.special[:1] | c.special)
-    usable &= (a.significand[:, :1] != 0) & (b.significand[:1] != 0) & (c.significand != 0)
-    opposite = a.negative[:, :1] ^ b.negative[:1] ^ c.negative
-    codes = np.searchsorted(_F64_EDGES, c.exponent - product, side="right")
+def sample_gaps(seen: Seen, addition: str, c: Decoded, *others: Decoded) -> None:
+    """Note the distances between C and one number or the product of two, where all are finite and not 0."""
+    usable = ~c.special & (c.significand != 0)
+    gap, opposite = c.exponent.astype(np.int64), c.negative
+    for number in others:
+        usable = usable & ~number.special & (number.significand != 0)
+        gap, opposite = gap - number.exponent, opposite ^ number.negative
+    length = c.format.significand_bits
+    edges = (-2 * length - 2, -length, -1, 0, 1, 2, length + 1, 2 * length + 2)
+    codes = np.searchsorted(edges, gap, side="right")
     for signs, where in (("alike", usable & ~opposite), ("opposite", usable & opposite)):
-        bins = [bin_name(distance, signs) for distance in _F64_DISTANCES]
-        count_codes(seen, "f64 distance", bins, codes[where])
+        count_codes(
+            seen, "addend distance", [bin_name(addition, name, signs) for name in _GAPS], codes[where]
+        )

@@ -7,38 +7,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.arithmetic.arrays import decode
 from golden.fragments import collect
 from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
+from golden.tables.formats import float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional import (
     alignment,
     environment,
-    fp8_alignment,
-    fp8_rounding,
-    fp8_specials,
     hazards,
     instructions,
     rounding,
+    specials,
     values,
 )
-from regression.functional.fp8_sums import fp8_sums, is_fp8, pair_of
 from regression.functional.model import Coverpoint, Seen
+from regression.functional.sums import is_fused, sums_of
 from regression.random_programs.program import Program
 from regression.random_programs.rows import row_addresses
 from regression.random_programs.running import Core
 from sim.rtl_machine import RtlMachine
 
-__all__ = ["MODEL", "observe", "observe_hazards", "sample_fp8"]
+__all__ = ["MODEL", "observe", "observe_hazards", "sample_arithmetic"]
 
 MODEL: tuple[Coverpoint, ...] = (
     *instructions.POINTS,
     *values.POINTS,
     *alignment.POINTS,
     *rounding.POINTS,
-    *fp8_alignment.POINTS,
-    *fp8_rounding.POINTS,
-    *fp8_specials.POINTS,
+    *specials.POINTS,
     *hazards.POINTS,
     *environment.POINTS,
 )
@@ -95,22 +93,29 @@ def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after
         words = registers[first : first + layouts[use].registers]
         matrices[use] = collect(words, use, types[use], instruction.shape)
     values.sample_values(seen, instruction, matrices)
-    if is_fp8(instruction):
-        sample_fp8(seen, instruction, matrices)
+    sample_arithmetic(seen, instruction, matrices)
+
+
+def sample_arithmetic(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+    """Note the sums of a multiply, and what is done with them in the end."""
+    if instruction.c_type == "s32":
+        rounding.sample_integers(seen, instruction, matrices)
         return
-    rounding.sample_rounding(seen, instruction, matrices)
-    if instruction.c_type != "s32":
-        alignment.sample_alignment(seen, instruction, matrices)
-
-
-def sample_fp8(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the sums of a multiply of fp8, and the addition of C in `mma`."""
-    pair, result = pair_of(instruction), instruction.d_type
-    sums, total = fp8_sums(instruction, matrices)
+    c = decode(matrices["c"], float_format(instruction.c_type))
+    if not is_fused(instruction):
+        rounding.sample_double(seen, instruction, matrices)
+        first = (decode(part, c.format) for part in (matrices["a"][:, :1], matrices["b"][:1]))
+        alignment.sample_gaps(seen, "f64", c, *first)
+        return
+    specials.sample_specials(seen, instruction, matrices)
+    sums = sums_of(instruction, matrices)
     for item in sums:
-        fp8_alignment.sample_fp8_alignment(seen, pair, result, item)
-        fp8_rounding.sample_fp8_rounding(seen, pair, result, item)
-    fp8_specials.sample_fp8_specials(seen, instruction, matrices)
-    if len(sums) > 1:
-        fp8_alignment.sample_fp8_addition(seen, result, matrices["c"], total)
-        fp8_rounding.sample_fp8_addition(seen, pair, result, matrices["c"], total)
+        alignment.sample_alignment(seen, item)
+        rounding.sample_rounding(seen, item)
+    addition, last = sums[-1].kind.addition, sums[-1].bits
+    if addition:
+        total = decode(last, c.format)
+        alignment.sample_gaps(seen, addition, c, total)
+        rounding.sample_addition(seen, addition, c, total)
+    elif instruction.d_type != sums[-1].kind.result.name:
+        rounding.sample_conversion(seen, last)

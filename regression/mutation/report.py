@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from regression.campaign.kind import Table, Verdict
-from regression.mutation.listed import Listed, match
 from regression.mutation.records import Record
 
 __all__ = ["LEAST_SHARE", "Score", "judge", "scores", "wilson"]
@@ -29,8 +28,6 @@ class Score:
         By a test that failed, took too long, or saw the simulation break off.
     equal : int
         Proven to be no fault.
-    listed : int
-        No fault for a reason that is written down.
     survivors : tuple of Record
         The rest.
     """
@@ -38,13 +35,12 @@ class Score:
     name: str
     killed: int
     equal: int
-    listed: int
     survivors: tuple[Record, ...]
 
     @property
     def mutants(self) -> int:
         """All of them."""
-        return self.killed + self.equal + self.listed + len(self.survivors)
+        return self.killed + self.equal + len(self.survivors)
 
     @property
     def share(self) -> float:
@@ -53,29 +49,15 @@ class Score:
         return self.killed / faults if faults else 1.0
 
 
-def scores(records: Iterable[Record], entries: Iterable[Listed]) -> tuple[list[Score], Score, list[Listed]]:
-    """Count.
-
-    Parameters
-    ----------
-    records : iterable of Record
-    entries : iterable of Listed
-
-    Returns
-    -------
-    units : list of Score
-    total : Score
-    superfluous : list of Listed
-        Entries that stand for no survivor.
-    """
+def scores(records: Iterable[Record]) -> tuple[list[Score], Score]:
+    """Count by unit, and in all."""
     records = list(records)
-    excused, superfluous = match(entries, records)
     names = dict.fromkeys(record.unit for record in records)
-    units = [_score(name, [record for record in records if record.unit == name], excused) for name in names]
-    return units, _score("all", records, excused), superfluous
+    units = [_score(name, [record for record in records if record.unit == name]) for name in names]
+    return units, _score("all", records)
 
 
-def judge(units: Sequence[Score], total: Score, superfluous: Iterable[Listed]) -> Verdict:
+def judge(units: Sequence[Score], total: Score) -> Verdict:
     """Tables of units and of survivors, the share of faults killed, and whether that is enough.
 
     The interval is Wilson's (Probable inference, JASA 22, 1927): mutants are a random sample of all faults.
@@ -83,12 +65,12 @@ def judge(units: Sequence[Score], total: Score, superfluous: Iterable[Listed]) -
     rows = [
         (
             score.name,
-            *map(str, (score.mutants, score.killed, score.equal, score.listed, len(score.survivors))),
+            *map(str, (score.mutants, score.killed, score.equal, len(score.survivors))),
             f"{score.share:.1%}",
         )
         for score in (*units, total)
     ]
-    header = ("unit", "mutants", "killed", "proven equal", "listed", "survivors", "killed of faults")
+    header = ("unit", "mutants", "killed", "proven equal", "survivors", "killed of faults")
     survivors = [(record.unit, record.source, record.what, record.text) for record in total.survivors]
     tables = [Table(title="mutants of the hardware", header=header, rows=rows)]
     if survivors:
@@ -97,7 +79,7 @@ def judge(units: Sequence[Score], total: Score, superfluous: Iterable[Listed]) -
     low, high = wilson(total.killed, faults)
     interval = f"95 % interval {low:.1%} to {high:.1%}"
     share = f"{total.killed} of {faults} faults are killed: {total.share:.1%}, {interval}"
-    failures = [f"listed, but no survivor: {entry.unit}: {entry.what}: {entry.text}" for entry in superfluous]
+    failures = []
     if total.share < LEAST_SHARE:
         failures.append(f"killed must be at least {LEAST_SHARE:.0%} of the faults, not {total.share:.1%}")
     return Verdict(failures=failures, lines=[share], tables=tables)
@@ -113,14 +95,12 @@ def wilson(hits: int, count: int) -> tuple[float, float]:
     return max(0.0, (centre - reach) / (1 + spread)), min(1.0, (centre + reach) / (1 + spread))
 
 
-def _score(name: str, records: list[Record], excused: list[Record]) -> Score:
+def _score(name: str, records: list[Record]) -> Score:
     survivors = [record for record in records if record.survived]
-    open_ones = tuple(record for record in survivors if record.proof != "equal" and record not in excused)
     equal = sum(record.proof == "equal" for record in survivors)
     return Score(
         name=name,
         killed=len(records) - len(survivors),
         equal=equal,
-        listed=len(survivors) - equal - len(open_ones),
-        survivors=open_ones,
+        survivors=tuple(record for record in survivors if record.proof != "equal"),
     )

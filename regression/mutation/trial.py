@@ -8,6 +8,7 @@ from regression.mutation.equivalence import is_equivalent
 from regression.mutation.mutants import Mutant
 from regression.mutation.netlist import mutate
 from regression.mutation.records import Record
+from regression.mutation.rules import rules_of
 from regression.mutation.simulation import Outcome, run_mutants
 from regression.mutation.units import Unit, simulation_of
 from sim.files import locked
@@ -49,7 +50,7 @@ def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
         records = [_record(unit, mutated.mutants[outcome.number - 1], outcome) for outcome in outcomes]
         for index, record in enumerate(records):
             if record.survived:
-                is_equal = is_equivalent(mutated.mutants[record.number - 1], folder)
+                is_equal = is_equivalent(mutated.mutants[record.number - 1], folder, rules_of(unit.name))
                 records[index] = replace(record, proof="equal" if is_equal else "none")
     return sorted(records, key=lambda record: record.number)
 

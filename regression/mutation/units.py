@@ -9,7 +9,7 @@ from typing import Any, Final
 from hdl.verilog.modules import convert
 from sim.testbench.design import Design
 
-__all__ = ["UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
+__all__ = ["CORE", "UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
 
 _MUTANTS: Final = 45
 _STAGE_MUTANTS: Final = 30
@@ -97,14 +97,14 @@ def simulation_of(unit: Unit) -> Simulation:
 
 
 def units_named(names: list[str]) -> tuple[Unit, ...]:
-    """The units of these names; all where none is given.
+    """The units of these names, of which one is the whole core; all of `UNITS` where none is given.
 
     Raises
     ------
     ValueError
         For a name that no unit has.
     """
-    known = {unit.name: unit for unit in UNITS}
+    known = {unit.name: unit for unit in (*UNITS, CORE)}
     for name in names:
         if name not in known:
             raise ValueError(f"unit must be one of {', '.join(known)}, not {name}")
@@ -202,13 +202,14 @@ UNITS: Final = (
     _unit(
         "memory port",
         "memory.test_memory_port",
-        "memory/port.py memory/burst_router.py memory/axi_",
+        "memory/port.py memory/axi_",
         mutants=75,
         data_bits=256,
         shared_bytes=8192,
         outstanding_reads=5,
         dot_product_units=1,
     ),
+    _unit("burst router", "memory.test_burst_router", "memory/burst_router.py", mutants=20),
     _unit("shared memory", "memory.test_shared_memory", "memory/shared_memory.py"),
     _unit(
         "tile multiplier",
@@ -271,3 +272,13 @@ UNITS: Final = (
     ),
 )
 """Every datapath and control unit with a testbench of its own."""
+
+CORE: Final = Unit(
+    name="core",
+    bench="cocotb_tests.test_core",
+    test="test_core",
+    arguments={"preset": "tiny", "warps": 1},
+    sources=("hdl/",),
+    mutants=500,
+)
+"""The whole core with all that connects its units, under random programs; tried when it is named."""

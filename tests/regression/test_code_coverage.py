@@ -1,6 +1,7 @@
 """The coverage suite on a made-up unit whose holes are known: exactly those are found, and at their lines."""
 
 from collections import Counter
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,20 @@ def test_excluded_bits_of_every_place() -> None:
     place = Place("hdl/core.py", 1)
     found = [bit for bit in range(12) if exclusion.matches(Point(place, "toggle", f"word[{bit}] 0->1"), "")]
     assert found == [2, 3, 6, 7, 10, 11]
+
+
+def test_exclusions_are_of_lines_that_exist() -> None:
+    """Without a run: an exclusion whose source line is gone excludes nothing."""
+    lines = {
+        path.relative_to(PROJECT).as_posix(): [line.strip() for line in path.read_text().splitlines()]
+        for path in (PROJECT / "hdl").rglob("*.py")
+    }
+    for item in read_exclusions(PROJECT / "regression" / "code_coverage" / "exclusions.toml"):
+        found = [
+            line
+            for name, source in lines.items()
+            if fnmatchcase(name, item.file)
+            for line in source
+            if fnmatchcase(line, item.statement.replace("[", "[[]"))
+        ]
+        assert found, f"no line is as {item.file}: {item.statement}"

@@ -12,8 +12,8 @@ from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.campaign.kinds.functional_coverage import FunctionalCoverage, types_in
 from regression.campaign.task import Outcome, Task
-from regression.functional import alignment, hazards, instructions, rounding, values
-from regression.functional.collector import MODEL, observe, observe_hazards
+from regression.functional import hazards, instructions, values
+from regression.functional.collector import MODEL, observe, observe_hazards, sample_arithmetic
 from regression.functional.directed import hazard_program
 from regression.functional.environment import run_early_host
 from regression.functional.model import bin_name, coverpoint
@@ -178,9 +178,9 @@ def test_the_rounding_of_f16_is_told(c, product, outcomes):
     matrices["b"][3] = np.float16(product[1]).view(np.uint16)
     matrices["c"][:] = c
     seen = Counter()
-    rounding.sample_rounding(seen, instruction, matrices)
+    sample_arithmetic(seen, instruction, matrices)
     assert of(seen, "rounding") == {f"f16 to f16 / {item}": count for item, count in outcomes.items()}
-    assert of(seen, "cancellation") == ({"f16": 256} if product == (-1, 1) else {})
+    assert of(seen, "cancellation") == ({"f16 to f16": 256} if product == (-1, 1) else {})
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_the_rounding_of_f64_is_told(mode, c, a, outcome):
     matrices["b"][0] = np.float64(1).view(np.uint64)
     matrices["c"][:] = np.float64(c).view(np.uint64)
     seen = Counter()
-    rounding.sample_rounding(seen, instruction, matrices)
+    sample_arithmetic(seen, instruction, matrices)
     assert of(seen, "rounding")[f"f64 .{mode} / {outcome}"] >= 8
 
 
@@ -212,7 +212,7 @@ def test_integer_sums_beyond_s32_are_told():
     matrices["a"][:, 0] = matrices["b"][0] = 1
     matrices["c"][0], matrices["c"][1, 0] = 2**31 - 1, -(2**31)
     seen = Counter()
-    rounding.sample_rounding(seen, instruction, matrices)
+    sample_arithmetic(seen, instruction, matrices)
     assert of(seen, "integer sum") == {"s8 / saturated / above": 16, "s8 / saturated / in range": 240}
 
 
@@ -236,9 +236,9 @@ def test_the_distance_of_a_product_from_the_largest_term_is_told(distance, bucke
     matrices["a"][:, 0] = matrices["b"][0] = 127 << 7
     matrices["c"][:] = (127 + distance) << 23
     seen = Counter()
-    alignment.sample_alignment(seen, instruction, matrices)
+    sample_arithmetic(seen, instruction, matrices)
     assert of(seen, "alignment distance") == {
-        "bf16 / addend / 0": 256,
+        "bf16 / addend f32 / 0": 256,
         f"bf16 / product / {bucket}": 256,
         "bf16 / product / zero": 15 * 256,
     }
@@ -254,10 +254,9 @@ def test_the_first_sum_of_mma_sync_is_as_long_as_its_block(type, k, products):
     matrices = zeros(instruction, np.uint32 if type == "tf32" else np.uint16, np.uint32)
     matrices["a"][:, -1] = matrices["b"][-1] = {"f16": 0x3C00, "bf16": 0x3F80, "tf32": 0x3F80_0000}[type]
     seen = Counter()
-    alignment.sample_alignment(seen, instruction, matrices)
-    rounding.sample_rounding(seen, instruction, matrices)
+    sample_arithmetic(seen, instruction, matrices)
     assert of(seen, "alignment distance") == {
-        f"{type} / addend / zero": 128,
+        f"{type} / addend f32 / zero": 128,
         f"{type} / product / 0": 128,
         f"{type} / product / zero": (products - 1) * 128,
     }
@@ -269,8 +268,8 @@ def test_sums_below_the_floor_are_told():
     matrices = zeros(instruction, np.uint16, np.uint16)
     matrices["a"][:, 0] = matrices["b"][0] = 1
     seen = Counter()
-    alignment.sample_alignment(seen, instruction, matrices)
-    assert of(seen, "exponent floor") == {"f16 / f16": 256}
+    sample_arithmetic(seen, instruction, matrices)
+    assert of(seen, "exponent floor") == {"f16 to f16": 256}
 
 
 LOAD = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space="shared")
@@ -345,7 +344,7 @@ def test_nothing_is_seen_that_the_model_excludes():
             ["result value / u8.s8 + s32 to s32 / least", "operand value / b / tf32 / -largest"],
             ["tf32", "s8", "u8"],
         ),
-        (["fp8 addition / f32 / + / x"], ["e4m3", "e5m2"]),
+        (["rounding / mma addition e4m3.e5m2 to f32 / + / x"], ["e4m3", "e5m2"]),
         (["rounding / f64 .rn / + / x"], ["f64"]),
         (["rounding / f16 to f32 / + / x", "access place / load.a b1 m8n8k128 row / shared"], ["f16", "b1"]),
     ],

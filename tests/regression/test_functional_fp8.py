@@ -1,4 +1,4 @@
-"""The coverpoints of fp8 against golden's explanations and against cases worked out by hand."""
+"""The coverpoints of sums, mostly of fp8, against golden and against cases worked out by hand."""
 
 from collections import Counter
 
@@ -8,15 +8,14 @@ import pytest
 from golden.explanation.explain import explain
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.functional.collector import MODEL, sample_fp8
+from regression.functional.collector import MODEL, sample_arithmetic
 from regression.functional.fp8_directed import KINDS, draw_pairs
-from regression.functional.fp8_sums import fp8_sums, is_fp8
 from regression.functional.rounding import outcome_of
+from regression.functional.sums import is_fp8, is_fused, sums_of
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.operands import FLOAT_KINDS, draw_operands
 
 FP8 = [instruction for instruction in multiplies_of() if is_fp8(instruction)]
-POINTS = [point for point in MODEL if point.name.startswith("fp8")]
 ONE, LEAST = 0x38, 0x01
 """Of e4m3: 1, and 2**-9."""
 
@@ -41,7 +40,7 @@ def seen_by(instruction, products, c):
     for k, (x, y) in products.items():
         a[:, k], b[k] = x, y
     seen = Counter()
-    sample_fp8(seen, instruction, {"a": a, "b": b, "c": np.full(shape.extent("c"), c, wide)})
+    sample_arithmetic(seen, instruction, {"a": a, "b": b, "c": np.full(shape.extent("c"), c, wide)})
     return seen
 
 
@@ -55,7 +54,7 @@ def test_sums_and_their_outcomes_are_those_that_golden_explains(instruction):
     kinds = [(draw_pairs, kind) for kind in KINDS] + [(draw_operands, kind) for kind in FLOAT_KINDS[:8]]
     for draw, kind in kinds:
         a, b, c = draw(random, instruction, kind)
-        sums, last = fp8_sums(instruction, {"a": a, "b": b, "c": c})
+        sums = sums_of(instruction, {"a": a, "b": b, "c": c})
         row, column = int(random.integers(16)), int(random.integers(8))
         steps = explain(instruction, a[row], b[:, column], c[row, column]).steps
         assert len(sums) == (1 if instruction.mnemonic == "wgmma" else 2)
@@ -66,7 +65,7 @@ def test_sums_and_their_outcomes_are_those_that_golden_explains(instruction):
                 assert item.total[row, column] * 2.0 ** item.unit[row, column] == (
                     step.total * 2.0**step.unit_exponent
                 )
-        assert last[row, column] == steps[len(sums) - 1].result
+        assert sums[-1].bits[row, column] == steps[len(sums) - 1].result
 
 
 @pytest.mark.parametrize("result", ["f16", "f32"])
@@ -81,14 +80,14 @@ def test_outcomes_of_roundings_are_those_that_golden_explains(result):
         a, b, c = draw_pairs(random, instruction, "any")
         a[:], b[:], c[:] = a[:1], b[:, :1], c[0, 0]
         seen = Counter()
-        sample_fp8(seen, instruction, {"a": a, "b": b, "c": c})
+        sample_arithmetic(seen, instruction, {"a": a, "b": b, "c": c})
         steps = explain(instruction, a[0], b[:, 0], c[0, 0]).steps
         expected = set()
         for step in steps:
             if step.rounding is not None and step.total:
                 sign = "-" if step.rounding.negative else "+"
                 expected.add(f"{sign} / {outcome_of(step.rounding, step.rounding.mode)}")
-        outcomes = of(seen, "fp8 rounding") | of(seen, "fp8 addition")
+        outcomes = of(seen, "rounding")
         assert {" / ".join(item.split(" / ")[-2:]) for item in outcomes} == expected
         found |= expected
     assert len(found) > 4
@@ -111,8 +110,8 @@ def test_outcomes_of_roundings_are_those_that_golden_explains(result):
 )
 def test_the_distance_and_the_bits_of_a_term_of_wgmma_are_told(product, c, expected):
     seen = seen_by(multiply("wgmma", "f32"), {5: product}, c)
-    expected = {f"e4m3.e4m3 / {item}" for item in (*expected, "product / zero / whole")}
-    assert of(seen, "fp8 tile distance") == expected
+    expected = {f"wgmma e4m3.e4m3 / {item}" for item in (*expected, "product / zero / whole")}
+    assert of(seen, "tile distance") == expected
 
 
 @pytest.mark.parametrize(
@@ -129,27 +128,25 @@ def test_the_distance_and_the_bits_of_a_term_of_wgmma_are_told(product, c, expec
 )
 def test_the_rounding_of_a_sum_of_wgmma_is_told(result, c, products, outcome):
     seen = seen_by(multiply("wgmma", result), products, c)
-    assert of(seen, "fp8 rounding") == {f"wgmma / e4m3.e4m3 / {result} / {outcome}"}
+    assert of(seen, "rounding") == {f"wgmma e4m3.e4m3 to {result} / {outcome}"}
 
 
 def test_the_two_sums_and_the_addition_of_mma_are_told():
     seen = seen_by(multiply("mma", "f32"), {0: (LEAST, LEAST), 2: (0x70, 0x70)}, 127 + 37 << 23)
-    assert of(seen, "fp8 sum distance") == {
-        f"e4m3.e4m3 / {item}"
+    assert of(seen, "alignment distance") == {
+        f"mma {item}"
         for item in (
-            "first product / 0",
-            "first product / zero",
-            "second product / 0",
-            "second product / zero",
-            "second addend f32 / 27 and more",
+            "first e4m3.e4m3 / product / 0",
+            "first e4m3.e4m3 / product / zero",
+            "second e4m3.e4m3 / product / 0",
+            "second e4m3.e4m3 / product / zero",
+            "second e4m3.e4m3 / addend f32 / 27 and more",
         )
     }
-    assert of(seen, "fp8 rounding") == {
-        "mma first / e4m3.e4m3 / f32 / + / exact, normal",
-        "mma second / e4m3.e4m3 / f32 / + / exact, normal",
+    assert of(seen, "rounding") == {
+        f"mma {item} e4m3.e4m3 to f32 / + / exact, normal" for item in ("first", "second", "addition")
     }
-    assert of(seen, "fp8 addition") == {"f32 / + / exact, normal"}
-    assert of(seen, "fp8 addition distance") == {"f32 / 2 to p / alike"}
+    assert of(seen, "addend distance") == {"mma addition e4m3.e4m3 to f32 / 2 to p / alike"}
 
 
 def test_what_is_not_finite_is_told_by_its_cause():
@@ -161,22 +158,22 @@ def test_what_is_not_finite_is_told_by_its_cause():
         ({}, 0x7C00, "infinite addend"),
     ):
         seen = seen_by(multiply("wgmma", "f16", "e5m2"), products, c)
-        assert of(seen, "fp8 special value") == {f"wgmma / e5m2.e5m2 / f16 / {cause}"}
+        assert of(seen, "special value") == {f"wgmma e5m2.e5m2 + f16 to f16 / {cause}"}
 
 
 def test_sums_of_fp8_below_the_floor_are_told():
     seen = seen_by(multiply("wgmma", "f16", "e5m2"), {3: (1, 1)}, 0)
-    assert of(seen, "fp8 exponent floor") == {"wgmma / e5m2.e5m2 / f16"}
+    assert of(seen, "exponent floor") == {"wgmma e5m2.e5m2 to f16"}
 
 
-def test_nothing_of_fp8_is_seen_that_the_model_excludes_and_most_bins_come_soon():
+def test_nothing_is_seen_that_the_model_excludes_and_most_bins_of_fp8_come_soon():
     random = np.random.default_rng(2)
     seen = Counter()
-    for instruction in FP8:
-        for draw, kind in [(draw_pairs, kind) for kind in KINDS] + [
-            (draw_operands, kind) for kind in FLOAT_KINDS
-        ]:
+    for instruction in filter(is_fused, multiplies_of()):
+        kinds = [(draw_operands, kind) for kind in FLOAT_KINDS]
+        kinds += [(draw_pairs, kind) for kind in KINDS if is_fp8(instruction)]
+        for draw, kind in kinds:
             a, b, c = draw(random, instruction, kind)
-            sample_fp8(seen, instruction, {"a": a, "b": b, "c": c})
-    assert [point.contradictions(seen) for point in POINTS] == [[]] * len(POINTS)
-    assert sum(len(point.bins) - len(point.holes(seen)) for point in POINTS) > 850
+            sample_arithmetic(seen, instruction, {"a": a, "b": b, "c": c})
+    assert [point.contradictions(seen) for point in MODEL] == [[]] * len(MODEL)
+    assert sum("e4m3" in item or "e5m2" in item for _, item in +seen) > 1000

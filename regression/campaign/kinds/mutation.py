@@ -8,7 +8,6 @@ from openwmma.usage import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind, Verdict
 from regression.campaign.task import Case, Configuration, Outcome, Task
-from regression.mutation.listed import listed_mutants
 from regression.mutation.records import Record
 from regression.mutation.report import judge, scores
 from regression.mutation.trial import try_unit
@@ -50,11 +49,6 @@ class Mutation(Kind):
         )
 
     def verdict(self, outcomes: Iterable[tuple[Task, Outcome]]) -> Verdict:
-        """The share of faults that were noticed, by unit and in all, and every survivor.
-
-        Entries of the list of equivalent mutants are of all mutants of seed 1: only there one can be missing.
-        """
+        """The share of faults that were noticed, by unit and in all, and every survivor."""
         records = [Record(**record) for _, outcome in outcomes for record in outcome.data or ()]
-        units, total, superfluous = scores(records, listed_mutants())
-        is_listed = self.seed == 1 and self.configuration["mutants"] is None
-        return judge(units, total, superfluous if is_listed else [])
+        return judge(*scores(records))

@@ -1,4 +1,4 @@
-"""Coverpoint of infinities and NaN in multiplies of fp8: what makes a result that is not finite."""
+"""Coverpoint of infinities and NaN: what makes an element that is not finite."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,10 +10,11 @@ from golden.arithmetic.arrays import decode
 from golden.tables.formats import float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.functional.fp8_sums import PAIRS, RESULTS, pair_of
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
+from regression.functional.sums import is_fused
+from regression.random_programs.choices import multiplies_of
 
-__all__ = ["POINTS", "sample_fp8_specials"]
+__all__ = ["POINTS", "sample_specials"]
 
 _CAUSES: Final = (
     "NaN multiplicand",
@@ -27,31 +28,35 @@ _CAUSES: Final = (
 """The first one that an element has counts."""
 
 
-def _impossible(unit: str, pair: str, result: str, cause: str) -> str | None:
-    del unit, result
+def _name(instruction: MmaInstruction) -> str:
+    types = f"{instruction.a_type}.{instruction.b_type} + {instruction.c_type} to {instruction.d_type}"
+    return f"{instruction.mnemonic} {types}"
+
+
+_MULTIPLIES: Final = {_name(item): item for item in multiplies_of() if is_fused(item)}
+
+
+def _impossible(name: str, cause: str) -> str | None:
+    types = _MULTIPLIES[name].a_type, _MULTIPLIES[name].b_type
     of_multiplicands = cause.startswith(("infinity", "infinite product"))
-    if of_multiplicands and not any(float_format(name).has_infinity for name in pair.split(".")):
+    if of_multiplicands and not any(float_format(type).has_infinity for type in types):
         return "e4m3 has no infinity"
     return None
 
 
 POINTS: Final = (
     coverpoint(
-        "fp8 special value",
-        "What makes an element of a multiply of fp8 infinite or NaN, sums beyond the largest number aside.",
-        {"unit": ("wgmma", "mma"), "types": PAIRS, "result": RESULTS, "cause": _CAUSES},
+        "special value",
+        "What makes an element infinite or NaN, sums beyond the largest number aside.",
+        {"multiply": tuple(_MULTIPLIES), "cause": _CAUSES},
         _impossible,
     ),
 )
 
 
-def sample_fp8_specials(
-    seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]
-) -> None:
-    """Note why elements are not finite."""
-    a = decode(matrices["a"], float_format(instruction.a_type))
-    b = decode(matrices["b"], float_format(instruction.b_type))
-    c = decode(matrices["c"], float_format(instruction.c_type))
+def sample_specials(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
+    """Note why elements are not finite, of a multiply for which `is_fused`."""
+    a, b, c = (decode(matrices[use], float_format(instruction.types[use])) for use in ("a", "b", "c"))
     with np.errstate(invalid="ignore"):
         products = a.float64()[:, :, None] * b.float64()[None]
     nan = np.any(a.nan, axis=1, keepdims=True) | np.any(b.nan, axis=0, keepdims=True)
@@ -59,5 +64,5 @@ def sample_fp8_specials(
     against = np.where(c.negative, up, down) & c.infinite
     conditions = [nan, c.nan, np.isnan(products).any(axis=1), up & down, against, up | down, c.infinite]
     codes = np.select(conditions, list(range(len(_CAUSES))), len(_CAUSES))
-    prefix = (instruction.mnemonic, pair_of(instruction), instruction.d_type)
-    count_codes(seen, "fp8 special value", [bin_name(*prefix, cause) for cause in _CAUSES], codes)
+    bins = [bin_name(_name(instruction), cause) for cause in _CAUSES]
+    count_codes(seen, "special value", bins, codes)

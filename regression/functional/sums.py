@@ -1,0 +1,223 @@
+"""The sums of which golden makes a result of floating point, as data: every coverpoint of them is a cross."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.arithmetic.arrays import Decoded, convert, decode
+from golden.arithmetic.chains import block_sums
+from golden.arithmetic.fdpa import Rules
+from golden.arithmetic.fp8 import fp8_halves
+from golden.arithmetic.rules import fused_format, fused_rules
+from golden.tables.formats import FloatFormat, float_format
+from golden.tables.instruction_set import Mnemonic, Use
+from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.profiles import HOPPER
+from regression.random_programs.choices import multiplies_of
+
+__all__ = ["ADDITIONS", "SUMS", "Sum", "SumKind", "is_fp8", "is_fused", "kinds_of", "sums_of"]
+
+_HALVES: Final = ("mma first", "mma second")
+"""The two sums of fp8 in `mma`, whose multiplicands have become f16."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SumKind:
+    """One kind of fused dot-product-add.
+
+    Parameters
+    ----------
+    terms : str
+        The types of A and B; before those of fp8, which sum it is.
+    types : tuple of FloatFormat
+        Of A and B.
+    multiplied : tuple of FloatFormat
+        To which A and B are converted first, if they are.
+    result : FloatFormat
+        Of the sum and of its addend.
+    mnemonic : str
+        Whose block the sum has.
+    """
+
+    terms: str
+    types: tuple[FloatFormat, FloatFormat]
+    multiplied: tuple[FloatFormat, FloatFormat]
+    result: FloatFormat
+    mnemonic: Mnemonic
+
+    @property
+    def name(self) -> str:
+        """As in the bins."""
+        return f"{self.terms} to {self.result.name}"
+
+    @cached_property
+    def _rules(self) -> tuple[Rules, int]:
+        return fused_rules(*self.multiplied, self.result, HOPPER, self.mnemonic)
+
+    @property
+    def rules(self) -> Rules:
+        """Golden's."""
+        return self._rules[0]
+
+    @property
+    def block(self) -> int:
+        """Products, at most."""
+        return self._rules[1]
+
+    @property
+    def has_addend(self) -> bool:
+        """Whether the addend may be anything but zero."""
+        return not self.terms.startswith(_HALVES[0])
+
+    @property
+    def addition(self) -> str:
+        """The name of the addition of C that follows, if one does."""
+        second, pair = _HALVES[1], self.terms.rpartition(" ")[2]
+        return f"mma addition {pair} to {self.result.name}" if self.terms.startswith(second) else ""
+
+    @property
+    def kept(self) -> FloatFormat:
+        """The numbers that a sum may become: an f32 of fp8 has fewer fraction bits than the format."""
+        lost = self.rules.discarded_bits
+        return replace(self.result, fraction_bits=self.result.fraction_bits - lost, ignored_bits=lost)
+
+    @property
+    def least_exponent(self) -> int:
+        """Of a product, as the alignment sees it."""
+        pairs = zip(self.types, self.multiplied, strict=True)
+        return sum(max(_least(type), multiplied.minimum_exponent) for type, multiplied in pairs)
+
+    @property
+    def least_product(self) -> int:
+        """The exponent of the value of the least product, of which all are multiples."""
+        return sum(map(_least, self.types))
+
+    @property
+    def bound(self) -> int:
+        """All products together are less than two to this."""
+        return sum(_greatest(type) + 1 for type in self.types) + (self.block - 1).bit_length()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sum:
+    """One fused dot-product-add of every element, with what golden finds on the way.
+
+    Parameters
+    ----------
+    kind : SumKind
+    products : ndarray of float64, shape (m, k, n)
+        Exact; infinite or NaN where an operand is.
+    product_exponents : ndarray of int64, shape (m, k, n)
+        Sums of the factors' exponents.
+    addend : Decoded
+        C, or the sum before; shape (m, n).
+    total : ndarray of float64, shape (m, n)
+        Sum of the aligned terms in units; infinite or NaN where the result is.
+    unit : ndarray of int32, shape (m, n)
+        Exponent of the unit.
+    bits : ndarray
+        Patterns of the result.
+    """
+
+    kind: SumKind
+    products: NDArray[np.float64]
+    product_exponents: NDArray[np.int64]
+    addend: Decoded
+    total: NDArray[np.float64]
+    unit: NDArray[np.int32]
+    bits: NDArray[Any]
+
+    @property
+    def largest(self) -> NDArray[np.int32]:
+        """The greatest exponent, to which the terms are aligned."""
+        return self.unit + np.int32(self.kind.rules.fraction_bits)
+
+    @property
+    def cancelled(self) -> NDArray[np.bool_]:
+        """Where nothing is left although not all products are zero."""
+        cancelled: NDArray[np.bool_] = (self.total == 0) & np.any(self.products != 0, axis=1)
+        return cancelled
+
+
+def is_fused(instruction: MmaInstruction) -> bool:
+    """Whether a multiply consists of fused dot-product-adds: floating point, but not f64."""
+    return instruction.c_type in ("f16", "f32")
+
+
+def is_fp8(instruction: MmaInstruction) -> bool:
+    """Whether a multiply has multiplicands of fp8."""
+    return is_fused(instruction) and float_format(instruction.a_type).bits == 8
+
+
+def kinds_of(instruction: MmaInstruction) -> tuple[SumKind, ...]:
+    """The first sum of a multiply for which `is_fused`; both of fp8 in `mma`."""
+    family = instruction.family
+    types = float_format(instruction.a_type), float_format(instruction.b_type)
+    pair = f"{instruction.a_type}.{instruction.b_type}" if family.mixed else instruction.a_type
+    result = fused_format(float_format(instruction.c_type), float_format(instruction.d_type))
+    if family.converted_to is not None:
+        via = float_format(family.converted_to)
+        return tuple(
+            SumKind(terms=f"{half} {pair}", types=types, multiplied=(via, via), result=result, mnemonic="mma")
+            for half in _HALVES
+        )
+    terms = f"wgmma {pair}" if is_fp8(instruction) else pair
+    return (
+        SumKind(terms=terms, types=types, multiplied=types, result=result, mnemonic=instruction.mnemonic),
+    )
+
+
+def sums_of(instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> tuple[Sum, ...]:
+    """The sums of `kinds_of`, one after the other."""
+    kinds = kinds_of(instruction)
+    a, b = (
+        bits if type == held else convert(bits, type, held)
+        for bits, type, held in zip(
+            (matrices["a"], matrices["b"]), kinds[0].types, kinds[0].multiplied, strict=True
+        )
+    )
+    c_format, result = float_format(instruction.c_type), kinds[0].result
+    c = matrices["c"] if c_format == result else convert(matrices["c"], c_format, result)
+    if len(kinds) == 1:
+        return (_sum(kinds[0], a[:, : kinds[0].block], b[: kinds[0].block], c),)
+    found: list[Sum] = []
+    for kind, half in zip(kinds, fp8_halves(instruction.shape.k), strict=True):
+        found.append(_sum(kind, a[:, half], b[half], found[0].bits if found else np.zeros_like(c)))
+    return tuple(found)
+
+
+def _sum(kind: SumKind, a: NDArray[Any], b: NDArray[Any], addend: NDArray[Any]) -> Sum:
+    total, unit, bits = block_sums(a, b, addend, *kind.multiplied, kind.rules)
+    x, y = (decode(bits, format) for bits, format in zip((a, b), kind.multiplied, strict=True))
+    with np.errstate(invalid="ignore"):
+        products = x.float64()[:, :, None] * y.float64()[None]
+    return Sum(
+        kind=kind,
+        products=products,
+        product_exponents=x.alignment_exponent()[:, :, None] + y.alignment_exponent()[None],
+        addend=decode(addend, kind.result),
+        total=total,
+        unit=unit,
+        bits=bits.astype(addend.dtype),
+    )
+
+
+def _least(format: FloatFormat) -> int:
+    """The exponent of the least number."""
+    return format.minimum_exponent - format.fraction_bits
+
+
+def _greatest(format: FloatFormat) -> int:
+    """The exponent of the greatest number."""
+    return format.bias + (not format.has_infinity)
+
+
+SUMS: Final = {kind.name: kind for item in multiplies_of() if is_fused(item) for kind in kinds_of(item)}
+"""Every kind, by its name; `wmma` and `mma` share those that differ only in the length of a block."""
+
+ADDITIONS: Final = {kind.addition: kind for kind in SUMS.values() if kind.addition}
+"""The second halves, by the names of the additions that follow them."""

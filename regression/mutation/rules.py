@@ -1,0 +1,108 @@
+"""Rules that say for a class of signals when nobody looks at them; each is proven with every mutant."""
+
+import re
+import tomllib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Rule", "rules", "rules_of", "stream_rules"]
+
+_FILE: Final = Path(__file__).with_name("equivalent.toml")
+_PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What may differ between a unit and a mutant of it that is no fault.
+
+    A rule of outputs is a contract of the interface. One of registers is an invariant of the two: the proof
+    assumes it of a state, and shows it of the next one. At first both have the same state.
+
+    Parameters
+    ----------
+    units : tuple of str
+        Names of `regression.mutation.units.Unit`.
+    signals : str
+        A regular expression of names of single bits, from the unit's top on.
+    reason : str
+    unless : str
+        Likewise: the signals count only while all of these are zero.
+    while_valid : str
+        Likewise: the signals count only while one of these is one.
+    ignored : bool
+        The signals do not count.
+    any : bool
+        Of the signals of one name counts only whether one of them is one.
+    values : tuple of int
+        The only numbers that the signals of one name ever are; of inputs, an assumption. Zero is one of them,
+        with which registers begin.
+    """
+
+    units: tuple[str, ...]
+    signals: str
+    reason: str
+    unless: str = ""
+    while_valid: str = ""
+    ignored: bool = False
+    any: bool = False
+    values: tuple[int, ...] = ()
+
+    def bits(self, names: Iterable[str]) -> list[str]:
+        """The names that it is about."""
+        return [name for name in names if re.fullmatch(self.signals, name)]
+
+    def guards(self, names: Iterable[str]) -> list[str] | None:
+        """The names on which it depends whether they count; None if on none."""
+        pattern = self.unless or self.while_valid
+        return [name for name in names if re.fullmatch(pattern, name)] if pattern else None
+
+
+def rules(path: Path = _FILE) -> tuple[Rule, ...]:
+    """Read the rules.
+
+    Raises
+    ------
+    ValueError
+        For a rule without a reason, or one that says nothing or more than one thing.
+    """
+    found = []
+    for entry in tomllib.loads(path.read_text()).get("rule", []):
+        units, values = tuple(entry.pop("units")), tuple(entry.pop("values", ()))
+        rule = Rule(units=units, values=values, **entry)
+        if not rule.reason.strip():
+            raise ValueError(f"reason must say something, not nothing, for {rule.signals}")
+        said = sum(map(bool, (rule.unless, rule.while_valid, rule.ignored, rule.any, rule.values)))
+        if said != 1:
+            raise ValueError(f"a rule must say one thing, not {said}: {rule.signals}")
+        if rule.values and 0 not in rule.values:
+            raise ValueError(f"values must have 0, with which registers begin: {rule.signals}")
+        found.append(rule)
+    return tuple(found)
+
+
+def rules_of(unit: str) -> list[Rule]:
+    """The rules of a unit."""
+    return [rule for rule in rules() if unit in rule.units]
+
+
+def stream_rules(names: Collection[str]) -> list[Rule]:
+    """Nobody looks at a payload that is not offered, whether an output or in a register.
+
+    Parameters
+    ----------
+    names : collection of str
+        Of single bits.
+    """
+    prefixes = {match[1] for name in names if (match := _PAYLOAD.fullmatch(name))}
+    return [
+        Rule(
+            units=(),
+            signals=rf"{re.escape(prefix)}payload\b.*",
+            while_valid=re.escape(f"{prefix}valid"),
+            reason="a payload without its valid",
+        )
+        for prefix in sorted(prefixes)
+        if f"{prefix}valid" in names
+    ]

