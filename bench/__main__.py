@@ -11,6 +11,7 @@ BENCHMARKS = (
     "bench.kernels",
     "bench.kernel_launches",
     "bench.utilisation",
+    "bench.on_chip",
     "bench.core",
     "bench.dot_product",
     "bench.fma64",

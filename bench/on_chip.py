@@ -9,7 +9,7 @@ the golden machine.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from itertools import chain, product, zip_longest
+from itertools import chain, islice, product, zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +45,9 @@ STEPS: Final = TILES // 2
 
 TILE_BYTES: Final = 512
 """A tile of f16, which lies in one piece, in either memory."""
+
+_BATCH: Final = 4
+"""Columns of tiles of which a warp gets the commands in a row."""
 
 _LAG: Final = 2
 """Columns of tiles that a load or store is behind the multiplies that it must wait for."""
@@ -93,10 +96,17 @@ def _half(machine: Machine, a: NDArray[Any], b: NDArray[Any], half: int) -> Coun
     assert machine.shared is not None
     machine.shared.write(machine.shared.base, np.concatenate(tiles))
     before = machine.counters
-    programs = (_program(warp, half) for warp in range(CONFIG.warps))
-    steps = zip_longest(*programs, fillvalue=())
-    execute(machine, ((command, "") for command in chain.from_iterable(chain.from_iterable(steps))))
+    # The host waits for the answers to what it has written of one warp before it goes on with the next.
+    programs = (_batches(_program(warp, half)) for warp in range(CONFIG.warps))
+    steps = chain.from_iterable(zip_longest(*programs, fillvalue=()))
+    commands = chain.from_iterable(chain.from_iterable(steps))
+    execute(machine, ((command, "") for command in commands))
     return machine.counters - before
+
+
+def _batches(program: Iterator[list[Command]]) -> Iterator[list[list[Command]]]:
+    while batch := list(islice(program, _BATCH)):
+        yield batch
 
 
 def _tile(matrix: NDArray[Any], line: int, k: int) -> NDArray[np.uint8]:
@@ -127,10 +137,18 @@ def _program(warp: int, half: int) -> Iterator[list[Command]]:
         tile = (first_row + index if use == "a" else TILES + first_column + index) * STEPS + k
         return Load(loads[use], place(use, index, k), TILE_BYTES * tile, warp=warp)
 
-    start = [load("a", row, 0) for row in range(ROWS)] + [load("b", column, 0) for column in range(COLUMNS)]
-    yield [*([] if half else [Fill(0, d(ROWS, 0), 0, warp=warp)]), *start]
+    start: list[Command] = [] if half else [Fill(0, d(ROWS, 0), 0, warp=warp)]
+    start += [load("a", row, 0) for row in range(ROWS)] + [load("b", column, 0) for column in range(ROWS)]
     for k, column in product(range(STEPS), range(COLUMNS)):
-        group: list[Command] = [
+        loads_now: list[Command] = []
+        if k == 0 and column < ROWS:
+            loads_now.append(load("b", ROWS + column, 0))
+        if column % 2 == warp // ROWS and k + 1 < STEPS:
+            loads_now.append(load("a", column // 2, k + 1))
+        behind = COLUMNS * k + column - _LAG
+        if behind >= 0 and behind // COLUMNS + 1 < STEPS:
+            loads_now.append(load("b", behind % COLUMNS, behind // COLUMNS + 1))
+        multiplies_now = [
             Mma(
                 multiply,
                 d=d(row, column),
@@ -141,11 +159,10 @@ def _program(warp: int, half: int) -> Iterator[list[Command]]:
             )
             for row in range(ROWS)
         ]
-        if column < ROWS and k + 1 < STEPS:
-            group.append(load("a", column, k + 1))
-        behind = COLUMNS * k + column - _LAG
-        if behind >= 0 and behind // COLUMNS + 1 < STEPS:
-            group.append(load("b", behind % COLUMNS, behind // COLUMNS + 1))
+        # Each warp loads at another moment, because the warps multiply in turns.
+        turn = warp % ROWS
+        group = [*start, *multiplies_now[:turn], *loads_now, *multiplies_now[turn:]]
+        start = []
         if half and k == STEPS - 1 and column >= _LAG:
             group += _stores(store, d, first_row, first_column, column - _LAG, warp)
         yield group

@@ -14,14 +14,18 @@ from formal.streams import offer_stays, transferred
 from hdl.config import CoreConfig
 from hdl.memory import burst_generator
 from hdl.memory.beats import STRIDE_BITS, access_layout
+from hdl.memory.fragment_geometry import log2_exact
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
-CONFIG = CoreConfig(address_bits=16)
-SEGMENT = 16
+CONFIGS = {
+    1: CoreConfig(address_bits=16),
+    4: CoreConfig(address_bits=16, dot_product_units=16, data_bits=512),
+}
+"""By the quads of a beat."""
 
 
-def bursts(hdl: ModuleType = burst_generator) -> Claim:
+def bursts(quads: int, hdl: ModuleType = burst_generator) -> Claim:
     """`BurstGenerator`: burst by burst, each begins where the one before ended, or at its line.
 
     Kept beside the unit: the first byte of the line at hand, the lines left, and the byte from which on the
@@ -33,7 +37,10 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     more than 1 KiB. Proven by induction.
     """
     claim = Claim()
-    unit = hdl.BurstGenerator(CONFIG)
+    config = CONFIGS[quads]
+    beat = 16 * config.beat_quads
+    beat_log2 = log2_exact(beat)
+    unit = hdl.BurstGenerator(config)
     inside = claim.include(unit)
     m = claim.module
     request = unit.access.payload
@@ -47,7 +54,7 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     offer_stays(claim, "access", unit.access, assumed=True)
 
     active = Signal(name="covering")
-    line = Signal(CONFIG.address_bits, name="line_first_byte")
+    line = Signal(config.address_bits, name="line_first_byte")
     size = Signal(11, name="line_size")
     covered = Signal(12, name="line_covered")
     left = Signal(6, name="lines_after")
@@ -55,14 +62,14 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     taken = transferred(unit.bursts)
     burst = unit.bursts.payload
     # Bytes of the line, counted from the beat in which it begins.
-    lead = line[:4]
+    lead = line[:beat_log2]
     extent = Signal(12, name="extent")
     beats_bytes = Signal(13, name="burst_bytes")
     reaches = Signal(13, name="covered_after")
     whole = Signal(name="line_covered_after")
     m.d.comb += [
-        extent.eq((size + lead + SEGMENT - 1) >> 4 << 4),
-        beats_bytes.eq((burst.length + 1) << 4),
+        extent.eq((size + lead + beat - 1) >> beat_log2 << beat_log2),
+        beats_bytes.eq((burst.length + 1) << beat_log2),
         reaches.eq(covered + beats_bytes),
         whole.eq(reaches >= extent),
     ]
@@ -83,12 +90,12 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
             stride.eq(request.stride),
         ]
     offer_stays(claim, "bursts", unit.bursts)
-    begin = Signal(CONFIG.address_bits, name="burst_begins")
-    m.d.comb += begin.eq((line >> 4 << 4) + covered)
+    begin = Signal(config.address_bits, name="burst_begins")
+    m.d.comb += begin.eq((line >> beat_log2 << beat_log2) + covered)
     end_of_page = (begin + beats_bytes)[:12] == 0
     claim.always("valid_while_covering", unit.bursts.valid == active)
     claim.always("begins", implies(active, burst.address == begin))
-    claim.always("in_page", implies(active, burst_in_page(burst, SEGMENT)))
+    claim.always("in_page", implies(active, burst_in_page(burst, beat)))
     claim.always("no_beat_beyond", implies(active, reaches <= extent))
     claim.always("no_early_end", implies(active, whole | end_of_page))
     claim.always("ends", implies(active, unit.ends == (whole & (left == 0))))
@@ -101,7 +108,7 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     )
 
     # What the unit keeps, in these terms.
-    kept = data.View(access_layout(CONFIG), inside.signal("access"))
+    kept = data.View(access_layout(config), inside.signal("access"))
     claim.always("address", implies(active, inside.signal("address") == line))
     claim.always("stride", implies(active, kept.stride == stride))
     lines = Mux(kept.contiguous, 1, 1 << kept.geometry.lines_log2)
@@ -119,22 +126,23 @@ def bursts(hdl: ModuleType = burst_generator) -> Claim:
     claim.always(
         "sizes_kept", implies(active, powers & (line[:2] == 0) & (stride[:2] == 0) & (covered < extent))
     )
-    claim.always("covered_beats", covered[:4] == 0)
+    claim.always("covered_beats", covered[:beat_log2] == 0)
     return claim
 
 
-def test_bursts() -> None:
-    prove("bursts", bursts(), Induction())
+@pytest.mark.parametrize("quads", CONFIGS)
+def test_bursts(quads: int) -> None:
+    prove(f"bursts_{quads}", bursts(quads), Induction())
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
         ("crosses.eq(end[-1] & ~is_rest)", "crosses.eq(end[-1])"),
-        ("address[2:_OFFSET_BITS] == 3", "address[2:_OFFSET_BITS] != 0"),
+        ("((1 << size_log2) - 1)[2:offset_bits]", "(1 << size_log2)[2:offset_bits]"),
         ("address[_PAGE_BITS:] + is_rest", "address[_PAGE_BITS:]"),
     ],
 )
 def test_faulty_bursts(text: str, fault: str) -> None:
     with pytest.raises(Counterexample, match="after reset"):
-        prove("faulty_bursts", bursts(faulty(burst_generator, text, fault)), Induction(4))
+        prove("faulty_bursts", bursts(4, faulty(burst_generator, text, fault)), Induction(4))

@@ -39,6 +39,11 @@ async def random_accesses(dut: Any) -> None:
     touched = set()
     together = alone = 0
 
+    def memories(first: int, lanes: int) -> set[int]:
+        """Those in which lanes are written."""
+        halves = (lanes & (1 << lanes_of_word) - 1, lanes >> lanes_of_word)
+        return {(first + number) % 4 for number, half in enumerate(halves) if half}
+
     def tile_word(first: int) -> int:
         return _joined([lane for number in range(first, first + count) for lane in stored[number % words]])
 
@@ -56,6 +61,8 @@ async def random_accesses(dut: Any) -> None:
             values = [rng.getrandbits(LANE_BITS) for _ in range(count * lanes_of_word)]
             # Beyond the last word there is nothing to be written.
             lanes = rng.getrandbits(lanes_of_word * (count if place + count <= words else 1))
+            if rng.random() < 0.3:
+                lanes &= (1 << lanes_of_word) - 1
             writes.append((rng.random() < 0.6, place, values, lanes))
             for name, value in zip(
                 ("enable", "address", "data", "lanes"),
@@ -79,7 +86,7 @@ async def random_accesses(dut: Any) -> None:
         assert dut.write_0_ready.value
         for port, (enable, place, values, lanes) in enumerate(writes):
             if port:
-                free = not writes[0][0] or (place - address) % 4 == 2
+                free = not writes[0][0] or not memories(address, writes[0][3]) & memories(place, lanes)
                 assert getattr(dut, f"write_{port}_ready").value == free
                 together += enable and free and writes[0][0]
                 alone += enable and not free

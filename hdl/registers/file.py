@@ -1,6 +1,7 @@
 """The fragment registers of all warps: 32 lanes of 32-bit registers."""
 
 from contextlib import nullcontext
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Value, unsigned
 from amaranth.lib import wiring
@@ -81,14 +82,15 @@ class RegisterFile(wiring.Component):
         first, *second = self.write
         m.d.comb += [first.ready.eq(1), shared.ready.eq(1)]
         for port in second:
-            m.d.comb += port.ready.eq(~first.enable | ((port.address - first.address)[:2] == 2))
+            both = self._written(first) & self._written(port)
+            m.d.comb += port.ready.eq(~first.enable | ~both.any())
         for number, memory in enumerate(memories):
             m.submodules[f"memory_{number}" if count > 1 else "memory"] = memory
             write = memory.write_port(granularity=LANE_BITS)
             for port in self.write:
-                place, part, is_here = self._place(port.address, number)
+                place, part, _ = self._place(port.address, number)
                 lanes = port.lanes.word_select(part, 4 * config.word_quads)
-                enable = port.enable & port.ready & is_here if second else port.enable
+                enable = port.enable & port.ready & self._written(port)[number] if second else port.enable
                 with m.If(enable) if port is not first else nullcontext():
                     m.d.comb += [
                         write.en.eq(lanes & enable.replicate(len(lanes))),
@@ -117,6 +119,12 @@ class RegisterFile(wiring.Component):
             else word.bit_select(in_word * QUAD_BITS, len(shared.data))
         )
         return m
+
+    def _written(self, port: Any) -> Value:
+        """In which memories a write would change lanes, a bit for each."""
+        places = [self._place(port.address, number) for number in range(self._config.register_memories)]
+        lanes = 4 * self._config.word_quads
+        return Cat(is_here & port.lanes.word_select(part, lanes).any() for _, part, is_here in places)
 
     def _place(self, address: Value, number: int) -> tuple[Value, Value, Value]:
         """Where a memory has its word of those from an address on, which one it is, and if there is one."""
