@@ -31,8 +31,8 @@ CYCLES: Final = Path(__file__).parent / "data" / "cycles.json"
 _TILES: Final = 32
 _ONE_TILE: Final = "tiny"
 """The preset whose registers hold one tile, so that another warp alone can load while it multiplies."""
-_UTILISATION: Final = "standard"
-"""The preset of `bench.utilisation`."""
+_UTILISATION: Final = {"standard": ("multiplies", "gemm", "loads"), "small": ("soc",)}
+"""Names of the figures of `bench.utilisation`, by preset."""
 
 
 def recorded() -> dict[str, dict[str, int]]:
@@ -63,8 +63,8 @@ def cycles(preset: str) -> dict[str, int]:
         for warps in (2, 4):
             config = replace(PRESETS[preset], warps=warps)
             found[f"{_TILES} tiles with loads and store, {warps} warps"] = _tile_cycles(preset, config)
-    if preset == _UTILISATION:
-        found |= {figure.name: figure.cycles for figures in FIGURES.values() for figure in figures()}
+    for name in _UTILISATION.get(preset, ()):
+        found |= {figure.name: figure.cycles for figure in FIGURES[name]()}
     return found
 
 

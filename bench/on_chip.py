@@ -128,7 +128,7 @@ def _program(warp: int, half: int) -> Iterator[list[Command]]:
         return 4 * (COLUMNS * row + column)
 
     def place(use: str, index: int, k: int) -> int:
-        """The register of a tile of A, of which those of two steps are there, or of B."""
+        """The register of a tile of A, of which there are two steps, or of B."""
         if use == "a":
             return d(ROWS, 0) + 8 * (ROWS * (k % 2) + index)
         return d(ROWS, 0) + 8 * (2 * ROWS + index)

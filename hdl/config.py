@@ -118,7 +118,7 @@ class DotProductConfig:
         found = (profile.fp8_block, profile.fp8_fraction_bits, profile.fraction_bits)
         if found != _FP8_CONSTANTS:
             raise ValueError(
-                "Products of fp8 in one block, their fraction bits and those of f16 must be "
+                "Products of fp8 in one block, their fraction bits and the fraction bits of f16 must be "
                 f"{_FP8_CONSTANTS}, not {found}"
             )
 

@@ -13,7 +13,7 @@ _WAIVED: Final = ", ".join(f"-Wno-{name}" for name in WAIVED)
 
 
 def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
-    """Vendor, library and name of a core: that of its preset, or ``custom``.
+    """Vendor, library and name of a core: the name of its preset, or ``custom``.
 
     Parameters
     ----------

@@ -120,7 +120,7 @@ def _concatenated(words: Sequence[int]) -> str:
 
 _TEXT: Final = """\
 // A self-checking testbench of {example}: random registers, a multiply, its result to memory and back,
-// everything through the host port. Expected registers are those of the golden model.
+// everything through the host port. Expected registers are from the golden model.
 `timescale 1ns / 1ps
 module {testbench};
 {parameters}

@@ -74,7 +74,7 @@ _PLANES: Final[Mapping[int, tuple[tuple[int, ...], ...]]] = {
 }
 """By the number of planes: for each bit of a plane's number, the bits of an address whose sum it is.
 
-Segments of a group differ in bits (1, 0), (0, 5) or (4, 5) of their addresses, those of shorter lines first;
+Segments of a group differ in bits (1, 0), (0, 5) or (4, 5) of their addresses, shorter lines first;
 in a bank, quads of a group differ in (1, 0), (2, 1), (5, 1) or (5, 2).
 """
 

@@ -44,7 +44,7 @@ class BurstRouter(wiring.Component):
     answered : In(1)
         In this cycle the last answer to the oldest burst is taken.
     is_shared : Out(1)
-        The answers to come, if any, are those of the on-chip memory.
+        The answers to come, if any, come from the on-chip memory.
     """
 
     def __init__(self, config: CoreConfig) -> None:

@@ -17,7 +17,7 @@ from hdl.stream.stream_buffer import StreamBuffer
 __all__ = ["RowAddresses", "RowRequest"]
 
 _SLOTS = 16
-"""For quads of addresses: those of two moves of four matrices, and what a look-up table's memory holds."""
+"""For quads of addresses: of two moves of four matrices, and what a look-up table's memory holds."""
 
 _LANES = 4
 
@@ -42,7 +42,7 @@ class RowRequest(data.Struct):
 class RowAddresses(wiring.Component):
     """Reads the addresses of a move before it starts, checks them, and keeps them until they are used.
 
-    The addresses of a move that is refused are written over by those of the next one; a move that starts
+    The addresses of a move that is refused are written over by the next one's; a move that starts
     keeps its own. They leave in the order of the moves, to loads and to stores; an older move never waits for
     a younger one, so one queue is enough for both.
 

@@ -36,7 +36,7 @@ class Exclusion:
     bits : (int, int) or None
         The first and the last of the bits of a signal; None for all.
     every : int or None
-        The bits are those of each place of so many: of bits 8 to 15 of every 16 also 24 to 31, and so on.
+        The bits are of each place of so many: of bits 8 to 15 of every 16 also 24 to 31, and so on.
 
     Raises
     ------
@@ -57,7 +57,7 @@ class Exclusion:
             raise ExclusionError(f"kind of an exclusion must be one of {', '.join(KINDS)}, not {self.kind}")
         if not self.reason.strip():
             raise ExclusionError(
-                f"an exclusion must have a reason; that of {self.name} in {self.file} is empty"
+                f"an exclusion must have a reason; {self.name} in {self.file} has an empty one"
             )
         if self.every is not None and (self.bits is None or self.bits[1] >= self.every):
             raise ExclusionError(f"bits of every {self.every} must lie among these, not {self.bits}")
@@ -141,5 +141,5 @@ def _bits(path: Path, entry: dict[str, Any]) -> tuple[int, int] | None:
 
 
 def _matches(text: str, pattern: str) -> bool:
-    # Brackets are those of bits and lists, and no sets of characters.
+    # Brackets are of bits and lists, and no sets of characters.
     return fnmatchcase(text, pattern.replace("[", "[[]"))

@@ -1,6 +1,6 @@
 """Verilog in which every conditional statement says where in the Amaranth sources it stands.
 
-Amaranth writes the source of signals, operators and modules into its output, but not that of assignments.
+Amaranth writes the source of signals, operators and modules into its output, but not of assignments.
 The netlist before it still has that, in the order in which the assignments are written.
 """
 
@@ -63,7 +63,7 @@ def _located_assignments() -> Iterator[None]:
 
 
 def _locate(contents: list[Any], assignments: Iterator[Any]) -> list[str]:
-    """Give all cases in `contents` their places; returns those of the assignments beside them."""
+    """Give all cases in `contents` their places; returns the places of the assignments beside them."""
     places = []
     for item in contents:
         if isinstance(item, rtlil.Assignment):

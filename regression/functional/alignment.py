@@ -112,7 +112,7 @@ POINTS: Final = (
     ),
     coverpoint(
         "addend distance",
-        "Exponent of C less that of the product of f64, or of the sum of fp8; p is a significand's length.",
+        "Exponent of C less the product's in f64, or the sum's in fp8; p is a significand's length.",
         {"addition": ("f64", *ADDITIONS), "distance": _GAPS, "signs": ("alike", "opposite")},
     ),
 )

@@ -25,7 +25,7 @@ from regression.random_programs.rows import ROW_PLACES
 __all__ = ["POINTS", "sample_access", "sample_command", "sample_rows"]
 
 _CONFIG: Final = PRESETS["small"]
-"""A core of all families, whose on-chip memory begins where that of every preset does."""
+"""A core of all families, whose on-chip memory begins where it does in every preset."""
 
 _BEAT, _PAGE = 16, 4096
 _MOVES = ("ldmatrix", "stmatrix")

@@ -32,7 +32,7 @@ class SumKind:
     Parameters
     ----------
     terms : str
-        The types of A and B; before those of fp8, which sum it is.
+        The types of A and B; before fp8 types, which sum it is.
     types : tuple of FloatFormat
         Of A and B.
     multiplied : tuple of FloatFormat

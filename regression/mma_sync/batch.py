@@ -100,7 +100,7 @@ class Batch:
         return -(-(self.operand_bytes + self.sets * BLOCK_BYTES) // 4096) * 4096
 
     def commands(self) -> Iterator[Command]:
-        """Loads, multiplies and stores, those of successive sets interleaved."""
+        """Loads, multiplies and stores; successive sets are interleaved."""
         lags = (0, 1, 2) if self._slots > 1 else (0, 0, 0)
         for step in range(self.sets + lags[-1]):
             for lag, make in zip(lags, (self._loads, self._multiplies, self._stores), strict=True):

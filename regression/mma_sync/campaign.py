@@ -26,7 +26,7 @@ __all__ = ["F64_CORE", "FAMILIES", "Difference", "compare", "core_of"]
 FAMILIES: Final = tuple(
     family.name for family in CORE_FAMILIES if family.mnemonic == "mma" and family.name.startswith("mma.")
 )
-"""Names of the families; that of m8n8k16 is one of integers."""
+"""Names of the families; m8n8k16 is one of integers."""
 
 F64_CORE: Final = replace(
     PRESETS["standard"], dot_product=DotProductConfig(formats=frozenset({"f16"})), f64_units=4

@@ -68,7 +68,7 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
     folder : Path
         Of `regression.mutation.netlist.Mutated`.
     rules : iterable of Rule
-        Of the unit, beside those of streams.
+        Of the unit, beside its streams.
 
     Returns
     -------
@@ -106,7 +106,7 @@ class _Opened:
     Parameters
     ----------
     inputs, outputs : tuple of str
-        Ports of one bit, without those of registers.
+        Ports of one bit, without registers.
     registers : frozenset of str
         Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one.
     aliases : mapping of str to str

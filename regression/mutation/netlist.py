@@ -19,7 +19,7 @@ _LINT: Final = "/* verilator lint_off UNOPTFLAT */\n/* verilator lint_off CASEOV
 parallel cases of yosys overlap in values that do not occur."""
 
 _PARALLEL: Final = "// synopsys parallel_case"
-"""Verilator checks it in each evaluation, also in those of such a loop that are not the last."""
+"""Verilator checks it in each evaluation, also in evaluations of such a loop that are not the last."""
 
 _INNER: Final = "mutated"
 _CANDIDATES: Final = 4

@@ -150,7 +150,7 @@ def _cancel(random: Generator, a: Bits, b: Bits, a_format: FloatFormat, b_format
 
 
 def _ties(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, Bits]:
-    """One product for each element, near half of the last place of C; or C near half of that of D."""
+    """One product for each element, near half the last place of C; or C near half the last place of D."""
     shape = instruction.shape
     a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)

@@ -14,7 +14,7 @@ from hdl.stream.queue import Queue
 __all__ = ["F64Collect", "F64Destination"]
 
 _PLACES = 16
-"""For complete quads, low and high half, that wait for the write port: those of m8n8k4."""
+"""For complete quads, low and high half, that wait for the write port: all of m8n8k4."""
 
 
 class F64Destination(data.Struct):
@@ -33,7 +33,7 @@ class F64Destination(data.Struct):
 
 
 class F64Collect(wiring.Component):
-    """Takes the results of all units together; those of the last k become quads of D.
+    """Takes the results of all units together; results of the last k become quads of D.
 
     Each quad is written by itself, to its lanes of a word: the units take longer for a tile than its 32
     writes, and nothing as wide as a word has to be put together. Results wait in their units if quads wait

@@ -24,8 +24,8 @@ class Steps:
     The fields of its number are the part of the lanes (the lowest), the quad, the pair and the block.
 
     Unit u computes the lanes t with ``t % units == u``; in part i that is lane ``i * units + u``. The 128
-    elements of a tile of 16 rows take ``count`` steps, and as many again for each further k; those of a tile
-    of 8 rows, which has one block, half as many.
+    elements of a tile of 16 rows take ``count`` steps, and as many again for each further k; a tile of 8
+    rows, which has one block, takes half as many.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class F64Issue(wiring.Component):
     enable, step, k, a, b, c
         As in `F64Rows`.
     returned : In(1)
-        A result has come from each unit, those of `returned_step`.
+        A result has come from each unit, for `returned_step`.
     returned_step : In(Steps.bits)
     sums : In(64).array(f64_units)
         The results.

@@ -28,7 +28,7 @@ class F64Multiplier(wiring.Component):
     steps, less than the latency, and a tile takes three latencies and 19 cycles. The larger tiles take 128
     cycles for each k with one unit, 64 with two, and 32 with four.
     Latency: fetching, issuing, the units' own, and 9 cycles; with four units 15 more, for writes left over.
-    Critical path expected: that of the stages.
+    Critical path expected: of the stages.
 
     Parameters
     ----------

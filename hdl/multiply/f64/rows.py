@@ -30,7 +30,7 @@ class QuadPlace(data.Struct):
     quad : unsigned(3)
     register : unsigned(4)
         Of its fragment. Bit 0 tells high halves of 64 bits from low ones. Above it is, of A, the block of
-        rows and then that of k; of B, the block of k; of C, the pair and then the block of rows.
+        rows and then the block of k; of B, the block of k; of C, the pair and then the block of rows.
     use : Use
     buffer : unsigned(1)
     """
@@ -77,7 +77,7 @@ class F64Rows(wiring.Component):
     enable : In(1), buffer : In(1), step : In(Steps.bits), k : In(K_BITS)
         Read what a step needs for its product k.
     a : Out(64), b, c : Out(64).array(f64_units)
-        The elements, those of B and C for each unit.
+        The elements, of B and C one for each unit.
     """
 
     def __init__(self, config: CoreConfig) -> None:
