@@ -24,7 +24,7 @@ from hdl.control.lookup import Constants, look_up
 from hdl.control.scoreboard import Footprint, Range, Unit
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
-from hdl.memory.fragment_geometry import FragmentGeometry, log2_exact, matrix_geometry
+from hdl.memory.fragment_geometry import log2_exact, matrix_geometry
 from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
@@ -217,18 +217,16 @@ class Decoder(wiring.Component):
         footprint = self.decoded.footprint
         in_memory = Signal()
         count = Signal(3)
-        geometry = Signal(FragmentGeometry)
         with m.Switch(Cat(command.transposed, command.count_log2)):
             for transposed, (count_log2, matrices) in product((False, True), enumerate(MATRIX_COUNTS)):
                 with m.Case(transposed | count_log2 << 1):
                     fields = matrix_geometry(matrices, transposed=transposed)
-                    m.d.comb += [getattr(geometry, field).eq(item) for field, item in fields.items()]
+                    m.d.comb += [request.geometry[field].eq(item) for field, item in fields.items()]
                     m.d.comb += [count.eq(matrices), in_memory.eq(1)]
         spaces = [command.space == SPACES.index(space) for space in MATRIX_SPACES]
         m.d.comb += [
             request.register.eq(self._in_file(command.register)),
             request.space.eq(command.space),
-            request.geometry.eq(geometry),
             # Elements of two rows, so that no line begins where one ends: addresses come from the register.
             request.has_stride.eq(1),
             request.stride.eq(MATRIX_ROW_BYTES),
