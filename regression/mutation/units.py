@@ -139,8 +139,10 @@ def _stage(
 
 UNITS: Final = (
     _unit("credit queue", "stream.test_elastic", "stream/elastic.py", depth=8, latency=6),
-    _unit("decoder", "control.test_decoder", "control/decoder.py", config="f16"),
-    _unit("decoder, all formats", "control.test_decoder", "control/decoder.py", config="all"),
+    _unit("decoder", "control.test_decoder", "control/decoder.py control/lookup.py", config="f16"),
+    _unit(
+        "decoder, all formats", "control.test_decoder", "control/decoder.py control/lookup.py", config="all"
+    ),
     _unit(
         "sequencer",
         "control.test_sequencer",
