@@ -293,14 +293,16 @@ class _Maker:
     def _fill_or_move(self, *, is_fill: bool) -> Command:
         random, registers = self.random, self.config.registers
         count = int(random.integers(0, 9))
-        first = int(random.integers(registers - count + 1))
+        # A command cannot name the register behind the last of 256, not even for no register at all.
+        places = min(registers - count + 1, 256)
+        first = int(random.integers(places))
         if is_fill:
             return Fill(
                 first,
                 count,
                 int(random.choice(np.array([0, 0x3C003C00, 0x3F800000, random.integers(1 << 32)]))),
             )
-        return Move(first, int(random.integers(registers - count + 1)), count)
+        return Move(first, int(random.integers(places)), count)
 
 
 def hot_access(random: Generator, config: CoreConfig, access: Access, place: str) -> Load | Store:

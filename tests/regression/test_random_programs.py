@@ -13,6 +13,7 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.warp import GoldenMachine
+from hdl.command import encode
 from hdl.config import PRESETS
 from regression.random_programs.choices import Deck, accesses_of, multiplies_of
 from regression.random_programs.faulting import FaultSession
@@ -52,6 +53,13 @@ def test_programs_are_legal_and_leave_room_for_the_observations(preset):
             machine.execute(command)
         registers = machine.memory.data[-room:][: 128 * program.config.registers]
         assert registers.any()
+
+
+def test_every_command_of_a_program_can_be_encoded():
+    """A command cannot name the register behind the last of 256, at which a move of none might begin."""
+    for number in range(16):
+        for command in make_program("large", 5, number, multiplies=24).commands:
+            encode(command)
 
 
 def test_observations_bring_every_register_into_memory():
