@@ -8,12 +8,13 @@ from amaranth.hdl import signed
 from amaranth.lib import data
 
 from cocotb_tests.packing import Packing
+from hdl.config import PRESETS
 from hdl.control.scoreboard import Footprint
-from hdl.memory.line_walk import Part
+from hdl.memory.line_walk import part_layout
 from hdl.multiply.tile.request import TileRequest, TileShape
 
 
-@pytest.mark.parametrize("layout", [Footprint, Part, TileRequest])
+@pytest.mark.parametrize("layout", [Footprint, part_layout(PRESETS["large"]), TileRequest])
 def test_any_bits_there_and_back(layout: Any) -> None:
     rng = random.Random(1)
     packing, cast = Packing(layout), data.Layout.cast(layout)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import cocotb
@@ -22,6 +23,8 @@ from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
+CONFIGS = {preset: replace(config, warps=1) for preset, config in PRESETS.items()}
+"""`test_host_warps` has several."""
 CLOCK_PS = 10_000
 INCREMENTS = {
     "CYCLES": "busy",
@@ -127,7 +130,7 @@ async def every_address(dut: Any) -> None:
 async def commands_pass_in_order(dut: Any) -> None:
     """The queue holds its depth and no more, and gives commands back in order, whole."""
     host, rng = await host_of(dut)
-    depth = PRESETS[parameters()["preset"]].queue_depth
+    depth = configuration().queue_depth
     for _ in range(3):
         pushed = []
         for place in range(depth):
@@ -171,7 +174,7 @@ async def words_stay(dut: Any) -> None:
 async def faults_and_clear(dut: Any) -> None:
     """A fault shows with index and progress; what is queued stays until clear drops it, once."""
     host, rng = await host_of(dut)
-    depth = PRESETS[parameters()["preset"]].queue_depth
+    depth = configuration().queue_depth
     clears = 0
 
     async def count_clears() -> None:
@@ -226,7 +229,7 @@ async def counters(dut: Any) -> None:
     """Exact counts of what happened in each cycle; a low word read latches its high word."""
     host, rng = await host_of(dut)
     await host.set("CONTROL", 1)
-    units = PRESETS[parameters()["preset"]].dot_product_units
+    units = configuration().dot_product_units
     for idle in range(4):
         for _ in range(idle):
             await RisingEdge(dut.aclk)
@@ -258,7 +261,7 @@ async def counters(dut: Any) -> None:
 @cocotb.test
 async def long_counts(dut: Any) -> None:
     """Counters carry: thousands of everything that can happen in a cycle."""
-    most = PRESETS[parameters()["preset"]].dot_product_units
+    most = configuration().dot_product_units
     cycles = (1 << 12) + 3
     for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
         getattr(dut, name).value = 0
@@ -569,10 +572,10 @@ async def reset_at_work(dut: Any) -> None:
 
 
 def configuration() -> CoreConfig:
-    return PRESETS[parameters()["preset"]]
+    return CONFIGS[parameters()["preset"]]
 
 
-@pytest.mark.parametrize("preset", ["tiny", "small", "standard", "large"])
+@pytest.mark.parametrize("preset", list(CONFIGS))
 def test_host(simulate: Simulate, preset: str) -> None:
-    design = unit_design(f"host-{preset}", HostInterface(PRESETS[preset], count_from=COUNT_FROM))
+    design = unit_design(f"host-{preset}", HostInterface(CONFIGS[preset], count_from=COUNT_FROM))
     simulate(design, __name__, values={"preset": preset})
