@@ -172,7 +172,7 @@ def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
 
 def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(undisturbed, tmp_path):
     process = campaign(tmp_path)
-    wait_for_rows(process, tmp_path, 5)
+    wait_for_rows(process, tmp_path, 1)
     os.kill(process.pid, signal.SIGINT)
     code, _, errors = ended(process)
     assert code == 130
