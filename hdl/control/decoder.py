@@ -20,7 +20,7 @@ from hdl.command import (
     RegisterCommand,
 )
 from hdl.config import REGISTER_BITS, CoreConfig
-from hdl.control.lookup import Constants, look_up
+from hdl.control.lookup import Constants, drive_all, look_up
 from hdl.control.scoreboard import Footprint, Range, Unit
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
@@ -105,10 +105,7 @@ class Decoder(wiring.Component):
         found = Signal(Constants)
         with m.If(self.take):
             m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
-        # Fields that no statement below drives would become Verilog processes without inputs, which
-        # Icarus Verilog never executes. A condition gives them an input; synthesis removes it.
-        with m.If(command.any()):
-            m.d.comb += self.decoded.as_value().eq(0)
+        drive_all(m, self.decoded, command)
         legal = Signal()
         in_range = Signal()
         memory = MemoryCommand(command)

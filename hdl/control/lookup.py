@@ -21,7 +21,7 @@ from hdl.multiply.multiplies import legal_multiplies
 from hdl.multiply.tile.chains import passes
 from hdl.multiply.tile.request import TileRequest, TileShape
 
-__all__ = ["Constants", "look_up"]
+__all__ = ["Constants", "drive_all", "look_up"]
 
 _COUNT_BITS = 5
 """Of the registers of a fragment, at most 16: A of m16n8k16 in f64."""
@@ -52,6 +52,16 @@ class Constants(data.Struct):
     f64: F64Request
 
 
+def drive_all(m: Module, signal: data.View, command: Value) -> None:
+    """Let a signal be zero where nothing that follows drives it.
+
+    Fields that no statement drives would become Verilog processes without inputs, which Icarus Verilog never
+    executes. A condition gives them an input, the command; synthesis removes it.
+    """
+    with m.If(command.any()):
+        m.d.comb += signal.as_value().eq(0)
+
+
 def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
     """Look up the constants of a command, by levels of look-up tables alone.
 
@@ -67,6 +77,7 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
     View of Constants
     """
     found = Signal(Constants, name="looked_up")
+    drive_all(m, found, command)
     access, multiply = MemoryCommand(command), MmaCommand(command)
     spaces = {"global", "generic"} | ({"shared"} if config.shared_bytes else set())
     in_space = Signal()

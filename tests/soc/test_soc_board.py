@@ -136,6 +136,8 @@ def test_a_silent_litex_server(capsys):
     assert capsys.readouterr().err == f"openwmma: cannot reach litex_server at {place}: timed out\n"
 
 
+# pyserial closes the socket of a socket:// port, whose other end is gone, by dropping it.
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.parametrize("left", [100, 3000])
 def test_a_cable_that_is_pulled(serial_port, capsys, left):
     """A line that ends after some bytes; the board's own line is free again then."""
