@@ -103,7 +103,7 @@ def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
     """
     core = Core(config)
     inside = _elaborated(core)
-    registers = inside.submodules.registers
+    (write,) = inside.submodules.registers.write
     sequencer = _elaborated(inside.submodules.warps).submodules.sequencer_0
     scoreboard = _elaborated(sequencer).submodules.scoreboard
     top = Top(core)
@@ -119,7 +119,7 @@ def observed_core(config: CoreConfig) -> tuple[Top, list[Observation]]:
         _observe(top, "sequencer", "taken", taken),
         _observe(top, "sequencer", "given", given),
         *(
-            _observe(top, "registers", name, getattr(registers.write, name))
+            _observe(top, "registers", name, getattr(write, name))
             for name in ("enable", "address", "lanes", "data")
         ),
     ]
