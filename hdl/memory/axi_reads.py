@@ -33,7 +33,7 @@ class AxiReads(wiring.Component):
 
     A bus of 8 bytes takes two beats for one of 16; the first error of the two is the answer to both. A bus
     wider than a beat carries each on the byte lanes of its address, for which the lane of the first beat of
-    each burst under way is kept.
+    each burst in flight is kept.
 
     Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, none from the bus
     to its beat. Every output to the bus comes from a register but `r.ready`, which depends on `beats.ready`.

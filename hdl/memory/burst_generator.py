@@ -14,6 +14,7 @@ __all__ = ["BurstGenerator"]
 
 _PAGE_BITS = log2_exact(PAGE_BYTES)
 _ROWS_IN_FLIGHT = 64
+"""Listed lines whose beats have been asked for and have not come: of two moves of four matrices."""
 
 
 class BurstGenerator(wiring.Component):

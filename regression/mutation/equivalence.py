@@ -24,8 +24,8 @@ from sim.verilate import BuildError
 __all__ = ["is_equivalent"]
 
 _SECONDS: Final = 120
-# Registers become ports, so that what is left has no state. So do the ports of memories: what comes out is an
-# input, and what goes in an output, the same for both.
+# Registers and the ports of memories become ports of the module, which then has no state: data read from a
+# memory is an input of both copies, its address and the data written are outputs.
 _OPEN: Final = """
 read_rtlil netlist.il
 {command} -ctrl {select} 1 1

@@ -8,22 +8,25 @@ from golden.tables.commands import Fill, LoadMatrix, Mma, Move, MoveMatrix, Stor
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import MmaInstruction
-from hdl.config import PRESETS
+from hdl.config import PRESETS, CoreConfig
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
 
 CONFIG = PRESETS["small"]
+WIDE = CoreConfig(dot_product_units=4, data_bits=256, shared_bytes=CONFIG.shared_bytes)
+"""Two rows lie in a beat."""
+
 BASE = 0x4000
 ADDRESSES = 60
 """A register of row addresses."""
 
 
-def machines():
+def machines(config=CONFIG):
     """A golden machine and a core with the same random registers and memories."""
     random = np.random.default_rng(11)
     memories = [Memory(1 << 14, BASE) for _ in range(2)]
-    machine, rtl = golden_machine(CONFIG, memories[0]), RtlMachine(CONFIG, memories[1])
+    machine, rtl = golden_machine(config, memories[0]), RtlMachine(config, memories[1])
     bytes_of = {
         size: random.integers(0, 256, size, dtype=np.uint8) for size in (1 << 14, CONFIG.shared_bytes)
     }
@@ -35,9 +38,9 @@ def machines():
     return machine, rtl
 
 
-@pytest.fixture
-def pair():
-    golden, rtl = machines()
+@pytest.fixture(params=[CONFIG, WIDE], ids=["small", "wide"])
+def pair(request):
+    golden, rtl = machines(request.param)
     yield golden, rtl
     rtl.close()
 
