@@ -20,10 +20,10 @@ FOOTPRINT = Packing(Footprint)
 SPAN = Packing(span_layout(CONFIG))
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 REGISTERS = (0, 120, 246)
-BYTES = (0, 0xFFE0, 0x1FFC0)
-"""Where the registers and bytes lie that commands use: few, so that they often meet, but of all numbers."""
+BLOCKS = (0, 0x3E0, 0x7C0)
+"""Where the registers and blocks lie that commands use: few, so that they often meet, but of all numbers."""
 
-NEIGHBOURS = {REGISTERS: 10, BYTES: 64}
+NEIGHBOURS = {REGISTERS: 10, BLOCKS: 64}
 """How many lie behind each of those."""
 
 
@@ -40,12 +40,12 @@ class UnderWay:
 
 
 def random_command(rng: random.Random, tag: int) -> UnderWay:
-    """Few registers and bytes, so that commands often meet, also just at an edge."""
+    """Few registers and blocks, so that commands often meet, also just at an edge."""
     unit = rng.choice(list(Unit))
     absent = 0.5 if unit is Unit.MOVE else 0.1
     reads = [None if rng.random() < absent else random_range(rng, REGISTERS) for _ in range(OPERANDS[unit])]
     write = None if unit is Unit.STORE else random_range(rng, REGISTERS)
-    return UnderWay(unit, reads, write, random_range(rng, BYTES), tag, fetched=unit is Unit.LOAD)
+    return UnderWay(unit, reads, write, random_range(rng, BLOCKS), tag, fetched=unit is Unit.LOAD)
 
 
 def random_range(rng: random.Random, origins: tuple[int, ...]) -> range:
@@ -72,8 +72,8 @@ def waited_for(under_way: list[UnderWay], command: UnderWay) -> list[tuple[Under
     return found
 
 
-def waited_for_bytes(under_way: list[UnderWay], command: UnderWay) -> list[UnderWay]:
-    """The stores whose bytes a load meets, or the loads whose bytes a store meets."""
+def waited_for_blocks(under_way: list[UnderWay], command: UnderWay) -> list[UnderWay]:
+    """The stores whose blocks a load meets, or the loads whose blocks a store meets."""
     against = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(command.unit)
     return [other for other in under_way if other.unit is against and meet(other.span, command.span)]
 
@@ -143,7 +143,7 @@ async def random_commands(dut: Any) -> None:
             assert oldest is None or int(port.value) == oldest.tag
         await RisingEdge(dut.aclk)
         if allocate:
-            registers, spans = waited_for(under_way, command), waited_for_bytes(under_way, command)
+            registers, spans = waited_for(under_way, command), waited_for_blocks(under_way, command)
         for other in fetching:
             if other:
                 other.fetched = True

@@ -21,7 +21,7 @@ from hdl.command import (
 )
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.control.lookup import Constants, drive_all, look_up
-from hdl.control.scoreboard import Footprint, Range, Unit
+from hdl.control.scoreboard import Footprint, Unit
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import log2_exact, matrix_geometry
@@ -60,6 +60,20 @@ class Decoded(data.Struct):
     tile: TileRequest
     f64: F64Request
     move: MoveRequest
+
+
+class _Operand(data.Struct):
+    """The `count` registers of its warp from `first` on, which a command reads or writes."""
+
+    first: unsigned(8)
+    count: unsigned(12)
+
+
+class _Operands(data.Struct):
+    """The operands of a command, as in its `Footprint`."""
+
+    reads: data.ArrayLayout(_Operand, 3)
+    write: _Operand
 
 
 class Decoder(wiring.Component):
@@ -105,21 +119,29 @@ class Decoder(wiring.Component):
         found = Signal(Constants)
         with m.If(self.take):
             m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
+        operands = Signal(_Operands)
         drive_all(m, self.decoded, command)
+        drive_all(m, operands, command)
         legal = Signal()
-        in_range = Signal()
         memory = MemoryCommand(command)
-        m.d.comb += in_range.eq(1)
         with m.Switch(memory.opcode):
             with m.Case(Opcode.LOAD, Opcode.STORE):
-                self._memory(m, memory, found, legal, in_range)
+                self._memory(m, memory, found, operands, legal)
             with m.Case(Opcode.MMA):
-                self._mma(m, MmaCommand(command), found, legal, in_range)
+                self._mma(m, MmaCommand(command), found, operands, legal)
             with m.Case(Opcode.FILL, Opcode.MOVE):
-                self._move(m, RegisterCommand(command), legal, in_range)
+                self._move(m, RegisterCommand(command), operands, legal)
             if self._config.shared_bytes:
                 with m.Case(Opcode.MATRIX):
-                    self._matrix(m, MatrixCommand(command), legal, in_range)
+                    self._matrix(m, MatrixCommand(command), operands, legal)
+        footprint = self.decoded.footprint
+        in_range = Cat(
+            self._cover(m, range_, operand)
+            for range_, operand in (
+                *((footprint.reads[index], operands.reads[index]) for index in range(3)),
+                (footprint.write, operands.write),
+            )
+        ).all()
         with m.If(memory.warp != self._warp):
             m.d.comb += self.decoded.cause.eq(Cause.WARP_RANGE)
         with m.Elif(~legal):
@@ -128,8 +150,16 @@ class Decoder(wiring.Component):
             m.d.comb += self.decoded.cause.eq(Cause.REGISTER_RANGE)
         return m
 
-    def _fits(self, first: Signal, count: Signal) -> Signal:
-        return first + count <= self._config.registers
+    def _cover(self, m: Module, range_: data.View, operand: data.View) -> Value:
+        """Let `range_` be the registers of an operand; returns whether there are so many."""
+        bits = log2_exact(self._config.registers)
+        end = operand.first + operand.count
+        m.d.comb += [
+            range_.valid.eq(operand.count != 0),
+            range_.first.eq(operand.first[:bits]),
+            range_.last.eq((end - 1)[:bits]),
+        ]
+        return end <= self._config.registers
 
     def _in_file(self, register: Value) -> Value:
         """A register of the warp, as the register file numbers it."""
@@ -137,18 +167,18 @@ class Decoder(wiring.Component):
         return Cat(register[:bits], Const(self._warp, REGISTER_BITS - bits))
 
     def _memory(
-        self, m: Module, command: data.View, found: data.View, legal: Signal, in_range: Signal
+        self, m: Module, command: data.View, found: data.View, operands: data.View, legal: Signal
     ) -> None:
-        request, footprint, geometry = self.decoded.memory, self.decoded.footprint, found.geometry
+        request, geometry = self.decoded.memory, found.geometry
         with m.If(command.opcode == Opcode.STORE):
             m.d.comb += [
                 self.decoded.unit.eq(Unit.STORE),
-                *_covers(footprint.reads[0], command.register, geometry.registers),
+                *_name(operands.reads[0], command.register, geometry.registers),
             ]
         with m.Else():
             m.d.comb += [
                 self.decoded.unit.eq(Unit.LOAD),
-                *_covers(footprint.write, command.register, geometry.registers),
+                *_name(operands.write, command.register, geometry.registers),
             ]
         m.d.comb += [
             request.register.eq(self._in_file(command.register)),
@@ -158,25 +188,22 @@ class Decoder(wiring.Component):
             request.stride.eq(command.stride),
             request.geometry.eq(geometry),
             legal.eq(found.accessible),
-            in_range.eq(self._fits(command.register, geometry.registers)),
         ]
 
-    def _mma(self, m: Module, command: data.View, found: data.View, legal: Signal, in_range: Signal) -> None:
-        tile, f64, footprint = self.decoded.tile, self.decoded.f64, self.decoded.footprint
+    def _mma(
+        self, m: Module, command: data.View, found: data.View, operands: data.View, legal: Signal
+    ) -> None:
+        tile, f64 = self.decoded.tile, self.decoded.f64
         a, b, c, d = (command[use] for use in USES)
-        operands = (*footprint.reads, footprint.write)
-        counted = list(zip((a, b, c, d), found.counts, strict=True))
         x_is_b = found.tile.x_is_b
+        for index, first in enumerate((a, b, c)):
+            m.d.comb += _name(operands.reads[index], first, found.counts[index])
         m.d.comb += [
+            *_name(operands.write, d, found.counts[3]),
             self.decoded.unit.eq(Mux(found.is_f64, Unit.F64, Unit.TILE)),
             legal.eq(found.multiplies),
-            in_range.eq(Cat(self._fits(first, count) for first, count in counted).all()),
             tile.eq(found.tile),
             f64.eq(found.f64),
-        ]
-        for operand, (first, count) in zip(operands, counted, strict=True):
-            m.d.comb += _covers(operand, first, count)
-        m.d.comb += [
             tile.x.eq(self._in_file(Mux(x_is_b, b, a))),
             tile.y.eq(self._in_file(Mux(x_is_b, a, b))),
             tile.c.eq(self._in_file(c)),
@@ -187,14 +214,12 @@ class Decoder(wiring.Component):
             *(f64[use].eq(self._in_file(command[use])) for use in USES),
         ]
 
-    def _move(self, m: Module, command: data.View, legal: Signal, in_range: Signal) -> None:
+    def _move(self, m: Module, command: data.View, operands: data.View, legal: Signal) -> None:
         move = self.decoded.move
         is_move = command.opcode == Opcode.MOVE
-        footprint = self.decoded.footprint
-        with m.If(command.count != 0):
-            m.d.comb += _covers(footprint.write, command.destination, command.count)
-            with m.If(is_move):
-                m.d.comb += _covers(footprint.reads[0], command.source, command.count)
+        with m.If(is_move):
+            m.d.comb += _name(operands.reads[0], command.source, command.count)
+        m.d.comb += _name(operands.write, command.destination, command.count)
         m.d.comb += [
             legal.eq(1),
             self.decoded.unit.eq(Unit.MOVE),
@@ -203,15 +228,10 @@ class Decoder(wiring.Component):
             move.source.eq(self._in_file(command.source)),
             move.count.eq(command.count),
             move.value.eq(command.value),
-            in_range.eq(
-                self._fits(command.destination, command.count)
-                & (~is_move | self._fits(command.source, command.count))
-            ),
         ]
 
-    def _matrix(self, m: Module, command: data.View, legal: Signal, in_range: Signal) -> None:
+    def _matrix(self, m: Module, command: data.View, operands: data.View, legal: Signal) -> None:
         request, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
-        footprint = self.decoded.footprint
         in_memory = Signal()
         count = Signal(3)
         with m.Switch(Cat(command.transposed, command.count_log2)):
@@ -232,7 +252,6 @@ class Decoder(wiring.Component):
             rows.count_log2.eq(command.count_log2),
             rows.is_store.eq(command.move == MatrixMove.STORE),
             legal.eq(in_memory & Cat(spaces).any()),
-            in_range.eq(self._fits(command.register, count) & self._fits(command.source, 1)),
             move.transposes.eq(1),
             move.destination.eq(self._in_file(command.register)),
             move.source.eq(self._in_file(command.source)),
@@ -241,27 +260,25 @@ class Decoder(wiring.Component):
             with m.Case(MatrixMove.LOAD):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.LOAD),
-                    *_covers(footprint.write, command.register, count),
-                    *_covers(footprint.reads[0], command.source, 1),
+                    *_name(operands.write, command.register, count),
+                    *_name(operands.reads[0], command.source, 1),
                 ]
             with m.Case(MatrixMove.STORE):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.STORE),
-                    *_covers(footprint.reads[0], command.register, count),
-                    *_covers(footprint.reads[1], command.source, 1),
+                    *_name(operands.reads[0], command.register, count),
+                    *_name(operands.reads[1], command.source, 1),
                 ]
             with m.Case(MatrixMove.REGISTER):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.MOVE),
-                    *_covers(footprint.write, command.register, 1),
-                    *_covers(footprint.reads[0], command.source, 1),
+                    *_name(operands.write, command.register, 1),
+                    *_name(operands.reads[0], command.source, 1),
                     legal.eq(1),
-                    in_range.eq(self._fits(command.register, 1) & self._fits(command.source, 1)),
                 ]
             with m.Default():
                 m.d.comb += legal.eq(0)
 
 
-def _covers(operand: Range, first: Signal, count: Signal) -> list[Any]:
-    """Make `operand` the range of `count` registers from `first` on; `count` is not zero."""
-    return [operand.valid.eq(1), operand.first.eq(first), operand.last.eq(first + count - 1)]
+def _name(operand: data.View, first: Value, count: Value | int) -> list[Any]:
+    return [operand.first.eq(first), operand.count.eq(count)]

@@ -1,4 +1,4 @@
-"""The scoreboard: which registers and bytes the commands in flight still need."""
+"""The scoreboard: which registers and memory the commands in flight still need."""
 
 from dataclasses import dataclass, fields
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import CoreConfig
 
-__all__ = ["Footprint", "Range", "Scoreboard", "Unit", "slots", "span_layout", "tag_bits"]
+__all__ = ["BLOCK_BITS", "Footprint", "Range", "Scoreboard", "Unit", "slots", "span_layout", "tag_bits"]
 
 
 class Unit(enum.Enum, shape=3):
@@ -27,6 +27,10 @@ _READS: Final = MappingProxyType({Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Uni
 _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
 _IN_MEMORY: Final = frozenset({Unit.LOAD, Unit.STORE})
 
+
+BLOCK_BITS: Final = 6
+"""Of an address in a block: of 64 bytes, in which loads are told from stores. Tiles that lie closer together
+have rows in common anyway."""
 
 _TILE_CYCLES: Final = 20
 """From a tile's slot to its registers, beside the depth of the units."""
@@ -70,10 +74,9 @@ class Footprint(data.Struct):
 
 
 def span_layout(config: CoreConfig) -> data.StructLayout:
-    """The bytes from `first` to `last`, both included, in generic addresses."""
-    return data.StructLayout(
-        {"first": unsigned(config.address_bits + 1), "last": unsigned(config.address_bits + 1)}
-    )
+    """From block `first` to block `last` of the memory, both included, in generic addresses."""
+    bits = config.address_bits + 1 - BLOCK_BITS
+    return data.StructLayout({"first": unsigned(bits), "last": unsigned(bits)})
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class _Slot:
     """What is kept of one command in flight.
 
     `until_done` and `until_fetched` say that the command allocated last needs registers that this one writes
-    or reads, `until_ended` that both touch the same bytes; they count while the slot is `writing` or
+    or reads, `until_ended` that both touch the same block; they count while the slot is `writing` or
     `reading`.
     """
 
@@ -102,8 +105,8 @@ class Scoreboard(wiring.Component):
     still to be read is the next one that `fetched` speaks of, the oldest one not finished the next of `done`.
 
     A register that a command reads must not be about to be written; one that it writes must not be about to
-    be read or written, except by older commands of the same unit, which come first anyway. Bytes likewise: a
-    load waits for stores, a store for loads, that may touch the same bytes.
+    be read or written, except by older commands of the same unit, which come first anyway. Memory likewise: a
+    load waits for stores, a store for loads, that may touch the same blocks of 64 bytes.
 
     A command is compared once with those in flight, in two cycles: first two of the operands it reads, then
     the third and the one it writes. Each slot keeps a bit of the outcome, so a conflict ends when its slot
@@ -132,7 +135,7 @@ class Scoreboard(wiring.Component):
     conflict : Out(1)
         The command allocated last must wait for registers.
     span_conflict : Out(1)
-        The command allocated last must wait for bytes.
+        The command allocated last must wait for blocks of memory.
     fetched, done : In(5)
         A bit for each `Unit`.
     clear : In(1)

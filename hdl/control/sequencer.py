@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.command import COMMAND_BITS
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
-from hdl.control.scoreboard import Scoreboard, Unit, slots, tag_bits
+from hdl.control.scoreboard import BLOCK_BITS, Scoreboard, Unit, slots, tag_bits
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.row_addresses import RowRequest
@@ -179,27 +179,34 @@ class Sequencer(wiring.Component):
         m.submodules.check = check = AccessCheck(self._config)
         pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
         decoded = Signal(Decoded)
-        dispatched = Signal(64, init=self._count_from)
+        tag_values = 1 << tag_bits(self._config)
+        tag = Signal(range(tag_values), init=self._count_from % tag_values)  # of the next command
+        taken_back = Signal.like(tag)
+        now_executed = Signal.like(self.executed)
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
         completed = Signal(range(len(Unit) + 1))
         bus_fault = self._bus_fault(m, scoreboard)
         m.d.comb += [
-            scoreboard.tag.eq(dispatched),
+            scoreboard.tag.eq(tag),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
             scoreboard.clear.eq(pipe.stopped),
             completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
+            # A refused command was not counted; some that were are younger than the one that failed.
+            taken_back.eq(Mux(bus_fault.cause != 0, self.executed - bus_fault.tag, 0)),
+            # Nothing completes when the pipeline has stopped, so one sum serves both.
+            now_executed.eq(self.executed + Mux(pipe.stopped, -taken_back, completed)),
         ]
         m.d.sync += [
-            self.executed.eq(self.executed + completed),
+            self.executed.eq(now_executed),
             in_flight.eq(in_flight + pipe.start - completed),
-            dispatched.eq(dispatched + pipe.allocate),
+            tag.eq(Mux(pipe.stopped, now_executed, tag + pipe.allocate)),
         ]
         may_start = (bus_fault.cause == 0) & ~(self.serial & (in_flight != 0))
         self._decode(m, pipe, decoded)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
-        self._stop(m, pipe, decoded, bus_fault, dispatched, (in_flight == 0) & check.request.ready)
+        self._stop(m, pipe, decoded, bus_fault, (in_flight == 0) & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
             m.d.comb += [
@@ -234,8 +241,8 @@ class Sequencer(wiring.Component):
             check.request.payload.eq(decoded.memory),
             scoreboard.unit.eq(decoded.unit),
             scoreboard.footprint.eq(decoded.footprint),
-            scoreboard.span.first.eq(checked.first),
-            scoreboard.span.last.eq(checked.last),
+            scoreboard.span.first.eq(checked.first[BLOCK_BITS:]),
+            scoreboard.span.last.eq(checked.last[BLOCK_BITS:]),
             scoreboard.allocate.eq(pipe.allocate),
         ]
         with m.FSM(name="compare") as comparing:
@@ -356,13 +363,11 @@ class Sequencer(wiring.Component):
         pipe: "_Handover",
         decoded: data.View,
         bus_fault: data.View,
-        dispatched: Signal,
         is_quiet: Value,
     ) -> None:
         """Empty the stages at a refusal or failure, and report it when all that started has ended."""
         failed = bus_fault.cause != 0
         refusal = Signal(CAUSE_BITS)
-        in_slot = Signal()  # the command that was refused
         with m.FSM(name="core"):
             with m.State("RUN"):
                 # Rows that are being read come to their end: no later command may see them.
@@ -372,10 +377,7 @@ class Sequencer(wiring.Component):
                         (failed & ~pipe.reading_rows) | (pipe.refused & ~pipe.has_issued) | pipe.refused_rows
                     ),
                 ]
-                m.d.sync += [
-                    refusal.eq(Mux(pipe.refused_rows, self.rows_cause, decoded.cause)),
-                    in_slot.eq(pipe.refused_rows),
-                ]
+                m.d.sync += refusal.eq(Mux(pipe.refused_rows, self.rows_cause, decoded.cause))
                 with m.If(pipe.halt):
                     m.next = "STOP"
             with m.State("STOP"):
@@ -386,18 +388,8 @@ class Sequencer(wiring.Component):
                 with m.If(self.clear):
                     m.d.sync += [self.cause.eq(0), bus_fault.eq(0)]
                     m.next = "RUN"
-        behind = Signal.like(bus_fault.tag)
-        index = Signal(64)
-        m.d.comb += [
-            behind.eq(Mux(failed, dispatched[: len(behind)] - bus_fault.tag, in_slot)),
-            index.eq(dispatched - behind),
-        ]
         with m.If(pipe.stopped):
-            m.d.sync += [
-                self.cause.eq(Mux(failed, bus_fault.cause, refusal)),
-                self.executed.eq(index),
-                dispatched.eq(index),
-            ]
+            m.d.sync += self.cause.eq(Mux(failed, bus_fault.cause, refusal))
 
     def _bus_fault(self, m: Module, scoreboard: Scoreboard) -> Signal:
         """Keep the oldest of the failures that the memories report; none while its cause is zero."""

@@ -229,7 +229,5 @@ def _add_operands(lifetime: Lifetime, recording: Recording, cycle: int) -> None:
     *reads, lifetime.write = ranges
     lifetime.reads = [item for item in reads if item is not None]
     if unit in (Unit.LOAD, Unit.STORE):
-        first, last = (
-            recording.value(f"sequencer.scoreboard.span.{end}", cycle) for end in ("first", "last")
-        )
+        first, last = (recording.value(f"sequencer.check.checked.{end}", cycle) for end in ("first", "last"))
         lifetime.span = first, last

@@ -7,7 +7,8 @@ from typing import Final
 from amaranth.lib import data
 
 from hdl.config import CoreConfig
-from hdl.control.scoreboard import Footprint, Range, span_layout
+from hdl.control.scoreboard import Footprint, Range
+from hdl.memory.access import checked_layout
 
 __all__ = [
     "ACTIVITIES",
@@ -176,15 +177,16 @@ def _footprint() -> list[Probe]:
 
 
 def _span(config: CoreConfig) -> list[Probe]:
+    layout = checked_layout(config)
     return [
         Probe(
-            path="sequencer.scoreboard",
-            signal="span",
-            part=str(name),
-            first=field.offset,
-            width=min(field.width, _WIDEST),
+            path="sequencer.check",
+            signal="checked",
+            part=end,
+            first=layout[end].offset,
+            width=min(layout[end].width, _WIDEST),
         )
-        for name, field in span_layout(config)
+        for end in ("first", "last")
     ]
 
 

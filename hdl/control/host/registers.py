@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS, COMMAND_WORDS, MemoryCommand
 from hdl.config import CoreConfig
+from hdl.control.host.counters import COUNTER_BITS, Counters
 from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS
 from hdl.control.host.register_views import fields_of, readable_words, word_index
 from hdl.control.warps import STALLS
@@ -57,8 +58,7 @@ def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
 class HostRegisters(wiring.Component):
     """Reads and writes one register in the cycle of `read` or `write`.
 
-    The counters count what their inputs said one cycle ago, so that nothing but a register is in front of
-    their 64-bit addition, which is the critical path expected; in 2 ** 64 cycles none of them overflows.
+    Expected critical path: a counter (`hdl.control.host.counters.Counters`) and the choice of the answer.
 
     Parameters
     ----------
@@ -178,16 +178,22 @@ class HostRegisters(wiring.Component):
             },
         )
         high = Signal(32)
-        counters = self._counters(m, self.executed[selected])
+        counters = self._counters(m)
+        counter = Signal(COUNTER_BITS)
+        m.d.comb += counter.eq(counters.value)
         with m.If(self.address[:2] == 0):
             m.d.comb += readable.eq(1)
             with m.Switch(place):
                 for name, source in sources.items():
                     with m.Case(word_index(name)):
                         m.d.comb += self.answer.eq(source)
-                for name, counter in counters.items():
+                for index, name in enumerate(COUNTERS, start=-1):
                     with m.Case(word_index(name)):
                         m.d.comb += self.answer.eq(counter[:32])
+                        if index < 0:
+                            m.d.comb += counter.eq(self.executed[selected])
+                        else:
+                            m.d.comb += counters.index.eq(index)
                         with m.If(self.read):
                             m.d.sync += high.eq(counter[32:])
                     with m.Case(word_index(name, 1)):
@@ -212,16 +218,16 @@ class HostRegisters(wiring.Component):
         ]
         return queue
 
-    def _counters(self, m: Module, executed: Value) -> dict[str, Value]:
-        counters: dict[str, Value] = {"INSTRUCTIONS": executed}
+    def _counters(self, m: Module) -> Counters:
+        """The counters of the whole core: all but INSTRUCTIONS, of which each warp has one."""
         stalls = (getattr(self, f"stall_{name}") for name in STALLS)
         increments = (
             *(self.busy.any(), self.busy_units, self.read_beat, self.write_beat),
             *(sum(warps, Const(0, 0)) for warps in stalls),
         )
-        for name, increment in zip(COUNTERS[1:], increments, strict=True):
-            happened = Signal(len(increment), name=f"{name.lower()}_now")
-            counter = Signal(64, name=name.lower(), init=self._count_from)
-            m.d.sync += [happened.eq(increment), counter.eq(counter + happened)]
-            counters[name] = counter
+        named = dict(zip((name.lower() for name in COUNTERS[1:]), increments, strict=True))
+        m.submodules.counters = counters = Counters(
+            {name: len(increment) for name, increment in named.items()}, count_from=self._count_from
+        )
+        m.d.comb += [counters.increments[name].eq(increment) for name, increment in named.items()]
         return counters

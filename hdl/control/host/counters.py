@@ -1,0 +1,80 @@
+"""Counters of 64 bits that share a memory."""
+
+from collections.abc import Mapping
+
+from amaranth.hdl import Array, Module, Mux, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+__all__ = ["COUNTER_BITS", "Counters"]
+
+COUNTER_BITS = 64
+
+
+class Counters(wiring.Component):
+    """Counts events in a distributed memory, of which one word is brought up to date in each cycle.
+
+    A counter is its word and what it has counted since its last turn, a few bits in flip-flops. So it is
+    exact in every cycle; in 2 ** 64 cycles none overflows.
+
+    Throughput: all counters count in every cycle. Latency: 2 cycles from `increments` to `value`, none from
+    `index`. Expected critical path: the memory and a sum of 64 bits.
+
+    Parameters
+    ----------
+    widths : mapping of str to int
+        Bits of each counter's increment; of a power of two of counters.
+    count_from : int
+        What they count from after reset.
+
+    Members
+    -------
+    increments : In(StructLayout(widths))
+    index : In(range(len(widths)))
+        In the order of `widths`.
+    value : Out(64)
+
+    Testbench
+    ---------
+    cocotb_tests/control/test_host.py, through `HostInterface`.
+    """
+
+    def __init__(self, widths: Mapping[str, int], *, count_from: int = 0) -> None:
+        self._widths = widths
+        self._count_from = count_from
+        super().__init__(
+            {
+                "increments": In(data.StructLayout(dict(widths))),
+                "index": In(range(len(widths))),
+                "value": Out(COUNTER_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the unit's module."""
+        m = Module()
+        count = len(self._widths)
+        turn = Signal(range(count))
+        started = Signal()  # all words have been written since the reset
+        m.submodules.words = words = Memory(shape=COUNTER_BITS, depth=count, init=[])
+        write, mine, asked = words.write_port(), *(words.read_port(domain="comb") for _ in range(2))
+        recent = []
+        for number, (name, bits) in enumerate(self._widths.items()):
+            happened = Signal(bits, name=f"{name}_now")
+            since_turn = Signal(bits + len(turn), name=f"{name}_since_turn")
+            m.d.sync += [
+                happened.eq(self.increments[name]),
+                since_turn.eq(Mux(turn == number, 0, since_turn) + happened),
+            ]
+            recent.append(since_turn)
+        m.d.sync += [turn.eq(turn + 1), started.eq(started | turn.all())]
+        m.d.comb += [
+            mine.addr.eq(turn),
+            write.addr.eq(turn),
+            write.en.eq(1),
+            write.data.eq(Mux(started, mine.data, self._count_from) + Array(recent)[turn]),
+            asked.addr.eq(self.index),
+            self.value.eq(Mux(started, asked.data, self._count_from) + Array(recent)[self.index]),
+        ]
+        return m
