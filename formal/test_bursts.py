@@ -116,6 +116,7 @@ def bursts(quads: int, hdl: ModuleType = burst_generator) -> Claim:
     claim.always("run", implies(active & kept.contiguous, left == 0))
     kept_log2 = kept.geometry.line_log2 + Mux(kept.contiguous, kept.geometry.lines_log2, 0)
     claim.always("size", implies(active, size == 1 << kept_log2))
+    claim.always("extent", implies(active, inside.signal("extent") == size - 1))
     claim.always("size_log2", implies(active, kept_log2 <= 10))
     claim.always("lines", implies(active, (left < lines) & (kept.geometry.lines_log2 <= 5)))
     is_rest = inside.signal("is_rest")
@@ -139,7 +140,7 @@ def test_bursts(quads: int) -> None:
     ("text", "fault"),
     [
         ("crosses.eq(end[-1] & ~is_rest)", "crosses.eq(end[-1])"),
-        ("((1 << size_log2) - 1)[2:offset_bits]", "(1 << size_log2)[2:offset_bits]"),
+        ("extent.eq((1 << size_log2) - 1)", "extent.eq(1 << size_log2)"),
         ("address[_PAGE_BITS:] + is_rest", "address[_PAGE_BITS:]"),
     ],
 )

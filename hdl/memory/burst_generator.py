@@ -21,14 +21,12 @@ class BurstGenerator(wiring.Component):
     """One INCR burst for each line, or for all of them where they are one run; two at a 4 KiB boundary.
 
     A run or line is shorter than a page, so one boundary at most lies within it: it is split into what is
-    left of the page and the rest. What is as long as 2^k beats, or shorter than one, takes one more only if
-    it begins so far within one that it does not end there, so its beats less one are 2^k - 1 or 2^k. Their
-    sum with the first beat's place in its page says by its carry whether the line crosses, and by the other
-    bits how many beats less one lie behind the boundary.
+    left of the page and the rest. The place of its last byte in the page says by a carry whether it crosses
+    the boundary, and by the beat how many beats less one lie behind it.
 
     Throughput: a burst per cycle; from one fragment to the next without a gap. Latency: one cycle from the
     access to its first burst. `access.ready` depends on `bursts.ready`, so a queue belongs before it.
-    Expected critical path: a sum of 8 bits, then the number of beats.
+    Expected critical path: a sum of 10 bits, then the number of beats.
 
     Parameters
     ----------
@@ -67,29 +65,22 @@ class BurstGenerator(wiring.Component):
         offset_bits = log2_exact(SEGMENT_BYTES * config.beat_quads)
         burst = self.bursts.payload
         access = Signal(access_layout(config))
-        geometry = access.geometry
         active = Signal()
         address = Signal(config.address_bits)  # of the line
         line = Signal(5)
         is_rest = Signal()  # of a line that crosses a boundary
 
-        size_log2 = Signal(4)
-        short = Signal()
+        extent = Signal(10)  # bytes of the line, less one
+        in_page = address[offset_bits:_PAGE_BITS]
+        end = Signal(len(in_page) + 1)
         goes_on = Signal()
-        beats = Signal(7)
         last_beat = Signal(7)
-        in_page = Signal(_PAGE_BITS - offset_bits)
-        end = Signal(_PAGE_BITS - offset_bits + 1)
         crosses = Signal()
         taken = Signal()
         m.d.comb += [
-            size_log2.eq(geometry.line_log2 + Mux(access.contiguous, geometry.lines_log2, 0)),
-            short.eq(size_log2 < offset_bits),
-            goes_on.eq((address[2:offset_bits] + ((1 << size_log2) - 1)[2:offset_bits])[-1]),
-            beats.eq(Mux(short, 1, 1 << (size_log2 - offset_bits)[:3])),
-            last_beat.eq(Mux(goes_on, beats, beats - 1)),
-            in_page.eq(address[offset_bits:_PAGE_BITS]),
-            end.eq(in_page + last_beat),
+            end.eq((address[2:_PAGE_BITS] + extent[2:])[offset_bits - 2 :]),
+            goes_on.eq((address[2:offset_bits] + extent[2:offset_bits])[-1]),
+            last_beat.eq(extent[offset_bits:] + goes_on),
             crosses.eq(end[-1] & ~is_rest),
             burst.space.eq(access.space),
             burst.address.eq(
@@ -102,7 +93,9 @@ class BurstGenerator(wiring.Component):
             burst.length.eq(Mux(is_rest, end[:-1], Mux(crosses, ~in_page, last_beat))),
             self.bursts.valid.eq(active),
             taken.eq(self.bursts.valid & self.bursts.ready),
-            self.ends.eq(~crosses & (access.contiguous | (line == ((1 << geometry.lines_log2) - 1)[:5]))),
+            self.ends.eq(
+                ~crosses & (access.contiguous | (line == ((1 << access.geometry.lines_log2) - 1)[:5]))
+            ),
             self.access.ready.eq(~active | (taken & self.ends)),
         ]
         if config.shared_bytes:
@@ -127,9 +120,12 @@ class BurstGenerator(wiring.Component):
             m.d.sync += is_rest.eq(crosses)
             with m.If(~crosses):
                 m.d.sync += [address.eq(address + access.stride), line.eq(line + 1)]
+        geometry = self.access.payload.geometry
+        size_log2 = geometry.line_log2 + Mux(self.access.payload.contiguous, geometry.lines_log2, 0)
         with m.If(self.access.ready):
             m.d.sync += [
                 active.eq(self.access.valid),
+                extent.eq((1 << size_log2) - 1),
                 access.eq(self.access.payload),
                 address.eq(self.access.payload.address),
                 line.eq(0),
