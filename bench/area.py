@@ -1,11 +1,11 @@
 """What every preset and every unit takes of an ECP5, and how fast each can be clocked there.
 
-    python -m bench.area [--only NAME ...] [--synthesis] [--config PRESET] [--jobs N]
+    python -m bench.area [--only NAME ...] [--family FAMILY] [--synthesis] [--config PRESET] [--jobs N]
 
 Cores and units stand alone between registers, as `boards.flow.ecp5` wraps them, and are placed and routed
 once; a core takes up to 45 minutes, and with ``--synthesis`` only a few minutes. Preset ``large`` is larger
-than any ECP5, and only synthesised. Prints a table and adds what it measured to
-``build/bench/area.json``.
+than any ECP5, and only synthesised, and so is everything for Xilinx. Prints a table and adds what it measured
+to ``build/bench/area.json``.
 """
 
 import argparse
@@ -21,7 +21,8 @@ from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TextColum
 from rich.table import Table
 
 from bench.measurement import BUILD, number_table, write_results
-from boards.flow.ecp5 import Ecp5Cost, ecp5_cost
+from boards.flow.ecp5 import ecp5_cost
+from boards.flow.families import FAMILIES, family_cost
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Scoreboard
@@ -65,11 +66,20 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
 }
 """Every unit that the core instantiates; the scoreboard, which is in the sequencer, by itself as well."""
 
-COLUMNS: Final = ("LUT4", "CCU2C", "LUT RAM", "FF", "area", "DP16KD", "MULT18X18D", "MHz")
-"""Area is the larger of TRELLIS_COMB and flip-flops, known where something was placed."""
+COLUMNS: Final = {
+    "LUT4": "lut4",
+    "CCU2C": "ccu2c",
+    "LUT RAM": "lut_ram",
+    "FF": "flip_flops",
+    "area": "area",
+    "DP16KD": "dp16kd",
+    "MULT18X18D": "mult18x18d",
+    "MHz": "median_mhz",
+}
+"""Of an ECP5. Area is the larger of TRELLIS_COMB and flip-flops, known where something was placed."""
 
 
-def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
+def measure(name: str, config: CoreConfig, family: str, *, place: bool) -> dict[str, Any]:
     """Synthesise, place and route a preset's core or a unit.
 
     Parameters
@@ -77,35 +87,37 @@ def measure(name: str, config: CoreConfig, *, place: bool) -> Ecp5Cost:
     name : str
         Of a preset or of a unit.
     config : CoreConfig
-        That of a unit.
+        The configuration of a unit.
+    family : str
+        ``ecp5``, or one of `FAMILIES`.
     place : bool
-        Whether it is placed and routed after synthesis.
+        Whether it is placed and routed after synthesis, where that is possible.
 
     Returns
     -------
-    Ecp5Cost
+    dict
+        `COLUMNS`, or the cells of the family, and MHz if it was placed.
     """
     is_core = name in CORES
     component = Core(PRESETS[name]) if is_core else UNITS[name](config)
     is_too_large = name in TOO_LARGE
-    return ecp5_cost(
-        component,
-        BUILD / "area" / name,
-        SEEDS if place and not is_too_large else (),
-        large=is_core,
-        apart=(DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else (),
-    )
+    apart = (DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else ()
+    place = place and not is_too_large
+    if family != "ecp5":
+        seed = SEEDS[0] if place and FAMILIES[family].place else None
+        return family_cost(component, BUILD / "area" / f"{name} {family}", family, seed=seed, apart=apart)
+    folder = BUILD / "area" / name
+    cost = ecp5_cost(component, folder, SEEDS if place else (), large=is_core, apart=apart).as_json()
+    return {column: cost[key] for column, key in COLUMNS.items()}
 
 
 def table(costs: dict[str, dict[str, Any]], title: str) -> Table:
     """What was measured, a line each."""
-    made = number_table(title, "", *COLUMNS)
+    columns = list(dict.fromkeys(column for cost in costs.values() for column in cost))
+    made = number_table(title, "", *columns)
     for name, cost in costs.items():
-        keys = ("lut4", "ccu2c", "lut_ram", "flip_flops", "area", "dp16kd", "mult18x18d")
-        cells = ("" if cost[key] is None else cost[key] for key in keys)
-        mhz = cost["median_mhz"]
-        without = "too large" if name in TOO_LARGE else ""
-        made.add_row(name, *map(str, cells), without if mhz is None else f"{mhz:.1f}")
+        cells = (cost.get(column) for column in columns)
+        made.add_row(name, *("" if cell is None else str(cell) for cell in cells))
     return made
 
 
@@ -116,6 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     names = (*UNITS, *CORES)
     parser.add_argument("--only", nargs="+", choices=names, metavar="NAME", help=f"of {', '.join(names)}")
+    parser.add_argument(
+        "--family",
+        choices=("ecp5", *FAMILIES),
+        default="ecp5",
+        help="of FPGA: an ECP5-85F of speed grade 8 (default), Xilinx 7 series or UltraScale+, or Nexus",
+    )
     parser.add_argument("--synthesis", action="store_true", help="no place and route, so no MHz")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once, 2 GiB each (default: 2)")
     parser.add_argument(
@@ -130,19 +148,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = options.only or names
     with Progress(*columns, console=console) as progress, ThreadPoolExecutor(options.jobs) as pool:
         task = progress.add_task(", ".join(chosen), total=len(chosen))
-        running = {pool.submit(measure, name, config, place=not options.synthesis): name for name in chosen}
+        running = {
+            pool.submit(measure, name, config, options.family, place=not options.synthesis): name
+            for name in chosen
+        }
         try:
             for future in as_completed(running):
                 name = running.pop(future)
-                costs[name] = future.result().as_json()
-                write(name, costs[name])
+                costs[name] = future.result()
+                write(f"{name}, {options.family}", costs[name])
                 progress.update(task, advance=1, description=", ".join(running.values()))
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
     costs = {name: costs[name] for name in chosen}
+    title = FAMILIES[options.family].title if options.family in FAMILIES else "ECP5-85F, speed 8"
     Console(width=max(100, Console().width)).print(
-        table(costs, f"ECP5-85F, speed 8, seed {SEEDS[0]}; units are of preset {options.config}")
+        table(costs, f"{title}, seed {SEEDS[0]}; units are of preset {options.config}")
     )
 
 

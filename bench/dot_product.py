@@ -7,7 +7,7 @@ Area is the larger of TRELLIS_COMB and flip-flops. Prints tables and writes ``bu
 
 import argparse
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +16,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measurement import BUILD, fastest, write_results
-from boards.flow.ecp5 import Ecp5Cost, ecp5_cost, xilinx_cost
+from boards.flow.ecp5 import Ecp5Cost, ecp5_cost
+from boards.flow.families import FAMILIES, family_cost
 from hdl.config import PRESETS, DotProductConfig
 from hdl.dot_product.unit import DotProductUnit
 from sim.testbench.bulk import BulkUnit
@@ -98,19 +99,20 @@ def main() -> None:
     console = Console(width=max(132, Console().width))
     costs: dict[str, Ecp5Cost] = {}
     report: dict[str, Any] = {}
-    others = Table("unit", "xc7 LUT", "CARRY4", "FF", "DSP48", "latency", "simulated results/s")
+    title = FAMILIES["xc7"].title
+    others = Table("unit", *FAMILIES["xc7"].cells, "latency", "simulated results/s", title=title)
     for name, config in CONFIGURATIONS.items():
         if arguments.only not in (None, name):
             continue
         folder = BUILD / f"dot_product {name}".replace(" ", "_").replace(",", "")
         rate = simulation_rate(config)
         costs[name] = ecp5_cost(DotProductUnit(config), folder / "ecp5", range(1, arguments.seeds + 1))
-        xilinx = xilinx_cost(DotProductUnit(config), folder / "xc7")
-        whole = (xilinx.lut + xilinx.lut_ram, xilinx.carry4, xilinx.flip_flops, xilinx.dsp48)
-        others.add_row(f"openwmma, {name}", *map(str, whole), str(config.depth), f"{rate:,.0f}")
+        xilinx = family_cost(DotProductUnit(config), folder / "xc7", "xc7")
+        whole = (*xilinx.values(), config.depth)
+        others.add_row(f"openwmma, {name}", *map(str, whole), f"{rate:,.0f}")
         report[name] = {
             "ecp5": costs[name].as_json(),
-            "xc7": asdict(xilinx),
+            "xc7": xilinx,
             "latency": config.depth,
             "million_macs_per_area": density(
                 most_terms(config.formats), costs[name].median_mhz, costs[name].area

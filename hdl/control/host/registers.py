@@ -77,7 +77,7 @@ class HostRegisters(wiring.Component):
     refused : Out(1)
         In the cycle of a read or write: it is not possible, and changes nothing.
     idle : Out(1)
-        No command is in progress, and none about to be.
+        No command is in progress, and none about to be; from a register, so one cycle later than it could be.
     warp : Out(range(max(warps, 2)))
         The one that the host has selected.
     ...
@@ -118,6 +118,7 @@ class HostRegisters(wiring.Component):
         faults = Signal(len(warps))
         free = Signal(range(self._config.queue_depth + 1))
         push = Signal()
+        idle_now = Signal()
         command = Cat(self.value, *words)
         owner = Signal(len(warps))
         queues = [self._queue(m, warp, command, push & owner[warp]) for warp in warps]
@@ -130,11 +131,13 @@ class HostRegisters(wiring.Component):
         m.d.comb += [
             faults.eq(Cat(self.cause[warp] != 0 for warp in warps)),
             free.eq(self._config.queue_depth - Array(queue.level for queue in queues)[selected]),
-            self.idle.eq(~self.busy.any() & (Cat(queue.level == 0 for queue in queues) | faults).all()),
-            self.irq.eq((enables[0] & self.idle) | (enables[1] & faults.any())),
+            idle_now.eq(~self.busy.any() & (Cat(queue.level == 0 for queue in queues) | faults).all()),
+            self.irq.eq((enables[0] & idle_now) | (enables[1] & faults.any())),
             self.clear.eq(clear << selected),
             self.refused.eq((self.write & ~writable) | (self.read & ~readable)),
         ]
+        # Without a command that comes, the core is idle in the next cycle too.
+        m.d.sync += self.idle.eq(idle_now & ~push)
         place = self.address[2:]
         with m.If(self.write & (self.address[:2] == 0)):
             with m.Switch(place):
@@ -167,7 +170,7 @@ class HostRegisters(wiring.Component):
             self._config,
             {
                 "CONTROL": {},
-                "STATUS": {"busy": ~self.idle, "fault": faults.any(), "free": free},
+                "STATUS": {"busy": ~idle_now, "fault": faults.any(), "free": free},
                 "FAULT_CAUSE": {"cause": self.cause[selected]},
                 "FAULT_INDEX": {"index": self.executed[selected][:32]},
                 "FAULT_PROGRESS": {"bursts": self.progress[selected]},

