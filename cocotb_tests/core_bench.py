@@ -9,6 +9,7 @@ from typing import Any, Final
 import cocotb
 import numpy as np
 from cocotb.triggers import RisingEdge, with_timeout
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 from numpy.typing import NDArray
 
@@ -25,6 +26,7 @@ from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
+from hdl.control.host.register_map import COUNTERS
 from sim.testbench.parameters import parameters
 from sim.testbench.reference import golden_machine
 
@@ -42,6 +44,8 @@ BUS_CAUSES: Final = frozenset(cause for cause in Cause if cause.is_of_memory)
 _PER_FRAGMENT: Final = 8
 _FRAGMENT_BYTES: Final = 1024
 _LIMIT_US: Final = 200
+_CLOCK_NS: Final = 10
+"""As `cocotb_tests.streams.start` clocks it."""
 
 
 class CoreBench:
@@ -58,6 +62,7 @@ class CoreBench:
     def __init__(self, dut: Any, config: CoreConfig) -> None:
         self.dut = dut
         self.config = config
+        self.count_from = parameters().get("count_from", 0)
         self.rng = random.Random(cocotb.RANDOM_SEED)
         self.bits = np.random.default_rng(cocotb.RANDOM_SEED)
         self.host = HostPort(dut)
@@ -69,6 +74,7 @@ class CoreBench:
         """Reset, and fill memory and registers with finite f16 numbers."""
         self.pause(pause)
         await start(self.dut)
+        self.started_ns = get_sim_time("ns")
         await self.restart()
 
     def pause(self, share: float) -> None:
@@ -182,7 +188,8 @@ class CoreBench:
         cause = await self.wait()
         assert cause == (expected.cause if expected else None), f"{commands}: {cause}, but {expected}"
         if expected:
-            assert await self.host.get("FAULT_INDEX") == expected.index, commands
+            index = (self.count_from + expected.index) % (1 << 32)
+            assert await self.host.get("FAULT_INDEX") == index, commands
             assert await self.host.get("FAULTS") == 1 << expected.warp, commands
             await self.clear()
         if serial:
@@ -211,6 +218,20 @@ class CoreBench:
             place = SCRATCH + _FRAGMENT_BYTES * (register // _PER_FRAGMENT % 8)
             assert await self.run(Store(store, register, place), warp=warp) is None
             self.compare_memory(f"registers of warp {warp} from {register} on")
+        await self.compare_counters()
+
+    async def compare_counters(self) -> None:
+        """Compare the commands executed with golden's, and the other counters with the time that passed."""
+        executed = 0
+        for warp in range(self.config.warps):
+            if self.config.warps > 1:
+                await self.host.set("WARP", warp)
+            executed += await self.host.counter("INSTRUCTIONS") - self.count_from
+        assert executed == self.golden.counters.instructions
+        cycles = (get_sim_time("ns") - self.started_ns) / _CLOCK_NS
+        for name in COUNTERS[1:]:
+            units = self.config.dot_product_units if name == "DOT_PRODUCT_CYCLES" else self.config.warps
+            assert 0 <= await self.host.counter(name) - self.count_from <= units * cycles, name
 
     def compare_memory(self, what: object) -> None:
         """Compare all of memory."""

@@ -19,6 +19,9 @@ from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from sim.testbench.parameters import parameters
 
+COUNT_FROM = (1 << 63) - 100
+"""The counters start with this, so that a carry passes through all their bits."""
+
 CAPTURES = Path(__file__).parents[1] / "tests" / "data" / "float16.npz"
 
 
@@ -84,8 +87,8 @@ async def random_programs(dut: Any) -> None:
     faults = 0
     for round_number in range(parameters()["rounds"]):
         made.pause(made.rng.choice([0, 0.2, 0.5]))
-        for _ in range(6):
-            commands = [random_command(made) for _ in range(made.rng.randrange(1, 6))]
+        for length in (*(made.rng.randrange(1, 6) for _ in range(6)), 40):
+            commands = [random_command(made, faulty=length < 6) for _ in range(length)]
             faults += await made.run(*commands) is not None
             made.compare_memory(commands)
         await made.compare()
@@ -94,12 +97,12 @@ async def random_programs(dut: Any) -> None:
     assert faults, "some of them are to be faulty"
 
 
-def random_command(made: CoreBench) -> Command:
-    """Mostly legal; operands may overlap in any way."""
+def random_command(made: CoreBench, *, faulty: bool) -> Command:
+    """Mostly legal, always if not `faulty`; operands may overlap in any way."""
     rng = made.rng
     registers = made.config.registers
     first = [rng.randrange(registers - 7) for _ in range(4)]
-    if rng.random() < 0.02:
+    if faulty and rng.random() < 0.02:
         first[rng.randrange(4)] = registers - 1
     shape, (c_type, d_type) = rng.choice(SHAPES), rng.choice(TYPES)
     kind = rng.randrange(6)
@@ -112,15 +115,19 @@ def random_command(made: CoreBench) -> Command:
     layout = rng.choice(LAYOUTS)
     use, name = rng.choice([("a", "f16"), ("b", "f16"), ("c", c_type), ("d", d_type)])
     size = fragment(use, name, shape).size
-    stride: int | None = random_stride(rng, use, layout, shape, name)
+    stride = random_stride(rng, use, layout, shape, name)
     address = BASE + size * rng.randrange(0x4000 // size)
-    fault = rng.random()
+    fault = rng.random() if faulty else 1.0
     if fault < 0.05:
         address += rng.choice([1, 2, 8])
     elif fault < 0.1:
         stride = rng.choice([0, 1, 7])
     elif fault < 0.15:
         address = rng.choice([0, BASE - 64, BASE + SIZE - 128, (1 << made.config.address_bits) - 64])
+    elif fault < 0.2:
+        address ^= 1 << rng.randrange(16, 64)
+    elif fault < 0.25:
+        stride += 1 << rng.randrange(7, 32)
     if use == "d":
         instruction = StoreInstruction(layout=layout, shape=shape, type=name)
         return Store(instruction, first[0], address, stride)
@@ -169,20 +176,18 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
 
 
 @pytest.mark.parametrize(
-    ("preset", "warps"),
+    ("preset", "warps", "rounds"),
     [
-        ("small", 1),
-        ("tiny", 1),
-        ("tiny", 2),
-        pytest.param("tiny", 8, marks=pytest.mark.long),
-        pytest.param("standard", 1, marks=(pytest.mark.long, pytest.mark.coverage)),
+        ("small", 1, 8),
+        ("tiny", 1, 3),
+        ("tiny", 2, 3),
+        pytest.param("tiny", 1, 40, marks=pytest.mark.long),
+        pytest.param("tiny", 8, 3, marks=pytest.mark.long),
+        pytest.param("standard", 1, 3, marks=(pytest.mark.long, pytest.mark.coverage)),
     ],
 )
-def test_core(simulate: Simulate, preset: str, warps: int) -> None:
-    design = core_design(preset, warps)
-    if preset == "small":
-        simulate(design, __name__, values={"preset": preset, "every": 1, "rounds": 8})
-    else:
-        smoke = ("captured_multiplies", "random_programs")
-        values = {"preset": preset, "warps": warps, "every": 5, "rounds": 3}
-        simulate(design, __name__, values=values, cases=smoke)
+def test_core(simulate: Simulate, preset: str, warps: int, rounds: int) -> None:
+    design = core_design(preset, warps, count_from=COUNT_FROM)
+    values = {"preset": preset, "warps": warps, "rounds": rounds, "count_from": COUNT_FROM}
+    smoke = ("captured_multiplies", "random_programs") if rounds < 8 else ()
+    simulate(design, __name__, values={**values, "every": 5 if smoke else 1}, cases=smoke)

@@ -48,6 +48,8 @@ class Core(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    count_from : int
+        What the host's counters count from after reset; a testbench starts them near their limit.
 
     Members
     -------
@@ -60,8 +62,9 @@ class Core(wiring.Component):
     cocotb_tests/test_core.py, through `generate`.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
+        self._count_from = count_from
         super().__init__(
             {
                 "host": In(Axi4LiteSignature()),
@@ -74,8 +77,8 @@ class Core(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        m.submodules.host = host = HostInterface(config)
-        m.submodules.warps = warps = Warps(config)
+        m.submodules.host = host = HostInterface(config, count_from=self._count_from)
+        m.submodules.warps = warps = Warps(config, count_from=self._count_from)
         own_banks = not banks_are_shared(config)
         m.submodules.load = load = LoadEngine(config, own_banks=own_banks)
         m.submodules.store = store = StoreEngine(config, own_banks=own_banks)

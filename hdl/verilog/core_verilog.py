@@ -45,9 +45,9 @@ def generate(config: CoreConfig, conversion: Conversion = convert) -> tuple[str,
     return text, describe(config, top.ports)
 
 
-def core_top(config: CoreConfig) -> Top:
+def core_top(config: CoreConfig, *, count_from: int = 0) -> Top:
     """Make a core whose ports have the names of AXI; `Top.convert` and `Top.rtlil` write it."""
-    core = Core(config)
+    core = Core(config, count_from=count_from)
     top = Top(core)
     top.memory(core.memory, config)
     top.host(core.host)

@@ -279,7 +279,7 @@ CORE: Final = Unit(
     name="core",
     bench="cocotb_tests.test_core",
     test="test_core",
-    arguments={"preset": "tiny", "warps": 1},
+    arguments={"preset": "tiny", "warps": 1, "rounds": 40},
     sources=("hdl/",),
     mutants=500,
 )
