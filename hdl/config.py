@@ -296,7 +296,7 @@ def _require_power_of_two(name: str, value: int, least: int, most: int) -> None:
         raise ValueError(f"{name} must be a power of two from {least} to {most}, not {value}")
 
 
-_DEPTH: Final = 16
+_DEPTH: Final = 14
 """Of the presets' units: no core's clock needs a deeper one."""
 
 PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(

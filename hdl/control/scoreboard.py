@@ -42,7 +42,7 @@ def slots(config: CoreConfig) -> dict[Unit, int]:
     The shortest tiles of one pass with f32 results have 128 of them.
     """
     issue_cycles = max(128 // config.dot_product_units, 2)
-    tiles = max(-(-(config.dot_product.depth + _TILE_CYCLES) // issue_cycles), 4)
+    tiles = max(-(-(config.dot_product.depth + _TILE_CYCLES) // issue_cycles), 3)
     return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1}
 
 

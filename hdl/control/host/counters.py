@@ -16,7 +16,8 @@ class Counters(wiring.Component):
     """Counts events in a distributed memory, of which one word is brought up to date in each cycle.
 
     A counter is its word and what it has counted since its last turn, a few bits in flip-flops. So it is
-    exact in every cycle; in 2 ** 64 cycles none overflows.
+    exact in every cycle; in 2 ** 64 cycles none overflows. Nothing happens in the first cycles after a reset,
+    in which the words are cleared.
 
     Throughput: all counters count in every cycle. Latency: 2 cycles from `increments` to `value`, none from
     `index`. Expected critical path: the memory and a sum of 64 bits.
@@ -73,8 +74,8 @@ class Counters(wiring.Component):
             mine.addr.eq(turn),
             write.addr.eq(turn),
             write.en.eq(1),
-            write.data.eq(Mux(started, mine.data, self._count_from) + Array(recent)[turn]),
+            write.data.eq(Mux(started, mine.data + Array(recent)[turn], self._count_from)),
             asked.addr.eq(self.index),
-            self.value.eq(Mux(started, asked.data, self._count_from) + Array(recent)[self.index]),
+            self.value.eq(Mux(started, asked.data + Array(recent)[self.index], self._count_from)),
         ]
         return m
