@@ -3,7 +3,7 @@
 from itertools import product
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -20,7 +20,7 @@ from hdl.command import (
     RegisterCommand,
 )
 from hdl.config import REGISTER_BITS, CoreConfig
-from hdl.control.lookup import Constants, drive_all, look_up
+from hdl.control.lookup import MORE_BITS, Constants, drive_all, look_up
 from hdl.control.scoreboard import Footprint, Unit
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
@@ -63,10 +63,11 @@ class Decoded(data.Struct):
 
 
 class _Operand(data.Struct):
-    """The `count` registers of its warp from `first` on, which a command reads or writes."""
+    """A register of its warp that a command reads or writes, and `more` behind it; none unless `valid`."""
 
+    valid: unsigned(1)
     first: unsigned(8)
-    count: unsigned(12)
+    more: signed(MORE_BITS)
 
 
 class _Operands(data.Struct):
@@ -83,7 +84,7 @@ class Decoder(wiring.Component):
     formats that the configuration has, so that what the golden machine refuses is refused here, with the
     same cause. Requests name registers as the register file numbers them: warp after warp.
 
-    A command's constants are looked up as it is taken; its registers are counted and compared with their
+    A command's constants are looked up as it is taken; its last registers are found and compared with their
     limit in the cycles behind.
 
     Latency: 1 cycle. Expected critical path: a table, eight levels; or a count, its sum and a comparison.
@@ -130,7 +131,7 @@ class Decoder(wiring.Component):
             with m.Case(Opcode.MMA):
                 self._mma(m, MmaCommand(command), found, operands, legal)
             with m.Case(Opcode.FILL, Opcode.MOVE):
-                self._move(m, RegisterCommand(command), operands, legal)
+                self._move(m, RegisterCommand(command), found, operands, legal)
             if self._config.shared_bytes:
                 with m.Case(Opcode.MATRIX):
                     self._matrix(m, MatrixCommand(command), operands, legal)
@@ -153,13 +154,14 @@ class Decoder(wiring.Component):
     def _cover(self, m: Module, range_: data.View, operand: data.View) -> Value:
         """Let `range_` be the registers of an operand; returns whether there are so many."""
         bits = log2_exact(self._config.registers)
-        end = operand.first + operand.count
+        last = Signal(signed(MORE_BITS + 1))
         m.d.comb += [
-            range_.valid.eq(operand.count != 0),
+            last.eq(operand.first + operand.more),
+            range_.valid.eq(operand.valid),
             range_.first.eq(operand.first[:bits]),
-            range_.last.eq((end - 1)[:bits]),
+            range_.last.eq(last[:bits]),
         ]
-        return end <= self._config.registers
+        return (last[bits:] == 0) | last[-1]
 
     def _in_file(self, register: Value) -> Value:
         """A register of the warp, as the register file numbers it."""
@@ -173,12 +175,12 @@ class Decoder(wiring.Component):
         with m.If(command.opcode == Opcode.STORE):
             m.d.comb += [
                 self.decoded.unit.eq(Unit.STORE),
-                *_name(operands.reads[0], command.register, geometry.registers),
+                *_name(operands.reads[0], command.register, found.fragment_more),
             ]
         with m.Else():
             m.d.comb += [
                 self.decoded.unit.eq(Unit.LOAD),
-                *_name(operands.write, command.register, geometry.registers),
+                *_name(operands.write, command.register, found.fragment_more),
             ]
         m.d.comb += [
             request.register.eq(self._in_file(command.register)),
@@ -197,9 +199,9 @@ class Decoder(wiring.Component):
         a, b, c, d = (command[use] for use in USES)
         x_is_b = found.tile.x_is_b
         for index, first in enumerate((a, b, c)):
-            m.d.comb += _name(operands.reads[index], first, found.counts[index])
+            m.d.comb += _name(operands.reads[index], first, found.more[index])
         m.d.comb += [
-            *_name(operands.write, d, found.counts[3]),
+            *_name(operands.write, d, found.more[3]),
             self.decoded.unit.eq(Mux(found.is_f64, Unit.F64, Unit.TILE)),
             legal.eq(found.multiplies),
             tile.eq(found.tile),
@@ -214,12 +216,15 @@ class Decoder(wiring.Component):
             *(f64[use].eq(self._in_file(command[use])) for use in USES),
         ]
 
-    def _move(self, m: Module, command: data.View, operands: data.View, legal: Signal) -> None:
+    def _move(
+        self, m: Module, command: data.View, found: data.View, operands: data.View, legal: Signal
+    ) -> None:
         move = self.decoded.move
         is_move = command.opcode == Opcode.MOVE
+        is_any = ~found.move_more[-1]
         with m.If(is_move):
-            m.d.comb += _name(operands.reads[0], command.source, command.count)
-        m.d.comb += _name(operands.write, command.destination, command.count)
+            m.d.comb += _name(operands.reads[0], command.source, found.move_more, is_any)
+        m.d.comb += _name(operands.write, command.destination, found.move_more, is_any)
         m.d.comb += [
             legal.eq(1),
             self.decoded.unit.eq(Unit.MOVE),
@@ -233,13 +238,13 @@ class Decoder(wiring.Component):
     def _matrix(self, m: Module, command: data.View, operands: data.View, legal: Signal) -> None:
         request, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
         in_memory = Signal()
-        count = Signal(3)
+        more = Signal(2)
         with m.Switch(Cat(command.transposed, command.count_log2)):
             for transposed, (count_log2, matrices) in product((False, True), enumerate(MATRIX_COUNTS)):
                 with m.Case(transposed | count_log2 << 1):
                     fields = matrix_geometry(matrices, transposed=transposed)
                     m.d.comb += [request.geometry[field].eq(item) for field, item in fields.items()]
-                    m.d.comb += [count.eq(matrices), in_memory.eq(1)]
+                    m.d.comb += [more.eq(matrices - 1), in_memory.eq(1)]
         spaces = [command.space == SPACES.index(space) for space in MATRIX_SPACES]
         m.d.comb += [
             request.register.eq(self._in_file(command.register)),
@@ -260,25 +265,25 @@ class Decoder(wiring.Component):
             with m.Case(MatrixMove.LOAD):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.LOAD),
-                    *_name(operands.write, command.register, count),
-                    *_name(operands.reads[0], command.source, 1),
+                    *_name(operands.write, command.register, more),
+                    *_name(operands.reads[0], command.source, 0),
                 ]
             with m.Case(MatrixMove.STORE):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.STORE),
-                    *_name(operands.reads[0], command.register, count),
-                    *_name(operands.reads[1], command.source, 1),
+                    *_name(operands.reads[0], command.register, more),
+                    *_name(operands.reads[1], command.source, 0),
                 ]
             with m.Case(MatrixMove.REGISTER):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.MOVE),
-                    *_name(operands.write, command.register, 1),
-                    *_name(operands.reads[0], command.source, 1),
+                    *_name(operands.write, command.register, 0),
+                    *_name(operands.reads[0], command.source, 0),
                     legal.eq(1),
                 ]
             with m.Default():
                 m.d.comb += legal.eq(0)
 
 
-def _name(operand: data.View, first: Value, count: Value | int) -> list[Any]:
-    return [operand.first.eq(first), operand.count.eq(count)]
+def _name(operand: data.View, first: Value, more: Value | int, valid: Value | int = 1) -> list[Any]:
+    return [operand.valid.eq(valid), operand.first.eq(first), operand.more.eq(more)]

@@ -1,12 +1,20 @@
 """What the golden tables say of a command: whether it is legal, and the constants of its operands."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
 from golden.tables.formats import FORMATS, IntegerFormat
 from golden.tables.instruction_set import SPACES, USES, multiplicand_formats
+from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction
-from hdl.command import MemoryCommand, MmaCommand, Opcode, fragment_key, multiply_key
+from hdl.command import (
+    MemoryCommand,
+    MmaCommand,
+    Opcode,
+    RegisterCommand,
+    fragment_key,
+    multiply_key,
+)
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import (
@@ -21,22 +29,26 @@ from hdl.multiply.multiplies import legal_multiplies
 from hdl.multiply.tile.chains import passes
 from hdl.multiply.tile.request import TileRequest, TileShape
 
-__all__ = ["Constants", "drive_all", "look_up"]
+__all__ = ["MORE_BITS", "Constants", "drive_all", "look_up"]
 
-_COUNT_BITS = 5
-"""Of the registers of a fragment, at most 16: A of m16n8k16 in f64."""
+MORE_BITS = 13
+"""Of what a command says of that, with a sign."""
+
+_MORE_BITS = 4
+"""Of the registers of a fragment but its first: at most 15, in A of m16n8k16 in f64."""
 
 
 class Constants(data.Struct):
-    """What the tables say of a command, taken as a load or store and as a multiply.
+    """What the tables say of a command, taken as a load or store, as a multiply and as a move of registers.
 
     Members
     -------
     accessible, multiplies : unsigned(1)
         It is a legal one.
     geometry : FragmentGeometry
-    counts : ArrayLayout(5, 4)
-        Registers of the fragments, in the order of `USES`.
+    fragment_more, more, move_more : unsigned(4), ArrayLayout(4, 4), signed(13)
+        Registers but the first of the fragment in memory, of each fragment in the order of `USES`, and of a
+        move; -1 for none.
     is_f64 : unsigned(1)
     tile : TileRequest
     f64 : F64Request
@@ -46,7 +58,9 @@ class Constants(data.Struct):
     accessible: unsigned(1)
     geometry: FragmentGeometry
     multiplies: unsigned(1)
-    counts: data.ArrayLayout(_COUNT_BITS, len(USES))
+    fragment_more: unsigned(_MORE_BITS)
+    more: data.ArrayLayout(_MORE_BITS, len(USES))
+    move_more: signed(MORE_BITS)
     is_f64: unsigned(1)
     tile: TileRequest
     f64: F64Request
@@ -81,6 +95,7 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
     access, multiply = MemoryCommand(command), MmaCommand(command)
     spaces = {"global", "generic"} | ({"shared"} if config.shared_bytes else set())
     in_space = Signal()
+    m.d.comb += found.move_more.eq(RegisterCommand(command).count - 1)
     is_store = access.opcode == Opcode.STORE
     with m.Switch(access.space):
         with m.Case(*(SPACES.index(space) for space in sorted(spaces))):
@@ -91,6 +106,7 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
                 fields = fragment_geometry(use, name, shape, layout)
                 m.d.comb += [
                     *(found.geometry[field].eq(item) for field, item in fields.items()),
+                    found.fragment_more.eq(fragment(use, name, shape).registers - 1),
                     found.accessible.eq((is_store if use == "d" else ~is_store) & in_space),
                 ]
     instructions = _different(config)
@@ -114,7 +130,7 @@ def _multiply(
             ((len(instruction.family.roundings) > 0) | (command.rounding == 0))
             & ~(command.saturate & (instruction.family.saturate == "never"))
         ),
-        *(found.counts[index].eq(layouts[use].registers) for index, use in enumerate(USES)),
+        *(found.more[index].eq(layouts[use].registers - 1) for index, use in enumerate(USES)),
     ]
     if instruction.a_type == "f64":
         m.d.comb += [
