@@ -297,6 +297,7 @@ def _require_power_of_two(name: str, value: int, least: int, most: int) -> None:
 
 
 _DEPTH: Final = 14
+_F64_DEPTH: Final = 10
 """Of the presets' units: no core's clock needs a deeper one."""
 
 PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
@@ -307,14 +308,14 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
         "small": CoreConfig(
             dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH),
             f64_units=1,
-            f64_depth=_DEPTH,
+            f64_depth=_F64_DEPTH,
             shared_bytes=4 * PAGE_BYTES,
         ),
         "standard": CoreConfig(
             dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH),
             dot_product_units=4,
             f64_units=1,
-            f64_depth=_DEPTH,
+            f64_depth=_F64_DEPTH,
             registers=128,
             queue_depth=32,
             outstanding_reads=32,
@@ -324,7 +325,7 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
             dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH),
             dot_product_units=64,
             f64_units=4,
-            f64_depth=_DEPTH,
+            f64_depth=_F64_DEPTH,
             registers=256,
             warps=8,
             queue_depth=64,

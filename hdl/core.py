@@ -79,13 +79,15 @@ class Core(wiring.Component):
         config = self._config
         m.submodules.host = host = HostInterface(config, count_from=self._count_from)
         m.submodules.warps = warps = Warps(config, count_from=self._count_from)
-        own_banks = not banks_are_shared(config)
-        m.submodules.load = load = LoadEngine(config, own_banks=own_banks)
-        m.submodules.store = store = StoreEngine(config, own_banks=own_banks)
-        if not own_banks:
-            m.submodules.banks = banks = Banks(config, 2)
-            connect(m, store.banks, banks.users[0])
-            connect(m, load.banks, banks.users[1])
+        m.submodules.load = load = LoadEngine(config)
+        m.submodules.store = store = StoreEngine(config)
+        users: dict[str, tuple[Any, ...]] = {"banks": (store.banks, load.banks)}
+        if not banks_are_shared(config):
+            users = {"store_banks": (store.banks,), "load_banks": (load.banks,)}
+        for name, several in users.items():
+            m.submodules[name] = banks = Banks(config, len(several))
+            for user, port in zip(several, banks.users, strict=True):
+                connect(m, user, port)
         m.submodules.memory = memory = MemoryPort(config)
         m.submodules.tile = tile = TileMultiplier(config)
         m.submodules.mover = mover = RegisterMover(config)

@@ -29,8 +29,8 @@ class Crossbars(wiring.Component):
     """Both crossbars and their banks; some ports of the one for stores have a prefix."""
 
     def __init__(self) -> None:
-        self.load = LoadCrossbar(CONFIG, own_banks=False)
-        self.store = StoreCrossbar(CONFIG, own_banks=False)
+        self.load = LoadCrossbar(CONFIG)
+        self.store = StoreCrossbar(CONFIG)
         loads = {name: member for name, member in self.load.signature.members.items() if name != "banks"}
         super().__init__(
             {

@@ -11,6 +11,7 @@ from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.line_walks import Placed
+from cocotb_tests.memory.with_banks import WithBanks
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
@@ -200,5 +201,6 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "two_quads", "four_quads", "large"])
 def test_load_crossbar(simulate: Simulate, preset: str) -> None:
-    unit = LoadCrossbar(MEMORY_PATHS[preset])
+    config = MEMORY_PATHS[preset]
+    unit = WithBanks(config, LoadCrossbar(config))
     simulate(unit_design(f"load_crossbar_{preset}", unit), __name__, values={"preset": preset})

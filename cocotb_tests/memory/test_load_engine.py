@@ -13,6 +13,7 @@ from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access, beat_of, far_access, random_access
 from cocotb_tests.memory.burst_memory import BurstMemory
+from cocotb_tests.memory.with_banks import WithBanks
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
@@ -266,5 +267,6 @@ WIDTHS = ("every_fragment", "sixteen_tiles", "small_fragments")
     ],
 )
 def test_load_engine(simulate: Simulate, preset: str, cases: tuple[str, ...]) -> None:
-    unit = LoadEngine(MEMORY_PATHS[preset])
+    config = MEMORY_PATHS[preset]
+    unit = WithBanks(config, LoadEngine(config))
     simulate(unit_design(f"load_engine_{preset}", unit), __name__, values={"preset": preset}, cases=cases)

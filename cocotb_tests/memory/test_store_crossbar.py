@@ -12,6 +12,7 @@ from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.line_walks import Placed
+from cocotb_tests.memory.with_banks import WithBanks
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import CoreConfig
@@ -188,5 +189,6 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
 
 @pytest.mark.parametrize("preset", ["tiny", "small", "two_quads", "four_quads", "large"])
 def test_store_crossbar(simulate: Simulate, preset: str) -> None:
-    unit = StoreCrossbar(MEMORY_PATHS[preset])
+    config = MEMORY_PATHS[preset]
+    unit = WithBanks(config, StoreCrossbar(config))
     simulate(unit_design(f"store_crossbar_{preset}", unit), __name__, values={"preset": preset})

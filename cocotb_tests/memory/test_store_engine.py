@@ -13,6 +13,7 @@ from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access, beat_of, far_access, random_access
 from cocotb_tests.memory.burst_memory import BurstMemory
+from cocotb_tests.memory.with_banks import WithBanks
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
@@ -289,5 +290,6 @@ WIDTHS = ("every_fragment", "the_bus_is_asked_last", "a_beat_per_cycle")
     ],
 )
 def test_store_engine(simulate: Simulate, preset: str, cases: tuple[str, ...]) -> None:
-    unit = StoreEngine(MEMORY_PATHS[preset])
+    config = MEMORY_PATHS[preset]
+    unit = WithBanks(config, StoreEngine(config))
     simulate(unit_design(f"store_engine_{preset}", unit), __name__, values={"preset": preset}, cases=cases)

@@ -20,7 +20,7 @@ from hdl.memory.bank_mapping import (
     skewed_from,
     swap_lanes,
 )
-from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
+from hdl.memory.banks import DRAIN_LATENCY, banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, BlockOrder, Pattern, log2_exact
 from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
@@ -77,8 +77,6 @@ class LoadCrossbar(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
-    own_banks : bool
-        Whether the memory of banks is within.
 
     Members
     -------
@@ -90,32 +88,28 @@ class LoadCrossbar(wiring.Component):
     row_quads : In(row_quads_signature(config))
         Only where `hdl.memory.line_walk.finds_rows`.
     banks : Out(banks_signature(config))
-        Only without own banks.
     """
 
-    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
+    def __init__(self, config: CoreConfig) -> None:
         self._config = config
         self._mapping = BankMapping(config)
-        self._own_banks = own_banks
         members = {
             "access": In(stream.Signature(access_layout(config))),
             "beats": In(stream.Signature(read_beat_layout(config))),
             "words": Out(stream.Signature(loaded_layout(config))),
+            "banks": Out(banks_signature(config)),
         }
         if finds_rows(config):
             members["row_quads"] = In(row_quads_signature(config))
-        super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        if self._own_banks:
-            m.submodules.memory = memory = Banks(self._config, 1)
-        banks = memory.users[0] if self._own_banks else self.banks
         m.submodules.filled = filled = Queue(_Filled, BUFFERS)
         freed = Signal()
-        self._fill(m, banks.fill, filled, freed)
-        self._drain(m, banks, filled, freed)
+        self._fill(m, self.banks.fill, filled, freed)
+        self._drain(m, self.banks, filled, freed)
         return m
 
     def _fill(self, m: Module, fill: Any, filled: Queue, freed: Signal) -> None:

@@ -38,8 +38,6 @@ class LoadEngine(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
-    own_banks : bool
-        Whether the memory of banks is within.
 
     Members
     -------
@@ -55,12 +53,10 @@ class LoadEngine(wiring.Component):
         The answers, in the order of the bursts.
     write : Out(register_write_signature(config, registers=config.word_registers))
     banks : Out(banks_signature(config))
-        Only without own banks.
     """
 
-    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
+    def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        self._own_banks = own_banks
         members = {
             "request": In(stream.Signature(access_layout(config))),
             "done": Out(1),
@@ -68,11 +64,10 @@ class LoadEngine(wiring.Component):
             "bursts": Out(stream.Signature(space_burst_layout(config))),
             "beats": In(stream.Signature(read_beat_layout(config))),
             "write": Out(register_write_signature(config, registers=config.word_registers)),
+            "banks": Out(banks_signature(config)),
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
-        if not own_banks:
-            members["banks"] = Out(banks_signature(config))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -80,9 +75,8 @@ class LoadEngine(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.bursts = bursts = BurstGenerator(config)
-        m.submodules.crossbar = crossbar = LoadCrossbar(config, own_banks=self._own_banks)
-        if not self._own_banks:
-            connect(m, crossbar.banks, flipped(self.banks))
+        m.submodules.crossbar = crossbar = LoadCrossbar(config)
+        connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.writer = writer = FragmentWriter(config)
         # A load leaves the last of these queues last, so that it alone says whether there is room in all.
         for name, taker in (("bursts", bursts), ("crossbar", crossbar), ("writer", writer)):

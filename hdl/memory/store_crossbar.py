@@ -19,7 +19,7 @@ from hdl.memory.bank_mapping import (
     skewed_to,
     swap_lanes,
 )
-from hdl.memory.banks import DRAIN_LATENCY, Banks, banks_signature
+from hdl.memory.banks import DRAIN_LATENCY, banks_signature
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import BlockOrder, Pattern
 from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
@@ -72,8 +72,6 @@ class StoreCrossbar(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
-    own_banks : bool
-        Whether the memory of banks is within.
 
     Members
     -------
@@ -92,13 +90,12 @@ class StoreCrossbar(wiring.Component):
     row_quads : In(row_quads_signature(config))
         Only where `hdl.memory.line_walk.finds_rows`.
     banks : Out(banks_signature(config))
-        Only without own banks; its fills come before all others.
+        Its fills come before all others.
     """
 
-    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
+    def __init__(self, config: CoreConfig) -> None:
         self._config = config
         self._mapping = BankMapping(config)
-        self._own_banks = own_banks
         members = {
             "quad": In(StoredQuad),
             "data": In(QUAD_BITS * config.beat_quads),
@@ -106,20 +103,18 @@ class StoreCrossbar(wiring.Component):
             "hold": Out(1),
             "access": In(stream.Signature(access_layout(config))),
             "beats": Out(stream.Signature(stored_layout(config))),
+            "banks": Out(banks_signature(config)),
         }
         if finds_rows(config):
             members["row_quads"] = In(row_quads_signature(config))
-        super().__init__(members if own_banks else {**members, "banks": Out(banks_signature(config))})
+        super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        if self._own_banks:
-            m.submodules.memory = memory = Banks(self._config, 1)
-        banks = memory.users[0] if self._own_banks else self.banks
-        m.d.comb += self.hold.eq(banks.hold)
-        self._fill(m, banks.fill)
-        self._drain(m, banks)
+        m.d.comb += self.hold.eq(self.banks.hold)
+        self._fill(m, self.banks.fill)
+        self._drain(m, self.banks)
         return m
 
     def _fill(self, m: Module, fill: Any) -> None:

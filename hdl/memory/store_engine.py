@@ -40,8 +40,6 @@ class StoreEngine(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
-    own_banks : bool
-        Whether the memory of banks is within.
 
     Members
     -------
@@ -63,12 +61,11 @@ class StoreEngine(wiring.Component):
         A `hdl.memory.axi.Response` for each burst, in order.
     read : Out(quad_read_signature(config, quads=config.beat_quads))
     banks : Out(banks_signature(config))
-        Only without own banks; its fills come before all others.
+        Its fills come before all others.
     """
 
-    def __init__(self, config: CoreConfig, *, own_banks: bool = True) -> None:
+    def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        self._own_banks = own_banks
         members = {
             "request": In(stream.Signature(access_layout(config))),
             "fetched": Out(1),
@@ -79,11 +76,10 @@ class StoreEngine(wiring.Component):
             "beats": Out(stream.Signature(write_beat_layout(config))),
             "responses": In(stream.Signature(unsigned(2))),
             "read": Out(quad_read_signature(config, quads=config.beat_quads)),
+            "banks": Out(banks_signature(config)),
         }
         if config.shared_bytes:
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
-        if not own_banks:
-            members["banks"] = Out(banks_signature(config))
         super().__init__(members)
 
     def elaborate(self, platform: object) -> Module:
@@ -91,9 +87,8 @@ class StoreEngine(wiring.Component):
         m = Module()
         config = self._config
         m.submodules.reader = reader = FragmentReader(config)
-        m.submodules.crossbar = crossbar = StoreCrossbar(config, own_banks=self._own_banks)
-        if not self._own_banks:
-            connect(m, crossbar.banks, flipped(self.banks))
+        m.submodules.crossbar = crossbar = StoreCrossbar(config)
+        connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.bursts = bursts = BurstGenerator(config)
         room = Const(1)
         for name, taker in (("reader", reader), ("crossbar", crossbar), ("bursts", bursts)):
