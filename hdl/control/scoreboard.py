@@ -239,9 +239,10 @@ class Scoreboard(wiring.Component):
                 m.d.sync += pointer.eq(Mux(pointer == capacity - 1, 0, pointer + 1))
         for index, slot in enumerate(ring):
             with m.If(self.allocate & mine & (newest == index)):
+                m.d.sync += [slot.reading.eq(1), slot.writing.eq(1)]
+            # The next slot follows what is offered until it is taken, so no long wire enables all these bits.
+            with m.If((newest == index) & ~slot.writing):
                 m.d.sync += [
-                    slot.reading.eq(1),
-                    slot.writing.eq(1),
                     slot.footprint.eq(self.footprint),
                     slot.tag.eq(self.tag),
                     slot.span.eq(self.span),

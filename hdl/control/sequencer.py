@@ -245,6 +245,9 @@ class Sequencer(wiring.Component):
             scoreboard.span.last.eq(checked.last[BLOCK_BITS:]),
             scoreboard.allocate.eq(pipe.allocate),
         ]
+        # A cycle late: while the command waits, its unit's slots only become free.
+        full = Signal()
+        m.d.sync += full.eq(scoreboard.full)
         with m.FSM(name="compare") as comparing:
             with m.State("EMPTY"):
                 with m.If(pipe.decode & ~pipe.halt):
@@ -263,8 +266,8 @@ class Sequencer(wiring.Component):
                 legal = ~in_memory | (checked.cause == 0)
                 m.d.comb += [
                     scoreboard.second.eq(1),
-                    self.stall_unit.eq(is_checked & legal & scoreboard.full & ~pipe.has_issued),
-                    pipe.allocate.eq(is_checked & legal & ~scoreboard.full & ~pipe.has_issued & ~pipe.halt),
+                    self.stall_unit.eq(is_checked & legal & full & ~pipe.has_issued),
+                    pipe.allocate.eq(is_checked & legal & ~full & ~pipe.has_issued & ~pipe.halt),
                 ]
                 with m.If(pipe.halt):
                     m.next = "EMPTY"
@@ -292,7 +295,7 @@ class Sequencer(wiring.Component):
     ) -> None:
         """Third stage: wait for the last conflict to end, and give the command to its unit."""
         issued = Signal(_Issued)
-        with m.If(pipe.allocate):
+        with m.If(~pipe.has_issued):
             m.d.sync += [
                 issued.unit.eq(decoded.unit),
                 issued.listed.eq(decoded.memory.listed & _is_access(decoded.unit)),

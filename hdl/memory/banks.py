@@ -91,7 +91,7 @@ class Banks(wiring.Component):
 
     Testbench
     ---------
-    cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
+    cocotb_tests/memory/test_banks.py, through `Crossbars`.
     """
 
     def __init__(self, config: CoreConfig, users: int) -> None:

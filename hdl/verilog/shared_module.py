@@ -45,7 +45,7 @@ class SharedModule(wiring.Component):
 
     Testbench
     ---------
-    cocotb_tests/test_core.py, through `generate`.
+    cocotb_tests/test_core.py, through `core_top`.
     """
 
     def __init__(self, name: str, signature: wiring.Signature, make: Callable[[], wiring.Component]) -> None:

@@ -40,7 +40,7 @@ class Top(Elaboratable):
 
     Testbench
     ---------
-    cocotb_tests/test_core.py, through `generate`.
+    cocotb_tests/test_core.py, through `core_top`.
     """
 
     def __init__(self, component: wiring.Component) -> None:
