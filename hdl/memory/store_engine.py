@@ -123,7 +123,9 @@ class StoreEngine(wiring.Component):
         unasked = Signal(range(STORES_IN_FLIGHT + 1))
         room = finals.input.ready & lengths.input.ready & (unasked != 0)
         issued = bursts.bursts.valid & bursts.bursts.ready
-        beat = Signal(8)
+        has_burst = Signal()
+        beats_after = Signal(8)
+        is_last = Signal()
         sent = Signal()
         m.d.comb += [
             self.bursts.payload.eq(bursts.bursts.payload),
@@ -135,15 +137,21 @@ class StoreEngine(wiring.Component):
             finals.input.valid.eq(issued),
             self.beats.payload.data.eq(crossbar.beats.payload.data),
             self.beats.payload.strb.eq(Cat(lane.replicate(4) for lane in crossbar.beats.payload.tag)),
-            self.beats.payload.last.eq(beat == lengths.output.payload),
-            self.beats.valid.eq(crossbar.beats.valid & lengths.output.valid),
-            crossbar.beats.ready.eq(self.beats.ready & lengths.output.valid),
+            self.beats.payload.last.eq(is_last),
+            self.beats.valid.eq(crossbar.beats.valid & has_burst),
+            crossbar.beats.ready.eq(self.beats.ready & has_burst),
             sent.eq(self.beats.valid & self.beats.ready),
-            lengths.output.ready.eq(sent & self.beats.payload.last),
+            lengths.output.ready.eq(~has_burst | (sent & is_last)),
         ]
         m.d.sync += unasked.eq(unasked + fetched - (issued & bursts.ends))
         with m.If(sent):
-            m.d.sync += beat.eq(Mux(self.beats.payload.last, 0, beat + 1))
+            m.d.sync += [beats_after.eq(beats_after - 1), is_last.eq(beats_after == 1)]
+        with m.If(lengths.output.ready):
+            m.d.sync += [
+                has_burst.eq(lengths.output.valid),
+                beats_after.eq(lengths.output.payload),
+                is_last.eq(lengths.output.payload == 0),
+            ]
 
         cause = Signal(CAUSE_BITS)
         progress = Signal(_PROGRESS_BITS)

@@ -16,8 +16,8 @@ class Counters(wiring.Component):
     """Counts events in a distributed memory, of which one word is brought up to date in each cycle.
 
     A counter is its word and what it has counted since its last turn, a few bits in flip-flops. So it is
-    exact in every cycle; in 2 ** 64 cycles none overflows. Nothing happens in the first cycles after a reset,
-    in which the words are cleared.
+    exact in every cycle but the first ones after a reset, in which the words are cleared; in 2 ** 64 cycles
+    none overflows.
 
     Throughput: all counters count in every cycle. Latency: 2 cycles from `increments` to `value`, none from
     `index`. Expected critical path: the memory and a sum of 64 bits.
@@ -63,10 +63,10 @@ class Counters(wiring.Component):
         recent = []
         for number, (name, bits) in enumerate(self._widths.items()):
             happened = Signal(bits, name=f"{name}_now")
-            since_turn = Signal(bits + len(turn), name=f"{name}_since_turn")
+            since_turn = Signal(bits + len(turn) + 1, name=f"{name}_since_turn")
             m.d.sync += [
                 happened.eq(self.increments[name]),
-                since_turn.eq(Mux(turn == number, 0, since_turn) + happened),
+                since_turn.eq(Mux(started & (turn == number), 0, since_turn) + happened),
             ]
             recent.append(since_turn)
         m.d.sync += [turn.eq(turn + 1), started.eq(started | turn.all())]
