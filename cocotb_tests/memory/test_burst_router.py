@@ -46,7 +46,10 @@ def random_burst(rng: random.Random) -> Burst:
         address = rng.randrange(CONFIG.shared_bytes)
     else:
         edges = (0, BASE - 16, BASE, BASE + PAGE_BYTES, END - 16, END, (1 << CONFIG.address_bits) - 16)
-        address = rng.choice((*edges, rng.getrandbits(CONFIG.address_bits)))
+        # One bit away from the window, and a power of two behind it.
+        bit, inside = 1 << rng.randrange(CONFIG.address_bits), rng.randrange(BASE, END)
+        near = (inside ^ bit, (inside + bit) % (1 << CONFIG.address_bits))
+        address = rng.choice((*edges, *near, rng.getrandbits(CONFIG.address_bits)))
     return Burst(space, address & ~15, rng.getrandbits(8))
 
 

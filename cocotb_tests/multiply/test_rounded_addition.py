@@ -171,9 +171,14 @@ async def sums(dut: Any) -> None:
     for _ in range(10_000):
         format = FORMATS[rng.choice(("f32", "f16"))]
         top = (1 << format.exponent_bits) - 1
-        near = rng.choice((0, 1, 2, top - 1, top - 1, top, rng.randrange(top)))
+        # Below the fraction's width a sum may lose all its bits but the last before it is subnormal.
+        low = rng.randrange(1, format.fraction_bits + 5)
+        near = rng.choice((0, 1, 2, low, top - 1, top - 1, top, rng.randrange(top)))
         far = near + rng.choice((0, 0, 1, -1, rng.randint(-1, 1) * rng.randrange(format.fraction_bits + 5)))
         x, y = (random_number(rng, format, exponent) for exponent in (near, min(max(far, 0), top)))
+        if rng.random() < 0.2:  # nearly the opposite: as many leading bits cancel as can
+            bits = rng.randrange(format.fraction_bits)
+            y = x ^ format.sign_mask ^ rng.choice((1 << bits, rng.getrandbits(bits)))
         words = [np.array([word], np.dtype(f"u{format.bits // 8}")) for word in (x, y)]
         inputs.append({"x": x, "y": y, "is_f16": int(format.bits == 16)})
         expected_sums.append({"d": int(expected(*words, format)[0])})
