@@ -105,7 +105,7 @@ async def compare(bench: Bench, bursts: list[Burst]) -> None:
 
 
 @cocotb.test
-@cocotb.parametrize(share=[0, 0.4], patience=[0, 30])
+@cocotb.parametrize(share=[0, 0.4], patience=[0, 30, 200])
 async def spaces(dut: Any, share: float, patience: int) -> None:
     """Bursts of all spaces, at and beside both ends of the window."""
     bench = Bench(dut, share, patience)
