@@ -9,7 +9,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import start_bench
 from cocotb_tests.core_design import core_design
 from cocotb_tests.streams import reset
-from cocotb_tests.test_core import COUNT_FROM, captured_multiplies, hazards, random_programs
+from cocotb_tests.test_core import COUNT_FROM, captured_multiplies, random_programs
 from cocotb_tests.test_core_addresses import memory, registers
 from cocotb_tests.test_core_faults import (
     bus_errors,
@@ -32,7 +32,6 @@ __all__ = [
     "errors_among_others",
     "full_queue",
     "generated_programs",
-    "hazards",
     "long_stalls",
     "memory",
     "memory_ends",
@@ -67,5 +66,5 @@ async def generated_programs(dut: Any) -> None:
 
 def core_programs(simulate: Simulate, preset: str) -> None:
     """Simulate a preset of one warp."""
-    values = {"preset": preset, "every": 5, "rounds": 20, "count_from": COUNT_FROM}
+    values = {"preset": preset, "every": 5, "rounds": 8, "count_from": COUNT_FROM}
     simulate(core_design(preset, count_from=COUNT_FROM), __name__, values=values)
