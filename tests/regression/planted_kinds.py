@@ -54,21 +54,15 @@ class Deadly(Squares):
         return super().run(task)
 
 
-class ShortFuzz(fuzzing.Fuzz):
-    """Tasks of a few inputs."""
-
-    name = "short-fuzz"
-    inputs = 20
-
-
-class BrokenFuzz(ShortFuzz):
+class BrokenFuzz(fuzzing.Fuzz):
     """Inputs meet a defect."""
 
     name = "broken-fuzz"
+    inputs = 20
     prepare = staticmethod(planted.raises)
 
 
-for _kind in (Squares, Deadly, ShortFuzz, BrokenFuzz):
+for _kind in (Squares, Deadly, BrokenFuzz):
     KINDS[_kind.name] = _kind
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import planted
@@ -115,18 +117,17 @@ def test_inputs_are_functions_of_seed_kind_and_number(kind):
     assert [item == drawn[0] for item in drawn] == [True, True, False, False]
 
 
-def test_outcomes_are_the_same_in_any_number_of_workers(tmp_path):
-    """Of the thin command and of a campaign, which end in different orders."""
-    place = ("--store", tmp_path / "store.sqlite", "--report", tmp_path / "report")
-    options = ("--results", "60", "--seed", "3", "--family", "valid", "--family", "array", "--family", "ptx")
-    digests = []
-    for jobs in (1, 2):
-        code, said = run("planted_kinds", "short-fuzz", *options, *place, "--jobs", jobs)
-        assert code == 0, said
-        assert "60 inputs, 0 failures" in said
-        digests.append(re.search(r"outcomes [0-9a-f]{16}", said)[0])
-        (tmp_path / "store.sqlite").unlink()
-    assert digests[0] == digests[1]
+def test_outcomes_are_the_same_in_any_number_of_workers(monkeypatch):
+    """One worker runs 60 inputs, and two at once run 20 each until all have run."""
+    campaign = Fuzz(3, {"family": ["valid", "array", "ptx"]})
+    verdicts = []
+    for workers, inputs in ((1, 60), (2, 20)):
+        monkeypatch.setattr(Fuzz, "inputs", inputs)
+        tasks = list(islice(campaign.tasks(), 60 // inputs))
+        with ThreadPoolExecutor(workers) as pool:
+            verdicts.append(campaign.verdict(zip(tasks, pool.map(campaign.run, tasks), strict=True)))
+    assert verdicts[0] == verdicts[1]
+    assert sum(int(count) for _, *counts in verdicts[0].tables[0].rows for count in counts) == 60
 
 
 def test_every_public_name_is_called_or_has_a_reason():
