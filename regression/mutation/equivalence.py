@@ -141,9 +141,9 @@ class _Opened:
         plain.pop(SELECT, None)
         nets = _module(folder / "names.json")["netnames"]
         of_bit: dict[Any, tuple[str, ...]] = {}
-        for name in (*registers, *plain):
-            if name in nets:
-                bit = nets[name]["bits"][0]
+        for name in dict.fromkeys((*registers, *plain)):
+            bit = nets[name]["bits"][0] if name in nets else "x"
+            if isinstance(bit, int):  # no constant
                 of_bit[bit] = (*of_bit.get(bit, ()), name)
         return cls(
             inputs=tuple(name for name, direction in plain.items() if direction == "input"),
