@@ -281,10 +281,11 @@ class _Miter:
 
     def _take_guard(self, rule: Rule, pattern: str, bits: list[str]) -> None:
         aliases, registers = self._opened.aliases, self._opened.registers
-        guards = self._places(name for name in aliases if re.fullmatch(pattern, name))
-        if not guards:
-            raise ValueError(f"signals must be some of the unit, not none: {pattern}")
-        places = list(dict.fromkeys(place for word in guards for place in word))
+        words = _words(name for name in aliases if re.fullmatch(pattern, name))
+        # A fault may be in a guard itself, which then has no name, or lacks a bit of its number.
+        if not words or (rule.codes and not all(_is_whole(word, max(rule.codes)) for word in words)):
+            return
+        places = list(dict.fromkeys(aliases[name][0] for word in words for name in word))
         guard = _Guard(is_blocking=bool(rule.unless), codes=rule.codes, places=places)
         if rule.only_while:
             self._facts.append(([aliases[name][0] for name in bits], guard))
@@ -340,6 +341,13 @@ class _Miter:
 def _highest(word: Value) -> Value:
     """The highest bit that is one, alone."""
     return Cat(bit & ~word[place + 1 :].any() for place, bit in enumerate(word))
+
+
+def _is_whole(word: list[str], most: int) -> bool:
+    """Whether a word has its bits from the lowest on, as many as a number has."""
+    is_bit = len(word) == 1 and not word[0].endswith("]")
+    is_from_lowest = is_bit or all(name.endswith(f"[{place}]") for place, name in enumerate(word))
+    return is_from_lowest and most < 1 << len(word)
 
 
 def _words(bits: Iterable[str]) -> list[list[str]]:
