@@ -188,19 +188,22 @@ class CoreBench:
         cause = await self.wait()
         assert cause == (expected.cause if expected else None), f"{commands}: {cause}, but {expected}"
         if expected:
-            index = (self.count_from + expected.index) % (1 << 32)
-            assert await self.host.get("FAULT_INDEX") == index, commands
+            assert await self.host.get("FAULT_INDEX") == self.index_of(expected.index), commands
             assert await self.host.get("FAULTS") == 1 << expected.warp, commands
             await self.clear()
         if serial:
             await self.host.set("MODE", 0)
         return expected
 
+    def index_of(self, command: int) -> int:
+        """What the host reads of a command's number."""
+        return (self.count_from + command) % (1 << 32)
+
     async def fail(self, command: Command, cause: Cause) -> None:
         """Run a command that only the memory refuses, so that golden does not know; clears the fault."""
         await self.push(command)
         assert await self.wait() == cause, command
-        assert await self.host.get("FAULT_INDEX") == self.golden.counters.instructions
+        assert await self.host.get("FAULT_INDEX") == self.index_of(self.golden.counters.instructions)
         await self.clear()
 
     def memory_after(self, command: Command) -> NDArray[np.uint8]:

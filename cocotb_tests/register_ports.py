@@ -39,8 +39,10 @@ class RegisterPorts:
     Attributes
     ----------
     values : ndarray of uint32, shape (all_registers, 32)
-    reads, writes : int
-        Reads of quads or words, and words written.
+    reads : int
+        Of quads or words.
+    written : list of (int, int)
+        Address and enabled lanes of each word written.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class RegisterPorts:
     ) -> None:
         self.values: NDArray[np.uint32] = np.zeros((config.all_registers, LANES), dtype=np.uint32)
         self.reads = 0
-        self.writes = 0
+        self.written: list[tuple[int, int]] = []
         self._dut = dut
         names = [
             f"{port}_{name}"
@@ -76,6 +78,11 @@ class RegisterPorts:
     def _place(self, address: int) -> tuple[int, slice]:
         register, group = divmod(address, self._groups)
         return register, slice(group * self._lanes, (group + 1) * self._lanes)
+
+    @property
+    def writes(self) -> int:
+        """Words written."""
+        return len(self.written)
 
     async def _serve(self, read_pause: Iterator[bool], write_pause: Iterator[bool]) -> None:
         dut = self._dut
@@ -127,7 +134,7 @@ class RegisterPorts:
 
     def _write(self, address: int, data: int, enables: int) -> None:
         while enables:
-            self.writes += 1
+            self.written.append((address, enables & (1 << self._lanes) - 1))
             register, lanes = self._place(address)
             new = np.frombuffer(
                 (data & (1 << 32 * self._lanes) - 1).to_bytes(4 * self._lanes, "little"), "<u4"

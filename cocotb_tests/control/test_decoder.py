@@ -68,6 +68,8 @@ WARPS = {"f16": 0, "all": 3, "integers": 15}
 """Whose decoder is tested."""
 F16 = next(family for family in CORE_FAMILIES if family.name == "f16")
 DECODED = data.Layout.cast(Decoded)
+LIMIT = 1 << 8
+"""Of the number of a register in a command."""
 
 
 async def decode(dut: Any, bits: int) -> Any:
@@ -226,11 +228,14 @@ def footprint(decoded: Any) -> tuple[list[set[int]], set[int]]:
 
 
 async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers: int) -> None:
-    """Each fragment just within the register file, and one too far."""
+    """Each fragment just within the register file, one too far, and a power of two too far."""
+    rng = random.Random(repr(instruction))
     types = {use: getattr(instruction, f"{use}_type") for use in "dabc"}
     for use, name in types.items():
         last = registers - fragment(use, name, instruction.shape).registers
-        for place, cause in ((last, 0), (last + 1, Cause.REGISTER_RANGE)):
+        beyond = last + (1 << rng.randrange(8))
+        places = ((last, 0), (last + 1, Cause.REGISTER_RANGE), (beyond, Cause.REGISTER_RANGE))
+        for place, cause in places[: 2 + (beyond < LIMIT)]:
             first = {"d": 0, "a": 0, "b": 0, "c": 0, use: place}
             decoded = await decode(dut, bits_of(Mma(instruction, **first)))
             assert decoded.cause == cause, (instruction, use, place)
@@ -259,6 +264,68 @@ async def every_length_of_fill_and_move(dut: Any) -> None:
             assert decoded.move.is_move
             assert (*in_warp(decoded.move.destination), decoded.move.count) == (place % registers, count)
             assert in_warp(decoded.move.source) == (other % registers,)
+
+
+@cocotb.test
+async def ranges_beyond_the_registers(dut: Any) -> None:
+    """Ends that are a power of two too far, in every operand but those of multiplies."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    commands: list[Command] = []
+    for end in (config.registers + (1 << bit) for bit in range(12)):
+        for first in {0, 1, LIMIT - 1, rng.randrange(LIMIT)}:
+            if first < end < first + (1 << 12):
+                count = end - first
+                commands += [Fill(first, count, 1), Move(first, 0, count), Move(0, first, count)]
+        for use, name, shape, layout in legal_fragments(config):
+            first = end - fragment(use, name, shape).registers
+            if first < LIMIT:
+                commands.append(access(rng, config, use, name, shape, layout, first))
+        if config.shared_bytes and end <= LIMIT:
+            for kind, count in product((LoadMatrix, StoreMatrix), MATRIX_COUNTS):
+                commands += [kind(end - count, 0, count), kind(0, end - 1, count)]
+            commands += [MoveMatrix(end - 1, 0), MoveMatrix(0, end - 1)]
+    for command in commands:
+        assert (await decode(dut, bits_of(command))).cause == Cause.REGISTER_RANGE, command
+
+
+def access(
+    rng: random.Random, config: CoreConfig, use: str, name: str, shape: Shape, layout: str, register: int
+) -> Load | Store:
+    """A load or store of a fragment, in any space, with any address and stride."""
+    space = rng.choice(SPACES if config.shared_bytes else ("global", "generic"))
+    common: Any = {"layout": layout, "shape": shape, "type": name, "space": space}
+    place = (register, rng.getrandbits(64), rng.choice([None, rng.getrandbits(32)]))
+    if use == "d":
+        return Store(StoreInstruction(**common), *place)
+    return Load(LoadInstruction(use=use, **common), *place)
+
+
+@cocotb.test
+async def loads_that_could_be_multiplies(dut: Any) -> None:
+    """Loads and stores whose reserved bits make them multiplies but for the opcode."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    likely: dict[int, list[int]] = {}
+    for instruction in multiplies(config):
+        bits = bits_of(Mma(instruction, 0, 0, 0, 0))
+        likely.setdefault(bits >> 3 & KEY, []).append(bits)
+    met = 0
+    for use, name, shape, layout in legal_fragments(config):
+        held = fragment(use, name, shape)
+        for _ in range(6):
+            register = rng.randrange(config.registers - held.registers + 1)
+            command = access(rng, config, use, name, shape, layout, register)
+            bits = bits_of(command)
+            for multiply in likely.get(bits >> 3 & KEY, ()):
+                reserved = multiply & (RESERVED << 17)
+                check_memory(command, held, await decode(dut, bits | reserved))
+                met += 1
+    assert met > 20
+
+
+KEY, RESERVED = (1 << 14) - 1, (1 << 11) - 1
+"""What stands above the opcode of a load or store, and the reserved bits above that."""
 
 
 @cocotb.test
@@ -334,17 +401,9 @@ async def every_family(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     units: Counter[Unit] = Counter()
     for use, name, shape, layout in legal_fragments(config):
-        space = rng.choice(SPACES if config.shared_bytes else ("global", "generic"))
         form = fragment(use, name, shape)
         held = form.registers
-        register = rng.randrange(config.registers - held + 1)
-        common = {"layout": layout, "shape": shape, "type": name, "space": space}
-        place = (register, rng.getrandbits(64), rng.choice([None, rng.getrandbits(32)]))
-        command: Load | Store = (
-            Store(StoreInstruction(**common), *place)
-            if use == "d"
-            else Load(LoadInstruction(use=use, **common), *place)
-        )
+        command = access(rng, config, use, name, shape, layout, rng.randrange(config.registers - held + 1))
         decoded = await decode(dut, bits_of(command))
         check_memory(command, form, decoded)
         units[decoded.unit] += 1
@@ -414,6 +473,7 @@ def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:
 
 ANY = (
     "every_family",
+    "ranges_beyond_the_registers",
     "every_move_of_matrices",
     "absent_formats_and_spaces",
     "every_length_of_fill_and_move",
@@ -424,4 +484,6 @@ ANY = (
 @pytest.mark.parametrize("config", list(CONFIGS))
 def test_decoder(simulate: Simulate, config: str) -> None:
     design = unit_design(f"decoder_{config}", Decoder(CONFIGS[config], WARPS[config]))
-    simulate(design, __name__, values={"config": config}, cases=() if config == "f16" else ANY)
+    # No load of integers has the bits of a multiply of integers.
+    cases = {"f16": (), "all": (*ANY, "loads_that_could_be_multiplies")}
+    simulate(design, __name__, values={"config": config}, cases=cases.get(config, ANY))

@@ -15,7 +15,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.host_port import HostPort
 from cocotb_tests.memory.shared_words import SharedWords
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.streams import StreamMonitor, StreamSink, pauses, reset, start
+from cocotb_tests.streams import StreamMonitor, StreamSink, pause_channels, pauses, reset, start
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS, CoreConfig
@@ -86,6 +86,22 @@ async def constants(dut: Any) -> None:
     assert await host.get("CONTROL") == 0
     assert await host.get("MODE") == 0
     assert await host.get("STATUS") == config.queue_depth << 8
+
+
+@cocotb.test
+async def many_accesses_at_once(dut: Any) -> None:
+    """Reads and writes are offered in the same cycles, while answers are hardly taken: none is lost."""
+    host, rng = await host_of(dut, 0)
+    read, write = host.master.read_if.r_channel, host.master.write_if.b_channel
+    known = {"IDENTITY": IDENTITY, "VERSION": VERSION, "CONTROL": 0, "MODE": 0}
+    for share in (0.0, 0.5, 0.9):
+        pause_channels((read, write), rng, share)
+        names = [rng.choice(list(known)) for _ in range(60)]
+        reads = [cocotb.start_soon(host.get(name)) for name in names]
+        writes = [cocotb.start_soon(host.set("MODE", 0)) for _ in range(40)]
+        assert [await task for task in reads] == [known[name] for name in names]
+        for task in writes:
+            await task
 
 
 @cocotb.test

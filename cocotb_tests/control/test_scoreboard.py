@@ -50,7 +50,7 @@ def random_command(rng: random.Random, tag: int) -> UnderWay:
 
 def random_range(rng: random.Random, origins: tuple[int, ...]) -> range:
     origin, count = rng.choice(origins), NEIGHBOURS[origins]
-    first = rng.randrange(count)
+    first = rng.randrange(rng.choice((4, count)))
     return range(origin + first, origin + min(count, first + rng.choice([1, 2, rng.randrange(1, 9)])))
 
 

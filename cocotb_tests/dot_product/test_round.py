@@ -94,11 +94,21 @@ async def results(dut: Any) -> None:
         else:
             # Emax of f16 products and an f32 C is at most 127, of the others 254; seven bits stand above it.
             most = 127 + 7 + 127 + 1 if mode.format in HALF else 127 + 7 + 254 + 1
+            all_but_one = 0xFF ^ 1 << rng.randrange(8)
             exponent = rng.choice(
-                (0, 1, rng.randrange(most), rng.randrange(98, 116), rng.randrange(140, 146), 254, 255, 256)
+                (
+                    *(0, 1, rng.randrange(most), rng.randrange(98, 116), rng.randrange(140, 146)),
+                    *(254, 255, 256, all_but_one),
+                )
             )
             value = rng.getrandbits(31) | rng.choice((0, 0x7FFFFFFF, 0x7FFFFF00, 0x7FF00000, 0x3FF80000))
             value &= rng.choice((-1, -1 << 8, -1 << 20, -1 << 21))
+            if rng.random() < 0.2:  # half a unit of an f16, subnormal or not, and any one bit below
+                lost = rng.randrange(12)
+                exponent, half = 113 - lost, 1 << 20 + lost
+                value = (
+                    rng.getrandbits(32) & -2 * half | half | rng.choice((0, 1 << rng.randrange(20 + lost)))
+                )
             if exponent:
                 value |= 1 << 31
             if operation % 50 == 0:

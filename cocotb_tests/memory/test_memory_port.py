@@ -291,6 +291,25 @@ async def answers_keep_their_order(dut: Any) -> None:
 
 
 @cocotb.test
+async def beats_wait_for_their_burst(dut: Any) -> None:
+    """However many bursts have been written before, and to whichever memory."""
+    made = await bench(dut, 0.0)
+    places = [Burst(space=GLOBAL, address=BASE, beats=1)]
+    places += [Burst(space=SHARED, address=0, beats=1)] if made.config.shared_bytes else []
+    for burst in places:
+        for _ in range(OUTSTANDING_WRITES + 2):
+            values = [made.beats(burst)]
+            made.apply(burst, values[0])
+            made.traffic.offer_write_beats([burst], values)
+            for _ in range(6):
+                await RisingEdge(dut.aclk)
+                assert not dut.write_beats_ready.value
+            made.traffic.offer_write_bursts([burst])
+            assert await made.traffic.write_responses.take(1, 1000) == [AxiResp.OKAY]
+    made.compare()
+
+
+@cocotb.test
 async def long_wait(dut: Any) -> None:
     """A memory that answers no read for thousands of cycles holds up reads, not writes, and loses nothing."""
     made = await bench(dut, 0.0)
@@ -339,7 +358,8 @@ async def limit_of_reads_is_reached(dut: Any) -> None:
 async def limit_of_writes_is_reached(dut: Any) -> None:
     """With every address taken at once and no answer, exactly the allowed number of writes is asked for.
 
-    Their beats come when all addresses have been taken, and no beat more is taken.
+    Their beats come when all addresses have been taken, and no beat more is taken. Each answer makes room
+    for one more.
     """
     made = await silent_bus(dut)
     dut.m_axi_awready.value = 1
@@ -358,6 +378,18 @@ async def limit_of_writes_is_reached(dut: Any) -> None:
         await RisingEdge(dut.aclk)
         written += int(dut.m_axi_wvalid.value and dut.m_axi_wlast.value)
     assert written == OUTSTANDING_WRITES
+    dut.m_axi_bresp.value = 0
+    for answered in range(1, count + 1):
+        dut.m_axi_bvalid.value = 1
+        await RisingEdge(dut.aclk)
+        while not dut.m_axi_bready.value:
+            await RisingEdge(dut.aclk)
+        dut.m_axi_bvalid.value = 0
+        for _ in range(8):
+            await RisingEdge(dut.aclk)
+            asked += int(dut.m_axi_awvalid.value)
+        assert asked == min(count, OUTSTANDING_WRITES + answered)
+    assert await made.write_responses.take(count, 100) == [AxiResp.OKAY] * count
     made.stop()
 
 

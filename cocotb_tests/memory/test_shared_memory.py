@@ -213,6 +213,29 @@ async def beats_in_every_cycle(dut: Any) -> None:
 
 
 @cocotb.test
+async def a_beat_is_offered_before_it_is_wanted(dut: Any) -> None:
+    """The first beat of a burst comes in time, and stays, though nobody is ready for it."""
+    made = await bench(dut, 0.0)
+    made.traffic.stop()
+    for ready in (0, 1):
+        dut.read_beats_ready.value = ready
+        dut.read_bursts_payload.value = 0
+        dut.read_bursts_valid.value = 1
+        await RisingEdge(dut.aclk)
+        assert dut.read_bursts_ready.value
+        dut.read_bursts_valid.value = 0
+        for cycle in range(1, READ_LATENCY + 4 * (not ready) + 1):
+            await RisingEdge(dut.aclk)
+            assert bool(dut.read_beats_valid.value) == (cycle >= READ_LATENCY), cycle
+        if not ready:
+            dut.read_beats_ready.value = 1
+            await RisingEdge(dut.aclk)
+            await RisingEdge(dut.aclk)
+        assert bool(dut.read_beats_valid.value) == bool(ready)
+        await RisingEdge(dut.aclk)
+
+
+@cocotb.test
 async def a_word_is_never_read_while_it_is_written(dut: Any) -> None:
     """A read that meets a write of the same word comes a cycle later, with what was written."""
     made = await bench(dut, 0.0)

@@ -162,6 +162,23 @@ def random_number(rng: random.Random, format: FloatFormat, exponent: int) -> int
     return rng.choice((0, format.sign_mask)) | exponent << format.fraction_bits | fraction
 
 
+def nearly_half(rng: random.Random, format: FloatFormat) -> tuple[int, int]:
+    """A number, and one of which half a unit in its last place is lost, or nothing, and any one bit below."""
+    distance = rng.randrange(1, format.fraction_bits + 3)
+    exponent = rng.randrange(distance + 1, (1 << format.exponent_bits) - 1)
+    lost = rng.choice((0, 1 << distance - 1)) | rng.choice((0, 1 << rng.randrange(distance)))
+    fraction = lost & (1 << format.fraction_bits) - 1
+    smaller = rng.choice((0, format.sign_mask)) | exponent - distance << format.fraction_bits | fraction
+    return random_number(rng, format, exponent), smaller
+
+
+def nearly_opposite(rng: random.Random, format: FloatFormat) -> tuple[int, int]:
+    """Two numbers of which all leading bits cancel, where a sum may thereby become subnormal."""
+    x = random_number(rng, format, rng.randrange(1, format.fraction_bits + 5))
+    bits = rng.randrange(format.fraction_bits)
+    return x, x ^ format.sign_mask ^ rng.choice((1 << bits, rng.getrandbits(bits)))
+
+
 @cocotb.test
 async def sums(dut: Any) -> None:
     """Exponents at their ends, and as far apart as a sum can tell; f32 and f16 mixed."""
@@ -173,7 +190,13 @@ async def sums(dut: Any) -> None:
         top = (1 << format.exponent_bits) - 1
         near = rng.choice((0, 1, 2, top - 1, top - 1, top, rng.randrange(top)))
         far = near + rng.choice((0, 0, 1, -1, rng.randint(-1, 1) * rng.randrange(format.fraction_bits + 5)))
-        x, y = (random_number(rng, format, exponent) for exponent in (near, min(max(far, 0), top)))
+        kind = rng.random()
+        if kind < 0.2:
+            x, y = nearly_opposite(rng, format)
+        elif kind < 0.5:
+            x, y = nearly_half(rng, format)
+        else:
+            x, y = (random_number(rng, format, exponent) for exponent in (near, min(max(far, 0), top)))
         words = [np.array([word], np.dtype(f"u{format.bits // 8}")) for word in (x, y)]
         inputs.append({"x": x, "y": y, "is_f16": int(format.bits == 16)})
         expected_sums.append({"d": int(expected(*words, format)[0])})

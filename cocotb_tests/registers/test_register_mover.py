@@ -20,12 +20,13 @@ from hdl.registers.mover import MoveRequest, RegisterMover
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
-REGISTERS = {1: 32, 4: 256, 8: 256}
-"""Of the register file, by the number of units: with one unit, a register takes eight words."""
+FILES = {1: (32, 1), 4: (256, 8), 8: (256, 1)}
+"""Registers and warps by the number of units: with one unit, a register takes eight words."""
 
 
 def config_of(units: int) -> CoreConfig:
-    return CoreConfig(registers=REGISTERS[units], dot_product_units=units)
+    registers, warps = FILES[units]
+    return CoreConfig(registers=registers, warps=warps, dot_product_units=units)
 
 
 def payload(command: Fill | Move) -> int:
@@ -49,9 +50,10 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
     size = config.registers
     rng = random.Random(cocotb.RANDOM_SEED)
     bits = np.random.default_rng(cocotb.RANDOM_SEED)
-    golden = GoldenMachine(registers=size, memory=Memory(64))
+    total = config.all_registers
+    golden = GoldenMachine(registers=total, memory=Memory(64))
     registers = RegisterPorts(dut, config, pauses(rng, share), pauses(rng, share))
-    start_values = bits.integers(0, 1 << 32, (size, LANES), dtype=np.uint32)
+    start_values = bits.integers(0, 1 << 32, (total, LANES), dtype=np.uint32)
     golden.write_registers(0, start_values)
     registers.values[:] = start_values
     await start(dut)
@@ -63,17 +65,17 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
             Move(5, 5, 4),
             Move(1, 0, size - 1),
             Move(0, 1, size - 1),
-            Fill(size - 1, 1, 2**32 - 1),
+            Fill(total - 1, 1, 2**32 - 1),
         ),
         *(Move(0, 0, size), Fill(0, size, 3), Move(9, 8, 8), Move(8, 9, 8)),
     ]
     for _ in range(150):
         count = rng.choice([0, 1, 2, rng.randrange(size + 1)])
-        first, second = (rng.randrange(size - count + 1) for _ in range(2))
+        first, second = (rng.randrange(total - count + 1) for _ in range(2))
         if rng.random() < 0.3:
-            second = min(size - count, first + rng.randrange(3))
+            second = min(total - count, first + rng.randrange(3))
         refill = bits.integers(0, 1 << 32, (2, LANES), dtype=np.uint32)
-        place = rng.randrange(size - 1)
+        place = rng.randrange(total - 1)
         commands.append(rng.choice([Fill(first, count, rng.getrandbits(32)), Move(first, second, count)]))
         golden.write_registers(place, refill)
         registers.values[place : place + 2] = refill
@@ -88,6 +90,8 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
         to_itself = is_move and command.source == command.destination
         writes = 0 if to_itself else (QUADS if is_move else QUADS // config.word_quads) * command.count
         assert registers.writes - written == writes
+        lanes = 4 if is_move else 4 * config.word_quads
+        assert {enables.bit_count() for _, enables in registers.written[written:]} <= {lanes}
         if share == 0:
             assert cycles == (11 * writes // QUADS if is_move else writes) + 1, command
 
@@ -98,9 +102,9 @@ async def one_waits_for_another(dut: Any) -> None:
     config = config_of(parameters()["units"])
     rng = random.Random(cocotb.RANDOM_SEED)
     bits = np.random.default_rng(cocotb.RANDOM_SEED)
-    golden = GoldenMachine(registers=config.registers, memory=Memory(64))
+    golden = GoldenMachine(registers=config.all_registers, memory=Memory(64))
     registers = RegisterPorts(dut, config, pauses(rng, 0.2), pauses(rng, 0.2))
-    start_values = bits.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
+    start_values = bits.integers(0, 1 << 32, (config.all_registers, LANES), dtype=np.uint32)
     golden.write_registers(0, start_values)
     registers.values[:] = start_values
     await start(dut)

@@ -4,7 +4,6 @@ import os
 import random
 import re
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -29,7 +28,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 BUILD: Final = ROOT / "build" / "campaigns"
 
 _SAVED: Final = 5
-"""Failures that are made smaller; the others have the command of their task."""
+"""Different failures that are made smaller; the others have the command of their task."""
 
 _SHOWN: Final = 20
 """Holes and failures on the terminal."""
@@ -185,9 +184,15 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
 
 
 def _saved(kind: Kind, outcomes: list[tuple[Task, Outcome]], folder: Path) -> list[Case]:
-    failed = [(case, task) for task, outcome in outcomes for case in outcome.failures]
-    saved = [kind.save(case, task, folder) for case, task in failed[:_SAVED]]
-    return saved + [replace(case) for case, _ in failed[_SAVED:]]
+    """All failures; of those that say the same, the first is made smaller."""
+    told: set[str] = set()
+    found = []
+    for task, outcome in outcomes:
+        for case in outcome.failures:
+            is_new = case.failure not in told and len(told) < _SAVED
+            found.append(kind.save(case, task, folder) if is_new else case)
+            told.add(case.failure)
+    return found
 
 
 def _print(console: Console, result: Result, folder: Path) -> None:
@@ -210,10 +215,10 @@ def _print(console: Console, result: Result, folder: Path) -> None:
     )
 
 
-def main() -> int:
-    """Run the command line; the exit code."""
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command line, of this process if none is given; the exit code."""
     try:
-        outcome = app(prog_name="openwmma campaign", standalone_mode=False)
+        outcome = app(arguments, prog_name="openwmma campaign", standalone_mode=False)
     except typer.exceptions.TyperException as error:
         print(f"openwmma: {' '.join(error.format_message().split())}", file=sys.stderr)
         return MISUSE

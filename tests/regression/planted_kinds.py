@@ -9,9 +9,11 @@ import sys
 import time
 from pathlib import Path
 
+import planted
+
 from regression.campaign.__main__ import main
 from regression.campaign.kind import Kind
-from regression.campaign.kinds import KINDS
+from regression.campaign.kinds import KINDS, fuzzing
 from regression.campaign.task import Case, Outcome, Task
 
 COUNT = 40
@@ -52,7 +54,15 @@ class Deadly(Squares):
         return super().run(task)
 
 
-for _kind in (Squares, Deadly):
+class BrokenFuzz(fuzzing.Fuzz):
+    """Inputs meet a defect."""
+
+    name = "broken-fuzz"
+    inputs = 20
+    prepare = staticmethod(planted.raises)
+
+
+for _kind in (Squares, Deadly, BrokenFuzz):
     KINDS[_kind.name] = _kind
 
 if __name__ == "__main__":

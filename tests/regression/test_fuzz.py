@@ -1,29 +1,50 @@
 """The fuzzing suite finds planted defects, repeats its inputs, and finds nothing in a minute."""
 
+import os
 import re
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from itertools import islice
+from pathlib import Path
 
 import planted
 import pytest
-from typer.testing import CliRunner
 
-import regression.fuzz.__main__ as command_line
 from openwmma import read_launches
+from regression.campaign.kinds.fuzzing import Fuzz
 from regression.fuzz.calls import NOT_CALLED, targets
-from regression.fuzz.campaign import Campaign, Tally, command
 from regression.fuzz.kinds import KINDS
 from regression.fuzz.launches import launch_files
 from regression.fuzz.reducing import load, save, shrink
-from regression.fuzz.workers import Limits, Task, make, run_tasks
+from regression.fuzz.worker import Input, Limits, Worker, make
 
+ROOT = Path(__file__).parents[2]
 SMALL = Limits(seconds=1, memory=1 << 29)
-TO_DEVICE = Task("array", files={"call.py": b"same(through_device, np.arange(3, dtype='>i4'))"})
+TO_DEVICE = Input("array", files={"call.py": b"same(through_device, np.arange(3, dtype='>i4'))"})
 
 
-def outcome(task, prepare=None, limits=SMALL):
-    [(_, found)] = run_tasks([task], limits=limits, prepare=prepare)
-    return found
+def outcome(drawn, prepare=None, limits=SMALL):
+    with Worker(limits, prepare) as worker:
+        return worker.run(drawn)
+
+
+def run(*command):
+    """Exit code and output of a campaign in a process of its own, where planted kinds are known."""
+    paths = os.pathsep.join((str(ROOT), str(Path(__file__).parent)))
+    preload = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "planted_kinds", "COLUMNS": "200"}
+    ran = subprocess.run(
+        [sys.executable, "-m", *map(str, command)],
+        env=os.environ | preload | {"PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return ran.returncode, ran.stdout + ran.stderr
 
 
 @pytest.mark.parametrize(
@@ -37,8 +58,9 @@ def outcome(task, prepare=None, limits=SMALL):
     ],
 )
 def test_planted_defect_is_a_failure_of_its_input_alone(defect, found):
-    other = Task("array", files={"call.py": b"golden.fragment_layout('a', 'f16', 'm16n16k16')"})
-    failure, result = [item for _, item in run_tasks([TO_DEVICE, other], limits=SMALL, prepare=defect)]
+    other = Input("array", files={"call.py": b"golden.fragment_layout('a', 'f16', 'm16n16k16')"})
+    with Worker(SMALL, defect) as worker:
+        failure, result = worker.run(TO_DEVICE), worker.run(other)
     assert failure.is_failure
     assert re.fullmatch(found, failure.what), failure
     assert result.kind == "result"
@@ -51,7 +73,7 @@ def test_an_input_that_waits_is_ended():
 
 
 def test_results_that_change_are_a_failure():
-    twice = Task("array", files={"call.py": b"through_device(0)"}, times=2)
+    twice = Input("array", files={"call.py": b"through_device(0)"}, times=2)
     assert outcome(twice, planted.gives_another_result_each_time).what == "two outcomes of one array input"
     assert outcome(twice).kind == "result"
 
@@ -65,19 +87,19 @@ def test_results_that_change_are_a_failure():
     ],
 )
 def test_wrong_arithmetic_is_found(kind, defect, rule):
-    campaign = Campaign(seed=1, kinds=(kind,), limits=replace(SMALL, seconds=5), prepare=defect)
-    tally = Tally()
-    for task, found in campaign.run(40):
-        tally.add(task, found)
-    assert tally.findings
-    assert all(re.fullmatch(rule, what) for what in tally.findings), tally.findings
+    campaign = Fuzz(1, {"family": [kind]})
+    with Worker(replace(SMALL, seconds=5), defect) as worker:
+        outcomes = [worker.run(campaign.drawn(number)) for number in range(40)]
+    found = {item.what for item in outcomes if item.is_failure}
+    assert found
+    assert all(re.fullmatch(rule, what) for what in found), found
 
 
 def test_calls_that_disturb_each_other_are_found():
     text = b"in_threads(lambda: through_device([1, 2]), lambda: through_device([3, 4]))"
-    task = Task("api", files={"call.py": text})
-    assert outcome(task).kind == "result"
-    found = outcome(task, planted.shares_a_buffer)
+    drawn = Input("api", files={"call.py": text})
+    assert outcome(drawn).kind == "result"
+    found = outcome(drawn, planted.shares_a_buffer)
     assert found.what == "calls give in threads what they give alone"
 
 
@@ -95,15 +117,17 @@ def test_inputs_are_functions_of_seed_kind_and_number(kind):
     assert [item == drawn[0] for item in drawn] == [True, True, False, False]
 
 
-def test_outcomes_are_the_same_in_any_number_of_workers():
-    tallies = []
-    for jobs in (1, 2):
-        tally = Tally()
-        for task, found in Campaign(seed=3, kinds=("valid", "array", "ptx")).run(60, jobs=jobs):
-            tally.add(task, found)
-        tallies.append(tally)
-    assert tallies[0].digest == tallies[1].digest
-    assert sum(tallies[0].counts.values()) == 60
+def test_outcomes_are_the_same_in_any_number_of_workers(monkeypatch):
+    """One worker runs 60 inputs, and two at once run 20 each until all have run."""
+    campaign = Fuzz(3, {"family": ["valid", "array", "ptx"]})
+    verdicts = []
+    for workers, inputs in ((1, 60), (2, 20)):
+        monkeypatch.setattr(Fuzz, "inputs", inputs)
+        tasks = list(islice(campaign.tasks(), 60 // inputs))
+        with ThreadPoolExecutor(workers) as pool:
+            verdicts.append(campaign.verdict(zip(tasks, pool.map(campaign.run, tasks), strict=True)))
+    assert verdicts[0] == verdicts[1]
+    assert sum(int(count) for _, *counts in verdicts[0].tables[0].rows for count in counts) == 60
 
 
 def test_every_public_name_is_called_or_has_a_reason():
@@ -122,36 +146,40 @@ def test_every_public_name_is_called_or_has_a_reason():
 
 def test_failures_are_shrunk_and_saved(tmp_path):
     text = "same(through_device, [np.zeros((2, 3)) + 1, 5, (1, 2)])"
-    task = Task("array", 1, 7, {"call.py": text.encode()})
+    drawn = Input("array", 1, 7, {"call.py": text.encode()})
     with_defect = partial(outcome, prepare=planted.raises)
-    failure = with_defect(task)
+    failure = with_defect(drawn)
     assert failure.is_failure
-    files, last = shrink(task, failure, SMALL, prepare=planted.raises)
+    files, last = shrink(drawn, failure, SMALL, prepare=planted.raises)
     assert len(files["call.py"]) < 40 < len(text)
-    place = save(tmp_path, task, files, last)
+    place = save(tmp_path, drawn, files, last)
     assert with_defect(load(place)).what == failure.what
     assert outcome(load(place)).what != failure.what
 
 
-def test_command_line_reports_the_failure_and_how_to_repeat_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(command_line, "Campaign", partial(Campaign, prepare=planted.raises))
-    options = ["--kind", "array", "--inputs", "30", "--seed", "1", "--save", str(tmp_path), "--shrink", "0"]
-    result = CliRunner().invoke(command_line.app, options)
-    assert result.exit_code == 1
-    assert "KeyError in golden/simt/buffers.py:device" in result.output
-    repeated = re.search(r"python -m regression.fuzz --seed 1 --kind array --only (\d+)", result.output)
-    again = CliRunner().invoke(command_line.app, repeated[0].split()[3:])
-    assert (again.exit_code, again.output.splitlines()[0]) == (
-        1,
-        "failure: KeyError in golden/simt/buffers.py:device",
-    )
+def test_a_campaign_reports_each_failure_once_and_how_to_repeat_it(tmp_path):
+    options = ("--family", "array", "--results", "40", "--seed", "1", "--jobs", "2")
+    place = ("--store", tmp_path / "store.sqlite", "--report", tmp_path / "report")
+    code, said = run("planted_kinds", "broken-fuzz", *options, *place)
+    assert code == 1
+    assert "KeyError in golden/simt/buffers.py:device" in said
+    (repeated,) = re.findall(r"python -m (regression.fuzz) (--replay) (\S+)", said)
+    found = outcome(load(Path(repeated[2])), planted.raises)
+    assert found.what == "KeyError in golden/simt/buffers.py:device"
+    code, said = run(*repeated)
+    assert (code, said.startswith("result: ")) == (0, True), "without the defect it is none"
 
 
-def test_a_minute_of_fuzzing_finds_nothing():
-    tally = Tally()
-    for task, found in Campaign(seed=1).run(2000, seconds=60):
-        tally.add(task, found)
-    told = [f"{command(item.task)}\n{item.outcome.detail}" for item in tally.findings.values()]
-    assert not told, "\n\n".join(told)
-    assert {kind for kind, _ in tally.counts} == set(KINDS)
-    assert sum(tally.counts.values()) > 400
+def test_a_minute_of_fuzzing_finds_nothing(monkeypatch):
+    monkeypatch.setattr(Fuzz, "inputs", 40)
+    campaign, kinds, ran = Fuzz(1, Fuzz.options), set(), 0
+    end = time.monotonic() + 60
+    for task in campaign.tasks():
+        if time.monotonic() > end or ran >= 2000:
+            break
+        found = campaign.run(task)
+        assert not found.failures, found.failures
+        kinds |= {kind for _, kind, _, _ in found.data}
+        ran += found.results
+    assert kinds == set(KINDS)
+    assert ran > 400

@@ -1,6 +1,7 @@
 """Proofs that a mutant is no fault, with and without rules, of a unit made up for them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,23 @@ DESIGN = """
 module mutated(
     input clk, input go, input [3:0] word, input [2:0] code, input refuse,
     output reg out_valid, output reg [3:0] out_payload,
-    output some, output two, output [3:0] sum, output refused);
+    output some, output two, output [3:0] sum, output refused,
+    output [2:0] top, output other, output fired);
   reg [3:0] kept;
+  reg [4:0] mark;
+  reg [2:0] held;
+  reg armed;
   always @(posedge clk) begin
     out_valid <= go;
     out_payload <= word & {4{go}};
     kept <= word;
+    mark <= {1'b0, word};
+    held <= code;
+    armed <= code == 3'd6;
   end
+  assign top = mark[4] ? 3'd5 : mark[3] ? 3'd4 : mark[2] ? 3'd3 : mark[1] ? 3'd2 : {2'd0, mark[0]};
+  assign other = word[0] | (code == 3'd5);
+  assign fired = armed && held == 3'd6;
   assign some = |kept;
   assign two = code[0] ^ code[1];
   assign sum = refuse ? 4'd0 : word + 4'd3;
@@ -33,12 +44,21 @@ MUTANTS = {
     "one of the bits, where another is set": "$dff -mode cnot1 -port D -portbit 3 -ctrlbit 0",
     "one of the bits": "$dff -mode inv -port D -portbit 3",
     "two codes at once": "$xor -mode cnot1 -port A -portbit 0 -ctrlbit 0",
+    "a bit below the highest": "$dff -mode cnot1 -port D -portbit 1 -ctrlbit 3",
+    "a bit above the highest": "$dff -mode cnot1 -port D -portbit 3 -ctrlbit 1",
+    "what another code hides": "$or -mode inv -port A -portbit 0",
+    "what another register knows": "$logic_and -mode const1 -port B -portbit 0",
     "result of what is refused": "$mux -mode inv -port B -portbit 2",
     "result": "$mux -mode inv -port A -portbit 2",
 }
 RULES = {
     "any": Rule(units=(), signals=r"kept\[\d\]", any=True, reason="."),
     "unless": Rule(units=(), signals=r"sum\[\d\]", unless="refused", reason="."),
+    "highest": Rule(units=(), signals=r"mark\[\d\]", highest=True, reason="."),
+    "codes": Rule(units=(), signals="other", while_valid=r"code\[\d\]", codes=(5,), reason="."),
+    "more codes": Rule(units=(), signals="other", while_valid=r"code\[\d\]", codes=(4, 5), reason="."),
+    "only while": Rule(units=(), signals="armed", only_while=r"held\[\d\]", codes=(6,), reason="."),
+    "false": Rule(units=(), signals="armed", only_while=r"held\[0\]", reason="."),
     "ignored": Rule(units=(), signals=r"sum\[2\]", ignored=True, reason="."),
 }
 
@@ -56,7 +76,8 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     type, options = MUTANTS[name].split(maxsplit=1)
     cells = json.loads((folder / "netlist.json").read_text())["modules"]["mutated"]["cells"]
     words = {name: item["connections"] for name, item in cells.items() if item["type"] == type}
-    cell = [name for name, ports in words.items() if len(ports.get("D", "four")) == 4][-1]
+    width = 5 if "highest" in name else 4
+    cell = [name for name, ports in words.items() if len(ports.get("D", width * "d")) == width][-1]
     command = f"mutate -module mutated -cell {cell} {options}"
     return is_equivalent(Mutant(command=command, what=name, sources=()), folder, given)
 
@@ -66,6 +87,9 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     [
         ("payload without its valid", None),
         ("one of the bits, where another is set", "any"),
+        ("a bit below the highest", "highest"),
+        ("what another code hides", "codes"),
+        ("what another register knows", "only while"),
         ("result of what is refused", "unless"),
         ("result", "ignored"),
     ],
@@ -76,7 +100,15 @@ def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: 
 
 
 @pytest.mark.parametrize(
-    ("name", "rule"), [("payload", "any"), ("one of the bits", "any"), ("result", "unless")]
+    ("name", "rule"),
+    [
+        ("payload", "any"),
+        ("one of the bits", "any"),
+        ("a bit above the highest", "highest"),
+        ("what another code hides", "more codes"),
+        ("what another register knows", "false"),
+        ("result", "unless"),
+    ],
 )
 def test_a_rule_excuses_nothing_else(folder: Path, name: str, rule: str) -> None:
     assert not is_equal(folder, name, RULES[rule])
@@ -109,7 +141,13 @@ def test_streams_have_a_rule_without_being_listed() -> None:
         "a.b_payload[0]",
         "a.b_payload.x[1]",
     ]
-    assert rule.guards(["a.b_valid", "axb_valid"]) == ["a.b_valid"]
+    guard = rule.guard("a.b_payload[0]")
+    assert [name for name in ("a.b_valid", "axb_valid") if re.fullmatch(guard, name)] == ["a.b_valid"]
+
+
+def test_a_guard_may_name_a_group_of_the_signal() -> None:
+    rule = Rule(units=(), signals=r"unit_(\d)\.x\[\d\]", unless=r"unit_\1\.busy", reason=".")
+    assert rule.guard("unit_3.x[0]") == r"unit_3\.busy"
 
 
 def test_a_rule_has_a_reason_and_says_one_thing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from regression.campaign.kind import Kind
 from regression.campaign.kinds.chip import Chip
 from regression.campaign.kinds.code_coverage import CodeCoverage
 from regression.campaign.kinds.functional_coverage import FunctionalCoverage
+from regression.campaign.kinds.fuzzing import Fuzz
 from regression.campaign.kinds.kernels import Kernels
 from regression.campaign.kinds.mutation import Mutation
 from regression.campaign.kinds.random_programs import RandomPrograms
@@ -17,5 +18,15 @@ __all__ = ["KINDS"]
 
 KINDS: Final[Mapping[str, type[Kind]]] = {
     kind.name: kind
-    for kind in (RandomPrograms, Results, Mutation, CodeCoverage, FunctionalCoverage, Tests, Kernels, Chip)
+    for kind in (
+        RandomPrograms,
+        Results,
+        Mutation,
+        CodeCoverage,
+        FunctionalCoverage,
+        Fuzz,
+        Tests,
+        Kernels,
+        Chip,
+    )
 }

@@ -1,4 +1,4 @@
-"""Processes that run inputs within bounds of memory and time, and are replaced when an input ends one."""
+"""A process that runs inputs within bounds of memory and time, and is replaced when an input ends it."""
 
 import faulthandler
 import gc
@@ -7,13 +7,12 @@ import os
 import resource
 import signal
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
+from types import TracebackType
 from typing import Any
 from unittest import mock
 
@@ -25,7 +24,7 @@ from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files
 from regression.fuzz.kinds import KINDS
 from regression.fuzz.outcomes import Outcome, judge
 
-__all__ = ["Limits", "Task", "Worker", "make", "opened_workers", "run_tasks"]
+__all__ = ["Input", "Limits", "Worker", "make"]
 
 os.environ.setdefault("NUMBA_CACHE_DIR", platformdirs.user_cache_dir("openwmma"))
 """Workers have a cache folder of their own, except for the compiled arithmetic."""
@@ -54,18 +53,15 @@ class Limits:
         Seconds after which an input is ended that takes no processor time.
     memory : int
         Bytes of address space beyond the idle worker.
-    tasks : int
-        Inputs after which a worker is replaced.
     """
 
     seconds: float = 20
     waiting: float = 180
     memory: int = 2 << 30
-    tasks: int = 2000
 
 
 @dataclass(frozen=True)
-class Task:
+class Input:
     """An input to run.
 
     Parameters
@@ -101,130 +97,74 @@ def make(kind: str, seed: int, number: int) -> Files:
     return KINDS[kind].make(Random(f"{seed} {kind} {number}"))
 
 
-def run_tasks(
-    tasks: Iterable[Task], *, jobs: int = 1, limits: Limits, prepare: Callable[[], None] | None = None
-) -> Iterator[tuple[Task, Outcome]]:
-    """Run inputs in other processes.
+class Worker:
+    """The process, while the context is entered.
 
     Parameters
     ----------
-    tasks : iterable of Task
-    jobs : int
-        Processes at once.
     limits : Limits
     prepare : callable or None
         Called in each process before its first input; it has a name in a module.
-
-    Yields
-    ------
-    (Task, Outcome)
-        In the order in which they end.
-    """
-    waiting = iter(tasks)
-    with opened_workers(jobs, limits, prepare) as workers:
-        busy = [worker for worker in workers if worker.begin(next(waiting, None))]
-        while busy:
-            wait([worker.connection for worker in busy], timeout=1)
-            for worker in tuple(busy):
-                task, outcome = worker.task, worker.outcome()
-                if outcome is None:
-                    continue
-                if not worker.begin(next(waiting, None)):
-                    busy.remove(worker)
-                assert task is not None
-                yield task, outcome
-
-
-@contextmanager
-def opened_workers(
-    jobs: int, limits: Limits, prepare: Callable[[], None] | None = None
-) -> "Iterator[list[Worker]]":
-    """Start processes; in the end they are stopped, and what they wrote is removed."""
-    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        workers = [Worker(limits, prepare, Path(folder, str(number))) for number in range(jobs)]
-        try:
-            yield workers
-        finally:
-            for worker in workers:
-                worker.stop()
-
-
-class Worker:
-    """One process, and the input that it runs.
-
-    Parameters
-    ----------
-    limits : Limits
-    prepare : callable or None
-    folder : Path
-        What its inputs write; a file beside it gets the traceback of an input that ends the process.
     """
 
-    def __init__(self, limits: Limits, prepare: Callable[[], None] | None, folder: Path) -> None:
+    def __init__(self, limits: Limits, prepare: Callable[[], None] | None = None) -> None:
         self._limits = limits
         self._prepare = prepare
-        self._folder = folder
-        self._trace = folder.with_suffix(".txt")
-        folder.mkdir()
+
+    def __enter__(self) -> "Worker":
+        self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
         self._start()
+        return self
 
-    def _start(self) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__])
-        self.connection, there = context.Pipe()
-        self._process = context.Process(
-            target=_work, args=(there, self._limits, self._prepare, self._folder, self._trace)
-        )
-        self._process.start()
-        there.close()
-        self.connection.recv()
-        self._done = 0
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+        self._folder.cleanup()
 
-    def run(self, task: Task) -> Outcome:
-        """Run one input to its end."""
-        self.begin(task)
-        while (outcome := self.outcome()) is None:
-            self.connection.poll(1)
-        return outcome
-
-    def begin(self, task: Task | None) -> bool:
-        """Run an input; False for none."""
-        if task is None:
-            return False
-        if self._done >= self._limits.tasks:
-            self.stop()
-            self._start()
-        self.task = task
-        self._end = time.monotonic() + self._limits.waiting * task.times
-        self.connection.send(task)
-        return True
-
-    def outcome(self) -> Outcome | None:
-        """The outcome of the input once there is one; a process that has ended is replaced."""
-        late = time.monotonic() > self._end
-        if not late and not self.connection.poll():
-            return None
+    def run(self, drawn: Input) -> Outcome:
+        """Run an input; a process that it ends is replaced."""
+        self._connection.send(drawn)
+        is_late = not self._connection.poll(self._limits.waiting * drawn.times)
         try:
-            if not late:
-                self._done += 1
-                found: Outcome = self.connection.recv()
+            if not is_late:
+                found: Outcome = self._connection.recv()
                 return found
         except EOFError:
             pass
-        if late and self._process.pid is not None:
+        if is_late and self._process.pid is not None:
             os.kill(self._process.pid, signal.SIGPROF)  # which writes where it is
         self._process.join(1)
         code = self._process.exitcode
-        self.stop()
+        self._stop()
         trace = self._trace.read_text(errors="replace")
         self._start()
-        slow = "waits too long" if late else "takes too long"
+        slow = "waits too long" if is_late else "takes too long"
         what = slow if code in (None, -signal.SIGPROF) else f"ends the process with {code}"
         return Outcome("failure", f"{what}: {_innermost(trace)}", trace[-1500:])
 
-    def stop(self) -> None:
-        """End the process."""
-        self.connection.close()
+    @property
+    def _trace(self) -> Path:
+        """Gets the traceback of an input that ends the process."""
+        return Path(self._folder.name, "trace")
+
+    def _start(self) -> None:
+        # A worker of Dask is a daemon, to which multiprocessing allows no children: it might leave them
+        # behind. This one ends with the connection.
+        multiprocessing.process.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])
+        self._connection, there = context.Pipe()
+        folder = Path(tempfile.mkdtemp(dir=self._folder.name))
+        self._process = context.Process(
+            target=_work, args=(there, self._limits, self._prepare, folder, self._trace)
+        )
+        self._process.start()
+        there.close()
+        self._connection.recv()
+
+    def _stop(self) -> None:
+        self._connection.close()
         self._process.kill()
         self._process.join()
 
@@ -282,10 +222,10 @@ def _work(
         connection.send("ready")
         while True:
             try:
-                task: Task = connection.recv()
+                drawn: Input = connection.recv()
             except EOFError:
                 return
-            signal.setitimer(signal.ITIMER_PROF, limits.seconds * task.times)
-            outcome = task.run()
+            signal.setitimer(signal.ITIMER_PROF, limits.seconds * drawn.times)
+            outcome = drawn.run()
             signal.setitimer(signal.ITIMER_PROF, 0)
             connection.send(outcome)
