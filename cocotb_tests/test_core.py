@@ -189,5 +189,5 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
 def test_core(simulate: Simulate, preset: str, warps: int, rounds: int) -> None:
     design = core_design(preset, warps, count_from=COUNT_FROM)
     values = {"preset": preset, "warps": warps, "rounds": rounds, "count_from": COUNT_FROM}
-    smoke = ("captured_multiplies", "random_programs") if rounds < 8 else ()
+    smoke = () if preset == "small" else ("captured_multiplies", "random_programs")
     simulate(design, __name__, values={**values, "every": 5 if smoke else 1}, cases=smoke)
