@@ -22,7 +22,7 @@ from numba.core import event, types
 from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
 
-from golden.arithmetic.compiled import MARKED, bit_count, bit_length, word
+from golden.arithmetic.compiled import MARKED, bit_count, bit_length, like, shift, unsigned_word, word
 from golden.integers import checked_integer, parsed_integer
 
 __all__ = ["THREADS_VARIABLE", "kernel", "run_chunks", "thread_count"]
@@ -42,7 +42,22 @@ def _leading_zeros(context: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
-    return types.int64(types.int64), generate
+    return value(value), generate
+
+
+@intrinsic
+def _shifted(context: Any, value: Any, distance: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """Selects that a processor's shifts of vectors do by themselves."""
+        number, places = arguments
+        none, width = ir.Constant(number.type, 0), ir.Constant(number.type, value.bitwidth)
+        left, right = (
+            builder.select(builder.icmp_unsigned("<", count, width), way(number, count), none)
+            for way, count in ((builder.shl, places), (builder.lshr, builder.neg(places)))
+        )
+        return builder.or_(left, right)
+
+    return value(value, value), generate
 
 
 @intrinsic
@@ -60,12 +75,31 @@ def _bit_count(value):  # type: ignore[no-untyped-def]
 
 @overload(bit_length)
 def _bit_length(value):  # type: ignore[no-untyped-def]  # numba compares the signatures
-    return lambda value: 64 - _leading_zeros(value)  # type: ignore[call-arg]  # numba adds the context
+    if value == types.uint32:
+        return lambda value: types.int32(32 - _leading_zeros(value))  # type: ignore[call-arg]
+    return lambda value: 64 - _leading_zeros(types.int64(value))  # type: ignore[call-arg]  # numba adds the context
+
+
+@overload(shift)
+def _shift(value, distance):  # type: ignore[no-untyped-def]
+    kind = types.uint32 if value == types.uint32 else types.int64
+    return lambda value, distance: _shifted(kind(value), kind(distance))  # type: ignore[call-arg]
+
+
+@overload(like)
+def _like(value, other):  # type: ignore[no-untyped-def]
+    kind = other
+    return lambda value, other: kind(value)
 
 
 @overload(word)
 def _word(value):  # type: ignore[no-untyped-def]
     return lambda value: types.int32(value)  # noqa: PLW0108  numba compiles functions, not types
+
+
+@overload(unsigned_word)
+def _unsigned_word(value):  # type: ignore[no-untyped-def]
+    return lambda value: types.uint32(value)  # noqa: PLW0108
 
 
 @cache
