@@ -84,6 +84,9 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     if checked.shape[max(0, checked.ndim - len(extent)) :] != extent:
         raise InvalidArgument(argument, f"shape {checked.shape}", f"shape {_shape(extent)}")
     if not exact and not isinstance(element, FloatFormat) and checked.size:
+        possible = np.iinfo(checked.dtype)
+        if element.minimum <= possible.min and possible.max <= element.maximum:
+            return checked
         least, greatest = checked.min(), checked.max()
         if least < element.minimum or greatest > element.maximum:
             worst = least if least < element.minimum else greatest

@@ -21,7 +21,7 @@ from golden.arithmetic.fdpa import (
 )
 from golden.tables.formats import FloatFormat
 
-__all__ = ["Patterns", "block_sums", "chained", "filled"]
+__all__ = ["Patterns", "block_sums", "chained", "filled", "lane_count", "side_by_side"]
 
 Patterns = NDArray[Any]
 """Bit patterns in unsigned integers, or values of integers."""
@@ -40,6 +40,19 @@ def filled(out: Patterns | None, d: Patterns) -> Patterns:
         return d
     out[...] = d
     return out
+
+
+def lane_count(columns: int) -> int:
+    """How many columns of a tile are lanes."""
+    return _FEW_LANES if columns <= _FEW_LANES else _LANES
+
+
+def side_by_side(b: Patterns, lanes: int) -> Patterns:
+    """Columns in sets of `lanes`, the last one filled up with zeros: axes (tile, set, k, lane)."""
+    tiles, depth, n = b.shape
+    if n % lanes:
+        b = np.pad(b, ((0, 0), (0, 0), (0, -n % lanes)))
+    return np.ascontiguousarray(b.reshape(tiles, depth, -(-n // lanes), lanes).transpose(0, 2, 1, 3))
 
 
 def chained(
@@ -76,18 +89,16 @@ def _by_lanes(
 ) -> tuple[NDArray[np.int32], ...]:
     """The results in `d`, and of the last lanes' last sums what `dot_products` leaves in its room."""
     tiles, m, n = c.shape
-    lanes = _FEW_LANES if n <= _FEW_LANES else _LANES
+    lanes = lane_count(n)
     length = rules.groups * GROUP
     a = _whole_blocks(a, 2, blocks, length)
-    b = _whole_blocks(b, 1, blocks, length)
-    sets, groups = -(-n // lanes), len(blocks) * rules.groups
-    whole = n == sets * lanes
-    if not whole:
-        missing = (0, 0), (0, 0), (0, sets * lanes - n)
-        b, c = np.pad(b, missing), np.pad(c, missing)
-    b = b.reshape(tiles, -1, sets, lanes).transpose(0, 2, 1, 3)
-    results = d if whole else np.empty(c.shape, d.dtype)
-    step = max(1, min(tiles, _FACTORS // ((m + sets * lanes) * groups * GROUP)))
+    b = side_by_side(_whole_blocks(b, 1, blocks, length), lanes)
+    sets, groups = b.shape[1], len(blocks) * rules.groups
+    whole = sets * lanes
+    if whole > n:
+        c = np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
+    results = d if whole == n else np.empty(c.shape, d.dtype)
+    step = max(1, min(tiles, _FACTORS // ((m + whole) * groups * GROUP)))
     rows = _room(step * m, len(blocks), rules.groups, 1)
     columns = _room(step * sets, len(blocks), rules.groups, lanes)
     room = tuple(np.empty(lanes, np.int32) for _ in range(4))
@@ -99,9 +110,9 @@ def _by_lanes(
     for start in range(0, tiles, step):
         here = slice(start, start + step)
         decode_a(np.ascontiguousarray(a[here]).reshape(-1), scale, rows, rules.groups)
-        decode_b(np.ascontiguousarray(b[here]).reshape(-1), 1, columns, rules.groups)
+        decode_b(b[here].reshape(-1), 1, columns, rules.groups)
         multiply(rows, columns, c[here], results[here], sums, room, numbers)
-    if not whole:
+    if whole > n:
         d[...] = results[:, :, :n]
     return room
 

@@ -8,7 +8,17 @@ masks give the same fields of both.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["MARKED", "bit_count", "bit_length", "compiled", "like", "shift", "unsigned_word", "word"]
+__all__ = [
+    "MARKED",
+    "bit_count",
+    "bit_length",
+    "choose",
+    "compiled",
+    "like",
+    "shift",
+    "unsigned_word",
+    "word",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -50,3 +60,8 @@ def like(value: int, other: int) -> int:
 def shift(value: int, distance: int) -> int:
     """The whole part of ``value * 2**distance``; compiled, of the value's width. The value has no sign."""
     return value << distance if distance >= 0 else value >> -distance
+
+
+def choose(condition: bool, yes: int, no: int) -> int:
+    """One of two integers; compiled, without a branch that a processor would often predict wrongly."""
+    return yes if condition else no

@@ -22,7 +22,16 @@ from numba.core import event, types
 from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
 
-from golden.arithmetic.compiled import MARKED, bit_count, bit_length, like, shift, unsigned_word, word
+from golden.arithmetic.compiled import (
+    MARKED,
+    bit_count,
+    bit_length,
+    choose,
+    like,
+    shift,
+    unsigned_word,
+    word,
+)
 from golden.integers import checked_integer, parsed_integer
 
 __all__ = ["THREADS_VARIABLE", "kernel", "run_chunks", "thread_count"]
@@ -48,16 +57,31 @@ def _leading_zeros(context: Any, value: Any) -> Any:
 @intrinsic
 def _shifted(context: Any, value: Any, distance: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        """Selects that a processor's shifts of vectors do by themselves."""
+        """Selects, which a processor's shifts of vectors do by themselves."""
         number, places = arguments
         none, width = ir.Constant(number.type, 0), ir.Constant(number.type, value.bitwidth)
         left, right = (
-            builder.select(builder.icmp_unsigned("<", count, width), way(number, count), none)
+            _unpredictable(builder, builder.icmp_unsigned("<", count, width), way(number, count), none)
             for way, count in ((builder.shl, places), (builder.lshr, builder.neg(places)))
         )
         return builder.or_(left, right)
 
     return value(value, value), generate
+
+
+@intrinsic
+def _chosen(context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _unpredictable(builder, *arguments)
+
+    return yes(condition, yes, yes), generate
+
+
+def _unpredictable(builder: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """A select that does not become a branch."""
+    chosen = builder.select(condition, yes, no)
+    chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+    return chosen
 
 
 @intrinsic
@@ -84,6 +108,13 @@ def _bit_length(value):  # type: ignore[no-untyped-def]  # numba compares the si
 def _shift(value, distance):  # type: ignore[no-untyped-def]
     kind = types.uint32 if value == types.uint32 else types.int64
     return lambda value, distance: _shifted(kind(value), kind(distance))  # type: ignore[call-arg]
+
+
+@overload(choose)
+def _choose(condition, yes, no):  # type: ignore[no-untyped-def]
+    return lambda condition, yes, no: _chosen(  # type: ignore[call-arg]
+        bool(condition), types.int64(yes), types.int64(no)
+    )
 
 
 @overload(like)

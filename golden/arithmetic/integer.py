@@ -55,11 +55,11 @@ def sum_of_products(a: Any, b: Any, column: int) -> int:
 
 
 @compiled
-def pack_bits(bits: Any, column: int) -> int:
-    """A word of `WORD` single bits of a column, the first one in bit 0."""
+def pack_bits(bits: Any, lanes: int, lane: int) -> int:
+    """A word of `WORD` single bits of one of some columns side by side, the first one in bit 0."""
     packed = 0
     for k in range(WORD):
-        packed = word(packed | word(word(bits[k][column]) << k))
+        packed = word(packed | word(word(bits[k * lanes + lane]) << k))
     return packed
 
 

@@ -91,7 +91,7 @@ def integers(a, b, c, operation, saturate):
     for start in range(0, len(a), size):
         row, column = a[start : start + size], [[x] for x in b[start : start + size]]
         if operation:
-            words = pack_bits([[x] for x in row], 0), pack_bits(column, 0)
+            words = pack_bits(row, 1, 0), pack_bits(b[start : start + size], 1, 0)
             total = count_bits(total, *words, OPERATIONS.index(operation))
         else:
             total += sum_of_products(row, column, 0)
