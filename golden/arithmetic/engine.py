@@ -60,8 +60,10 @@ def _shifted(context: Any, value: Any, distance: Any) -> Any:
         """Selects, which a processor's shifts of vectors do by themselves."""
         number, places = arguments
         none, width = ir.Constant(number.type, 0), ir.Constant(number.type, value.bitwidth)
+        # 32 bits are in vectors, where LLVM knows a select better without a mark.
+        select = _unpredictable if value.bitwidth > 32 else ir.IRBuilder.select
         left, right = (
-            _unpredictable(builder, builder.icmp_unsigned("<", count, width), way(number, count), none)
+            select(builder, builder.icmp_unsigned("<", count, width), way(number, count), none)
             for way, count in ((builder.shl, places), (builder.lshr, builder.neg(places)))
         )
         return builder.or_(left, right)
