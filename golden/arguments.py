@@ -1,6 +1,7 @@
 """Checks of the arrays that callers hand in: what must hold before any arithmetic."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -113,7 +114,13 @@ def as_values(bits: NDArray[Any], type: str) -> NDArray[Any]:
 
 
 def _holds_values(array: NDArray[Any], element: Format) -> bool:
-    return array.dtype.name == _VALUES.get(element.name)
+    return _name(array.dtype) == _VALUES.get(element.name)
+
+
+@cache
+def _name(dtype: np.dtype[Any]) -> str:
+    """Its name, which numpy composes anew each time."""
+    return dtype.name
 
 
 def _shape(extent: tuple[int, ...]) -> str:

@@ -104,7 +104,7 @@ def _by_lanes(
     room = tuple(np.empty(lanes, np.int32) for _ in range(4))
     sums = np.empty(lanes, np.int32)
     decode_a, decode_b = _decoder(layout(formats[0]), 1), _decoder(layout(formats[1]), lanes)
-    multiply = _multiplier(layout(rules.format), rules.rounding, lanes)  # type: ignore[arg-type]
+    multiply = _multiplier(layout(rules.format), rules.rounding, lanes)
     numbers = (*rules[:4], rules.discarded_bits)
     scale = 1 << max(rules.fraction_bits - rules.product_bits, 0)
     for start in range(0, tiles, step):

@@ -246,7 +246,8 @@ def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: in
         See `thread_count`.
     """
     pieces = [slice(start, min(start + step, count)) for start in range(0, count, step)]
-    threads = min(thread_count(threads), len(pieces))
+    threads = thread_count(threads) if threads is not None or len(pieces) > 1 else 1
+    threads = min(threads, len(pieces))
     if threads <= 1:
         for piece in pieces:
             work(piece)
