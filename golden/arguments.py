@@ -86,9 +86,8 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
         raise InvalidArgument(argument, f"shape {checked.shape}", f"shape {_shape(extent)}")
     if not exact and not isinstance(element, FloatFormat) and checked.size:
         possible = np.iinfo(checked.dtype)
-        if element.minimum <= possible.min and possible.max <= element.maximum:
-            return checked
-        least, greatest = checked.min(), checked.max()
+        least = checked.min() if possible.min < element.minimum else element.minimum
+        greatest = checked.max() if possible.max > element.maximum else element.maximum
         if least < element.minimum or greatest > element.maximum:
             worst = least if least < element.minimum else greatest
             raise InvalidArgument(

@@ -17,6 +17,7 @@ from golden.arithmetic.integer import (
     count_bits,
     finish_integer,
     pack_bits,
+    pack_row,
     sum_of_products,
 )
 
@@ -119,7 +120,7 @@ def _bits(lanes: int, operation: int) -> Callable[..., None]:
         for tile in range(len(a)):
             for i in range(len(rows)):
                 for group in range(len(columns)):
-                    rows[i, group] = pack_bits(a[tile, i, group], 1, 0)
+                    rows[i, group] = pack_row(a[tile, i, group])
             for j in range(b.shape[1]):
                 for group in range(len(columns)):
                     words, bits = columns[group], b[tile, j, group]

@@ -23,6 +23,7 @@ from golden.arithmetic.integer import (
     count_bits,
     finish_integer,
     pack_bits,
+    pack_row,
     sum_of_products,
 )
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
@@ -91,7 +92,7 @@ def integers(a, b, c, operation, saturate):
     for start in range(0, len(a), size):
         row, column = a[start : start + size], [[x] for x in b[start : start + size]]
         if operation:
-            words = pack_bits(row, 1, 0), pack_bits(b[start : start + size], 1, 0)
+            words = pack_row(row), pack_bits(b[start : start + size], 1, 0)
             total = count_bits(total, *words, OPERATIONS.index(operation))
         else:
             total += sum_of_products(row, column, 0)
