@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -154,10 +155,13 @@ def block_sums(
     assert isinstance(fused, FloatFormat)
     d = np.empty(c.shape, c.dtype)
     largest, total = np.empty(c.shape, np.int32), np.empty(c.shape)
-    for i, j in np.ndindex(c.shape):
-        at = np.s_[None, i : i + 1], np.s_[None, :, j : j + 1], np.s_[None, i : i + 1, j : j + 1]
-        room = _by_lanes(a[at[0]], b[at[1]], c[at[2]], d[at[2]], (a_format, b_format), rules, [a.shape[1]])
-        largest[i, j], total[i, j] = room[0][0], int(room[2][0]) + int(room[3][0])
+    for i, start in product(range(len(c)), range(0, c.shape[1], _LANES)):
+        row, columns = slice(i, i + 1), slice(start, start + _LANES)
+        tile = a[None, row], b[None, :, columns], c[None, row, columns], d[None, row, columns]
+        room = _by_lanes(*tile, (a_format, b_format), rules, [a.shape[1]])
+        count = tile[2].shape[2]
+        largest[i, columns] = room[0][:count]
+        total[i, columns] = room[2][:count].astype(np.int64) + room[3][:count]
     number, x, y = arrays.decode(d, fused), arrays.decode(a, a_format), arrays.decode(b, b_format)
     special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | arrays.decode(c, fused).special
     special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
