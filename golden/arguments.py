@@ -1,6 +1,7 @@
 """Checks of the arrays that callers hand in: what must hold before any arithmetic."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -84,7 +85,9 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     if checked.shape[max(0, checked.ndim - len(extent)) :] != extent:
         raise InvalidArgument(argument, f"shape {checked.shape}", f"shape {_shape(extent)}")
     if not exact and not isinstance(element, FloatFormat) and checked.size:
-        least, greatest = checked.min(), checked.max()
+        possible = np.iinfo(checked.dtype)
+        least = checked.min() if possible.min < element.minimum else element.minimum
+        greatest = checked.max() if possible.max > element.maximum else element.maximum
         if least < element.minimum or greatest > element.maximum:
             worst = least if least < element.minimum else greatest
             raise InvalidArgument(
@@ -110,7 +113,13 @@ def as_values(bits: NDArray[Any], type: str) -> NDArray[Any]:
 
 
 def _holds_values(array: NDArray[Any], element: Format) -> bool:
-    return array.dtype.name == _VALUES.get(element.name)
+    return _name(array.dtype) == _VALUES.get(element.name)
+
+
+@cache
+def _name(dtype: np.dtype[Any]) -> str:
+    """Its name, which numpy composes anew each time."""
+    return dtype.name
 
 
 def _shape(extent: tuple[int, ...]) -> str:

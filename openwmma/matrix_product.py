@@ -17,16 +17,18 @@ from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.round_pack import convert as convert_number
 from golden.arithmetic.tiles import float_tiles, multiply_add_tiles
 from golden.host_arrays import host_array
-from golden.integers import checked_text, integer_of, quoted, shortened
+from golden.integers import checked_integer, checked_text, integer_of, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.profiles import PROFILES, Profile
 
 __all__ = [
+    "INTERLEAVED_PRODUCTS",
     "RESULTS",
     "Accumulation",
     "checked_operand",
     "checked_types",
+    "interleaved_places",
     "matmul",
     "native_array",
     "part_lengths",
@@ -65,6 +67,8 @@ _DEPTH: Final = 128
 """Products of a chain computed at once: a multiple of every block."""
 _BLOCK: Final = 32
 """Equal parts are multiples of it, as every block divides it."""
+INTERLEAVED_PRODUCTS: Final = 32
+"""Consecutive products of an interleaved part."""
 _PRECISE: Final = 128
 """Products of fp8 that are added before their sum goes to an f32 sum."""
 
@@ -77,6 +81,7 @@ def matmul(
     b_type: str | None = None,
     d_type: str | None = None,
     split_k: int | Sequence[int] = 1,
+    interleaved: bool | Sequence[int] = False,
     accumulation: Accumulation = "fast",
     profile: str | Profile | None = None,
     threads: int | None = None,
@@ -97,6 +102,9 @@ def matmul(
     split_k : int or sequence of int
         Number of equal parts of k, or their lengths. Each is a chain of its own; they are added in f32, for
         f64 in f64, in ascending order.
+    interleaved : bool or sequence of int
+        The `split_k` parts take 32 products in turn. A sequence of their numbers is the order in which they
+        are added.
     accumulation : {"fast", "precise"}
         fp8 only: one chain, or a chain for every 128 products, added in f32.
     profile : str, Profile or None
@@ -126,7 +134,11 @@ def matmul(
             "b", f"leading axes {y.shape[:-2]}", f"axes that broadcast with {x.shape[:-2]} of a"
         ) from None
     found = _profile(profile, a_name)
-    parts = part_lengths(x.shape[-1], split_k)
+    if interleaved is False:
+        parts = part_lengths(x.shape[-1], split_k)
+    else:
+        places, parts = interleaved_places(x.shape[-1], split_k, None if interleaved is True else interleaved)
+        x, y = x[..., places], y[..., places, :]
     shape = (*leading, x.shape[-2], y.shape[-1])
     try:
         d = np.empty(shape, dtype_of(FORMATS[d_name]))
@@ -234,6 +246,26 @@ def part_lengths(depth: int, split_k: int | Sequence[int]) -> tuple[int, ...]:
     step = -(-depth // numbers[0])
     step += -step % _BLOCK if numbers[0] > 1 else 0
     return tuple(min(step, depth - start) for start in range(0, depth, max(step, 1))) or (0,)
+
+
+def interleaved_places(
+    depth: int, split_k: int | Sequence[int], order: Sequence[int] | None = None
+) -> tuple[NDArray[np.intp], tuple[int, ...]]:
+    """The places of k, part after part, where parts take 32 products in turn; and the parts' lengths.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    most = max(1, -(-depth // INTERLEAVED_PRODUCTS))
+    count = checked_integer("split_k", split_k, 1, most)
+    given: Sequence[Any] = order if isinstance(order, list | tuple) else [order]
+    numbers = range(count) if order is None else [integer_of(item) for item in given]
+    if {*numbers} != {*range(count)} or len(numbers) != count:
+        raise InvalidArgument("interleaved", shortened(order), f"True, or 0 to {count - 1} in any order")
+    part = np.arange(depth) // INTERLEAVED_PRODUCTS % count
+    found = [np.flatnonzero(part == number) for number in numbers]
+    return np.concatenate(found), tuple(map(len, found))
 
 
 def product_of_bits(

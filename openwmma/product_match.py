@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any, Final
 
 import numpy as np
@@ -11,9 +12,11 @@ from golden.arguments import dtype_of
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS
 from openwmma.matrix_product import (
+    INTERLEAVED_PRODUCTS,
     Accumulation,
     checked_operand,
     checked_types,
+    interleaved_places,
     native_array,
     part_lengths,
     product_of_bits,
@@ -22,6 +25,9 @@ from openwmma.matrix_product import (
 __all__ = ["MatmulDifference", "MatmulMatch", "match_matmul"]
 
 _SPLITS: Final = (1, 2, 3, 4, 5, 6, 8, 16)
+_INTERLEAVED: Final = range(2, 9)
+_ORDERED: Final = 4
+"""Up to so many interleaved parts, every order in which they may be added is tried."""
 _CUT_STEP: Final = 8
 """Unaligned sizes run kernels of `m16n8k8`."""
 _SHOWN: Final = 10
@@ -59,6 +65,9 @@ class MatmulMatch:
     ----------
     parts : tuple of int
         Lengths of the parts of k, `split_k` of `openwmma.matmul`; of the nearest rule where none was found.
+    order : tuple of int or None
+        Of interleaved parts the order in which they are added, `interleaved` of `openwmma.matmul`; the
+        lengths have it too. Their number is `split_k`.
     accumulation : {"fast", "precise"}
     count : int
         Elements that differ.
@@ -68,6 +77,7 @@ class MatmulMatch:
 
     parts: tuple[int, ...]
     accumulation: Accumulation
+    order: tuple[int, ...] | None = None
     count: int = 0
     differences: tuple[MatmulDifference, ...] = ()
 
@@ -78,6 +88,9 @@ class MatmulMatch:
         chains = (
             "one chain" if len(self.parts) == 1 else f"{len(self.parts)} chains, of {self.parts} products"
         )
+        if self.order is not None:
+            order = ", ".join(map(str, self.order))
+            chains = f"{len(self.parts)} interleaved chains, added in the order {order}"
         rule = f"{chains}, {self.accumulation} accumulation"
         if self:
             return f"equal in every bit: {rule}"
@@ -97,7 +110,8 @@ def match_matmul(
 ) -> MatmulMatch:
     """Find the rule, a split of k and an accumulation, by which `openwmma.matmul` gives D.
 
-    Equal parts are tried first, up to 16, then every cut in two at a multiple of 8.
+    Equal parts are tried first, up to 16, then for f64 interleaved parts, up to 8, then every cut in two at a
+    multiple of 8.
 
     Parameters
     ----------
@@ -122,32 +136,22 @@ def match_matmul(
     types = a_name, b_name, d_name
     places = _spread(len(x)), _spread(y.shape[1])
     sampled = observed[np.ix_(*places)]
-    nearest: tuple[int, tuple[int, ...], Accumulation] | None = None
-    for parts, accumulation in _rules(x.shape[1], a_name):
-        few = product_of_bits(
-            x[places[0]],
-            y[:, places[1]],
-            types=types,
-            parts=parts,
-            accumulation=accumulation,
-            threads=threads,
-        )
+    nearest: tuple[int, _Rule] | None = None
+    for rule in _rules(x.shape[1], a_name):
+        few = rule.product(x[places[0]], y[:, places[1]], types, threads)
         wrong = int(np.count_nonzero(few != sampled))
-        if wrong == 0:
-            whole = product_of_bits(
-                x, y, types=types, parts=parts, accumulation=accumulation, threads=threads
-            )
-            if np.array_equal(whole, observed):
-                return MatmulMatch(parts=parts, accumulation=accumulation)
+        if wrong == 0 and np.array_equal(rule.product(x, y, types, threads), observed):
+            return MatmulMatch(parts=rule.parts, accumulation=rule.accumulation, order=rule.order)
         if nearest is None or wrong < nearest[0]:
-            nearest = wrong, parts, accumulation
+            nearest = wrong, rule
     assert nearest is not None
-    _, parts, accumulation = nearest
-    whole = product_of_bits(x, y, types=types, parts=parts, accumulation=accumulation, threads=threads)
+    _, rule = nearest
+    whole = rule.product(x, y, types, threads)
     different = np.argwhere(whole != observed)
     return MatmulMatch(
-        parts=parts,
-        accumulation=accumulation,
+        parts=rule.parts,
+        accumulation=rule.accumulation,
+        order=rule.order,
         count=len(different),
         differences=tuple(
             MatmulDifference(
@@ -176,14 +180,45 @@ def _spread(count: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, max(count - 1, 0), min(count, _SAMPLED)).astype(np.intp))
 
 
-def _rules(depth: int, a_name: str) -> Iterator[tuple[tuple[int, ...], Accumulation]]:
+@dataclass(frozen=True)
+class _Rule:
+    parts: tuple[int, ...]
+    accumulation: Accumulation = "fast"
+    order: tuple[int, ...] | None = None
+
+    def product(
+        self, x: NDArray[Any], y: NDArray[Any], types: tuple[str, str, str], threads: int | None
+    ) -> NDArray[Any]:
+        if self.order is not None:
+            places, _ = interleaved_places(x.shape[1], len(self.parts), self.order)
+            x, y = x[:, places], y[places]
+        return product_of_bits(
+            x, y, types=types, parts=self.parts, accumulation=self.accumulation, threads=threads
+        )
+
+
+def _rules(depth: int, a_name: str) -> Iterator[_Rule]:
     accumulations: tuple[Accumulation, ...] = ("fast", "precise") if a_name in ("e4m3", "e5m2") else ("fast",)
     seen = set()
     for split in _SPLITS:
         parts = part_lengths(depth, split)
         if parts not in seen:
             seen.add(parts)
-            yield from ((parts, accumulation) for accumulation in accumulations)
+            yield from (_Rule(parts, accumulation) for accumulation in accumulations)
+    if a_name == "f64":
+        yield from _interleaved(depth)
     for cut in range(_CUT_STEP, depth, _CUT_STEP):
         if (cut, depth - cut) not in seen:
-            yield from (((cut, depth - cut), accumulation) for accumulation in accumulations)
+            yield from (_Rule((cut, depth - cut), accumulation) for accumulation in accumulations)
+
+
+def _interleaved(depth: int) -> Iterator[_Rule]:
+    """Interleaved parts, added in ascending order or in any other; the first two may change places."""
+    for split in _INTERLEAVED:
+        if depth < split * INTERLEAVED_PRODUCTS:
+            return
+        ascending = tuple(range(split))
+        orders = permutations(ascending) if split <= _ORDERED else [ascending]
+        for order in orders:
+            if order[0] < order[1]:
+                yield _Rule(interleaved_places(depth, split, order)[1], "fast", order)

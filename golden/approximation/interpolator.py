@@ -80,7 +80,7 @@ def table(name: str) -> Table:
 
 
 @cache
-def squares() -> NDArray[np.int64]:
+def squares() -> NDArray[np.uint16]:
     """The truncated square of each 15-bit number.
 
     Bit ``a[i]`` of the number stands in column ``2 * i``, each product ``a[i] * a[j]`` with i < j in column
@@ -95,7 +95,7 @@ def squares() -> NDArray[np.int64]:
         for j in range(i + 1, SQUARER_BITS):
             if i + j + 1 >= SQUARER_BITS:
                 total += (bit & a >> j) << (i + j + 1)
-    return (total >> SQUARER_BITS).astype(np.int32)
+    return (total >> SQUARER_BITS).astype(np.uint16)
 
 
 @compiled

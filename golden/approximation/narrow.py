@@ -58,7 +58,8 @@ def results(function: str, element: str) -> NDArray[np.uint16]:
     ndarray of uint16, shape (65536,), read-only
     """
     scalar = {"ex2": ex2, "tanh": tanh}[function]
-    constants = table(function), layout(_F32), layout(float_format(element))
-    narrow: NDArray[np.uint16] = elementwise(scalar, (np.arange(1 << 16),), constants, np.uint16)
+    constants = layout(_F32), layout(float_format(element))
+    every = (np.arange(1 << 16),)
+    narrow: NDArray[np.uint16] = elementwise(scalar, every, constants, np.uint16, tables=(table(function),))
     narrow.flags.writeable = False
     return narrow

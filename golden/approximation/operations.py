@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from golden.approximation import narrow, scaled, unit, upper_word, wave
 from golden.approximation.instructions import FORMS, ApproximateInstruction
 from golden.approximation.interpolator import table
-from golden.arithmetic.arrays import elementwise
+from golden.arithmetic.arrays import elementwise, look_up
 from golden.arithmetic.decode import layout
 from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
@@ -64,7 +64,7 @@ def operation(instruction: str) -> Operation:
 def _narrow(found: ApproximateInstruction) -> Operation:
     def of_register(x: NDArray[Any]) -> NDArray[Any]:
         halves = np.ascontiguousarray(x).reshape(-1).view(np.uint16)
-        results = narrow.results(found.function, found.element).take(halves)
+        results = look_up(narrow.results(found.function, found.element), halves)
         return results.view(x.dtype).reshape(x.shape)
 
     return of_register
@@ -90,8 +90,9 @@ def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any
 
 def _wide(found: ApproximateInstruction) -> Operation:
     def of_registers(*operands: NDArray[Any]) -> NDArray[Any]:
-        element, constants = scalar(found)
-        return elementwise(element, operands, constants, operands[0].dtype)
+        element, (coefficients, *constants) = scalar(found)
+        dtype = operands[0].dtype
+        return elementwise(element, operands, tuple(constants), dtype, tables=(coefficients,))
 
     return of_registers
 

@@ -10,7 +10,7 @@ rounded but truncated, and every NaN is 0x7fffffff.
 from typing import Final
 
 from golden.approximation.interpolator import ARGUMENT_BITS, TANH_UNIT, Table, polynomial
-from golden.arithmetic.compiled import bit_length, compiled
+from golden.arithmetic.compiled import bit_length, choose, compiled, shift
 
 __all__ = [
     "BIAS",
@@ -66,11 +66,10 @@ LG2_FRACTION_BITS: Final = 36
 def assemble(magnitude: int, unit: int, negative: int) -> int:
     """``magnitude * 2**unit``, truncated to 24 significant bits; zero of its sign if it is subnormal."""
     cut = bit_length(magnitude) - SIGNIFICAND
-    kept = magnitude << max(-cut, 0) >> max(cut, 0)
+    kept = shift(magnitude, -cut)
     # The hidden bit raises the exponent field by one.
     bits = kept + ((unit + cut + ARGUMENT_BITS + BIAS - 1) << ARGUMENT_BITS)
-    normal = bits if (kept != 0) & (bits >= LEAST_NORMAL) else 0
-    return normal | negative << 31
+    return choose((kept != 0) & (bits >= LEAST_NORMAL), bits, 0) | negative << 31
 
 
 @compiled
@@ -89,20 +88,17 @@ def exponent_of(x: int) -> int:
 def ex2_special(x: int) -> int:
     """From 128 on infinity, below -126 zero."""
     magnitude = x & MAGNITUDE
-    above = INFINITY if magnitude >= 0x43000000 else NOT_SPECIAL
-    below = 0 if magnitude > 0x42FC0000 else NOT_SPECIAL
-    finite = below if x >= SIGN else above
-    return NAN if magnitude > INFINITY else finite
+    above = choose(magnitude >= 0x43000000, INFINITY, NOT_SPECIAL)
+    below = choose(magnitude > 0x42FC0000, 0, NOT_SPECIAL)
+    return choose(magnitude > INFINITY, NAN, choose(x >= SIGN, below, above))
 
 
 @compiled
 def ex2_argument(x: int, table: Table) -> Argument:
     """The operand in units of ``2**-23``, rounded down."""
-    shift = exponent_of(x)
-    significand = x & FRACTION | HIDDEN
-    fixed = significand << max(shift, 0) >> min(max(-shift, 0), 62)
+    fixed = shift(x & FRACTION | HIDDEN, exponent_of(x))
     down = ~fixed + (1 if fixed & FRACTION == 0 else 0)
-    fixed = down if x >= SIGN else fixed
+    fixed = choose(x >= SIGN, down, fixed)
     row, offset = split(fixed & FRACTION, table)
     return row, offset, fixed >> ARGUMENT_BITS, 0
 
@@ -113,7 +109,7 @@ def ex2(x: int, table: Table) -> int:
     special = ex2_special(x)
     row, offset, exponent, negative = ex2_argument(x, table)
     result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return result if special == NOT_SPECIAL else special
+    return choose(special == NOT_SPECIAL, result, special)
 
 
 @compiled
@@ -140,7 +136,7 @@ def rcp(x: int, table: Table) -> int:
     special = rcp_special(x)
     row, offset, exponent, negative = rcp_argument(x, table)
     result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return result if special == NOT_SPECIAL else special
+    return choose(special == NOT_SPECIAL, result, special)
 
 
 @compiled
@@ -175,7 +171,7 @@ def rsqrt(x: int, table: Table) -> int:
     special = rsqrt_special(x)
     row, offset, exponent, negative = rsqrt_argument(x, table)
     result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return result if special == NOT_SPECIAL else special
+    return choose(special == NOT_SPECIAL, result, special)
 
 
 @compiled
@@ -197,7 +193,7 @@ def sqrt(x: int, table: Table) -> int:
     special = sqrt_special(x)
     row, offset, exponent, negative = sqrt_argument(x, table)
     result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return result if special == NOT_SPECIAL else special
+    return choose(special == NOT_SPECIAL, result, special)
 
 
 @compiled
@@ -229,7 +225,7 @@ def lg2(x: int, table: Table) -> int:
     row, offset, exponent, _ = lg2_argument(x, table)
     magnitude, negative = lg2_sum(polynomial(table, row, offset), exponent)
     result = assemble(magnitude, -LG2_FRACTION_BITS, negative)
-    return result if special == NOT_SPECIAL else special
+    return choose(special == NOT_SPECIAL, result, special)
 
 
 @compiled

@@ -18,7 +18,7 @@ from golden.approximation.unit import (
     exponent_of,
     split,
 )
-from golden.arithmetic.compiled import bit_length, compiled
+from golden.arithmetic.compiled import bit_length, choose, compiled, shift
 
 __all__ = ["RECIPROCAL_TAU", "cos", "sin", "truncated_turns", "wave_argument", "wave_special"]
 
@@ -32,9 +32,9 @@ _TURN_BITS: Final = 25
 @compiled
 def truncated_turns(x: int) -> tuple[int, int]:
     """The magnitude of x times 1 / (2 pi), truncated to 24 bits: these, and the exponent of their lowest."""
-    significand = x & FRACTION | HIDDEN if x & MAGNITUDE >= LEAST_NORMAL else 0
+    significand = choose(x & MAGNITUDE >= LEAST_NORMAL, x & FRACTION | HIDDEN, 0)
     product = significand * (RECIPROCAL_TAU & FRACTION | HIDDEN)
-    cut = max(bit_length(product) - SIGNIFICAND, 0)
+    cut = bit_length(product | HIDDEN) - SIGNIFICAND
     weight = exponent_of(x) + exponent_of(RECIPROCAL_TAU) - 2 * ARGUMENT_BITS
     return product >> cut, weight + cut
 
@@ -43,9 +43,7 @@ def truncated_turns(x: int) -> tuple[int, int]:
 def turn_of(x: int) -> int:
     """The turns modulo 1, truncated to 25 fraction bits."""
     turns, weight = truncated_turns(x)
-    shift = weight + _TURN_BITS
-    turn = turns << min(max(shift, 0), _TURN_BITS) >> min(max(-shift, 0), 62)
-    return turn & ((1 << _TURN_BITS) - 1)
+    return shift(turns, weight + _TURN_BITS) & ((1 << _TURN_BITS) - 1)
 
 
 @compiled
@@ -53,9 +51,9 @@ def wave_special(x: int, quarter: int) -> int:
     """At the ends of quarter turns 0 or 1: `quarter` is 0 for the sine, 1 for the cosine."""
     turn = turn_of(x)
     rising = (turn >> ARGUMENT_BITS & 1) == quarter
-    end = (0 if rising else ONE) | wave_sign(x, turn, quarter) << 31
-    finite = NOT_SPECIAL if turn & FRACTION else end
-    return NAN if x & MAGNITUDE >= INFINITY else finite
+    end = choose(rising, 0, ONE) | wave_sign(x, turn, quarter) << 31
+    finite = choose(turn & FRACTION != 0, NOT_SPECIAL, end)
+    return choose(x & MAGNITUDE >= INFINITY, NAN, finite)
 
 
 @compiled
@@ -81,7 +79,7 @@ def wave(x: int, quarter: int, table: Table) -> int:
     row, offset, _, negative = wave_argument(x, quarter, table)
     total = polynomial(table, row, offset)
     result = assemble(total, -table.fraction_bits, negative)
-    return result if special == NOT_SPECIAL else special
+    return choose(special == NOT_SPECIAL, result, special)
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from golden.arithmetic.compiled import compiled, word
+from golden.arithmetic.compiled import compiled, unsigned_word, word
 
 __all__ = ["align"]
 
@@ -21,5 +21,5 @@ def align(term: int, distance: int) -> int:
     distance : int
         From 0 on.
     """
-    magnitude = word(word(abs(word(term))) >> (min(word(distance), _FAR) & _FAR))
+    magnitude = word(word(abs(word(term))) >> min(unsigned_word(distance), _FAR))
     return word(-magnitude if term < 0 else magnitude)

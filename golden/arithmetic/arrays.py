@@ -24,6 +24,7 @@ __all__ = [
     "decode",
     "elementwise",
     "fma64",
+    "look_up",
     "round_pack",
     "saturate",
 ]
@@ -36,26 +37,26 @@ _F64 = float_format("f64")
 
 
 @cache
-def _loop(function: Callable[..., int], operands: int) -> Callable[..., None]:
+def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...]) -> Callable[..., None]:
     """A compiled loop over flat arrays."""
     if operands == 1:
 
-        def loop(out: Any, x: Any, constants: Any) -> None:
+        def loop(out: Any, x: Any, tables: Any) -> None:
             for i in range(len(x)):
-                out[i] = function(x[i], *constants)
+                out[i] = function(x[i], *(tables + constants))
 
         return kernel(loop)
     if operands == 2:
 
-        def loop2(out: Any, x: Any, y: Any, constants: Any) -> None:
+        def loop2(out: Any, x: Any, y: Any, tables: Any) -> None:
             for i in range(len(x)):
-                out[i] = function(x[i], y[i], *constants)
+                out[i] = function(x[i], y[i], *(tables + constants))
 
         return kernel(loop2)
 
-    def loop3(out: Any, x: Any, y: Any, z: Any, constants: Any) -> None:
+    def loop3(out: Any, x: Any, y: Any, z: Any, tables: Any) -> None:
         for i in range(len(x)):
-            out[i] = function(x[i], y[i], z[i], *constants)
+            out[i] = function(x[i], y[i], z[i], *(tables + constants))
 
     return kernel(loop3)
 
@@ -66,21 +67,25 @@ def elementwise(
     constants: tuple[Any, ...],
     dtype: Any,
     threads: int | None = None,
+    tables: tuple[Any, ...] = (),
 ) -> NDArray[Any]:
     """A marked function of each element.
 
     Parameters
     ----------
     function : callable
-        Marked with `golden.arithmetic.compiled.compiled`, on one to three integers, then the constants.
+        Marked with `golden.arithmetic.compiled.compiled`, on one to three integers, then the tables and the
+        constants.
     operands : tuple of array_like of integers
         They broadcast.
     constants : tuple
-        Integers and layouts.
+        Integers and layouts; each combination is compiled once.
     dtype : dtype
         Of the result.
     threads : int or None
         As for `golden.arithmetic.engine.thread_count`.
+    tables : tuple
+        Tuples that contain arrays.
     """
     given = [np.asarray(operand) for operand in operands]
     shape = np.broadcast_shapes(*(array.shape for array in given))
@@ -88,10 +93,10 @@ def elementwise(
     flat = [_signed(np.ascontiguousarray(array).reshape(-1)) for array in arrays]
     result = np.empty(shape, dtype)
     out = _signed(result.reshape(-1))
-    loop = _loop(function, len(flat))
+    loop = _loop(function, len(flat), constants)
 
     def work(piece: slice) -> None:
-        loop(out[piece], *(array[piece] for array in flat), constants)
+        loop(out[piece], *(array[piece] for array in flat), tables)
 
     few = len(out) <= _LEAST_CHUNKS_FOR_THREADS * _CHUNK
     run_chunks(work, len(out), _CHUNK, 1 if few else threads)
@@ -111,11 +116,24 @@ def convert(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDA
     """See `golden.arithmetic.round_pack.convert`."""
     if source.bits > _TABLE_BITS:
         return _converted(bits, source, target)
-    return _conversions(source, target).take(bits)
+    return look_up(_conversions(source, target), bits)
 
 
 def _converted(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
     return elementwise(rounding_rules.convert, (bits,), (layout(source), layout(target)), _unsigned(target))
+
+
+def look_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
+    """The entries of a table at these places, which are unsigned."""
+    entries = np.empty(np.shape(places), table.dtype)
+    _look_up(table, np.ascontiguousarray(places).reshape(-1), entries.reshape(-1))
+    return entries
+
+
+@kernel
+def _look_up(table: Any, places: Any, entries: Any) -> None:
+    for i in range(len(places)):
+        entries[i] = table[places[i]]
 
 
 @cache

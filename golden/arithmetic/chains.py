@@ -1,6 +1,8 @@
-"""Chains of fused dot-product-adds on batches of tiles: either the tiles are lanes, or the columns of one."""
+"""Chains of fused dot-product-adds on batches of tiles: some columns of a tile are lanes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,20 +11,28 @@ from numpy.typing import NDArray
 from golden.arithmetic import arrays
 from golden.arithmetic.decode import Layout, layout
 from golden.arithmetic.engine import kernel
-from golden.arithmetic.fdpa import GROUP, Operand, Rules, decode_factors, dot_products, mark_factors
+from golden.arithmetic.fdpa import (
+    GROUP,
+    Operand,
+    Rules,
+    decode_factors,
+    dot_products,
+    mark_columns,
+    marks_of_row,
+)
 from golden.tables.formats import FloatFormat
 
-__all__ = ["Patterns", "block_sums", "chained", "filled"]
+__all__ = ["Patterns", "block_sums", "chained", "filled", "lane_count", "side_by_side"]
 
 Patterns = NDArray[Any]
 """Bit patterns in unsigned integers, or values of integers."""
 
-_LANE_FACTORS = 1 << 16
-_LEAST_LANES, _MOST_LANES = 48, 112
-"""Tiles that are lanes at once: so many that their factors stay in the second-level cache."""
+_FACTORS = 1 << 15
+"""Factors that are decoded at once: so many that they stay in the second-level cache."""
 
-_FEW_TILES = 16
-"""With fewer, the columns of a tile are lanes."""
+_LANES = 16
+_FEW_LANES = 8
+"""For tiles of so few columns."""
 
 
 def filled(out: Patterns | None, d: Patterns) -> Patterns:
@@ -33,6 +43,19 @@ def filled(out: Patterns | None, d: Patterns) -> Patterns:
     return out
 
 
+def lane_count(columns: int) -> int:
+    """How many columns of a tile are lanes."""
+    return _FEW_LANES if columns <= _FEW_LANES else _LANES
+
+
+def side_by_side(b: Patterns, lanes: int) -> Patterns:
+    """Columns in sets of `lanes`, the last one filled up with zeros: axes (tile, set, k, lane)."""
+    tiles, depth, n = b.shape
+    if n % lanes:
+        b = np.pad(b, ((0, 0), (0, 0), (0, -n % lanes)))
+    return np.ascontiguousarray(b.reshape(tiles, depth, -(-n // lanes), lanes).transpose(0, 2, 1, 3))
+
+
 def chained(
     a: Patterns,
     b: Patterns,
@@ -40,70 +63,71 @@ def chained(
     formats: tuple[FloatFormat, FloatFormat],
     rules: Rules,
     block: int,
-    chains: Sequence[Sequence[int]] | None = None,
+    parts: Sequence[int] | None = None,
     out: Patterns | None = None,
 ) -> Patterns:
-    """The chain of FDPAs over all k, or several of them one after the other, each over the k named."""
-    tiles, m, depth = a.shape
-    n = b.shape[2]
-    if not c.size or not depth:
-        return filled(out, c)
-    places, blocks = _places(chains or [range(depth)], block, rules.groups)
-    if tiles < _FEW_TILES:
-        return filled(out, _by_rows(a, b, c, formats, rules, (places, blocks))[0].astype(c.dtype))
-    length = blocks * rules.groups * GROUP
-    lanes = min(max(_LANE_FACTORS // ((m + n) * length), _LEAST_LANES), _MOST_LANES)
-    words = np.zeros((m, length, lanes), np.int32), np.zeros((n, length, lanes), np.int32)
-    rows, columns = _room(m, blocks, rules.groups, lanes), _room(n, blocks, rules.groups, lanes)
-    sums = np.empty((n, lanes), np.int64), _sums(lanes)
+    """The chain of FDPAs over all k, or over consecutive parts of k of these lengths."""
     d = np.empty(c.shape, c.dtype) if out is None else out
-    constants = rules._replace(format=layout(rules.format))  # type: ignore[arg-type]
-    for start in range(0, tiles, lanes):
-        here = slice(start, start + lanes)
-        _turn(a[here], words[0], np.arange(m), places)
-        _turn(b[here], words[1].transpose(1, 0, 2), places, np.arange(n))
-        _decode(words[0], formats[0], rules, rows)
-        _decode(words[1], formats[1], None, columns)
-        _by_lanes(rows, columns, c[here], d[here], *sums, constants)
+    if not c.size or not a.shape[2]:
+        return filled(d, c)
+    _by_lanes(a, b, c, d, formats, rules, _blocks(parts or [a.shape[2]], block))
     return d
 
 
-def _places(chains: Sequence[Sequence[int]], block: int, groups: int) -> tuple[NDArray[np.intp], int]:
-    """Where each product stands among blocks that are filled up to whole groups, and how many these are."""
-    places = np.empty(sum(map(len, chains)), np.intp)
-    blocks = 0
-    for chain in chains:
-        whole, rest = np.divmod(np.arange(len(chain)), block)
-        places[list(chain)] = (blocks + whole) * groups * GROUP + rest
-        blocks += -(-len(chain) // block)
-    return places, blocks
+def _blocks(parts: Sequence[int], block: int) -> list[int]:
+    """The lengths of the blocks of k."""
+    return [min(block, part - start) for part in parts for start in range(0, part, block)]
 
 
-def _by_rows(
+def _by_lanes(
     a: Patterns,
     b: Patterns,
     c: Patterns,
+    d: Patterns,
     formats: tuple[FloatFormat, FloatFormat],
     rules: Rules,
-    arrangement: tuple[NDArray[np.intp], int],
-) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """The results, and of the last tile's last sums the largest exponents and the totals."""
-    places, blocks = arrangement
-    d = c.astype(np.int64)
-    _, m, n = d.shape
-    length = blocks * rules.groups * GROUP
-    words = np.zeros((m, length, 1), np.int32), np.zeros((1, length, n), np.int32)
-    rows = _room(m, blocks, rules.groups, 1)
-    columns, spread = (_room(1, blocks, rules.groups, n) for _ in range(2))
-    room = _sums(m, n)
-    constants = rules._replace(format=layout(rules.format))  # type: ignore[arg-type]
-    for tile in range(len(d)):
-        words[0][:, places, 0] = a[tile]
-        words[1][0, places] = b[tile]
-        _decode(words[0], formats[0], rules, rows)
-        _decode(words[1], formats[1], None, columns)
-        _rows(rows, columns, spread, d[tile], room, constants)
-    return d, room[0], room[4]
+    blocks: Sequence[int],
+) -> tuple[NDArray[np.int32], ...]:
+    """The results in `d`, and of the last lanes' last sums what `dot_products` leaves in its room."""
+    tiles, m, n = c.shape
+    lanes = lane_count(n)
+    length = rules.groups * GROUP
+    a = _whole_blocks(a, 2, blocks, length)
+    b = side_by_side(_whole_blocks(b, 1, blocks, length), lanes)
+    sets, groups = b.shape[1], len(blocks) * rules.groups
+    whole = sets * lanes
+    if whole > n:
+        c = np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
+    results = d if whole == n else np.empty(c.shape, d.dtype)
+    step = max(1, min(tiles, _FACTORS // ((m + whole) * groups * GROUP)))
+    rows = _room(step * m, len(blocks), rules.groups, 1)
+    columns = _room(step * sets, len(blocks), rules.groups, lanes)
+    room = tuple(np.empty(lanes, np.int32) for _ in range(4))
+    sums = np.empty(lanes, np.int32)
+    decode_a, decode_b = _decoder(layout(formats[0]), 1), _decoder(layout(formats[1]), lanes)
+    multiply = _multiplier(layout(rules.format), rules.rounding, lanes)
+    numbers = (*rules[:4], rules.discarded_bits)
+    scale = 1 << max(rules.fraction_bits - rules.product_bits, 0)
+    for start in range(0, tiles, step):
+        here = slice(start, start + step)
+        decode_a(np.ascontiguousarray(a[here]).reshape(-1), scale, rows, rules.groups)
+        decode_b(b[here].reshape(-1), 1, columns, rules.groups)
+        multiply(rows, columns, c[here], results[here], sums, room, numbers)
+    if whole > n:
+        d[...] = results[:, :, :n]
+    return room
+
+
+def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) -> Patterns:
+    """Blocks filled up with zeros to whole groups."""
+    if all(block == length for block in blocks):
+        return x
+    places = np.concatenate([place * length + np.arange(block) for place, block in enumerate(blocks)])
+    shape = list(x.shape)
+    shape[axis] = len(blocks) * length
+    whole = np.zeros(shape, x.dtype)
+    whole[(slice(None),) * axis + (places,)] = x
+    return whole
 
 
 def block_sums(
@@ -129,79 +153,78 @@ def block_sums(
     """
     fused = rules.format
     assert isinstance(fused, FloatFormat)
-    arrangement = np.arange(a.shape[1]), 1
-    d, largest, total = _by_rows(a[None], b[None], c[None], (a_format, b_format), rules, arrangement)
-    number, x, y = arrays.decode(d[0], fused), arrays.decode(a, a_format), arrays.decode(b, b_format)
+    d = np.empty(c.shape, c.dtype)
+    largest, total = np.empty(c.shape, np.int32), np.empty(c.shape)
+    for i, start in product(range(len(c)), range(0, c.shape[1], _LANES)):
+        row, columns = slice(i, i + 1), slice(start, start + _LANES)
+        tile = a[None, row], b[None, :, columns], c[None, row, columns], d[None, row, columns]
+        room = _by_lanes(*tile, (a_format, b_format), rules, [a.shape[1]])
+        count = tile[2].shape[2]
+        largest[i, columns] = room[0][:count]
+        total[i, columns] = room[2][:count].astype(np.int64) + room[3][:count]
+    number, x, y = arrays.decode(d, fused), arrays.decode(a, a_format), arrays.decode(b, b_format)
     special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | arrays.decode(c, fused).special
     special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
     values = np.where(number.nan, np.nan, np.where(number.negative, -np.inf, np.inf))
-    return np.where(special, values, total.astype(np.float64)), largest - rules.fraction_bits, d[0]
+    return np.where(special, values, total), largest - rules.fraction_bits, d
 
 
 def _room(lines: int, blocks: int, groups: int, lanes: int) -> Operand:
     """Tables of terms, exponents and marks."""
-    factors = lines, blocks * groups, GROUP, lanes
-    tables = [np.empty(factors, np.int32) for _ in range(2)]
+    tables = [np.empty((lines, blocks, groups, GROUP * lanes), np.int32) for _ in range(2)]
     return Operand(*tables, *(np.empty((lines, blocks, lanes), np.int32) for _ in range(4)))
 
 
-def _sums(*extent: int) -> tuple[NDArray[Any], ...]:
-    """Room for what `golden.arithmetic.fdpa.dot_products` has in between."""
-    return (*(np.empty(extent, np.int32) for _ in range(4)), np.empty(extent, np.int64))
+@cache
+def _decoder(format: Layout, lanes: int) -> Callable[..., None]:
+    """Decodes rows, or columns side by side."""
+
+    def decode(bits: Any, scale: int, operand: Operand, groups: int) -> None:
+        terms, exponents = operand.terms.reshape(-1), operand.exponents.reshape(-1)
+        decode_factors(bits, format, scale, terms, exponents)
+        length = groups * GROUP
+        lines, blocks, _ = operand.nan.shape
+        for line in range(min(lines, len(bits) // (blocks * length * lanes))):
+            if lanes > 1:
+                mark_columns(operand, line, groups, lanes)
+            else:
+                for block in range(blocks):
+                    start = (line * blocks + block) * length
+                    (
+                        operand.nan[line, block, 0],
+                        operand.infinite[line, block, 0],
+                        operand.zero[line, block, 0],
+                        operand.negative[line, block, 0],
+                    ) = marks_of_row(terms[start : start + length], exponents[start : start + length])
+
+    return kernel(decode)
 
 
-@kernel
-def _turn(source: Any, target: Any, outer: Any, inner: Any) -> None:
-    """The tiles become the last axis; the other two are put where the arrays of places say."""
-    for i in range(source.shape[1]):
-        lines = target[outer[i]]
-        for lane in range(len(source)):
-            line = source[lane, i]
-            for k in range(len(line)):
-                lines[inner[k], lane] = line[k]
+@cache
+def _multiplier(format: Layout, rounding: int, lanes: int) -> Callable[..., None]:
+    """Multiplies decoded tiles."""
 
-
-def _decode(bits: NDArray[np.int32], format: FloatFormat, scaled_for: Rules | None, operand: Operand) -> None:
-    scale = max(scaled_for.fraction_bits - scaled_for.product_bits, 0) if scaled_for else 0
-    flat = operand.terms.reshape(-1), operand.exponents.reshape(-1)
-    _decoded(bits.reshape(-1), layout(format), scale, *flat, operand)
-
-
-@kernel
-def _decoded(bits: Any, format: Layout, scale: int, terms: Any, exponents: Any, operand: Operand) -> None:
-    decode_factors(bits, format, scale, terms, exponents)
-    for line in range(len(operand.nan)):
-        mark_factors(operand, line)
-
-
-@kernel
-def _by_lanes(rows: Operand, columns: Operand, c: Any, d: Any, words: Any, room: Any, rules: Rules) -> None:
-    """Many tiles, each a lane."""
-    tiles, m, n = c.shape
-    for i in range(m):
+    def multiply(
+        rows: Operand,
+        columns: Operand,
+        c: Any,
+        d: Any,
+        sums: Any,
+        room: Any,
+        numbers: tuple[int, int, int, int, int],
+    ) -> None:
+        groups, fraction_bits, product_bits, least_exponent, discarded_bits = numbers
+        rules = Rules(groups, fraction_bits, product_bits, least_exponent, format, rounding, discarded_bits)
+        tiles, m, n = c.shape
+        sets = n // lanes
         for tile in range(tiles):
-            for j in range(n):
-                words[j, tile] = c[tile, i, j]
-        for j in range(n):
-            dot_products(rows, i, columns, j, words[j, :tiles], room, rules)
-        for tile in range(tiles):
-            for j in range(n):
-                d[tile, i, j] = words[j, tile]
+            for i in range(m):
+                for j in range(sets):
+                    addends, results = c[tile, i, j * lanes : (j + 1) * lanes], d[tile, i, j * lanes :]
+                    for lane in range(lanes):
+                        sums[lane] = addends[lane]
+                    dot_products(rows, tile * m + i, columns, tile * sets + j, sums, lanes, room, rules)
+                    for lane in range(lanes):
+                        results[lane] = sums[lane]
 
-
-@kernel
-def _rows(rows: Operand, columns: Operand, spread: Operand, d: Any, room: Any, rules: Rules) -> None:
-    """One tile, whose columns are the lanes."""
-    for i in range(len(d)):
-        for group in range(len(spread.terms[0])):
-            for k in range(GROUP):
-                spread.terms[0, group, k][:] = rows.terms[i, group, k, 0]
-                spread.exponents[0, group, k][:] = rows.exponents[i, group, k, 0]
-        for block in range(len(spread.nan[0])):
-            spread.nan[0, block][:] = rows.nan[i, block, 0]
-            spread.infinite[0, block][:] = rows.infinite[i, block, 0]
-            spread.zero[0, block][:] = rows.zero[i, block, 0]
-            spread.negative[0, block][:] = rows.negative[i, block, 0]
-        dot_products(
-            spread, 0, columns, 0, d[i], (room[0][i], room[1][i], room[2][i], room[3][i], room[4][i]), rules
-        )
+    return kernel(multiply)

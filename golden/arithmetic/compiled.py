@@ -8,7 +8,17 @@ masks give the same fields of both.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["MARKED", "bit_count", "bit_length", "compiled", "word"]
+__all__ = [
+    "MARKED",
+    "bit_count",
+    "bit_length",
+    "choose",
+    "compiled",
+    "like",
+    "shift",
+    "unsigned_word",
+    "word",
+]
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -23,7 +33,7 @@ def compiled(function: _Function) -> _Function:
 
 
 def bit_length(value: int) -> int:
-    """Bits of a non-negative integer, 0 for 0; compiled, one instruction of the processor."""
+    """Bits of a non-negative integer, 0 for 0."""
     return int(value).bit_length()
 
 
@@ -35,3 +45,23 @@ def bit_count(value: int) -> int:
 def word(value: int) -> int:
     """An integer that fits into 32 bits; compiled, it has 32: a vector holds twice as many."""
     return value
+
+
+def unsigned_word(value: int) -> int:
+    """An integer modulo ``2**32``; compiled, it has 32 bits without a sign."""
+    return value & ((1 << 32) - 1)
+
+
+def like(value: int, other: int) -> int:
+    """An integer; compiled, of the width of the other."""
+    return value
+
+
+def shift(value: int, distance: int) -> int:
+    """The whole part of ``value * 2**distance``; compiled, of the value's width. The value has no sign."""
+    return value << distance if distance >= 0 else value >> -distance
+
+
+def choose(condition: bool, yes: int, no: int) -> int:
+    """One of two integers; compiled, without a branch that a processor would often predict wrongly."""
+    return yes if condition else no

@@ -1,5 +1,6 @@
 """Decode: bit patterns of any floating-point format into sign, significand and exponent."""
 
+from functools import cache
 from typing import Final, NamedTuple
 
 from golden.arithmetic.compiled import compiled
@@ -34,6 +35,7 @@ Format = FloatFormat | Layout
 """Compiled code takes a `Layout`, Python either."""
 
 
+@cache
 def layout(format: FloatFormat) -> Layout:
     """The layout of a format; a pattern beyond 63 bits is negative, as in compiled code."""
     values = {name: getattr(format, name) for name in Layout._fields}

@@ -22,7 +22,16 @@ from numba.core import event, types
 from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
 
-from golden.arithmetic.compiled import MARKED, bit_count, bit_length, word
+from golden.arithmetic.compiled import (
+    MARKED,
+    bit_count,
+    bit_length,
+    choose,
+    like,
+    shift,
+    unsigned_word,
+    word,
+)
 from golden.integers import checked_integer, parsed_integer
 
 __all__ = ["THREADS_VARIABLE", "kernel", "run_chunks", "thread_count"]
@@ -42,7 +51,39 @@ def _leading_zeros(context: Any, value: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
-    return types.int64(types.int64), generate
+    return value(value), generate
+
+
+@intrinsic
+def _shifted(context: Any, value: Any, distance: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """Selects, which a processor's shifts of vectors do by themselves."""
+        number, places = arguments
+        none, width = ir.Constant(number.type, 0), ir.Constant(number.type, value.bitwidth)
+        # 32 bits are in vectors, where LLVM knows a select better without a mark.
+        select = _unpredictable if value.bitwidth > 32 else ir.IRBuilder.select
+        left, right = (
+            select(builder, builder.icmp_unsigned("<", count, width), way(number, count), none)
+            for way, count in ((builder.shl, places), (builder.lshr, builder.neg(places)))
+        )
+        return builder.or_(left, right)
+
+    return value(value, value), generate
+
+
+@intrinsic
+def _chosen(context: Any, condition: Any, yes: Any, no: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _unpredictable(builder, *arguments)
+
+    return yes(condition, yes, yes), generate
+
+
+def _unpredictable(builder: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """A select that does not become a branch."""
+    chosen = builder.select(condition, yes, no)
+    chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+    return chosen
 
 
 @intrinsic
@@ -60,12 +101,38 @@ def _bit_count(value):  # type: ignore[no-untyped-def]
 
 @overload(bit_length)
 def _bit_length(value):  # type: ignore[no-untyped-def]  # numba compares the signatures
-    return lambda value: 64 - _leading_zeros(value)  # type: ignore[call-arg]  # numba adds the context
+    if value == types.uint32:
+        return lambda value: types.int32(32 - _leading_zeros(value))  # type: ignore[call-arg]
+    return lambda value: 64 - _leading_zeros(types.int64(value))  # type: ignore[call-arg]  # numba adds the context
+
+
+@overload(shift)
+def _shift(value, distance):  # type: ignore[no-untyped-def]
+    kind = types.uint32 if value == types.uint32 else types.int64
+    return lambda value, distance: _shifted(kind(value), kind(distance))  # type: ignore[call-arg]
+
+
+@overload(choose)
+def _choose(condition, yes, no):  # type: ignore[no-untyped-def]
+    return lambda condition, yes, no: _chosen(  # type: ignore[call-arg]
+        bool(condition), types.int64(yes), types.int64(no)
+    )
+
+
+@overload(like)
+def _like(value, other):  # type: ignore[no-untyped-def]
+    kind = other
+    return lambda value, other: kind(value)
 
 
 @overload(word)
 def _word(value):  # type: ignore[no-untyped-def]
     return lambda value: types.int32(value)  # noqa: PLW0108  numba compiles functions, not types
+
+
+@overload(unsigned_word)
+def _unsigned_word(value):  # type: ignore[no-untyped-def]
+    return lambda value: types.uint32(value)  # noqa: PLW0108
 
 
 @cache
@@ -179,7 +246,8 @@ def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: in
         See `thread_count`.
     """
     pieces = [slice(start, min(start + step, count)) for start in range(0, count, step)]
-    threads = min(thread_count(threads), len(pieces))
+    threads = thread_count(threads) if threads is not None or len(pieces) > 1 else 1
+    threads = min(threads, len(pieces))
     if threads <= 1:
         for piece in pieces:
             work(piece)

@@ -1,8 +1,8 @@
 """The fused dot-product-add (FDPA): products and an addend aligned, added exactly and rounded once.
 
-`dot_products` chains them, for several independent results at once: its *lanes*, each with factors of its
-own. Factors are decoded before. The products of a block are taken in groups, one group for all lanes, so
-that a processor computes several lanes with one instruction. With one lane it is a dot product.
+`dot_products` chains them for one row of A and several columns of B: its *lanes*. Factors are decoded before.
+The products of a block are taken in groups, one group for all lanes, so that a processor computes several
+lanes with one instruction. With one lane it is a dot product.
 
 Sources: ``docs/explanation/numerics.md``.
 """
@@ -10,7 +10,7 @@ Sources: ``docs/explanation/numerics.md``.
 from typing import Any, Final, NamedTuple
 
 from golden.arithmetic.align import align
-from golden.arithmetic.compiled import compiled, word
+from golden.arithmetic.compiled import compiled, shift, unsigned_word, word
 from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
 from golden.arithmetic.round_pack import pack, round_significand
 
@@ -21,7 +21,9 @@ __all__ = [
     "aligned_addend",
     "decode_factors",
     "dot_products",
-    "mark_factors",
+    "magnitude_of_sum",
+    "mark_columns",
+    "marks_of_row",
     "round_sum",
     "signed_term",
     "special_sum",
@@ -35,7 +37,7 @@ NAN_EXPONENT: Final = 1 << 14
 """Stand where factors are not finite."""
 
 Table = Any
-"""Two or three axes: lists of lists, or a compiled array."""
+"""Several axes: lists of lists, or a compiled array."""
 
 
 class Rules(NamedTuple):
@@ -57,9 +59,11 @@ class Rules(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """Rows of A or columns of B, decoded: tables with the axes (row or column, group, k, lane).
+    """Rows of A, or columns of B side by side, decoded.
 
-    The last four have one bit for each product of a block, and the axes (row or column, block, lane).
+    Terms and exponents have the axes (row or columns, block, group, place): place ``k * lanes + lane`` has
+    factor k of a lane, and a row has one lane. The others have one bit for each product of a block, and the
+    axes (row or columns, block, lane).
     """
 
     terms: Table
@@ -83,16 +87,23 @@ def signed_term(bits: int, format: Format) -> tuple[int, int]:
 
 
 @compiled
-def largest_of_group(largest: int, a_exponents: Table, b_exponents: Table, lane: int) -> int:
+def largest_of_group(largest: int, a_exponents: Any, b_exponents: Any, lanes: int, lane: int) -> int:
     """The largest exponent so far; a product's is the sum of its factors' exponents."""
     for k in range(GROUP):
-        largest = word(max(word(largest), word(a_exponents[k][lane] + b_exponents[k][lane])))
+        largest = word(max(word(largest), word(a_exponents[k] + b_exponents[k * lanes + lane])))
     return largest
 
 
 @compiled
 def add_group(
-    total: int, reach: int, a_terms: Table, a_exponents: Table, b_terms: Table, b_exponents: Table, lane: int
+    total: int,
+    reach: int,
+    a_terms: Any,
+    a_exponents: Any,
+    b_terms: Any,
+    b_exponents: Any,
+    lanes: int,
+    lane: int,
 ) -> int:
     """Add a group's products, each truncated to whole units; nothing is rounded in between.
 
@@ -104,11 +115,12 @@ def add_group(
         Exponent from which on a product is whole units: a lesser one is shifted by the difference.
     a_terms, a_exponents, b_terms, b_exponents
         The group's.
-    lane : int
+    lanes, lane : int
     """
     for k in range(GROUP):
-        product = word(a_terms[k][lane] * b_terms[k][lane])
-        distance = word(reach - word(a_exponents[k][lane] + b_exponents[k][lane]))
+        place = k * lanes + lane
+        product = word(a_terms[k] * b_terms[place])
+        distance = word(reach - word(a_exponents[k] + b_exponents[place]))
         total = word(total + align(product, distance))
     return total
 
@@ -116,26 +128,34 @@ def add_group(
 @compiled
 def aligned_addend(addend: int, exponent: int, largest: int, addend_bits: int, fraction_bits: int) -> int:
     """The addend, of `addend_bits` fraction bits, in units of ``2**(largest - fraction_bits)``."""
-    more = fraction_bits - addend_bits
-    return align(addend << max(more, 0), largest - exponent + max(-more, 0))
+    more = word(fraction_bits - addend_bits)
+    scaled = word(word(addend) << (max(more, 0) & 31))
+    return align(scaled, word(word(largest - exponent) + max(word(-more), 0)))
 
 
 @compiled
-def round_sum(total: int, exponent: int, rules: Rules) -> int:
+def magnitude_of_sum(products: int, addend: int) -> tuple[int, int]:
+    """Sign and magnitude of the sum of two words, which may need a bit more than a word."""
+    half = word(word(products >> 1) + word(addend >> 1) + word(products & addend & 1))  # rounded down
+    negative = 1 if half < 0 else 0
+    total = word(products + addend)
+    return negative, unsigned_word(-total if negative else total)
+
+
+@compiled
+def round_sum(negative: int, magnitude: int, exponent: int, rules: Rules) -> int:
     """The result of a sum of finite terms, in units of ``2**exponent``.
 
     f32 is truncated, f16 rounded to nearest even; beyond the largest finite number the result is an infinity
     in spite of the truncation. Every zero is +0, also when a negative sum rounds to it.
     """
-    negative = 1 if total < 0 else 0
     format = rules.format
     normal, _, kept, up = round_significand(
-        negative, abs(total), exponent, format, rules.rounding, rules.discarded_bits
+        negative, magnitude, exponent, format, rules.rounding, rules.discarded_bits
     )
-    significand = kept + up << rules.discarded_bits
-    if significand == 0:
-        return 0
-    return pack(negative, significand, normal, format, rules.rounding, True)
+    significand = shift(unsigned_word(kept + up), rules.discarded_bits)
+    packed = pack(negative, significand, normal, format, rules.rounding, True)
+    return packed if significand else 0
 
 
 @compiled
@@ -162,7 +182,7 @@ def special_sum(nan: int, plus: int, minus: int, addend: int, exponent: int, for
 
 
 @compiled
-def decode_factors(bits: Any, format: Format, scale: int, terms: Any, exponents: Any) -> None:
+def decode_factors(bits: Any, format: Format, factor: int, terms: Any, exponents: Any) -> None:
     """Decode any number of factors.
 
     Parameters
@@ -170,101 +190,116 @@ def decode_factors(bits: Any, format: Format, scale: int, terms: Any, exponents:
     bits : sequence of int
         Bit patterns.
     format : FloatFormat or Layout
-    scale : int
-        The terms are multiplied by ``2**scale``.
+    factor : int
+        The terms are multiplied by it.
     terms, exponents : sequence of int
         The results.
     """
     for i in range(len(bits)):
         term, exponents[i] = signed_term(bits[i], format)
-        terms[i] = term << scale
+        terms[i] = word(word(term) * word(factor))
 
 
 @compiled
-def mark_factors(operand: Operand, line: int) -> None:
-    """Fill the marks of one row or column from its terms and exponents."""
-    blocks = len(operand.nan[line])
-    groups = len(operand.terms[line]) // blocks
-    for block in range(blocks):
-        nan, infinite = operand.nan[line][block], operand.infinite[line][block]
-        zero, signs = operand.zero[line][block], operand.negative[line][block]
-        for lane in range(len(nan)):
-            nan[lane] = infinite[lane] = zero[lane] = signs[lane] = 0
+def marks(term: int, exponent: int, mark: int) -> tuple[int, int, int, int]:
+    """The mark where a factor is NaN, infinite, zero and negative."""
+    return (
+        word(mark if exponent == NAN_EXPONENT else 0),
+        word(mark if exponent == INFINITE_EXPONENT else 0),
+        word(mark if exponent == ZERO_EXPONENT else 0),
+        word(mark if term < 0 else 0),
+    )
+
+
+@compiled
+def marks_of_row(terms: Any, exponents: Any) -> tuple[int, int, int, int]:
+    """The four marks of a row's block."""
+    nan = infinite = zero = negative = word(0)
+    for k in range(len(terms)):
+        found = marks(terms[k], exponents[k], word(word(1) << (k & 31)))
+        nan = word(nan | found[0])
+        infinite = word(infinite | found[1])
+        zero = word(zero | found[2])
+        negative = word(negative | found[3])
+    return nan, infinite, zero, negative
+
+
+@compiled
+def mark_columns(operand: Operand, columns: int, groups: int, lanes: int) -> None:
+    """Fill the marks of columns side by side from their terms and exponents, blocks of so many groups."""
+    for block in range(len(operand.nan[columns])):
+        nan, infinite = operand.nan[columns][block], operand.infinite[columns][block]
+        zero, negative = operand.zero[columns][block], operand.negative[columns][block]
+        for lane in range(lanes):
+            nan[lane] = infinite[lane] = zero[lane] = negative[lane] = 0
         for group in range(groups):
-            terms = operand.terms[line][block * groups + group]
-            exponents = operand.exponents[line][block * groups + group]
+            terms, exponents = operand.terms[columns][block][group], operand.exponents[columns][block][group]
             for k in range(GROUP):
-                factors, powers = terms[k], exponents[k]
                 mark = word(1 << group * GROUP + k)
-                for lane in range(len(nan)):
-                    nan[lane] |= mark if powers[lane] == NAN_EXPONENT else 0
-                    infinite[lane] |= mark if powers[lane] == INFINITE_EXPONENT else 0
-                    zero[lane] |= mark if powers[lane] == ZERO_EXPONENT else 0
-                    signs[lane] |= mark if factors[lane] < 0 else 0
+                for lane in range(lanes):
+                    found = marks(terms[k * lanes + lane], exponents[k * lanes + lane], mark)
+                    nan[lane] |= found[0]
+                    infinite[lane] |= found[1]
+                    zero[lane] |= found[2]
+                    negative[lane] |= found[3]
 
 
 @compiled
 def dot_products(
-    a: Operand, row: int, b: Operand, column: int, c: Any, room: tuple[Any, ...], rules: Rules
+    a: Operand, row: int, b: Operand, columns: int, c: Any, lanes: int, room: tuple[Any, ...], rules: Rules
 ) -> None:
     """The chain of FDPAs over ascending k, for each lane.
 
     Parameters
     ----------
     a, b : Operand
-    row, column : int
+    row, columns : int
     c : sequence of int
-        Bit patterns; the results take their place.
-    room : tuple of five sequences of int
-        They take, of each lane's last sum, the largest exponent, the addend and its exponent, the sum of the
-        products, and the total.
+        Bit patterns, one for each lane; the results take their place.
+    lanes : int
+    room : tuple of four sequences of int
+        They take, of each lane's last sum, the largest exponent, the exponent of the addend, and in units
+        ``2**(largest - fraction_bits)`` the addend and the sum of the products.
     rules : Rules
     """
-    lanes = len(c)
-    largest, addends, powers, products, total = room
+    largest, powers, addends, products = room
     format = rules.format
     fraction_bits = rules.fraction_bits
     beyond = max(rules.product_bits - fraction_bits, 0)
-    a_terms, a_exponents, b_terms, b_exponents = (
-        a.terms[row],
-        a.exponents[row],
-        b.terms[column],
-        b.exponents[column],
-    )
     for block in range(len(a.nan[row])):
-        first = block * rules.groups
+        a_terms, a_exponents = a.terms[row][block], a.exponents[row][block]
+        b_terms, b_exponents = b.terms[columns][block], b.exponents[columns][block]
         # 1. The largest exponent of all terms that are not zero, with its lower limit.
         for lane in range(lanes):
             addends[lane], powers[lane] = signed_term(c[lane], format)
-            largest[lane] = max(rules.least_exponent, powers[lane])
-        for group in range(first, first + rules.groups):
+            largest[lane] = max(word(rules.least_exponent), word(powers[lane]))
+            products[lane] = 0
+        for group in range(rules.groups):
             a_powers, b_powers = a_exponents[group], b_exponents[group]
             for lane in range(lanes):
-                largest[lane] = largest_of_group(largest[lane], a_powers, b_powers, lane)
+                largest[lane] = largest_of_group(largest[lane], a_powers, b_powers, lanes, lane)
         # 2. The products in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
-        for lane in range(lanes):
-            products[lane] = 0
-        for group in range(first, first + rules.groups):
+        for group in range(rules.groups):
             a_factors, a_powers = a_terms[group], a_exponents[group]
             b_factors, b_powers = b_terms[group], b_exponents[group]
             for lane in range(lanes):
                 reach = word(largest[lane] + beyond)
                 products[lane] = add_group(
-                    products[lane], reach, a_factors, a_powers, b_factors, b_powers, lane
+                    products[lane], reach, a_factors, a_powers, b_factors, b_powers, lanes, lane
                 )
         # 3. The addend likewise, and one rounding, unless a term is NaN or an infinity.
-        a_nan, a_infinite = a.nan[row][block], a.infinite[row][block]
-        a_zero, a_negative = a.zero[row][block], a.negative[row][block]
-        b_nan, b_infinite = b.nan[column][block], b.infinite[column][block]
-        b_zero, b_negative = b.zero[column][block], b.negative[column][block]
+        a_nan, a_infinite = a.nan[row][block][0], a.infinite[row][block][0]
+        a_zero, a_negative = a.zero[row][block][0], a.negative[row][block][0]
+        b_nan, b_infinite = b.nan[columns][block], b.infinite[columns][block]
+        b_zero, b_negative = b.zero[columns][block], b.negative[columns][block]
         for lane in range(lanes):
-            infinite = a_infinite[lane] | b_infinite[lane]
-            nan = (
-                a_nan[lane] | b_nan[lane] | a_infinite[lane] & b_zero[lane] | a_zero[lane] & b_infinite[lane]
-            )
-            minus = infinite & (a_negative[lane] ^ b_negative[lane])
-            special = special_sum(nan, infinite & ~minus, minus, addends[lane], powers[lane], format)
-            total[lane] = products[lane] + aligned_addend(
+            infinite = a_infinite | b_infinite[lane]
+            nan = a_nan | b_nan[lane] | a_infinite & b_zero[lane] | a_zero & b_infinite[lane]
+            minus = infinite & (a_negative ^ b_negative[lane])
+            special = word(special_sum(nan, infinite & ~minus, minus, addends[lane], powers[lane], format))
+            addends[lane] = aligned_addend(
                 addends[lane], powers[lane], largest[lane], format.fraction_bits, fraction_bits
             )
-            c[lane] = special if special else round_sum(total[lane], largest[lane] - fraction_bits, rules)
+            negative, magnitude = magnitude_of_sum(products[lane], addends[lane])
+            rounded = word(round_sum(negative, magnitude, word(largest[lane] - fraction_bits), rules))
+            c[lane] = special if special else rounded

@@ -5,7 +5,7 @@ Wide integers are pairs of 62-bit words, high and low, so that 124 bits are enou
 
 from typing import Final
 
-from golden.arithmetic.compiled import bit_length, compiled
+from golden.arithmetic.compiled import bit_length, compiled, shift
 from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, Format, decode
 from golden.arithmetic.round_pack import DOWN, round_pack
 
@@ -45,6 +45,13 @@ def shift_right_sticky(high: int, low: int, count: int) -> tuple[int, int]:
     sticky |= low & ((1 << count) - 1) != 0
     low = low >> count | (high << (_WORD - count)) & _MASK
     return high >> count, low | (1 if sticky else 0)
+
+
+@compiled
+def shift_sticky(value: int, count: int) -> int:
+    """The same of a single word, by any number of places."""
+    kept = shift(value, -count)
+    return kept | (1 if shift(kept, count) != value else 0)
 
 
 @compiled
@@ -145,8 +152,8 @@ def add(a: int, b: int, format: Format, rounding: int) -> int:
             return format.canonical_nan
         return format.infinity | (a_negative if a_kind == INFINITE else b_negative) << (format.bits - 1)
     exponent = max(x_exponent, y_exponent)
-    _, x = shift_right_sticky(0, x << _GUARD, min(exponent - x_exponent, _WORD))
-    _, y = shift_right_sticky(0, y << _GUARD, min(exponent - y_exponent, _WORD))
+    x = shift_sticky(x << _GUARD, exponent - x_exponent)
+    y = shift_sticky(y << _GUARD, exponent - y_exponent)
     total = (-x if a_negative else x) + (-y if b_negative else y)
     negative = 1 if total < 0 else 0
     if total == 0:

@@ -12,6 +12,7 @@ __all__ = [
     "count_bits",
     "finish_integer",
     "pack_bits",
+    "pack_row",
     "sum_of_products",
 ]
 
@@ -55,11 +56,20 @@ def sum_of_products(a: Any, b: Any, column: int) -> int:
 
 
 @compiled
-def pack_bits(bits: Any, column: int) -> int:
-    """A word of `WORD` single bits of a column, the first one in bit 0."""
+def pack_row(bits: Any) -> int:
+    """A word of the single bits of a row, the first one in bit 0."""
+    packed = word(0)
+    for k in range(len(bits)):
+        packed = word(packed | word(word(bits[k]) << (k & (WORD - 1))))
+    return packed
+
+
+@compiled
+def pack_bits(bits: Any, lanes: int, lane: int) -> int:
+    """The same of `WORD` single bits of one of some columns side by side."""
     packed = 0
     for k in range(WORD):
-        packed = word(packed | word(word(bits[k][column]) << k))
+        packed = word(packed | word(word(bits[k * lanes + lane]) << k))
     return packed
 
 

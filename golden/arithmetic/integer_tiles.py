@@ -1,11 +1,13 @@
 """Batches of tiles of integers and of single bits."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.chains import Patterns
+from golden.arithmetic.chains import Patterns, lane_count, side_by_side
 from golden.arithmetic.compiled import compiled, word
 from golden.arithmetic.engine import kernel
 from golden.arithmetic.integer import (
@@ -15,6 +17,7 @@ from golden.arithmetic.integer import (
     count_bits,
     finish_integer,
     pack_bits,
+    pack_row,
     sum_of_products,
 )
 
@@ -43,18 +46,19 @@ def integer_tiles(
         Clamp.
     """
     d = np.empty(c.shape, np.int32) if out is None else out
-    tiles, m, n = d.shape
+    if not d.size:
+        return d
     size = WORD if operation else PRODUCTS
     if -a.shape[2] % size:
         filling = (0, 0), (0, -a.shape[2] % size)
         a, b = np.pad(a, ((0, 0), *filling)), np.pad(b, ((0, 0), *filling[::-1]))
-    groups = a.shape[2] // size
-    a = np.ascontiguousarray(a).reshape(tiles, m, groups, size, 1)
-    b = np.ascontiguousarray(b).reshape(tiles, groups, size, n)
+    tiles, m, depth = a.shape
+    rows = np.ascontiguousarray(a).reshape(tiles, m, depth // size, size)
     if operation:
-        _bits(a, b, c, d, np.empty(n, np.int32), OPERATIONS.index(operation))
+        _by_lanes(rows, b, c, d, OPERATIONS.index(operation))
     else:
-        _integers(a, b, c, d, np.empty(size, np.int32), satfinite)
+        columns = np.ascontiguousarray(b).reshape(tiles, depth // size, size, d.shape[2])
+        _integers(rows, columns, c, d, np.empty(size, np.int32), satfinite)
     return d
 
 
@@ -67,25 +71,10 @@ def _integers(a: Any, b: Any, c: Any, d: Any, factors: Any, saturate: bool) -> N
             for i in range(d.shape[1]):
                 row, sums = a[tile, i, group], d[tile, i]
                 for k in range(PRODUCTS):
-                    factors[k] = row[k, 0]
+                    factors[k] = row[k]
                 for j in range(len(sums)):
                     sums[j] = word(sums[j] + sum_of_products(factors, columns, j))
         add_integers(d[tile], c[tile], saturate)
-
-
-@kernel
-def _bits(a: Any, b: Any, c: Any, d: Any, b_words: Any, operation: int) -> None:
-    for tile in range(len(d)):
-        clear(d[tile])
-        for group in range(b.shape[1]):
-            b_bits = b[tile, group]
-            for j in range(len(b_words)):
-                b_words[j] = pack_bits(b_bits, j)
-            for i in range(d.shape[1]):
-                sums, a_word = d[tile, i], pack_bits(a[tile, i, group], 0)
-                for j in range(len(sums)):
-                    sums[j] = count_bits(sums[j], a_word, b_words[j], operation)
-        add_integers(d[tile], c[tile], False)
 
 
 @compiled
@@ -104,3 +93,48 @@ def add_integers(d: Any, c: Any, saturate: bool) -> None:
         row, addends = d[i], c[i]
         for j in range(len(row)):
             row[j] = finish_integer(addends[j] + row[j], saturate)
+
+
+def _by_lanes(rows: Patterns, b: Patterns, c: Patterns, d: Patterns, operation: int) -> None:
+    """Single bits, of which some columns are lanes."""
+    tiles, m, groups, size = rows.shape
+    n = b.shape[2]
+    lanes = lane_count(n)
+    columns = side_by_side(b, lanes).reshape(tiles, -(-n // lanes), groups, size * lanes)
+    whole = columns.shape[1] * lanes
+    if whole > n:
+        c = np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
+    results = d if whole == n else np.empty(c.shape, np.int32)
+    packed = np.empty((m, groups), np.int32), np.empty((groups, lanes), np.int32)
+    _bits(lanes, operation)(rows, columns, c, results, packed, np.empty(lanes, np.int32))
+    if whole > n:
+        d[...] = results[:, :, :n]
+
+
+@cache
+def _bits(lanes: int, operation: int) -> Callable[..., None]:
+    """Multiplies tiles of single bits."""
+
+    def multiply(a: Any, b: Any, c: Any, d: Any, room: tuple[Any, Any], sums: Any) -> None:
+        rows, columns = room
+        for tile in range(len(a)):
+            for i in range(len(rows)):
+                for group in range(len(columns)):
+                    rows[i, group] = pack_row(a[tile, i, group])
+            for j in range(b.shape[1]):
+                for group in range(len(columns)):
+                    words, bits = columns[group], b[tile, j, group]
+                    for lane in range(len(sums)):
+                        words[lane] = pack_bits(bits, lanes, lane)
+                for i in range(len(rows)):
+                    for lane in range(len(sums)):
+                        sums[lane] = 0
+                    for group in range(len(columns)):
+                        row, words = rows[i, group], columns[group]
+                        for lane in range(len(sums)):
+                            sums[lane] = count_bits(sums[lane], row, words[lane], operation)
+                    addends, results = c[tile, i, j * lanes :], d[tile, i, j * lanes :]
+                    for lane in range(len(sums)):
+                        results[lane] = finish_integer(addends[lane] + sums[lane], False)
+
+    return kernel(multiply)

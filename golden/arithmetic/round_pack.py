@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from golden.arithmetic.compiled import bit_length, compiled
+from golden.arithmetic.compiled import bit_length, compiled, like, shift, word
 from golden.arithmetic.decode import INFINITE, NAN, Format, decode
 
 __all__ = ["NEAREST", "ROUNDINGS", "convert", "pack", "round_pack", "round_significand", "saturate_to_finite"]
@@ -14,9 +14,6 @@ NEAREST: Final = 0
 TOWARDS_ZERO: Final = 1
 DOWN: Final = 2
 UP: Final = 3
-
-_PLACES: Final = 62
-"""More zeros are appended to nothing but 0."""
 
 
 @compiled
@@ -31,8 +28,9 @@ def round_significand(
     ----------
     negative : int
     magnitude : int
-        Below ``2**62`` in compiled code. Its lowest bit may be sticky (set when anything below it was cut
-        off) if it has at least two bits more than the format's significand.
+        Below ``2**62`` in compiled code, below ``2**32`` if it is an `unsigned_word` there. Its lowest bit
+        may be sticky (set when anything below it was cut off) if it has at least two bits more than the
+        format's significand.
     exponent : int
     format : FloatFormat or Layout
     rounding : int
@@ -52,18 +50,19 @@ def round_significand(
         Whether one is added to it.
     """
     length = bit_length(magnitude)
-    normal = max(exponent + length - 1, format.minimum_exponent) if length else format.minimum_exponent
-    dropped_bits = normal - format.fraction_bits + discarded_bits - exponent
-    # More dropped bits than these decide nothing else: the magnitude is below half a last place.
-    count = min(max(dropped_bits, 0), length + 1)
-    kept = magnitude << min(max(-dropped_bits, 0), _PLACES) >> count
-    dropped = magnitude & ((1 << count) - 1)
-    half = 1 << max(count - 1, 0)
+    hidden = max(word(exponent + length - 1), format.minimum_exponent)
+    normal = word(hidden if length else format.minimum_exponent)
+    dropped_bits = word(normal - format.fraction_bits + discarded_bits - exponent)
+    # The significand and the bit below it, and whether anything is left below that.
+    extended = shift(magnitude, 1 - dropped_bits)
+    half = extended & 1 > 0
+    rest = shift(extended, dropped_bits - 1) != magnitude
+    kept = like(extended >> 1, magnitude)
     if rounding == NEAREST:
-        up = (dropped > half) | ((dropped == half) & (kept & 1 > 0))
+        up = half & (rest | (kept & 1 > 0))
     else:
         outwards = (negative > 0) == (rounding == DOWN)
-        up = (dropped > 0) & outwards & (rounding != TOWARDS_ZERO)
+        up = (half | rest) & outwards & (rounding != TOWARDS_ZERO)
     return normal, dropped_bits, kept, up
 
 
@@ -82,10 +81,11 @@ def pack(
     """
     infinity = format.infinity >> format.ignored_bits
     # The hidden bit raises the exponent field by one.
-    packed = significand + ((min(normal, format.bias + 1) - format.minimum_exponent) << format.fraction_bits)
+    raised = min(word(normal), format.bias + 1) - format.minimum_exponent
+    packed = like(significand + (raised << format.fraction_bits), significand)
     if packed >= infinity or normal > format.bias:
         inwards = rounding in (TOWARDS_ZERO, UP if negative else DOWN)
-        packed = infinity - (inwards and not always_infinity)
+        packed = like(infinity - (inwards and not always_infinity), significand)
     return packed << format.ignored_bits | negative << (format.bits - 1)
 
 
@@ -95,7 +95,7 @@ def round_pack(
 ) -> int:
     """Round ``magnitude * 2**exponent`` once and pack it; zeros keep the sign given."""
     normal, _, kept, up = round_significand(negative, magnitude, exponent, format, rounding, 0)
-    return pack(negative, kept + up, normal, format, rounding, always_infinity)
+    return pack(negative, like(kept + up, kept), normal, format, rounding, always_infinity)
 
 
 @compiled

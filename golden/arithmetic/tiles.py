@@ -119,8 +119,11 @@ def fp8_tiles(
 ) -> Patterns:
     """D = A B + C as `golden.arithmetic.fp8` says; arguments as in `float_tiles`."""
     rules, block = fused_rules(_F16, _F16, d_format, profile, "mma")
-    rows, columns = convert(a, a_format, _F16), convert(b, b_format, _F16)
-    total = chained(rows, columns, np.zeros_like(c), (_F16, _F16), rules, block, fp8_halves(a.shape[2]))
+    halves = fp8_halves(a.shape[2])
+    order = np.concatenate(halves)
+    rows, columns = convert(a[:, :, order], a_format, _F16), convert(b[:, order], b_format, _F16)
+    parts = [len(half) for half in halves]
+    total = chained(rows, columns, np.zeros_like(c), (_F16, _F16), rules, block, parts)
     return filled(out, add(c, total, d_format))
 
 

@@ -13,7 +13,7 @@ import golden
 from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation, scalar
 from golden.arithmetic import engine
-from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_factors
+from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_columns, marks_of_row
 from golden.arithmetic.fma import add, fused_multiply_add, multiply
 from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.integer import (
@@ -23,6 +23,7 @@ from golden.arithmetic.integer import (
     count_bits,
     finish_integer,
     pack_bits,
+    pack_row,
     sum_of_products,
 )
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
@@ -58,24 +59,29 @@ def chained(a, b, c, formats, rules, block):
     """One element of D by the functions of the FDPA, as plain Python on lists."""
     blocks = -(-len(a) // block)
 
-    def tables(elements, format, scale):
-        groups, room = blocks * rules.groups, [0] * (blocks * rules.groups * GROUP)
-        terms, exponents = [0] * len(room), [0] * len(room)
-        for k, bits in enumerate(elements):
-            room[k // block * rules.groups * GROUP + k % block] = bits
-        decode_factors(room, format, scale, terms, exponents)
-        rows = [
-            [[[row[group * GROUP + k]] for k in range(GROUP)] for group in range(groups)]
-            for row in (terms, exponents)
-        ]
-        operand = Operand(*([row] for row in rows), *([[[0] for _ in range(blocks)]] for _ in range(4)))
-        mark_factors(operand, 0)
-        return operand
+    def split(flat, size):
+        return [flat[start : start + size] for start in range(0, len(flat), size)]
 
-    scale = max(rules.fraction_bits - rules.product_bits, 0)
+    def tables(elements, format, scale):
+        length = rules.groups * GROUP
+        padded = [0] * (blocks * length)
+        terms, exponents = padded[:], padded[:]
+        for k, bits in enumerate(elements):
+            padded[k // block * length + k % block] = bits
+        decode_factors(padded, format, scale, terms, exponents)
+        factors = ([[split(part, GROUP) for part in split(table, length)]] for table in (terms, exponents))
+        return Operand(*factors, *([[[0] for _ in range(blocks)]] for _ in range(4))), terms, exponents
+
+    rows, *decoded = tables(a, formats[0], 1 << max(rules.fraction_bits - rules.product_bits, 0))
+    columns, _, _ = tables(b, formats[1], 1)
+    mark_columns(columns, 0, rules.groups, 1)
+    for part, factors in enumerate(
+        zip(*(split(table, rules.groups * GROUP) for table in decoded), strict=True)
+    ):
+        for marks, mark in zip(rows[2:], marks_of_row(*factors), strict=True):
+            marks[0][part][0] = mark
     d = [c]
-    room = tuple([0] for _ in range(5))
-    dot_products(tables(a, formats[0], scale), 0, tables(b, formats[1], 0), 0, d, room, rules)
+    dot_products(rows, 0, columns, 0, d, 1, tuple([0] for _ in range(4)), rules)
     return d[0]
 
 
@@ -86,7 +92,7 @@ def integers(a, b, c, operation, saturate):
     for start in range(0, len(a), size):
         row, column = a[start : start + size], [[x] for x in b[start : start + size]]
         if operation:
-            words = pack_bits([[x] for x in row], 0), pack_bits(column, 0)
+            words = pack_row(row), pack_bits(b[start : start + size], 1, 0)
             total = count_bits(total, *words, OPERATIONS.index(operation))
         else:
             total += sum_of_products(row, column, 0)

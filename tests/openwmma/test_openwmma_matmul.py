@@ -12,6 +12,7 @@ from openwmma.cli import main
 from openwmma.matrix_product import RESULTS
 
 CAPTURES = np.load(Path(__file__).parents[1] / "data" / "matmul.npz")
+CAPTURED_F64 = Path(__file__).parents[1] / "data" / "matmul_f64.npz"
 NAMES = sorted({name.split("/")[0] for name in CAPTURES.files})
 UNALIGNED = "f16_77x131x520_nt_normal"
 IN_TWO = ("f16_16x4096x4096_nt_weights", "tf32_128x128x64_nt_wide")
@@ -58,6 +59,45 @@ def test_match_finds_the_cut_where_one_chain_differs(name):
     assert match
     assert len(match.parts) == 2
     np.testing.assert_array_equal(openwmma.matmul(a, b, split_k=match.parts, **types), d)
+
+
+def spread_numbers(rows, columns, seed):
+    """Doubles from -1 to 1, the same on every computer: a hash of each place."""
+    place = np.arange(rows * columns, dtype=np.uint64).reshape(rows, columns) + np.uint64(seed << 40)
+    mixed = place * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= np.uint64(0xD6E8FEB86659FD93)
+    mixed ^= mixed >> np.uint64(32)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-52 - 1
+
+
+@pytest.mark.parametrize(
+    ("name", "split", "order"),
+    [
+        ("16x4096x4096", 4, (0, 2, 3, 1)),
+        ("16x4096x4000", 4, (0, 2, 3, 1)),
+        ("64x4096x4096", 4, (0, 1, 2, 3)),
+        ("128x128x4096", 8, tuple(range(8))),
+        ("16x1024x1024", 8, None),
+    ],
+)
+def test_match_finds_interleaved_parts_of_f64(name, split, order):
+    """Results of an H100 (PyTorch 2.11, CUDA 13.0): the first 4 rows and 8 columns."""
+    m, n, k = map(int, name.split("x"))
+    d = np.load(CAPTURED_F64)[name].view(np.float64)
+    a, b = spread_numbers(m, k, 1)[:4], spread_numbers(k, n, 2)[:, :8]
+    assert (openwmma.matmul(a, b) != d).any()
+    match = openwmma.match_matmul(a, b, d)
+    assert match
+    assert (len(match.parts), match.order) == (split, order)
+    found = openwmma.matmul(a, b, split_k=split, interleaved=order or False)
+    np.testing.assert_array_equal(found.view(np.uint64), d.view(np.uint64))
+    assert openwmma.matmul(a, b, split_k=split, interleaved=True).shape == d.shape
+    wrong = d.copy()
+    wrong[0, 0] = np.nextafter(wrong[0, 0], 2)
+    if order is not None:
+        assert "interleaved" in str(match)
+        assert openwmma.match_matmul(a[:, :256], b[:256], wrong).count > 0
 
 
 def test_match_reports_what_differs():
@@ -128,6 +168,8 @@ def test_values_give_values():
         ({"a_type": "f8"}, "^a_type: got 'f8'; allowed: "),
         ({"split_k": 0}, "^split_k: got 0; allowed: "),
         ({"split_k": (1, 1)}, r"^split_k: got \(1, 1\); allowed: .* sum is k, 3$"),
+        ({"interleaved": (0, 0)}, r"^interleaved: got \(0, 0\); allowed: True, or 0 to 0 in any order$"),
+        ({"interleaved": True, "split_k": 2}, "^split_k: got 2; allowed: 1 to 1$"),
         ({"accumulation": "slow"}, "^accumulation: got 'slow'; allowed: 'fast' or 'precise'$"),
         ({"profile": "kepler"}, "^profile: got 'kepler'; allowed: "),
         ({"threads": 0}, "^threads: got 0; allowed: at least 1$"),
