@@ -132,7 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--family",
         choices=("ecp5", *FAMILIES),
         default="ecp5",
-        help="of FPGA: an ECP5-85F of speed grade 8 (default), Xilinx 7 series or UltraScale+, or Gowin GW5AST",
+        help="of FPGA: ECP5-85F of speed grade 8 (default), Xilinx 7 series, UltraScale+, Gowin GW5AST",
     )
     parser.add_argument("--synthesis", action="store_true", help="no place and route, so no MHz")
     parser.add_argument("--jobs", type=int, default=2, help="how many at once, 2 GiB each (default: 2)")

@@ -28,15 +28,17 @@ OPERATIONS: Final = 1_000_000
 DEPTHS: Final = Path(__file__).parents[1] / "docs" / "diagrams" / "data" / "depths.json"
 
 _ALL: Final = PRESETS["standard"].dot_product
+_DEPTHS: Final = sorted({*SETTINGS, 10, 12, _ALL.depth})
+"""The documentation has a curve of these."""
 
 CONFIGURATIONS: Final = {
-    **{f"all formats, {depth}": replace(_ALL, depth=depth) for depth in SETTINGS},
+    **{f"all formats, {depth}": replace(_ALL, depth=depth) for depth in _DEPTHS},
     "f16": DotProductConfig(),
     "f16 and bf16": DotProductConfig(formats=frozenset({"f16", "bf16"})),
     "all formats but fp8": DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"})),
     "fp8": DotProductConfig(formats=frozenset({"fp8"})),
 }
-"""By name; all formats at each depth that is tested."""
+"""By name; all formats at several depths."""
 
 PEERS: Final = (
     # name, terms, LUT4, CCU2C, MULT18X18D, TRELLIS_COMB, MHz; the same tools for the same device. Their
