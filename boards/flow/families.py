@@ -101,7 +101,7 @@ def family_cost(
     Returns
     -------
     dict of str to float
-        Cells after synthesis by the names in `Family.cells`, without those of the wrapper, and ``MHz`` where
+        Cells after synthesis by the names in `Family.cells`, without the wrapper's, and ``MHz`` where
         it was placed.
 
     Raises

@@ -268,7 +268,7 @@ async def every_length_of_fill_and_move(dut: Any) -> None:
 
 @cocotb.test
 async def ranges_beyond_the_registers(dut: Any) -> None:
-    """Ends that are a power of two too far, in every operand but those of multiplies."""
+    """Ends that are a power of two too far, in every operand of other commands than multiplies."""
     config = CONFIGS[parameters()["config"]]
     rng = random.Random(cocotb.RANDOM_SEED)
     commands: list[Command] = []

@@ -15,7 +15,7 @@ COUNTER_BITS = 64
 class Counters(wiring.Component):
     """Counts events in a distributed memory, of which one word is brought up to date in each cycle.
 
-    A counter is its word and what it has counted since its last turn, a few bits in flip-flops. So it is
+    A counter is its word and the events since its last turn, a few bits in flip-flops. So it is
     exact in every cycle but the first ones after a reset, in which the words are cleared; in 2 ** 64 cycles
     none overflows.
 
