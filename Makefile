@@ -156,7 +156,7 @@ lock: prerequisites ## requirements.lock anew, with the newest versions pyprojec
 	rm -rf build/lock
 	$(PYTHON) -m venv build/lock
 	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --upgrade "setuptools>=77,<90"
-	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,campaign,docs,cuda,gpu,site,soc]"
+	build/lock/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --editable ".[test,fpga,campaign,docs,cuda,gpu,site,soc,gowin]"
 	{ echo "# Exact versions of everything that openwmma installs. Written by: make lock"; \
 	  build/lock/bin/python -m pip freeze --all --exclude openwmma --exclude pip; } > requirements.lock
 	rm -rf build/lock
