@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.command import COMMAND_BITS, COMMAND_WORDS, MemoryCommand
 from hdl.config import CoreConfig
 from hdl.control.host.counters import COUNTER_BITS, Counters
-from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS
+from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS, REGISTERS
 from hdl.control.host.register_views import fields_of, readable_words, word_index
 from hdl.control.warps import STALLS
 from hdl.memory.beats import CAUSE_BITS
@@ -183,20 +183,18 @@ class HostRegisters(wiring.Component):
         high = Signal(32)
         counters = self._counters(m)
         counter = Signal(COUNTER_BITS)
-        m.d.comb += counter.eq(counters.value)
+        m.d.comb += [counter.eq(counters.value), counters.index.eq(_counter_index(self.address))]
         with m.If(self.address[:2] == 0):
             m.d.comb += readable.eq(1)
             with m.Switch(place):
                 for name, source in sources.items():
                     with m.Case(word_index(name)):
                         m.d.comb += self.answer.eq(source)
-                for index, name in enumerate(COUNTERS, start=-1):
+                for name in COUNTERS:
                     with m.Case(word_index(name)):
                         m.d.comb += self.answer.eq(counter[:32])
-                        if index < 0:
+                        if name == COUNTERS[0]:
                             m.d.comb += counter.eq(self.executed[selected])
-                        else:
-                            m.d.comb += counters.index.eq(index)
                         with m.If(self.read):
                             m.d.sync += high.eq(counter[32:])
                     with m.Case(word_index(name, 1)):
@@ -228,9 +226,18 @@ class HostRegisters(wiring.Component):
             *(self.busy.any(), self.busy_units, self.read_beat, self.write_beat),
             *(sum(warps, Const(0, 0)) for warps in stalls),
         )
-        named = dict(zip((name.lower() for name in COUNTERS[1:]), increments, strict=True))
+        named = dict(zip(COUNTERS[1:], increments, strict=True))
+        ordered = {
+            Const.cast(_counter_index(Const(REGISTERS[name], MAP_ADDRESS_BITS))).value: name for name in named
+        }
         m.submodules.counters = counters = Counters(
-            {name: len(increment) for name, increment in named.items()}, count_from=self._count_from
+            {ordered[index].lower(): len(named[ordered[index]]) for index in range(len(named))},
+            count_from=self._count_from,
         )
-        m.d.comb += [counters.increments[name].eq(increment) for name, increment in named.items()]
+        m.d.comb += [counters.increments[name.lower()].eq(increment) for name, increment in named.items()]
         return counters
+
+
+def _counter_index(address: Value) -> Value:
+    """Bits of an address that tell the counters apart, so that nothing is looked up before a word is read."""
+    return Cat(address[3:5], address[7])
