@@ -12,7 +12,7 @@ from openwmma.cli import main
 from openwmma.matrix_product import RESULTS
 
 CAPTURES = np.load(Path(__file__).parents[1] / "data" / "matmul.npz")
-CAPTURED_F64 = Path(__file__).parents[1] / "data" / "matmul_f64.npz"
+CAPTURED_F64 = Path(__file__).parents[1] / "data" / "products" / "matmul_f64.npz"
 NAMES = sorted({name.split("/")[0] for name in CAPTURES.files})
 UNALIGNED = "f16_77x131x520_nt_normal"
 IN_TWO = ("f16_16x4096x4096_nt_weights", "tf32_128x128x64_nt_wide")
