@@ -25,7 +25,6 @@ from boards.flow.ecp5 import ecp5_cost
 from boards.flow.families import FAMILIES, family_cost
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
-from hdl.control.scoreboard import Scoreboard
 from hdl.control.sequencer import Sequencer
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE, Core
 from hdl.dot_product.unit import DotProductUnit
@@ -39,6 +38,7 @@ from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.transposer import Transposer
+from sim.testbench.with_banks import WithBanks
 
 OUTPUT: Final = BUILD / "area.json"
 SEEDS: Final = (1,)
@@ -53,18 +53,17 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "fma64": lambda config: FusedMultiplyAdd64(config.f64_depth),
     "tile-multiplier": TileMultiplier,
     "f64-multiplier": F64Multiplier,
-    "load-engine": LoadEngine,
-    "store-engine": StoreEngine,
+    "load-engine": lambda config: WithBanks(config, LoadEngine(config)),
+    "store-engine": lambda config: WithBanks(config, StoreEngine(config)),
     "memory-port": MemoryPort,
     "register-file": RegisterFile,
     "register-mover": RegisterMover,
     "transposer": Transposer,
     "row-addresses": RowAddresses,
-    "scoreboard": Scoreboard,
     "sequencer": Sequencer,
     "host-interface": HostInterface,
 }
-"""Every unit that the core instantiates; the scoreboard, which is in the sequencer, by itself as well."""
+"""Every unit that the core instantiates; each engine has a memory of banks."""
 
 COLUMNS: Final = {
     "LUT4": "lut4",

@@ -23,7 +23,7 @@ class Family:
     synthesis : str
         The yosys command.
     cells : mapping of str to tuple of str
-        What is counted, and how the names of the cells begin that count.
+        What is counted, look-up tables first, and how the names of the cells begin that count.
     place : tuple of str
         nextpnr and its options; nothing where it does not know the family.
     pins : mapping of str to str

@@ -1,7 +1,7 @@
 """The host interface: cocotbext-axi's AXI4-Lite master in front, the core's signals behind."""
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -391,7 +391,7 @@ async def refused_while_at_work(
     dut: Any,
     host: HostPort,
     read: Callable[[], Awaitable[tuple[int, AxiResp]]],
-    write: Callable[[], Awaitable[AxiResp]],
+    write: Callable[[], Coroutine[Any, Any, AxiResp]],
 ) -> None:
     """Try an access while a command is in progress and while one waits; leave the core idle."""
     dut.busy.value = 1
@@ -402,6 +402,11 @@ async def refused_while_at_work(
     await host.push([0] * COMMAND_WORDS)
     assert (await read())[1] == AxiResp.SLVERR, "a queued command is about to run"
     assert await write() == AxiResp.SLVERR
+    for _ in range(8):
+        await host.set("CONTROL", 1)
+        pushed, written = map(cocotb.start_soon, (host.write_word(REGISTERS["COMMAND"], 0), write()))
+        assert await pushed == AxiResp.OKAY
+        assert await written == AxiResp.SLVERR, "a command was queued in the cycle before"
     dut.cause.value = 3
     assert (await read())[1] == AxiResp.OKAY, "at a fault the host may look"
     dut.cause.value = 0

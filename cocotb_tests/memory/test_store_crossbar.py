@@ -12,7 +12,6 @@ from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.line_walks import Placed
-from cocotb_tests.memory.with_banks import WithBanks
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import CoreConfig
@@ -22,6 +21,7 @@ from hdl.memory.store_crossbar import StoreCrossbar, StoredQuad, stored_layout
 from hdl.registers.register_ports import QUAD_BITS
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
+from sim.testbench.with_banks import WithBanks
 
 QUAD = Packing(StoredQuad)
 

@@ -13,7 +13,6 @@ from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.accesses import BEAT, Access, beat_of, far_access, random_access
 from cocotb_tests.memory.burst_memory import BurstMemory
-from cocotb_tests.memory.with_banks import WithBanks
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
@@ -24,6 +23,7 @@ from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
 from hdl.memory.store_engine import BURSTS_IN_FLIGHT, STORES_IN_FLIGHT, StoreEngine
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
+from sim.testbench.with_banks import WithBanks
 
 SQUARE = Shape(16, 16, 16)
 BASE = 0x10000

@@ -87,7 +87,7 @@ class Decoder(wiring.Component):
     A command's constants are looked up as it is taken; its last registers are found and compared with their
     limit in the cycles behind.
 
-    Latency: 1 cycle. Expected critical path: a table, eight levels; or a count, its sum and a comparison.
+    Latency: 1 cycle. Expected critical path: a table, eight levels; or the choice of an operand and a sum.
 
     Parameters
     ----------
@@ -286,4 +286,5 @@ class Decoder(wiring.Component):
 
 
 def _name(operand: data.View, first: Value, more: Value | int, valid: Value | int = 1) -> list[Any]:
+    """Let an operand be the register `first` and `more` behind it."""
     return [operand.valid.eq(valid), operand.first.eq(first), operand.more.eq(more)]

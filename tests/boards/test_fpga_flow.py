@@ -3,9 +3,13 @@
 from pathlib import Path
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from boards.boards import BOARDS
 from boards.flow.devices import DEVICES
+from boards.flow.families import FAMILIES, family_cost
 from boards.flow.flow import synthesis_script
 from boards.flow.netlist import utilisation
 from boards.flow.tools import run_tool
@@ -36,3 +40,27 @@ def test_units_inside_are_counted(name):
     used = utilisation(folder / "netlist.json", "top", DEVICES[board.device])
     assert used.total[1] == 8, "the counter's flip-flops"
     assert used.units["inside"][1] == 8
+
+
+class Accumulator(wiring.Component):
+    """Eight flip-flops, and outputs that need two levels of shared registers in the wrapper."""
+
+    step: In(8)
+    total: Out(8)
+
+    def elaborate(self, platform):
+        m = Module()
+        m.d.sync += self.total.eq(self.total + self.step)
+        return m
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_wrapper_does_not_count(name):
+    cost = family_cost(Accumulator(), BUILD / name, name)
+    assert cost["FF"] == 8
+    assert set(cost) == set(FAMILIES[name].cells)
+
+
+def test_a_family_that_nextpnr_does_not_know_is_not_placed():
+    with pytest.raises(ValueError, match="does not know the family xc7"):
+        family_cost(None, BUILD, "xc7", seed=1)

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 LABS = ROOT / "docs" / "tutorials" / "labs"
 PATCHES = sorted(path.stem for path in LABS.glob("*.patch"))
-SOURCES = ("boards", "docs", "formal", "golden", "hdl", "openwmma", "regression", "sim", "tests")
+SOURCES = ("boards", "docs", "examples", "formal", "golden", "hdl", "openwmma", "regression", "sim", "tests")
 
 
 def apply(patch: str, folder: Path, *options: str) -> None:

@@ -12,7 +12,7 @@ from hdl.memory.banks import Banks
 __all__ = ["WithBanks"]
 
 
-class WithBanks(wiring.Component):
+class WithBanks(wiring.Component):  # type: ignore[misc]  # Amaranth has no types
     """The ports of a unit but its banks, which are within.
 
     Parameters
