@@ -492,7 +492,7 @@ async def answers_in_time(dut: Any) -> None:
         assert await host.write_word(address, 1) == AxiResp.OKAY
         assert answered - asked == 2, hex(address)
         await host.read_word(address)
-        assert answered - asked == 4, hex(address)
+        assert answered - asked == 5, hex(address)
     watching.cancel()
 
 

@@ -93,7 +93,7 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
         lanes = 4 if is_move else 4 * config.word_quads
         assert {enables.bit_count() for _, enables in registers.written[written:]} <= {lanes}
         if share == 0:
-            assert cycles == (11 * writes // QUADS if is_move else writes) + 1, command
+            assert cycles == (12 * writes // QUADS if is_move else writes) + 1, command
 
 
 @cocotb.test

@@ -12,7 +12,7 @@ from hdl.memory.beats import read_beat_layout, write_beat_layout
 from hdl.memory.burst_router import beyond
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.collision_free_memory import collision_free_memory
-from hdl.stream.pipeline import register
+from hdl.stream.pipeline import delay
 from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["WORD_ADDRESS_BITS", "WORD_READ_LATENCY", "SharedMemory", "shared_word_signature"]
@@ -20,8 +20,8 @@ __all__ = ["WORD_ADDRESS_BITS", "WORD_READ_LATENCY", "SharedMemory", "shared_wor
 WORD_ADDRESS_BITS = 16
 """Bits of the address of a 32-bit word of the on-chip memory, of at most 256 KiB."""
 
-WORD_READ_LATENCY = 2
-"""Cycles from the read of a word to the word: one to read it, and one because its user is not near."""
+WORD_READ_LATENCY = 3
+"""Cycles from the read of a word to the word: one to read it, and two because its user is not near."""
 
 _WORD_BITS = 32
 
@@ -120,7 +120,7 @@ class SharedMemory(wiring.Component):
         word_read = read_port.data.word_select(lane_read, _WORD_BITS)
         m.d.comb += [
             self.words.ready.eq(self.words.enable & ~busy),
-            self.words.read_data.eq(register(m, word_read, "word_read")),
+            self.words.read_data.eq(delay(m, word_read, WORD_READ_LATENCY - 1, "word_read")),
         ]
         with m.If(self.words.ready):
             m.d.sync += lane_read.eq(word[:lane_bits])

@@ -1,6 +1,7 @@
 """The fragment registers of all warps: 32 lanes of 32-bit registers."""
 
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Value, unsigned
@@ -39,9 +40,11 @@ class RegisterFile(wiring.Component):
     cycles of their write port, and the other writes go to the two memories that these leave.
 
     Throughput one word read of each port, quads of a beat read and words written per cycle; latency
-    `READ_LATENCY` cycles to read and one to write. What is read of a word in the cycle in which it is written
-    is not defined: the scoreboard keeps commands apart that would do so, and the host is refused registers
-    while the core works.
+    `READ_LATENCY` cycles to read. Every port is registered before the block RAMs: its users lie all over the
+    FPGA. A read sees what was written in the cycles before; what is read of a word in the cycle in which it
+    is written is not defined: the scoreboard keeps commands apart that would do so, and the host is refused
+    registers while the core works.
+    Expected critical path: the choice among the users of a port to its register.
 
     Parameters
     ----------
@@ -76,22 +79,39 @@ class RegisterFile(wiring.Component):
         words = config.all_registers * QUADS // config.word_quads
         inner = config.word_quads.bit_length() - 1
         shared = self.shared_read
-        reads = [(port.enable, port.address, port.data) for port in self.word_read]
-        reads.append((shared.enable, shared.address[inner:], shared.word))
+        users = [(port.enable, port.address, port.data) for port in self.word_read]
+        users.append((shared.enable, shared.address[inner:], shared.word))
+        reads = [
+            (
+                register(m, enable, f"read_{index}_enable", reset_less=False),
+                register(m, address, f"read_{index}_address"),
+                found,
+            )
+            for index, (enable, address, found) in enumerate(users)
+        ]
         memories = [collision_free_memory(unsigned(word_bits(config)), words // count) for _ in range(count)]
         first, *second = self.write
         m.d.comb += [first.ready.eq(1), shared.ready.eq(1)]
         for port in second:
             both = self._written(first) & self._written(port)
             m.d.comb += port.ready.eq(~first.enable | ~both.any())
+        writes = [
+            _Write(
+                register(m, port.enable & port.ready, f"write_{index}_enable", reset_less=False),
+                register(m, port.address, f"write_{index}_address"),
+                register(m, port.data, f"write_{index}_data"),
+                register(m, port.lanes, f"write_{index}_lanes"),
+            )
+            for index, port in enumerate(self.write)
+        ]
         for number, memory in enumerate(memories):
             m.submodules[f"memory_{number}" if count > 1 else "memory"] = memory
             write = memory.write_port(granularity=LANE_BITS)
-            for port in self.write:
+            for port in writes:
                 place, part, _ = self._place(port.address, number)
                 lanes = port.lanes.word_select(part, 4 * config.word_quads)
-                enable = port.enable & port.ready & self._written(port)[number] if second else port.enable
-                with m.If(enable) if port is not first else nullcontext():
+                enable = port.enable & self._written(port)[number] if second else port.enable
+                with m.If(enable) if port is not writes[0] else nullcontext():
                     m.d.comb += [
                         write.en.eq(lanes & enable.replicate(len(lanes))),
                         write.addr.eq(place),
@@ -106,7 +126,7 @@ class RegisterFile(wiring.Component):
             if count == 1:
                 m.d.comb += data.eq(found[0])
                 continue
-            of_first = delay(m, address[: count.bit_length() - 1], READ_LATENCY, f"first_{index}")
+            of_first = delay(m, address[: count.bit_length() - 1], READ_LATENCY - 1, f"first_{index}")
             with m.Switch(of_first):
                 for number in range(count):
                     with m.Case(number):
@@ -132,3 +152,13 @@ class RegisterFile(wiring.Component):
             return address, Const(0, 1), Const(1)
         after = (number - address)[:2]
         return (address + after)[2 : len(address)], after[0], ~after[1]
+
+
+@dataclass(frozen=True)
+class _Write:
+    """A write that takes place, in the cycle after its port had it."""
+
+    enable: Value
+    address: Value
+    data: Value
+    lanes: Value

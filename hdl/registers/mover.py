@@ -18,7 +18,7 @@ from hdl.stream.pipeline import delay
 
 __all__ = ["MoveRequest", "RegisterMover"]
 
-_PLACES = 4
+_PLACES = 8
 """For quads on their way: what one per cycle takes."""
 
 _COUNT_BITS = 12
@@ -56,7 +56,7 @@ class RegisterMover(wiring.Component):
     registers before it have become: register by register, as the golden machine does. Within a register reads
     and writes overlap, and are of different words: a move of registers to themselves has nothing to do.
 
-    Throughput: a fill one word per cycle, a move one register in 11 cycles, while the ports are free.
+    Throughput: a fill one word per cycle, a move one register in 12 cycles, while the ports are free.
     Latency: one cycle more.
     Critical path expected: the queue's quad to the write port.
 

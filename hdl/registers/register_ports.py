@@ -33,9 +33,9 @@ QUAD_BITS = 4 * LANE_BITS
 """Bits of a register in the four lanes of a quad, the lowest lane in the low bits."""
 
 
-READ_LATENCY = 2
-"""Cycles from a read to its data: one to read it, and one because block RAM is slow to give what it has read
-and the users lie all over the FPGA."""
+READ_LATENCY = 3
+"""Cycles from a read to its data: one to the register before the block RAM, one to read it, and one because
+block RAM is slow to give what it has read and the users lie all over the FPGA."""
 
 
 def word_bits(config: CoreConfig) -> int:

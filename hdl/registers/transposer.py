@@ -28,7 +28,7 @@ class Transposer(wiring.Component):
     the transpose is gathered element by element from the rows of the matrix: one choice of an element of
     eight, where a row in each cycle would take eight of them.
 
-    Throughput: a matrix in 85 cycles, if the ports are free. Latency: the same.
+    Throughput: a matrix in 86 cycles, if the ports are free. Latency: the same.
     Critical path expected: the rows' memory and the choice of an element.
 
     Parameters

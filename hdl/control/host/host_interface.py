@@ -29,7 +29,7 @@ _WINDOW_BITS = WINDOW.bit_length() - 1
 _SHARED_BITS = SHARED_WINDOW.bit_length() - 1
 
 
-_ANSWERS = 4
+_ANSWERS = 8
 """Reads in flight: what one per cycle takes."""
 
 
@@ -67,7 +67,7 @@ class HostInterface(wiring.Component):
     end of the on-chip memory.
 
     Throughput: an access per cycle. Latency: a write is answered two cycles after both its address and data
-    came, a read four cycles after its address; longer while another has the port of a window. The ready of
+    came, a read five cycles after its address; longer while another has the port of a window. The ready of
     every channel comes from registers and the valid of the others. Critical path expected: the choice of the
     lane from a quad of the register file.
 
