@@ -37,7 +37,6 @@ from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
-from hdl.registers.transposer import Transposer
 from sim.testbench.with_banks import WithBanks
 
 OUTPUT: Final = BUILD / "area.json"
@@ -58,7 +57,6 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "memory-port": MemoryPort,
     "register-file": RegisterFile,
     "register-mover": RegisterMover,
-    "transposer": Transposer,
     "row-addresses": RowAddresses,
     "sequencer": Sequencer,
     "host-interface": HostInterface,

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Cat, Module, Mux
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -23,7 +23,6 @@ from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.register_ports import share_read_port, share_write_port
-from hdl.registers.transposer import Transposer
 from hdl.verilog.shared_module import SharedModule
 
 __all__ = ["DOT_PRODUCT_MODULE", "FMA64_MODULE", "Core"]
@@ -130,14 +129,15 @@ class Core(wiring.Component):
         connect(m, warps.load, load.request)
         connect(m, warps.store, store.request)
         connect(m, warps.tile, tile.request)
-        movers, rows = self._moves(m, warps, mover, load, store)
+        connect(m, warps.move, mover.request)
+        rows = self._rows(m, warps, load, store)
         connect(m, load.bursts, memory.read_bursts)
         connect(m, memory.read_beats, load.beats)
         connect(m, store.bursts, memory.write_bursts)
         connect(m, store.beats, memory.write_beats)
         connect(m, memory.write_responses, store.responses)
-        writers = [*multipliers, load, *movers, host]
-        readers = [*multipliers[1:], store, *movers, *rows, host]
+        writers = [*multipliers, load, mover, host]
+        readers = [*multipliers[1:], store, mover, *rows, host]
         share_write_port(m, registers.write[-1], [unit.write for unit in writers[len(own_writes) :]])
         words = tile.c_read if len(own_reads) == len(tile.read) else None
         share_read_port(m, registers.shared_read, words, [unit.read for unit in readers])
@@ -153,38 +153,27 @@ class Core(wiring.Component):
             warps.store_cause.eq(store.cause),
             warps.store_progress.eq(store.progress),
         ]
-        moved = Cat(unit.done for unit in movers).any()
         for place, done in (
             (Unit.LOAD, load.done),
             (Unit.STORE, store.done),
             (Unit.TILE, tile.done),
-            (Unit.MOVE, moved),
+            (Unit.MOVE, mover.done),
         ):
             m.d.comb += warps.done[place.value].eq(done)
-        for place, fetched in ((Unit.STORE, store.fetched), (Unit.TILE, tile.fetched), (Unit.MOVE, moved)):
+        for place, fetched in (
+            (Unit.STORE, store.fetched),
+            (Unit.TILE, tile.fetched),
+            (Unit.MOVE, mover.done),
+        ):
             m.d.comb += warps.fetched[place.value].eq(fetched)
         return m
 
-    def _moves(
-        self, m: Module, warps: Warps, mover: RegisterMover, load: LoadEngine, store: StoreEngine
-    ) -> tuple[list[Any], list[Any]]:
-        """Wire what moves registers and matrices; returns the movers of registers, and the reader of rows.
-
-        Without on-chip memory there are no moves of matrices.
-        """
+    def _rows(self, m: Module, warps: Warps, load: LoadEngine, store: StoreEngine) -> list[RowAddresses]:
+        """Wire what reads the addresses of the rows of a matrix; there are none without on-chip memory."""
         if not self._config.shared_bytes:
-            connect(m, warps.move, mover.request)
-            return [mover], []
-        m.submodules.transposer = transposer = Transposer(self._config)
+            return []
         m.submodules.rows = rows = RowAddresses(self._config)
-        move = warps.move
-        chosen = move.payload.transposes
         m.d.comb += [
-            mover.request.payload.eq(move.payload),
-            mover.request.valid.eq(move.valid & ~chosen),
-            transposer.request.payload.eq(move.payload),
-            transposer.request.valid.eq(move.valid & chosen),
-            move.ready.eq(Mux(chosen, transposer.request.ready, mover.request.ready)),
             rows.request.eq(warps.rows),
             rows.start.eq(warps.rows_start),
             rows.keep.eq(warps.rows_keep),
@@ -194,4 +183,4 @@ class Core(wiring.Component):
         ]
         connect(m, rows.load_rows, load.rows)
         connect(m, rows.store_rows, store.rows)
-        return [mover, transposer], [rows]
+        return [rows]

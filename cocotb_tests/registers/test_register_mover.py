@@ -1,4 +1,4 @@
-"""Fill and move against the golden machine."""
+"""Fill, move and transposition against the golden machine."""
 
 import random
 from typing import Any
@@ -12,7 +12,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, start
 from golden.memory import Memory
-from golden.tables.commands import Fill, Move
+from golden.tables.commands import Fill, Move, MoveMatrix
 from golden.tables.layouts import LANES
 from golden.warp import GoldenMachine
 from hdl.config import QUADS, CoreConfig
@@ -29,9 +29,11 @@ def config_of(units: int) -> CoreConfig:
     return CoreConfig(registers=registers, warps=warps, dot_product_units=units)
 
 
-def payload(command: Fill | Move) -> int:
+def payload(command: Fill | Move | MoveMatrix) -> int:
     if isinstance(command, Fill):
         fields = {"destination": command.register, "count": command.count, "value": command.value}
+    elif isinstance(command, MoveMatrix):
+        fields = {"transposes": 1, "destination": command.destination, "source": command.source, "count": 2}
     else:
         fields = {
             "is_move": 1,
@@ -44,21 +46,21 @@ def payload(command: Fill | Move) -> int:
 
 @cocotb.test
 @cocotb.parametrize(share=[0.0, 0.4])
-async def random_fills_and_moves(dut: Any, share: float) -> None:
-    """Ranges of every length, none and all registers among them; moves that overlap both ways."""
+async def random_commands(dut: Any, share: float) -> None:
+    """Ranges of every length, none and all registers among them; moves that overlap both ways; matrices."""
     config = config_of(parameters()["units"])
     size = config.registers
     rng = random.Random(cocotb.RANDOM_SEED)
     bits = np.random.default_rng(cocotb.RANDOM_SEED)
     total = config.all_registers
-    golden = GoldenMachine(registers=total, memory=Memory(64))
+    golden = GoldenMachine(registers=total, memory=Memory(64), shared=Memory(64))
     registers = RegisterPorts(dut, config, pauses(rng, share), pauses(rng, share))
     start_values = bits.integers(0, 1 << 32, (total, LANES), dtype=np.uint32)
     golden.write_registers(0, start_values)
     registers.values[:] = start_values
     await start(dut)
     source = StreamSource(dut, "request")
-    commands: list[Fill | Move] = [
+    commands: list[Fill | Move | MoveMatrix] = [
         *(
             Fill(0, 0, 1),
             Move(3, 3, 0),
@@ -67,16 +69,17 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
             Move(0, 1, size - 1),
             Fill(total - 1, 1, 2**32 - 1),
         ),
-        *(Move(0, 0, size), Fill(0, size, 3), Move(9, 8, 8), Move(8, 9, 8)),
+        *(Move(0, 0, size), Fill(0, size, 3), Move(9, 8, 8), Move(8, 9, 8), MoveMatrix(7, 7)),
     ]
-    for _ in range(150):
+    for _ in range(200):
         count = rng.choice([0, 1, 2, rng.randrange(size + 1)])
         first, second = (rng.randrange(total - count + 1) for _ in range(2))
         if rng.random() < 0.3:
             second = min(total - count, first + rng.randrange(3))
         refill = bits.integers(0, 1 << 32, (2, LANES), dtype=np.uint32)
         place = rng.randrange(total - 1)
-        commands.append(rng.choice([Fill(first, count, rng.getrandbits(32)), Move(first, second, count)]))
+        new = Fill(first, count, rng.getrandbits(32)), Move(first, second, count)
+        commands.append(rng.choice([*new, MoveMatrix(*(rng.randrange(total) for _ in range(2)))]))
         golden.write_registers(place, refill)
         registers.values[place : place + 2] = refill
         command = commands.pop(0)
@@ -86,14 +89,18 @@ async def random_fills_and_moves(dut: Any, share: float) -> None:
         cycles = await until_done(dut)
         await RisingEdge(dut.aclk)
         assert np.array_equal(registers.values, golden.read_registers()), command
-        is_move = isinstance(command, Move)
-        to_itself = is_move and command.source == command.destination
-        writes = 0 if to_itself else (QUADS if is_move else QUADS // config.word_quads) * command.count
+        if isinstance(command, Fill):
+            lanes, writes = 4 * config.word_quads, QUADS // config.word_quads * command.count
+            busy = writes
+        elif isinstance(command, Move):
+            lanes, writes = 4, QUADS * command.count * (command.source != command.destination)
+            busy = 12 * writes // QUADS
+        else:
+            lanes, writes, busy = 1, LANES, 76
         assert registers.writes - written == writes
-        lanes = 4 if is_move else 4 * config.word_quads
         assert {enables.bit_count() for _, enables in registers.written[written:]} <= {lanes}
         if share == 0:
-            assert cycles == (12 * writes // QUADS if is_move else writes) + 1, command
+            assert cycles == busy + 1, command
 
 
 @cocotb.test
@@ -102,15 +109,21 @@ async def one_waits_for_another(dut: Any) -> None:
     config = config_of(parameters()["units"])
     rng = random.Random(cocotb.RANDOM_SEED)
     bits = np.random.default_rng(cocotb.RANDOM_SEED)
-    golden = GoldenMachine(registers=config.all_registers, memory=Memory(64))
+    golden = GoldenMachine(registers=config.all_registers, memory=Memory(64), shared=Memory(64))
     registers = RegisterPorts(dut, config, pauses(rng, 0.2), pauses(rng, 0.2))
     start_values = bits.integers(0, 1 << 32, (config.all_registers, LANES), dtype=np.uint32)
     golden.write_registers(0, start_values)
     registers.values[:] = start_values
     await start(dut)
     commands = [
-        rng.choice([Fill(first, 3, rng.getrandbits(32)), Move(first, rng.randrange(8), 3)])
-        for first in (rng.randrange(8) for _ in range(30))
+        rng.choice(
+            [
+                Fill(first, 3, rng.getrandbits(32)),
+                Move(first, rng.randrange(8), 3),
+                MoveMatrix(first, rng.randrange(8)),
+            ]
+        )
+        for first in (rng.randrange(8) for _ in range(60))
     ]
     source = StreamSource(dut, "request")
     source.put(*map(payload, commands))

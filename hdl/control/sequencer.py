@@ -139,7 +139,7 @@ class Sequencer(wiring.Component):
     progress : Out(16)
         Of the oldest store that failed.
     executed : Out(64)
-        Commands executed to their end; at a fault, the index of the one at fault.
+        Commands executed to their end, a cycle late; at a fault, the index of the one at fault.
     stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
         In this cycle nothing was started because: an operand is still in use; so are bytes of memory; the
         unit takes nothing; there was no command while others were under way.
@@ -184,7 +184,8 @@ class Sequencer(wiring.Component):
         taken_back = Signal.like(tag)
         now_executed = Signal.like(self.executed)
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
-        completed = Signal(range(len(Unit) + 1))
+        completed, counted = (Signal(range(len(Unit) + 1), name=name) for name in ("completed", "counted"))
+        was_quiet = Signal()
         bus_fault = self._bus_fault(m, scoreboard)
         m.d.comb += [
             scoreboard.tag.eq(tag),
@@ -195,9 +196,11 @@ class Sequencer(wiring.Component):
             # A refused command was not counted; some that were are younger than the one that failed.
             taken_back.eq(Mux(bus_fault.cause != 0, self.executed - bus_fault.tag, 0)),
             # Nothing completes when the pipeline has stopped, so one sum serves both.
-            now_executed.eq(self.executed + Mux(pipe.stopped, -taken_back, completed)),
+            now_executed.eq(self.executed + Mux(pipe.stopped, -taken_back, counted)),
         ]
         m.d.sync += [
+            counted.eq(completed),
+            was_quiet.eq(in_flight == 0),
             self.executed.eq(now_executed),
             in_flight.eq(in_flight + pipe.start - completed),
             tag.eq(Mux(pipe.stopped, now_executed, tag + pipe.allocate)),
@@ -206,7 +209,7 @@ class Sequencer(wiring.Component):
         self._decode(m, pipe, decoded)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
-        self._stop(m, pipe, decoded, bus_fault, (in_flight == 0) & check.request.ready)
+        self._stop(m, pipe, decoded, bus_fault, was_quiet & (in_flight == 0) & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
             m.d.comb += [

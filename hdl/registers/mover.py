@@ -1,7 +1,8 @@
-"""Fill and move: the commands that stay within the register file."""
+"""Fill, move and transpose: the commands that stay within the register file."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, REGISTER_BITS, CoreConfig
@@ -13,20 +14,15 @@ from hdl.registers.register_ports import (
     register_write_signature,
     word_address,
 )
-from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay
 
 __all__ = ["MoveRequest", "RegisterMover"]
 
-_PLACES = 8
-"""For quads on their way: what one per cycle takes."""
-
-_COUNT_BITS = 12
-"""Of the number of a quad, from the first one of the first register on."""
+_ELEMENT_BITS = 16
 
 
 class MoveRequest(data.Struct):
-    """A fill or move; the register ranges have been checked.
+    """A fill, move or transposition; the register ranges have been checked.
 
     Members
     -------
@@ -38,7 +34,7 @@ class MoveRequest(data.Struct):
         Registers; may be zero.
     value : unsigned(32)
     transposes : unsigned(1)
-        Not of the mover: `source` transposed to `destination`, see `hdl.registers.transposer`.
+        `destination` becomes the transpose of the matrix in `source`; `is_move` is zero.
     """
 
     is_move: unsigned(1)
@@ -50,15 +46,20 @@ class MoveRequest(data.Struct):
 
 
 class RegisterMover(wiring.Component):
-    """Fills word after word, and moves quad after quad.
+    """Fills word after word, moves register after register, and transposes a register.
 
-    A register is read when the one before it has been written, so an overlapping move copies what the
-    registers before it have become: register by register, as the golden machine does. Within a register reads
-    and writes overlap, and are of different words: a move of registers to themselves has nothing to do.
+    The quads of a register are read into a memory of eight rows. A register is read when the one before it
+    has been written, so an overlapping move copies what the registers before it have become: register by
+    register, as the golden machine does. Within a register reads and writes overlap, and are of different
+    words: a move of registers to themselves has nothing to do.
 
-    Throughput: a fill one word per cycle, a move one register in 12 cycles, while the ports are free.
-    Latency: one cycle more.
-    Critical path expected: the queue's quad to the write port.
+    A matrix of 8 x 8 elements of 16 bits has a row in each quad. Its transpose is written lane by lane when
+    all rows are in the memory, so a register may become its own transpose: the two elements of a lane come
+    from the same place of two rows, one in each cycle, and replace the value of a fill.
+
+    Throughput: a fill one word per cycle, a move one register in 12 cycles, a transposition in 76, while the
+    ports are free. Latency: one cycle more.
+    Expected critical path: the rows' memory to the write port.
 
     Parameters
     ----------
@@ -90,53 +91,95 @@ class RegisterMover(wiring.Component):
         m = Module()
         config = self._config
         inner = config.word_quads.bit_length() - 1
-        m.submodules.places = places = CreditQueue(unsigned(QUAD_BITS), depth=_PLACES)
+        m.submodules.rows = rows = Memory(shape=unsigned(QUAD_BITS), depth=QUADS, init=[])
+        into, out = rows.write_port(), rows.read_port(domain="comb")
+        offered = self.request.payload
         request = Signal(MoveRequest)
-        busy = Signal()
-        to_read, to_write = Signal(_COUNT_BITS), Signal(_COUNT_BITS)
-        after = Signal(_COUNT_BITS)
-        read, written = Signal(), Signal()
-        value = request.value.replicate(QUAD_BITS // LANE_BITS)
+        reading = Signal()
+        to_read = Signal(range(QUADS))
+        arrived = Signal(range(QUADS + 1))  # rows
+        quad, row = Signal(range(QUADS)), Signal(range(QUADS))
+        lane, written_quad = Signal(2), Signal(range(QUADS))
+        accepted, arrives, written = Signal(), Signal(), Signal()
         m.d.comb += [
-            self.request.ready.eq(~busy),
-            self.read.enable.eq(
-                busy & ~self.done & request.is_move & (to_read[3:] == to_write[3:]) & places.ready
-            ),
-            self.read.address.eq(request.source * QUADS + to_read),
-            read.eq(self.read.enable & self.read.ready),
-            places.enter.eq(read),
-            places.push.eq(delay(m, read, READ_LATENCY, "read_arrives", reset_less=False)),
-            places.payload.eq(self.read.data),
-            places.output.ready.eq(self.write.ready),
-            self.write.enable.eq(Mux(request.is_move, places.output.valid, busy & ~self.done)),
-            self.write.address.eq(
-                word_address(config, request.destination + to_write[3:], to_write[inner:3])
-            ),
+            self.read.enable.eq(reading),
+            self.read.address.eq(Cat(to_read, request.source)),
+            accepted.eq(reading & self.read.ready),
+            arrives.eq(delay(m, accepted, READ_LATENCY, "accepted", reset_less=False)),
+            into.en.eq(arrives),
+            into.addr.eq(arrived),
+            into.data.eq(self.read.data),
+            out.addr.eq(Mux(request.transposes, row, quad)),
+            written_quad.eq(quad),
+            self.write.address.eq(word_address(config, request.destination, written_quad[inner:])),
             self.write.data.eq(
-                Mux(request.is_move, places.output.payload, value).replicate(config.word_quads)
+                Mux(request.is_move, out.data, request.value.replicate(QUAD_BITS // LANE_BITS)).replicate(
+                    config.word_quads
+                )
             ),
-            self.write.lanes.eq(Mux(request.is_move, 0b1111 << Cat(0, 0, to_write[:inner]), ~0)),
             written.eq(self.write.enable & self.write.ready),
-            after.eq(to_write + Mux(request.is_move, 1, config.word_quads)),
         ]
-        with m.If(read):
-            m.d.sync += to_read.eq(to_read + 1)
-        with m.If(written):
-            m.d.sync += [to_write.eq(after), self.done.eq(after[3:] == request.count)]
-        with m.If(self.done):
-            m.d.sync += [busy.eq(0), self.done.eq(0)]
-        with m.If(self.request.valid & self.request.ready):
-            m.d.sync += [
-                request.eq(self.request.payload),
-                to_read.eq(0),
-                to_write.eq(0),
-                self.done.eq(
-                    (self.request.payload.count == 0)
-                    | (
-                        self.request.payload.is_move
-                        & (self.request.payload.source == self.request.payload.destination)
-                    )
-                ),
-                busy.eq(1),
-            ]
+        m.d.sync += [self.done.eq(0), arrived.eq(arrived + arrives)]
+        with m.If(accepted):
+            m.d.sync += [to_read.eq(to_read + 1), reading.eq(~to_read.all())]
+        with m.FSM(name="mover"):
+            with m.State("IDLE"):
+                m.d.comb += self.request.ready.eq(1)
+                m.d.sync += request.eq(offered)
+                with m.If(self.request.valid):
+                    with m.If(offered.transposes):
+                        m.d.sync += reading.eq(1)
+                        m.next = "GATHER"
+                    with m.Elif(
+                        (offered.count == 0) | (offered.is_move & (offered.source == offered.destination))
+                    ):
+                        m.d.sync += self.done.eq(1)
+                    with m.Else():
+                        m.d.sync += reading.eq(offered.is_move)
+                        m.next = "WRITE"
+            with m.State("WRITE"):
+                m.d.comb += [
+                    self.write.enable.eq(~request.is_move | (arrived != quad)),
+                    self.write.lanes.eq(Mux(request.is_move, 0b1111 << Cat(0, 0, quad[:inner]), ~0)),
+                ]
+                with m.If(written):
+                    m.d.sync += quad.eq(quad + Mux(request.is_move, 1, config.word_quads))
+                    with m.If((quad | Mux(request.is_move, 0, config.word_quads - 1)).all()):
+                        m.d.sync += [
+                            arrived.eq(0),
+                            request.source.eq(request.source + 1),
+                            request.destination.eq(request.destination + 1),
+                            request.count.eq(request.count - 1),
+                        ]
+                        with m.If(request.count == 1):
+                            m.d.sync += self.done.eq(1)
+                            m.next = "IDLE"
+                        with m.Else():
+                            m.d.sync += reading.eq(request.is_move)
+            with m.State("GATHER"):
+                writing, shift = Signal(), Signal()
+                of_quad = Signal(range(QUADS))
+                element = out.data.word_select(quad, _ELEMENT_BITS)
+                m.d.comb += [
+                    self.write.enable.eq(writing),
+                    self.write.lanes.eq(1 << Cat(lane, of_quad[:inner])),
+                    written_quad.eq(of_quad),
+                    shift.eq(arrived[-1] & (~writing | self.write.ready)),
+                ]
+                with m.If(written):
+                    m.d.sync += writing.eq(0)
+                    with m.If(Cat(lane, of_quad).all()):
+                        m.d.sync += self.done.eq(1)
+                        m.next = "IDLE"
+                with m.If(shift):
+                    m.d.sync += [
+                        row.eq(row + 1),
+                        request.value.eq(Cat(request.value[_ELEMENT_BITS:], element)),
+                    ]
+                    with m.If(row[0]):
+                        m.d.sync += [writing.eq(1), lane.eq(row[1:]), of_quad.eq(quad)]
+                    with m.If(row.all()):
+                        m.d.sync += quad.eq(quad + 1)
+                        with m.If(quad.all()):
+                            m.d.sync += arrived.eq(0)
         return m

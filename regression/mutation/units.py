@@ -158,7 +158,6 @@ UNITS: Final = (
         config="pairs",
     ),
     _unit("register mover", "registers.test_register_mover", "registers/mover.py", units=4),
-    _unit("transposer", "registers.test_transposer", "registers/transposer.py", units=4),
     _unit("row addresses", "memory.test_row_addresses", "memory/row_addresses.py"),
     _unit("access check", "memory.test_access", "memory/access.py", config="global"),
     _unit("burst generator", "memory.test_burst_generator", "memory/burst_generator.py", quads=4),

@@ -54,7 +54,6 @@ ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
     },
     "register mover": {
         "writes registers": ("mover.write__enable", "mover.write__ready"),
-        "writes transposed": ("transposer.write__enable", "transposer.write__ready"),
     },
     BUS: {
         "read data": ("m_axi_rvalid", "m_axi_rready"),
@@ -143,7 +142,7 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     else:
         absent += ("f64.",)
     if not config.shared_bytes:
-        absent += ("transposer.", "memory.shared.")
+        absent += ("memory.shared.",)
     for name in (name for rows in ACTIVITIES.values() for names in rows.values() for name in names):
         if not name.startswith(absent):
             path, _, signal = name.rpartition(".")

@@ -115,7 +115,6 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "matrix moves": (
         "sequencer.rows_start",
         "sequencer.rows_done",
-        *(f"transposer.{name}" for name in ("write__enable", "write__ready", "done")),
     ),
     "on-chip memory": (
         *(f"memory.shared.read_bursts__{name}" for name in _STREAM),
