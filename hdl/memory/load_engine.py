@@ -79,8 +79,9 @@ class LoadEngine(wiring.Component):
         connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.writer = writer = FragmentWriter(config)
         # A load leaves the last of these queues last, so that it alone says whether there is room in all.
+        # Bursts are asked for at once; until their bytes come there is time for a register.
         for name, taker in (("bursts", bursts), ("crossbar", crossbar), ("writer", writer)):
-            queue = Queue(access_layout(config), LOADS_IN_FLIGHT)
+            queue = Queue(access_layout(config), LOADS_IN_FLIGHT, buffered=taker is not bursts)
             m.submodules[f"{name}_queue"] = queue
             m.d.comb += [
                 queue.input.payload.eq(self.request.payload),

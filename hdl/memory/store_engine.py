@@ -92,7 +92,8 @@ class StoreEngine(wiring.Component):
         m.submodules.bursts = bursts = BurstGenerator(config)
         room = Const(1)
         for name, taker in (("reader", reader), ("crossbar", crossbar), ("bursts", bursts)):
-            m.submodules[f"{name}_queue"] = queue = Queue(access_layout(config), STORES_IN_FLIGHT)
+            queue = Queue(access_layout(config), STORES_IN_FLIGHT, buffered=taker is crossbar)
+            m.submodules[f"{name}_queue"] = queue
             m.d.comb += [
                 queue.input.payload.eq(self.request.payload),
                 queue.input.valid.eq(self.request.valid & self.request.ready),

@@ -1,6 +1,7 @@
 """Third stage of the tile multiplier: gathers results to register words and writes them."""
 
 from dataclasses import dataclass
+from itertools import cycle
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -31,6 +32,8 @@ def tiles_in_flight(config: CoreConfig) -> int:
     return 16 * config.word_registers
 
 
+_HALF = LANE_BITS // 2
+
 _PAIRS = 16
 """Pairs of register words that may be gathered or wait to be written: what a look-up table's memory holds."""
 
@@ -43,6 +46,7 @@ class _Results:
     step: Value
     place: Value
     complete: Value
+    is_f16: Value
     data: Value
 
 
@@ -151,12 +155,13 @@ class TileCollect(wiring.Component):
             step=step[: steps.low_bits],
             place=newest,
             complete=complete,
-            data=Cat(port.payload.d for port in ports),
+            is_f16=tile.d_is_f16,
+            data=self.carry_data,
         )
         # The pairs before this one are whole.
         written: Value = newest
         if has_conversion(self._config):
-            results, written = self._add(m, results, is_final & adds, tile.d_is_f16, adding)
+            results, written = self._add(m, results, is_final & adds, adding)
         words = self._gather(m, results, oldest)
         shape = fields(address=address_bits(self._config), is_f16=1, ends=1)
         pairs = Memory(shape=shape, depth=_PAIRS, init=[])
@@ -188,14 +193,12 @@ class TileCollect(wiring.Component):
             m.d.sync += oldest.eq(oldest + 1)
         return m
 
-    def _add(
-        self, m: Module, results: "_Results", adds: Value, is_f16: Value, adding: Signal
-    ) -> tuple["_Results", Value]:
+    def _add(self, m: Module, results: "_Results", adds: Value, adding: Signal) -> tuple["_Results", Value]:
         """Add C to the results of some steps; returns those to be kept now, and the pairs that are whole."""
         units = self._config.dot_product_units
         cycles = 1 + RoundedAddition.latency
         begins = results.enable & adds
-        narrow = register(m, is_f16, "narrow")
+        narrow = register(m, results.is_f16, "narrow")
         data = register(m, results.data, "to_add")
         sums = []
         for unit in range(units):
@@ -208,16 +211,18 @@ class TileCollect(wiring.Component):
             sums.append(addition.output.d)
         under_way = Signal(cycles)
         m.d.sync += [under_way.eq(Cat(begins, under_way)), adding.eq(Cat(begins, under_way[:-1]).any())]
-        late = delay(m, Cat(results.complete, results.step, results.place), cycles, "late")
+        of_step = Cat(results.is_f16, results.place, results.step)
+        late = delay(m, Cat(results.complete, of_step), cycles, "late")
         ends = under_way[-1]
         # As one value, since a step may have no bits.
-        chosen = Mux(ends, late, Cat(results.complete & ~adds, results.step, results.place))
-        complete, step, place = chosen[0], chosen[1 : 1 + len(results.step)], chosen[1 + len(results.step) :]
+        chosen = Mux(ends, late, Cat(results.complete & ~adds, of_step))
+        before_step = 2 + len(results.place)
         kept = _Results(
             enable=ends | (results.enable & ~adds),
-            step=step,
-            place=place,
-            complete=complete,
+            step=chosen[before_step:],
+            place=chosen[2:before_step],
+            complete=chosen[0],
+            is_f16=chosen[1],
             data=Mux(ends, Cat(sums), results.data),
         )
         written = Signal(range(_PAIRS))
@@ -226,8 +231,13 @@ class TileCollect(wiring.Component):
         return kept, written
 
     def _gather(self, m: Module, results: "_Results", oldest: Signal) -> tuple[Value, Value]:
-        """Keep every result at the place of its pair; returns the two words of the oldest."""
+        """Keep every result at the place of its pair, an f16 twice; returns the two words of the oldest."""
         steps = Steps(self._config)
+        halves = [results.data.word_select(half, _HALF) for half in range(2 * steps.units)]
+        data = Cat(
+            Cat(low, Mux(results.is_f16, low, high))
+            for low, high in zip(halves[::2], halves[1::2], strict=True)
+        )
         lanes = 4 * self._config.word_quads
         words: tuple[dict[int, Value], dict[int, Value]] = ({}, {})
         for low in range(1 << steps.low_bits):
@@ -238,7 +248,7 @@ class TileCollect(wiring.Component):
                 # Of every pass: the next one comes to the same places.
                 write.en.eq(results.enable & (results.step == low)),
                 write.addr.eq(results.place),
-                write.data.eq(results.data),
+                write.data.eq(data),
                 read.addr.eq(oldest),
             ]
             for unit in range(steps.units):
@@ -251,14 +261,14 @@ class TileCollect(wiring.Component):
         """Write the pair that waits; returns whether it does not have to any more."""
         config = self._config
         low_word, high_word = words
-        half = LANE_BITS // 2
-        packed = Cat(
-            word.word_select(lane, LANE_BITS)[:half]
-            for lane in range(4 * config.word_quads)
-            for word in words
-        )
         writing = Signal()
         is_high = Signal()
+        # Two f16 are packed as the lower half of the one and the upper half of the other.
+        halves = zip(range(8 * config.word_quads), cycle((is_high, is_high | pair.is_f16)))
+        chosen = Cat(
+            Mux(high, high_word.word_select(half, _HALF), low_word.word_select(half, _HALF))
+            for half, high in halves
+        )
         ends = Signal()
         granted = Signal()
         begin = Signal()
@@ -284,7 +294,7 @@ class TileCollect(wiring.Component):
                 writing.eq(1),
                 is_high.eq(~leave),
                 address.eq(pair.address + Mux(is_high, Steps(config).words_per_register, 0)),
-                word.eq(Mux(pair.is_f16, packed, Mux(is_high, high_word, Cat(low_word, high_word)))),
+                word.eq(Cat(chosen, high_word)),
                 lanes.eq(Mux(pair.is_f16, (1 << 4 * config.word_quads) - 1, ~0)),
                 ends.eq(pair.ends & leave),
             ]

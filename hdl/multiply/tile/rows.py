@@ -18,10 +18,10 @@ _K_HALVES = 2
 def row_buffers(config: CoreConfig) -> int:
     """Tiles that the row memories hold: one is issued, the others come or wait.
 
-    With more than 16 units a tile is issued in fewer cycles than its words take from the register file: with
-    64 units m16n8k16 in 2, and a buffer is taken for 10.
+    With 16 units and more a tile is issued in fewer cycles than its words take from the register file: with
+    64 units m16n8k16 in 2, and a buffer is taken for 11.
     """
-    return max(2, config.dot_product_units // 8)
+    return max(2 if config.dot_product_units < 16 else 4, config.dot_product_units // 8)
 
 
 def row_write_layout(config: CoreConfig) -> data.StructLayout:
