@@ -139,7 +139,7 @@ class Sequencer(wiring.Component):
     progress : Out(16)
         Of the oldest store that failed.
     executed : Out(64)
-        Commands executed to their end, a cycle late; at a fault, the index of the one at fault.
+        Commands executed to their end, a cycle late while busy; at a fault, the index of the one at fault.
     stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
         In this cycle nothing was started because: an operand is still in use; so are bytes of memory; the
         unit takes nothing; there was no command while others were under way.
@@ -185,13 +185,14 @@ class Sequencer(wiring.Component):
         now_executed = Signal.like(self.executed)
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
         completed, counted = (Signal(range(len(Unit) + 1), name=name) for name in ("completed", "counted"))
-        was_quiet = Signal()
+        was_quiet, quiet = Signal(), Signal()  # nothing is in flight, and all that was has been counted
         bus_fault = self._bus_fault(m, scoreboard)
         m.d.comb += [
             scoreboard.tag.eq(tag),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
             scoreboard.clear.eq(pipe.stopped),
+            quiet.eq(was_quiet & (in_flight == 0)),
             completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
             # A refused command was not counted; some that were are younger than the one that failed.
             taken_back.eq(Mux(bus_fault.cause != 0, self.executed - bus_fault.tag, 0)),
@@ -209,11 +210,11 @@ class Sequencer(wiring.Component):
         self._decode(m, pipe, decoded)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
-        self._stop(m, pipe, decoded, bus_fault, was_quiet & (in_flight == 0) & check.request.ready)
+        self._stop(m, pipe, decoded, bus_fault, quiet & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
             m.d.comb += [
-                self.busy.eq(has_any | (in_flight != 0) | (bus_fault.cause != 0)),
+                self.busy.eq(has_any | ~quiet | (bus_fault.cause != 0)),
                 self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
         return m
