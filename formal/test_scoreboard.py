@@ -152,6 +152,10 @@ def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     if READS[unit]:
         held_back = of_slot("until_fetched") == until.fetched
         claim.always("watched_until_fetched", implies(reading & ~is_last, held_back))
+        met = Cat(
+            ranges_meet(before.footprint.write, footprint.reads[each]) for each in range(READS[unit])
+        ).any()
+        claim.always("watched_met", implies(watched & prepared, of_slot("met") == met))
     claim.always(
         "watched_last", implies(watched & is_last, (ahead == under_way - 1) & (last_unit == unit.value))
     )
@@ -242,7 +246,7 @@ def test_held(unit: Unit) -> None:
     [
         (Unit.TILE, "& (foreign | ~self.second)", ""),
         (Unit.TILE, "found | (before & slot.writing)", "found"),
-        (Unit.F64, "slot.reading & foreign & found.any()", "slot.reading & found.any()"),
+        (Unit.F64, "slot.reading & foreign & met", "slot.reading & met"),
         (Unit.STORE, "(slot.span.first <= self.span.last)", "(slot.span.first < self.span.last)"),
         (Unit.F64, "found | (before & slot.writing)", "found | before"),
         (Unit.LOAD, "pointer == capacity - 1", "pointer == capacity - 2"),

@@ -220,7 +220,7 @@ FAULTS = [
     ("pipe.start.eq(wanted & unit_ready)", "pipe.start.eq(wanted)", 11),
     ("~full & ~pipe.has_issued & ~pipe.halt", "~pipe.has_issued & ~pipe.halt", 11),
     ("(~pipe.has_decoded | pipe.allocate)", "1", 11),
-    ("(in_flight == 0) & check.request.ready", "check.request.ready", 14),
+    ("quiet & check.request.ready", "check.request.ready", 14),
     ("self.rows_keep.eq(pipe.start & issued.listed)", "self.rows_keep.eq(pipe.start)", 11),
     # Rows are read behind the access check.
     ("wanted.eq(legal & may_start)", "wanted.eq(may_start)", 18),

@@ -108,10 +108,11 @@ class Scoreboard(wiring.Component):
     be read or written, except by older commands of the same unit, which come first anyway. Memory likewise: a
     load waits for stores, a store for loads, that may touch the same blocks of 64 bytes.
 
-    A command is compared once with those in flight, in two cycles: first two of the operands it reads, then
-    the third and the one it writes. Each slot keeps a bit of the outcome, so a conflict ends when its slot
-    does, and no comparison is between a slot and the start of a command. No other command may be allocated
-    between its two cycles.
+    A command is compared once with those in flight, in two cycles. What it reads, and writes, may be about to
+    be written: first two of the operands that it reads are compared, then the third and the one it writes.
+    What it writes may be about to be read: this outcome of the first cycle stands in a register in the
+    second. Each slot keeps a bit of the outcome, so a conflict ends when its slot does, and no comparison is
+    between a slot and the start of a command. No other command may be allocated between its two cycles.
 
     Throughput: a command each 2 cycles. Latency: 1 cycle from `allocate` to `conflict`. Expected critical
     path: an 8-bit comparison, or the sum of all conflicts.
@@ -193,9 +194,14 @@ class Scoreboard(wiring.Component):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))
                     registers.append(slot.until_done & slot.writing)
                 if _READS[unit]:
-                    found = Cat(_overlap(other, slot.footprint.reads[each]) for each in range(_READS[unit]))
+                    found = Cat(
+                        _overlap(self.footprint.write, slot.footprint.reads[each])
+                        for each in range(_READS[unit])
+                    )
+                    met = Signal(name=f"{unit.name.lower()}_{index}_met")
+                    m.d.sync += met.eq(found.any())
                     with m.If(self.allocate):
-                        m.d.sync += slot.until_fetched.eq(slot.reading & foreign & found.any())
+                        m.d.sync += slot.until_fetched.eq(slot.reading & foreign & met)
                     registers.append(slot.until_fetched & slot.reading)
                 if unit in _IN_MEMORY:
                     opposite = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
