@@ -23,6 +23,9 @@ from regression.campaign.task import Case, Outcome, Report, Task
 ROOT = Path(__file__).parents[2]
 LIMIT = 240
 
+# What a shell starts in the background ignores SIGINT, and so would its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 def environment(**variables):
     paths = [str(ROOT), str(Path(__file__).parent)]

@@ -175,11 +175,10 @@ def test_a_minute_of_fuzzing_finds_nothing(monkeypatch):
     campaign, kinds, ran = Fuzz(1, Fuzz.options), set(), 0
     end = time.monotonic() + 60
     for task in campaign.tasks():
-        if time.monotonic() > end or ran >= 2000:
+        if ran > 400 and (time.monotonic() > end or ran >= 2000):
             break
         found = campaign.run(task)
         assert not found.failures, found.failures
         kinds |= {kind for _, kind, _, _ in found.data}
         ran += found.results
     assert kinds == set(KINDS)
-    assert ran > 400
