@@ -43,7 +43,8 @@ async def random_moves(dut: Any, share: float) -> None:
         destination, other = (rng.randrange(config.all_registers) for _ in range(2))
         place = destination if rng.random() < 0.3 else other
         expected[destination] = movmatrix(expected[place])
-        fields = {"transposes": 1, "destination": destination, "source": place}
+        ignored = {"is_move": rng.getrandbits(1), "count": rng.getrandbits(9), "value": rng.getrandbits(32)}
+        fields = {"transposes": 1, "destination": destination, "source": place, **ignored}
         source.put(int(MoveRequest.const(fields).as_bits()))
         for quad in range(QUADS):
             word, within = divmod(QUADS * destination + quad, config.word_quads)
