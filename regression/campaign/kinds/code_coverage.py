@@ -122,10 +122,9 @@ class CodeCoverage(Kind):
             yield f"no hardware, testbench or exclusion has changed since {revision}"
             return
         yield f"touched since {revision}: {', '.join(self._touched)}"
-        known = (source for source in self._touched if source in self._benches)
-        left = [source for source in known if self._benches[source].files and source not in judged]
+        left = [source for source in self._touched if source in self._benches and source not in judged]
         if left:
-            yield f"not judged in this time, but by `make coverage`: {', '.join(left)}"
+            yield f"not judged here, only by `make coverage`: {', '.join(left)}"
 
 
 def _report(ran: Mapping[str, Counter[Point]], benches: Mapping[str, Benches]) -> CoverageReport:
