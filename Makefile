@@ -8,6 +8,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 JOBS ?= 2
 SEED ?=
+SINCE ?= HEAD
 # Each job begins with a part of its own, so that tests of one file share what they build.
 PARALLEL := -n $(JOBS) --dist worksteal
 
@@ -38,7 +39,8 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target text; do \
 	    printf '%-18s %s\n' "$$target" "$$text"; done
 	@echo
-	@echo "Variables: PYTHON=$(PYTHON) (3.11 or newer), JOBS=$(JOBS) (tests at once), SEED (of make mutation)"
+	@echo "Variables: PYTHON=$(PYTHON) (3.11 or newer), JOBS=$(JOBS) (tests at once), SEED (of make mutation),"
+	@echo "SINCE=$(SINCE) (of make coverage-changed)"
 
 .PHONY: demo
 demo: $(STAMP) ## a matrix multiply in PTX and a CUDA kernel, on the RTL and the golden model in lockstep
@@ -96,6 +98,10 @@ functional-coverage: $(CAMPAIGN_STAMP) ## programs until everything of the funct
 .PHONY: coverage
 coverage: $(CAMPAIGN_STAMP) ## lines, branches and signal bits of the hardware that the testbenches reach
 	$(CAMPAIGN) coverage --seed 1
+
+.PHONY: coverage-changed
+coverage-changed: $(CAMPAIGN_STAMP) ## the same of what has changed since SINCE, in about five minutes
+	$(CAMPAIGN) coverage --seed 1 --changed-since $(SINCE) --time 3m
 
 .PHONY: mutation
 mutation: $(CAMPAIGN_STAMP) ## faults put into the hardware one by one, of a fresh seed: do the tests notice?

@@ -23,6 +23,8 @@ from sim.testbench.unit import unit_design
 WARPS = 5
 """Not a power of two."""
 CONFIG = replace(PRESETS["small"], warps=WARPS, queue_depth=4)
+COUNT_FROM = (1 << 63) - 100
+"""The counters start with this, so that a carry passes through all their bits."""
 INPUTS = (
     *("busy", "cause", "executed", "progress", "busy_units", "read_beat", "write_beat"),
     *(f"stall_{name}" for name in STALLS),
@@ -184,21 +186,26 @@ async def window_of_the_selected_warp(dut: Any) -> None:
 
 @cocotb.test
 async def stalls_of_all_warps_count(dut: Any) -> None:
-    """A cycle adds as many stalls as warps stall; CYCLES counts once, whoever works."""
+    """A cycle adds as many stalls as warps stall, to the others one; carries pass through all bits."""
     host, rng = await host_of(dut)
-    names = [*(f"STALL_{name.upper()}" for name in STALLS), "CYCLES"]
-    expected = dict.fromkeys(names, 0)
-    for _ in range(300):
-        for name in names:
-            bits = rng.getrandbits(WARPS) & rng.getrandbits(WARPS)
-            getattr(dut, "busy" if name == "CYCLES" else name.lower()).value = bits
-            expected[name] += bits != 0 if name == "CYCLES" else bits.bit_count()
+    single = {"CYCLES": "busy", "READ_BEATS": "read_beat", "WRITE_BEATS": "write_beat"}
+    ports = {**{f"STALL_{name.upper()}": f"stall_{name}" for name in STALLS}, **single}
+    expected = dict.fromkeys(ports, COUNT_FROM)
+    for cycle in range(300):
+        for name, port in ports.items():
+            width = len(getattr(dut, port))
+            bits = rng.getrandbits(width) & rng.getrandbits(width) if cycle % 100 < 50 else (1 << width) - 1
+            getattr(dut, port).value = bits
+            expected[name] += bits != 0 if name in single else bits.bit_count()
+        most = CONFIG.dot_product_units
+        dut.busy_units.value = units = rng.randint(0, most) if cycle % 100 < 50 else most
+        expected["DOT_PRODUCT_CYCLES"] = expected.get("DOT_PRODUCT_CYCLES", COUNT_FROM) + units
         await RisingEdge(dut.aclk)
-    for name in names:
-        getattr(dut, "busy" if name == "CYCLES" else name.lower()).value = 0
-    for name in names:
-        assert await host.counter(name) == expected[name], name
+    for port in (*ports.values(), "busy_units"):
+        getattr(dut, port).value = 0
+    for name, count in expected.items():
+        assert await host.counter(name) == count, name
 
 
 def test_host_warps(simulate: Simulate) -> None:
-    simulate(unit_design("host-warps", HostInterface(CONFIG)), __name__)
+    simulate(unit_design("host-warps", HostInterface(CONFIG, count_from=COUNT_FROM)), __name__)

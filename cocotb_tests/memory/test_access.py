@@ -111,6 +111,7 @@ async def random_accesses(dut: Any) -> None:
             "address": command.address,
             "has_stride": command.stride is not None,
             "stride": command.stride or 0,
+            "listed": rng.random() < 0.2,
         }
         source.put(REQUEST.pack(fields))
         if number % 500 == 7:
@@ -135,8 +136,10 @@ async def random_accesses(dut: Any) -> None:
         assert checked.access.address == command.address
         assert checked.access.stride == stride
         assert checked.access.contiguous == (stride == lines[0][1])
-        assert checked.first == lines[0][0] + base
-        assert checked.last == lines[-1][0] + lines[-1][1] - 1 + base
+        assert checked.access.listed == fields["listed"]
+        span = (lines[0][0] + base, lines[-1][0] + lines[-1][1] - 1 + base)
+        whole = (0, (2 << config.address_bits) - 1)
+        assert (checked.first, checked.last) == (whole if fields["listed"] else span)
     checks = (
         *(Cause.MISALIGNED_ADDRESS, Cause.SHORT_STRIDE, Cause.MISALIGNED_STRIDE),
         *(() if config.address_bits == 64 else (Cause.ADDRESS_RANGE,)),

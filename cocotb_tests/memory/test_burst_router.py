@@ -17,7 +17,7 @@ from sim.testbench.unit import unit_design
 
 CONFIG: Final = CoreConfig(address_bits=20, shared_bytes=3 * PAGE_BYTES, shared_base=0xF0 * PAGE_BYTES)
 BASE, END = CONFIG.shared_base, CONFIG.shared_base + CONFIG.shared_bytes
-MOST: Final = 60
+MOST: Final = 254
 """Bursts that a memory takes without an answer."""
 
 
@@ -116,7 +116,7 @@ async def spaces(dut: Any, share: float, patience: int) -> None:
 @cocotb.test
 async def one_burst_per_cycle(dut: Any) -> None:
     """Bursts for one memory do not wait for each other, even with many answers owed; the other one does."""
-    bench = Bench(dut, 0, 100)
+    bench = Bench(dut, 0, 400)
     await start(dut)
     bursts = [Burst("global", 16 * index, 3) for index in range(MOST - 1)]
     await compare(bench, [*bursts, Burst("shared", 0, 3)])

@@ -20,7 +20,9 @@ _LANES = 4
 _ALWAYS_ROOM = 32
 """Rows under way with which another move still has room: half of what is kept."""
 
-CONFIG = CoreConfig(address_bits=24, shared_bytes=4096, shared_base=0, dot_product_units=4)
+CONFIG = CoreConfig(
+    address_bits=24, shared_bytes=4096, shared_base=0, dot_product_units=4, registers=256, warps=8
+)
 
 
 def expected_cause(addresses: list[int]) -> int:
@@ -44,7 +46,7 @@ async def random_moves(dut: Any, share: float) -> None:
     # A single bit at fault, in each place of a quad and each bit in turn.
     low = cycle(product(range(_LANES), range(4)))
     high = cycle(product(range(_LANES), range(CONFIG.address_bits, 32)))
-    for number in range(120):
+    for number in range(360):
         count_log2, is_store = rng.randrange(3), rng.random() < 0.5
         rows = 8 << count_log2
         addresses = [16 * rng.randrange(1 << CONFIG.address_bits - 4) for _ in range(32)]
@@ -54,7 +56,7 @@ async def random_moves(dut: Any, share: float) -> None:
                 addresses[_LANES * rng.randrange(rows // _LANES) + lane] |= 1 << bit
         for lane in range(rows, 32):
             addresses[lane] = rng.getrandbits(32)
-        register = rng.randrange(CONFIG.registers)
+        register = rng.randrange(CONFIG.all_registers)
         registers.values[register] = np.array(addresses, dtype=np.uint32)
         fields = {"register": register, "count_log2": count_log2, "is_store": is_store}
         dut.request.value = int(RowRequest.const(fields).as_bits())

@@ -33,7 +33,8 @@ def payload(command: Fill | Move | MoveMatrix) -> int:
     if isinstance(command, Fill):
         fields = {"destination": command.register, "count": command.count, "value": command.value}
     elif isinstance(command, MoveMatrix):
-        fields = {"transposes": 1, "destination": command.destination, "source": command.source, "count": 2}
+        ignored = {"count": 0x155, "value": 0xDEAD_BEEF}
+        fields = {"transposes": 1, "destination": command.destination, "source": command.source, **ignored}
     else:
         fields = {
             "is_move": 1,

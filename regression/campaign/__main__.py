@@ -74,6 +74,10 @@ def campaign(
     mutants: Annotated[int | None, typer.Option("--mutants", min=1, help="Of each unit.")] = None,
     marks: Annotated[str | None, typer.Option("--marks", help="As pytest's -m.")] = None,
     path: Annotated[list[str] | None, typer.Option("--path", help="Only these tests.")] = None,
+    changed_since: Annotated[
+        str | None,
+        typer.Option("--changed-since", metavar="REV", help="Only what was changed since this revision."),
+    ] = None,
     launch: Annotated[list[str] | None, typer.Option("--launch", help="A launch file.")] = None,
     on: Annotated[str | None, typer.Option("--on", help="What repeats launches.")] = None,
     profile: Annotated[
@@ -95,6 +99,7 @@ def campaign(
         "mutants": mutants,
         "marks": marks,
         "path": path,
+        "changed-since": changed_since,
         "launch": launch,
         "on": on,
         "profile": profile,

@@ -6,11 +6,14 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from regression.code_coverage.counts import KINDS, Point
 
-__all__ = ["Exclusion", "ExclusionError", "apply_exclusions", "read_exclusions"]
+__all__ = ["EXCLUSIONS", "Exclusion", "ExclusionError", "apply_exclusions", "read_exclusions"]
+
+EXCLUSIONS: Final = "regression/code_coverage/exclusions.toml"
+"""From the root of the repository."""
 
 
 class ExclusionError(ValueError):
@@ -74,8 +77,8 @@ class Exclusion:
         )
 
 
-def read_exclusions(path: Path) -> list[Exclusion]:
-    """Read a file of exclusions, each a table ``[[exclusion]]``.
+def read_exclusions(text: str) -> list[Exclusion]:
+    """Read the text of `EXCLUSIONS`, each a table ``[[exclusion]]``.
 
     Raises
     ------
@@ -84,14 +87,14 @@ def read_exclusions(path: Path) -> list[Exclusion]:
     """
     known = {field.name for field in fields(Exclusion)}
     exclusions = []
-    entries: list[dict[str, Any]] = tomllib.loads(path.read_text()).get("exclusion", [])
+    entries: list[dict[str, Any]] = tomllib.loads(text).get("exclusion", [])
     for entry in entries:
         if unknown := set(entry) - known:
-            raise ExclusionError(f"{path}: an exclusion must have keys among {known}, not {unknown}")
+            raise ExclusionError(f"an exclusion must have keys among {known}, not {unknown}")
         try:
-            exclusions.append(Exclusion(**{**entry, "bits": _bits(path, entry)}))
+            exclusions.append(Exclusion(**{**entry, "bits": _bits(entry)}))
         except TypeError as error:
-            raise ExclusionError(f"{path}: {entry}: {error}") from error
+            raise ExclusionError(f"{entry}: {error}") from error
     return exclusions
 
 
@@ -130,14 +133,14 @@ def apply_exclusions(
     return kept, excluded
 
 
-def _bits(path: Path, entry: dict[str, Any]) -> tuple[int, int] | None:
+def _bits(entry: dict[str, Any]) -> tuple[int, int] | None:
     match entry.get("bits"):
         case None:
             return None
         case [int(first), int(last)] if first <= last:
             return first, last
         case bits:
-            raise ExclusionError(f"{path}: bits of an exclusion must be the first and the last, not {bits}")
+            raise ExclusionError(f"bits of an exclusion must be the first and the last, not {bits}")
 
 
 def _matches(text: str, pattern: str) -> bool:

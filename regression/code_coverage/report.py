@@ -2,18 +2,17 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 from regression.campaign.kind import Table
+from regression.code_coverage.benches import REQUIRED, Benches
 from regression.code_coverage.counts import KINDS, Kind, Point
 from regression.code_coverage.exclusions import Exclusion
 
-__all__ = ["REQUIRED", "CoverageReport"]
-
-REQUIRED: Final[dict[Kind, float]] = {"line": 1.0, "branch": 1.0, "toggle": 0.95}
-"""The share of each kind that must be reached."""
+__all__ = ["CoverageReport"]
 
 _BIT: Final = re.compile(r"^(?P<signal>.*)\[(?P<bit>\d+)\] (?P<edge>.*)$")
 
@@ -27,36 +26,53 @@ class CoverageReport:
     counts : Counter of Point
     excluded : Counter of Exclusion
         How many points each has left out.
+    benches : mapping of str to Benches
+        What is required of sources; of others it is `REQUIRED`.
     """
 
     counts: Counter[Point]
     excluded: Counter[Exclusion]
-
-    def share(self, kind: Kind) -> float:
-        """The share of a kind that was reached; 1 of nothing."""
-        reached, count = _reached((point, hits) for point, hits in self.counts.items() if point.kind == kind)
-        return reached / count if count else 1.0
+    benches: Mapping[str, Benches] = field(default_factory=dict)
 
     @property
     def failures(self) -> list[str]:
         """What is too little, and the exclusions that are needed no more; empty when all is well."""
-        short = [
-            f"{kind} coverage must be at least {required:.0%}, not {self.share(kind):.2%}"
-            for kind, required in REQUIRED.items()
-            if self.share(kind) < required
-        ]
+        shares = []
+        for file, points in self._by_file.items():
+            needed = self.benches[file].required if file in self.benches else REQUIRED
+            for kind in KINDS:
+                reached, count = _reached(points, kind)
+                share = f"{reached} of {count} ({reached / max(count, 1):.2%})"
+                if reached < needed[kind] * count:
+                    shares.append(f"{file}: {kind} coverage must be at least {needed[kind]:.1%}, not {share}")
+                elif needed[kind] < REQUIRED[kind] and reached >= REQUIRED[kind] * count:
+                    shares.append(f"{file}: {kind} coverage needs no lower share, since it is {share}")
         idle = [
             f"an exclusion must exclude something; {item.kind} {item.name} in {item.file} does not"
             for item, count in self.excluded.items()
             if not count
         ]
-        return short + idle
+        return shares + idle
+
+    @property
+    def failures_in_all(self) -> list[str]:
+        """What is too little in all sources together."""
+        found = []
+        for kind, required in REQUIRED.items():
+            reached, count = _reached(self.counts, kind)
+            if reached < required * count:
+                found.append(
+                    f"{kind} coverage in all must be at least {required:.1%}, not {reached / count:.2%}"
+                )
+        return found
 
     def tables(self) -> list[Table]:
         """The share of each kind by file, and what is excluded."""
         header = ("file", *(word for kind in KINDS for word in (kind, "share")))
         shares = Table(
-            title="code coverage", header=header, rows=[(name, *cells) for name, cells in self._rows()]
+            title="code coverage",
+            header=header,
+            rows=[(file, *_cells(points)) for file, points in (*self._by_file.items(), ("all", self.counts))],
         )
         rows = [
             (item.file, item.kind, item.name, item.statement, str(count), item.reason)
@@ -79,26 +95,24 @@ class CoverageReport:
             for (file, line, kind, signal, edge), places in bits.items()
         ]
 
-    def _rows(self) -> list[tuple[str, list[str]]]:
-        by_file: dict[str, list[tuple[Point, int]]] = defaultdict(list)
+    @cached_property
+    def _by_file(self) -> dict[str, Counter[Point]]:
+        found: dict[str, Counter[Point]] = defaultdict(Counter)
         for point, count in sorted(self.counts.items()):
-            by_file[point.place.file].append((point, count))
-        return [
-            *((file, _cells(items)) for file, items in by_file.items()),
-            ("all", _cells(list(self.counts.items()))),
-        ]
+            found[point.place.file][point] = count
+        return found
 
 
-def _cells(items: list[tuple[Point, int]]) -> list[str]:
+def _cells(points: Counter[Point]) -> list[str]:
     cells = []
     for kind in KINDS:
-        reached, count = _reached((point, hits) for point, hits in items if point.kind == kind)
+        reached, count = _reached(points, kind)
         cells += [f"{reached} of {count}", f"{reached / count:.1%}"] if count else ["", ""]
     return cells
 
 
-def _reached(items: Iterable[tuple[Point, int]]) -> tuple[int, int]:
-    hits = [count > 0 for _, count in items]
+def _reached(points: Counter[Point], kind: Kind) -> tuple[int, int]:
+    hits = [count > 0 for point, count in points.items() if point.kind == kind]
     return sum(hits), len(hits)
 
 

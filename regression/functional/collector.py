@@ -29,7 +29,7 @@ from regression.random_programs.rows import row_addresses
 from regression.random_programs.running import Core
 from sim.rtl_machine import RtlMachine
 
-__all__ = ["MODEL", "observe", "observe_hazards", "sample_arithmetic"]
+__all__ = ["MODEL", "observe", "sample_arithmetic"]
 
 MODEL: tuple[Coverpoint, ...] = (
     *instructions.POINTS,
@@ -68,19 +68,6 @@ def observe(program: Program, core: Core) -> Seen:
     if isinstance(core, RtlMachine):
         environment.sample_waits(seen, core.simulation.waits)
     return +seen
-
-
-def observe_hazards(program: Program) -> Seen:
-    """The hazards of a program alone, which take less time than everything."""
-    seen: Seen = Counter()
-    machine = program.golden()
-    rows: dict[int, list[int]] = {}
-    for index, command in enumerate(program.commands):
-        if isinstance(command, LoadMatrix | StoreMatrix):
-            rows[index] = row_addresses(command, machine.read_registers(), program.config.shared_base)
-        machine.execute(command)
-    hazards.sample_hazards(seen, program.commands, rows)
-    return seen
 
 
 def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after: NDArray[np.uint32]) -> None:

@@ -1,6 +1,6 @@
 """A program of multiplies of fp8 with two products each: distances and sums that many products hide."""
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -8,25 +8,15 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
-from golden.fragments import collect, distribute
-from golden.lines import matrix_to_lines
-from golden.tables.commands import Command, Load, Mma
+from golden.tables.commands import Command
 from golden.tables.formats import FloatFormat, float_format
-from golden.tables.instruction_set import Use
-from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS
 from regression.functional.sums import is_fp8
+from regression.mma_sync.batch import Batch
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.image import Image
-from regression.random_programs.program import (
-    BLOCK_BYTES,
-    BLOCK_REGISTERS,
-    Program,
-    block_load,
-    block_store,
-    observed_bytes,
-)
+from regression.random_programs.program import BLOCK_BYTES, Program, observed_bytes
 from sim.simulation import BusTiming
 
 __all__ = ["KINDS", "draw_pairs", "fp8_program"]
@@ -35,8 +25,6 @@ KINDS: Final = ("any", "small", "infinite")
 """Distributions of the operands: any exponents, those near the least product, and infinities."""
 
 _REPEATS: Final = 16
-_A, _B, _C, _D = 0, 4, 8, 16
-"""First registers: A and B come with one load."""
 
 
 def fp8_program(preset: str, seed: int) -> Program:
@@ -54,8 +42,13 @@ def fp8_program(preset: str, seed: int) -> Program:
     commands: list[Command] = []
     for instruction in multiplies_of(config):
         if is_fp8(instruction):
-            for kind in KINDS * _REPEATS:
-                commands += _multiply(image, instruction, draw_pairs(random, instruction, kind))
+            drawn = [draw_pairs(random, instruction, kind) for kind in KINDS * _REPEATS]
+            batch = Batch(instruction=instruction, sets=1, registers=config.registers)
+            batch = replace(batch, sets=len(drawn) // batch.tiles)
+            batch = replace(batch, address=image.place(batch.memory_bytes, BLOCK_BYTES))
+            a, b, c = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
+            image.write(batch.address, batch.operand_image(a, b, c))
+            commands += batch.commands()
     return Program(
         preset=preset,
         seed=(seed, 0),
@@ -63,29 +56,6 @@ def fp8_program(preset: str, seed: int) -> Program:
         memory=image.finished(observed_bytes(config)),
         commands=tuple(commands),
     )
-
-
-def _multiply(
-    image: Image, instruction: MmaInstruction, matrices: tuple[NDArray[Any], ...]
-) -> Iterator[Command]:
-    """The loads of the operands, the multiply, and the store of its result."""
-    uses: tuple[Use, ...] = ("a", "b", "c")
-    words = np.zeros((2 * BLOCK_REGISTERS, LANES), dtype=np.uint32)
-    for use, first, matrix in zip(uses, (_A, _B, _C), matrices, strict=True):
-        part = distribute(matrix, use, instruction.types[use], instruction.shape)
-        words[first : first + len(part)] = part
-    for register in (_A, _C):
-        yield _load(image, register, words[register : register + BLOCK_REGISTERS])
-    yield Mma(instruction, d=_D, a=_A, b=_B, c=_C)
-    yield block_store(_D, image.place(BLOCK_BYTES, BLOCK_BYTES))
-
-
-def _load(image: Image, register: int, words: NDArray[np.uint32]) -> Load:
-    load = block_load(register, image.place(BLOCK_BYTES, BLOCK_BYTES))
-    item = load.instruction
-    lines = matrix_to_lines(collect(words, item.use, item.type, item.shape), item)
-    image.write_lines(item, load.address, load.stride, lines)
-    return load
 
 
 def draw_pairs(

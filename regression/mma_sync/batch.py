@@ -39,6 +39,8 @@ class Batch:
         How many times the registers' sets of tiles are multiplied.
     registers : int
         32-bit registers per lane of the machine.
+    address : int
+        Of the first operand; the results follow the operands.
 
     Raises
     ------
@@ -49,6 +51,7 @@ class Batch:
     instruction: MmaInstruction
     sets: int
     registers: int
+    address: int = BASE
 
     def __post_init__(self) -> None:
         if self._slots < 1:
@@ -91,7 +94,7 @@ class Batch:
 
     @property
     def operand_bytes(self) -> int:
-        """Of all sets, from the first byte of memory on; the results follow."""
+        """Of all sets."""
         return self.sets * self._operands * 4 * LANES
 
     @property
@@ -113,7 +116,7 @@ class Batch:
     def _loads(self, number: int) -> Iterator[Command]:
         for block in range(0, self._operands, BLOCK_REGISTERS):
             place = (number * self._operands + block) * 4 * LANES
-            yield block_load(self._first(number) + block, BASE + place)
+            yield block_load(self._first(number) + block, self.address + place)
 
     def _multiplies(self, number: int) -> Iterator[Command]:
         register = self._first(number)
@@ -126,7 +129,7 @@ class Batch:
             yield Mma(self.instruction, d=result, a=places["a"], b=places["b"], c=places["c"])
 
     def _stores(self, number: int) -> Iterator[Command]:
-        address = BASE + self.operand_bytes + number * BLOCK_BYTES
+        address = self.address + self.operand_bytes + number * BLOCK_BYTES
         yield block_store(self._first(number) + self._operands, address)
 
     def operand_image(self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint8]:

@@ -27,8 +27,6 @@ class Record:
         As in `regression.mutation.simulation.Outcome`.
     killed_by : str
         The test that failed, or nothing.
-    seconds : float
-        Of computing.
     proof : Proof
         Of a survivor: ``equal`` if it is proven to be no fault, ``none`` if that was tried in vain, empty
         before.
@@ -42,7 +40,6 @@ class Record:
     command: str
     how: str
     killed_by: str
-    seconds: float
     proof: Proof = ""
 
     @property

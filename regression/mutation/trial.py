@@ -45,14 +45,15 @@ def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
     with locked(folder.with_suffix(".lock")):
         simulation = simulation_of(unit)
         mutated = mutate(simulation.design, unit.sources, count, seed, folder)
-        outcomes: list[Outcome] = []
-        run_mutants(mutated, simulation, range(1, len(mutated.mutants) + 1), outcomes.append)
-        records = [_record(unit, mutated.mutants[outcome.number - 1], outcome) for outcome in outcomes]
+        records = [
+            _record(unit, mutated.mutants[outcome.number - 1], outcome)
+            for outcome in run_mutants(mutated, simulation)
+        ]
         for index, record in enumerate(records):
             if record.survived:
                 is_equal = is_equivalent(mutated.mutants[record.number - 1], folder, rules_of(unit.name))
                 records[index] = replace(record, proof="equal" if is_equal else "none")
-    return sorted(records, key=lambda record: record.number)
+    return records
 
 
 def _record(unit: Unit, mutant: Mutant, outcome: Outcome) -> Record:
@@ -65,5 +66,4 @@ def _record(unit: Unit, mutant: Mutant, outcome: Outcome) -> Record:
         command=mutant.command,
         how=outcome.how,
         killed_by=outcome.killed_by,
-        seconds=outcome.seconds,
     )

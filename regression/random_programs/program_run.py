@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from regression.random_programs.generator import MULTIPLIES, make_program
 from regression.random_programs.program import Program
 from regression.random_programs.results import compared_results
-from regression.random_programs.running import Core, difference, open_rtl
+from regression.random_programs.running import Core, difference
 
 __all__ = ["Observe", "ProgramRun", "Verdict"]
 
@@ -23,7 +23,6 @@ class Verdict:
     ----------
     number : int
         Of the program in its run.
-    commands : int
     results : int
         Elements of D that were computed and compared.
     difference : str or None
@@ -33,7 +32,6 @@ class Verdict:
     """
 
     number: int
-    commands: int
     results: int
     difference: str | None
     seen: Counter[tuple[str, str]]
@@ -83,10 +81,9 @@ class ProgramRun:
             if self.observe is not None:
                 seen.update(self.observe(program, core))
 
-        found = difference(program, open_rtl, lockstep=self.is_lockstep(number), on_end=on_end)
+        found = difference(program, lockstep=self.is_lockstep(number), on_end=on_end)
         return Verdict(
             number=number,
-            commands=len(program.commands),
             results=compared_results(program.commands),
             difference=found,
             seen=seen,

@@ -46,19 +46,13 @@ def minimise(items: Sequence[_Item], fails: Callable[[tuple[_Item, ...]], bool])
     return kept
 
 
-def shrink(
-    program: Program,
-    fails: Callable[[Program], bool],
-    on_progress: Callable[[int], None] = lambda commands: None,
-) -> Program:
+def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
     """Shrink a program that fails: first its commands, then their operands, timing and memory.
 
     Parameters
     ----------
     program : Program
     fails : callable
-    on_progress : callable
-        Called with the number of commands left, whenever it has become smaller.
 
     Returns
     -------
@@ -67,10 +61,7 @@ def shrink(
     """
 
     def still(commands: tuple[Command, ...]) -> bool:
-        failing = fails(replace(program, commands=commands))
-        if failing:
-            on_progress(len(commands))
-        return failing
+        return fails(replace(program, commands=commands))
 
     program = replace(program, commands=minimise(program.commands, still))
     plain = replace(program, timing=BusTiming(latency=20, stall=0, seed=1))

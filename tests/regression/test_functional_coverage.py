@@ -13,7 +13,7 @@ from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, S
 from regression.campaign.kinds.functional_coverage import FunctionalCoverage, types_in
 from regression.campaign.task import Outcome, Task
 from regression.functional import hazards, instructions, values
-from regression.functional.collector import MODEL, observe, observe_hazards, sample_arithmetic
+from regression.functional.collector import MODEL, observe, sample_arithmetic
 from regression.functional.directed import hazard_program
 from regression.functional.environment import run_early_host
 from regression.functional.model import bin_name, coverpoint
@@ -315,7 +315,7 @@ def test_memory_hazards_are_told(address, stride, extent):
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_directed_programs_have_every_hazard_and_end_as_on_the_golden_machine(seed):
     program = hazard_program("small", seed)
-    seen = observe_hazards(program)
+    seen = observe(program, program.golden())
     assert [hole for point in hazards.POINTS for hole in point.holes(seen)] == []
     assert difference(program) is None
 

@@ -34,7 +34,6 @@ RECORD = Record(
     command="mutate -mode inv",
     how="survived",
     killed_by="",
-    seconds=0.1,
 )
 
 
