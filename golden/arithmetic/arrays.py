@@ -25,7 +25,6 @@ __all__ = [
     "elementwise",
     "fma64",
     "look_up",
-    "round_pack",
     "saturate",
 ]
 
@@ -173,16 +172,6 @@ def fma64(a: ArrayLike, b: ArrayLike, c: ArrayLike, rounding: str = "rn") -> NDA
     """See `golden.arithmetic.fma.fused_multiply_add`; in f64, on arrays of uint64 that broadcast."""
     constants = layout(_F64), ROUNDINGS.index(rounding)
     return elementwise(fma.fused_multiply_add, (a, b, c), constants, np.uint64)
-
-
-def round_pack(
-    negative: ArrayLike, magnitude: ArrayLike, exponent: ArrayLike, format: FloatFormat, rounding: str
-) -> NDArray[Any]:
-    """See `golden.arithmetic.round_pack.round_pack`; beyond the largest number as IEEE 754 says."""
-    constants = layout(format), ROUNDINGS.index(rounding), False
-    return elementwise(
-        rounding_rules.round_pack, (negative, magnitude, exponent), constants, _unsigned(format)
-    )
 
 
 def bit_lengths(values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,5 @@
 """Conversions between floating-point types."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -15,13 +14,17 @@ from golden.scalar.form import Array, Form, width
 __all__ = ["FORMS"]
 
 
-def _convert(rounding: str, flush: str, clamp: str, target: str, source: str) -> Any:
+def _convert(rounding: str, *qualifiers: str) -> Any:
     """From one type to another, wider or narrower; ``.ftz`` concerns operands and results of f32."""
+    *words, target, source = qualifiers
+    flush, clamp = "ftz" in words, next((word for word in words if word in ("sat", "relu")), "")
+    if source == target:
+        return None
     of, to = FLOATS[source], FLOATS[target]
     bits = (width(target),), (width(source),)
     if (source, target) == ("bf16", "f32") and not (flush or clamp):
         return *bits, lambda a: of.comparable(a).view(np.uint32)
-    flush_result = flush != "" and target == "f32"
+    flush_result = flush and target == "f32"
 
     def evaluate(a: Array) -> Array:
         if flush and source == "f32":
@@ -32,10 +35,12 @@ def _convert(rounding: str, flush: str, clamp: str, target: str, source: str) ->
     return *bits, evaluate
 
 
-def _same(rounding: str, flush: str, saturate: str, target: str, source: str) -> Any:
+def _same(rounding: str, *qualifiers: str) -> Any:
     """To the same type: a copy, an integral number, or clamped to 0 and 1."""
-    del source
-    element = FLOATS[target]
+    *words, target, source = qualifiers
+    if source != target:
+        return None
+    element, flush, saturate = FLOATS[target], "ftz" in words, "sat" in words
     bits = (width(target),)
     constants = (layout(element.format),)
 
@@ -51,7 +56,7 @@ def _same(rounding: str, flush: str, saturate: str, target: str, source: str) ->
         else:
             nan = quieted(a, element) if target == "f64" else element.raw.type(element.nan)
             a = np.where(is_nan(a, element), nan, a)
-        return clamped(a, element, saturate)
+        return clamped(a, element, "sat" if saturate else "")
 
     plain = not (rounding or flush or saturate) and target in ("f32", "f64")
     return bits, bits, copy if plain else evaluate
@@ -60,29 +65,16 @@ def _same(rounding: str, flush: str, saturate: str, target: str, source: str) ->
 _INTEGRAL = ".rni|.rzi|.rmi|.rpi"
 
 
-def _unflushed(build: Callable[..., Any]) -> Callable[..., Any]:
-    """A builder for forms without ``.ftz``."""
-    return lambda rounding, clamp, *types: build(rounding, "", clamp, *types)
-
-
-def _of_halves(rounding: str, saturate: str, target: str, source: str) -> Any:
-    return _same(rounding, "", saturate, target, source) if target == source else None
-
-
-def _between_halves(rounding: str, target: str, source: str) -> Any:
-    return _convert(rounding, "", "", target, source) if target != source else None
-
-
 FORMS: Final = (
     Form(f"cvt {_INTEGRAL}? .ftz? .sat? .f32 .f32", _same),
-    Form(f"cvt {_INTEGRAL}? .sat? .f16|.bf16 .f16|.bf16", _of_halves),
-    Form(f"cvt {_INTEGRAL}? .sat? .f64 .f64", _unflushed(_same)),
-    Form(f"cvt {MODES}? .f16|.bf16 .f16|.bf16", _between_halves),
+    Form(f"cvt {_INTEGRAL}? .sat? .f16|.bf16 .f16|.bf16", _same),
+    Form(f"cvt {_INTEGRAL}? .sat? .f64 .f64", _same),
+    Form(f"cvt {MODES}? .f16|.bf16 .f16|.bf16", _convert),
     Form(f"cvt {MODES}? .ftz? .sat? .f32 .f16|.bf16", _convert),
-    Form(f"cvt {MODES}? .sat? .f64 .f16|.bf16", _unflushed(_convert)),
+    Form(f"cvt {MODES}? .sat? .f64 .f16|.bf16", _convert),
     Form(f"cvt {MODES}? .ftz? .sat? .f64 .f32", _convert),
     Form(f"cvt {MODES} .ftz? .sat|.relu? .f16|.bf16 .f32", _convert),
     Form(f"cvt {MODES} .ftz? .sat? .f32 .f64", _convert),
-    Form(f"cvt {MODES} .sat? .f16|.bf16 .f64", _unflushed(_convert)),
+    Form(f"cvt {MODES} .sat? .f16|.bf16 .f64", _convert),
 )
 """The forms of this family."""
