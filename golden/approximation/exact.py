@@ -12,6 +12,7 @@ from functools import cache
 from math import isqrt
 
 from golden.approximation.instructions import ApproximateInstruction
+from golden.arithmetic.round_pack import NEAREST, round_pack
 from golden.explanation.steps import decoded
 from golden.tables.formats import FloatFormat, float_format
 
@@ -74,17 +75,13 @@ def value_of(bits: int, format: FloatFormat) -> Fraction | None:
 
 def rounded(value: Fraction, format: FloatFormat, *, negative_zero: bool = False) -> int:
     """The bit pattern of a number rounded to nearest even, subnormals and overflow included."""
-    if value == 0:
-        return format.sign_mask if negative_zero else 0
-    sign = format.sign_mask if value < 0 else 0
     magnitude = abs(value)
-    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
-    if magnitude < Fraction(2) ** exponent:
-        exponent -= 1
-    exponent = max(exponent, format.minimum_exponent)
-    significand = round(magnitude / Fraction(2) ** (exponent - format.fraction_bits))
-    bits = (exponent - format.minimum_exponent << format.fraction_bits) + significand
-    return sign | min(bits, format.infinity)
+    # Significand bits enough to round, the last one sticky.
+    unit = magnitude.numerator.bit_length() - magnitude.denominator.bit_length() - format.significand_bits - 3
+    scaled = magnitude / Fraction(2) ** unit
+    sticky = int(scaled) | (scaled.denominator > 1)
+    negative = negative_zero if value == 0 else value < 0
+    return round_pack(int(negative), sticky, unit, format, NEAREST, False)
 
 
 def _bounds(function: str, x: Fraction, divisor: Fraction = Fraction(1)) -> Interval | None:

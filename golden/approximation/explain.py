@@ -9,7 +9,7 @@ from golden.approximation.call import checked_operands
 from golden.approximation.exact import correctly_rounded
 from golden.approximation.instructions import ApproximateInstruction
 from golden.approximation.operations import form, operation
-from golden.approximation.scaled import BACK, GREAT, HALF, QUARTER, UP, multiply_flushed
+from golden.approximation.scaled import BACK, GREAT, HALF, QUARTER, UP
 from golden.approximation.steps import ApproximateStep, Approximation, Arithmetic, Narrowing
 from golden.approximation.unit import LEAST_NORMAL, MAGNITUDE
 from golden.approximation.unit_steps import turns, unit_step, upper_word_step
@@ -99,8 +99,8 @@ def _steps(found: ApproximateInstruction, bits: tuple[int, ...], result: int) ->
 
 
 def _product(left: int, right: int, reason: str, *, flush: bool = False) -> Arithmetic:
-    """One f32 multiplication, rounded to nearest even; `flush` as in `golden.approximation.scaled`."""
-    result = multiply_flushed(left, right, _F32) if flush else multiply(left, right, _F32, NEAREST)
+    """One f32 multiplication, rounded to nearest even; `flush` as in `golden.arithmetic.fma`."""
+    result = multiply(left, right, _F32, NEAREST, flush)
     return Arithmetic(operation="*", left=left, right=right, result=result, rounding="rn", reason=reason)
 
 

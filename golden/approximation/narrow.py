@@ -33,13 +33,13 @@ def truncate(bits: int, source: Format, target: Format) -> int:
 
 
 @compiled
-def ex2(x: int, table: Table, f32: Format, narrow: Format) -> int:
+def ex2(x: int, f32: Format, narrow: Format, table: Table) -> int:
     """Two to the power x; of bf16, with ``.ftz``."""
     return truncate(unit.ex2(convert(x, narrow, f32), table), f32, narrow)
 
 
 @compiled
-def tanh(x: int, table: Table, f32: Format, narrow: Format) -> int:
+def tanh(x: int, f32: Format, narrow: Format, table: Table) -> int:
     """The hyperbolic tangent of x."""
     return truncate(unit.tanh(convert(x, narrow, f32), table), f32, narrow)
 
@@ -60,6 +60,8 @@ def results(function: str, element: str) -> NDArray[np.uint16]:
     scalar = {"ex2": ex2, "tanh": tanh}[function]
     constants = layout(_F32), layout(float_format(element))
     every = (np.arange(1 << 16),)
-    narrow: NDArray[np.uint16] = elementwise(scalar, every, constants, np.uint16, tables=(table(function),))
+    narrow: NDArray[np.uint16] = elementwise(
+        scalar, every, constants, np.uint16, arguments=(table(function),)
+    )
     narrow.flags.writeable = False
     return narrow

@@ -76,7 +76,7 @@ def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any
     coefficients = table(_TABLES.get(found.function, found.function))
     f32 = layout(float_format("f32"))
     if found.element in {"f16", "bf16"}:
-        return getattr(narrow, function), (coefficients, f32, layout(float_format(found.element)))
+        return getattr(narrow, function), (f32, layout(float_format(found.element)), coefficients)
     if found.type == "f64":
         function, scaling = f"{function}_upper_word", False
     elif function == "div":
@@ -85,14 +85,14 @@ def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any
     scaling = scaling and function in scaled.__all__
     modules = (scaled,) if scaling else (unit, wave, upper_word)
     (element,) = (getattr(module, function) for module in modules if function in module.__all__)
-    return element, (coefficients, f32) if scaling else (coefficients,)
+    return element, (f32, coefficients) if scaling else (coefficients,)
 
 
 def _wide(found: ApproximateInstruction) -> Operation:
     def of_registers(*operands: NDArray[Any]) -> NDArray[Any]:
-        element, (coefficients, *constants) = scalar(found)
+        element, (*constants, coefficients) = scalar(found)
         dtype = operands[0].dtype
-        return elementwise(element, operands, tuple(constants), dtype, tables=(coefficients,))
+        return elementwise(element, operands, tuple(constants), dtype, arguments=(coefficients,))
 
     return of_registers
 

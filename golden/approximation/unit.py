@@ -29,6 +29,7 @@ __all__ = [
     "assemble",
     "ex2",
     "exponent_of",
+    "interpolated",
     "lg2",
     "lg2_sum",
     "rcp",
@@ -73,6 +74,14 @@ def assemble(magnitude: int, unit: int, negative: int) -> int:
 
 
 @compiled
+def interpolated(special: int, argument: Argument, table: Table) -> int:
+    """The polynomial's value, truncated, unless there is a special result."""
+    row, offset, exponent, negative = argument
+    result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
+    return choose(special == NOT_SPECIAL, result, special)
+
+
+@compiled
 def split(argument: int, table: Table) -> tuple[int, int]:
     """Row and offset of an argument."""
     return argument >> table.offset_bits, argument & ((1 << table.offset_bits) - 1)
@@ -106,10 +115,7 @@ def ex2_argument(x: int, table: Table) -> Argument:
 @compiled
 def ex2(x: int, table: Table) -> int:
     """Two to the power x."""
-    special = ex2_special(x)
-    row, offset, exponent, negative = ex2_argument(x, table)
-    result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return choose(special == NOT_SPECIAL, result, special)
+    return interpolated(ex2_special(x), ex2_argument(x, table), table)
 
 
 @compiled
@@ -133,10 +139,7 @@ def rcp_argument(x: int, table: Table) -> Argument:
 @compiled
 def rcp(x: int, table: Table) -> int:
     """One divided by x."""
-    special = rcp_special(x)
-    row, offset, exponent, negative = rcp_argument(x, table)
-    result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return choose(special == NOT_SPECIAL, result, special)
+    return interpolated(rcp_special(x), rcp_argument(x, table), table)
 
 
 @compiled
@@ -168,10 +171,7 @@ def rsqrt_argument(x: int, table: Table) -> Argument:
 @compiled
 def rsqrt(x: int, table: Table) -> int:
     """One divided by the square root of x."""
-    special = rsqrt_special(x)
-    row, offset, exponent, negative = rsqrt_argument(x, table)
-    result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return choose(special == NOT_SPECIAL, result, special)
+    return interpolated(rsqrt_special(x), rsqrt_argument(x, table), table)
 
 
 @compiled
@@ -190,10 +190,7 @@ def sqrt_argument(x: int, table: Table) -> Argument:
 @compiled
 def sqrt(x: int, table: Table) -> int:
     """The square root of x."""
-    special = sqrt_special(x)
-    row, offset, exponent, negative = sqrt_argument(x, table)
-    result = assemble(polynomial(table, row, offset), exponent - table.fraction_bits, negative)
-    return choose(special == NOT_SPECIAL, result, special)
+    return interpolated(sqrt_special(x), sqrt_argument(x, table), table)
 
 
 @compiled

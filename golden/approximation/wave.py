@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from golden.approximation.interpolator import ARGUMENT_BITS, Table, polynomial
+from golden.approximation.interpolator import ARGUMENT_BITS, Table
 from golden.approximation.unit import (
     FRACTION,
     HIDDEN,
@@ -14,8 +14,8 @@ from golden.approximation.unit import (
     ONE,
     SIGNIFICAND,
     Argument,
-    assemble,
     exponent_of,
+    interpolated,
     split,
 )
 from golden.arithmetic.compiled import bit_length, choose, compiled, shift
@@ -75,11 +75,7 @@ def wave_argument(x: int, quarter: int, table: Table) -> Argument:
 @compiled
 def wave(x: int, quarter: int, table: Table) -> int:
     """Sine or cosine."""
-    special = wave_special(x, quarter)
-    row, offset, _, negative = wave_argument(x, quarter, table)
-    total = polynomial(table, row, offset)
-    result = assemble(total, -table.fraction_bits, negative)
-    return choose(special == NOT_SPECIAL, result, special)
+    return interpolated(wave_special(x, quarter), wave_argument(x, quarter, table), table)
 
 
 @compiled

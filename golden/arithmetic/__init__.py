@@ -5,7 +5,9 @@
 `align`          a term in whole units
 `fdpa`           the fused dot-product-add, and its chain
 `round_pack`     the only rounding; conversions and satf
-`fma`            the fused multiply-add of IEEE 754
+`fma`            sum, product and fused multiply-add of IEEE 754
+`division`       quotient and square root of IEEE 754
+`whole`          floating-point numbers to integers and back
 `integer`        integers and single bits
 `fp8`            what `mma.sync` makes of fp8
 `exact`          sums without any of the hardware's limits

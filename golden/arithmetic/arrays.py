@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from golden.arithmetic import decode as scalar
 from golden.arithmetic import fma
 from golden.arithmetic import round_pack as rounding_rules
-from golden.arithmetic.compiled import bit_length
+from golden.arithmetic.compiled import bit_length, one_by_one
 from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, ZERO_EXPONENT, layout
 from golden.arithmetic.engine import kernel, run_chunks
-from golden.arithmetic.round_pack import ROUNDINGS
+from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.tables.formats import FloatFormat, float_format
 
 __all__ = [
@@ -25,38 +25,42 @@ __all__ = [
     "elementwise",
     "fma64",
     "look_up",
-    "round_pack",
     "saturate",
 ]
 
 _CHUNK = 1 << 14
 _TABLE_BITS = 16
 """Conversions of formats of so many bits are looked up."""
-_LEAST_CHUNKS_FOR_THREADS = 4
+_LEAST_FOR_THREADS = 4 * _CHUNK
 _F64 = float_format("f64")
+_UINT64 = np.dtype(np.uint64)
 
 
 @cache
 def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...]) -> Callable[..., None]:
-    """A compiled loop over flat arrays."""
+    """A compiled loop over flat arrays; operands beside the first may have a single element for all."""
     if operands == 1:
 
-        def loop(out: Any, x: Any, tables: Any) -> None:
+        def loop(out: Any, x: Any, arguments: Any) -> None:
             for i in range(len(x)):
-                out[i] = function(x[i], *(tables + constants))
+                out[i] = function(x[i], *(constants + arguments))
 
         return kernel(loop)
     if operands == 2:
 
-        def loop2(out: Any, x: Any, y: Any, tables: Any) -> None:
-            for i in range(len(x)):
-                out[i] = function(x[i], y[i], *(tables + constants))
+        def loop2(out: Any, x: Any, y: Any, arguments: Any) -> None:
+            x_step, y_step = len(x) > 1, len(y) > 1
+            for i in range(len(out)):
+                one_by_one()
+                out[i] = function(x[i * x_step], y[i * y_step], *(constants + arguments))
 
         return kernel(loop2)
 
-    def loop3(out: Any, x: Any, y: Any, z: Any, tables: Any) -> None:
-        for i in range(len(x)):
-            out[i] = function(x[i], y[i], z[i], *(tables + constants))
+    def loop3(out: Any, x: Any, y: Any, z: Any, arguments: Any) -> None:
+        x_step, y_step, z_step = len(x) > 1, len(y) > 1, len(z) > 1
+        for i in range(len(out)):
+            one_by_one()
+            out[i] = function(x[i * x_step], y[i * y_step], z[i * z_step], *(constants + arguments))
 
     return kernel(loop3)
 
@@ -67,15 +71,15 @@ def elementwise(
     constants: tuple[Any, ...],
     dtype: Any,
     threads: int | None = None,
-    tables: tuple[Any, ...] = (),
+    arguments: tuple[Any, ...] = (),
 ) -> NDArray[Any]:
     """A marked function of each element.
 
     Parameters
     ----------
     function : callable
-        Marked with `golden.arithmetic.compiled.compiled`, on one to three integers, then the tables and the
-        constants.
+        Marked with `golden.arithmetic.compiled.compiled`, on one to three integers, then the constants and
+        the arguments.
     operands : tuple of array_like of integers
         They broadcast.
     constants : tuple
@@ -84,43 +88,55 @@ def elementwise(
         Of the result.
     threads : int or None
         As for `golden.arithmetic.engine.thread_count`.
-    tables : tuple
-        Tuples that contain arrays.
+    arguments : tuple
+        Integers, or tuples that contain arrays; for them nothing is compiled anew.
     """
     given = [np.asarray(operand) for operand in operands]
-    shape = np.broadcast_shapes(*(array.shape for array in given))
-    arrays = [array if array.shape == shape else np.broadcast_to(array, shape).copy() for array in given]
-    flat = [_signed(np.ascontiguousarray(array).reshape(-1)) for array in arrays]
+    shapes = {array.shape for array in given}
+    shape = shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes)
+    flat = [_flat(array, shape) for array in given]
     result = np.empty(shape, dtype)
-    out = _signed(result.reshape(-1))
+    out = _flat(result, shape)
     loop = _loop(function, len(flat), constants)
+    if len(out) <= _LEAST_FOR_THREADS:
+        loop(out, *flat, arguments)
+        return result
 
     def work(piece: slice) -> None:
-        loop(out[piece], *(array[piece] for array in flat), tables)
+        loop(out[piece], *(array if len(array) == 1 else array[piece] for array in flat), arguments)
 
-    few = len(out) <= _LEAST_CHUNKS_FOR_THREADS * _CHUNK
-    run_chunks(work, len(out), _CHUNK, 1 if few else threads)
+    run_chunks(work, len(out), _CHUNK, threads)
     return result
 
 
-def _signed(array: NDArray[Any]) -> NDArray[Any]:
-    """In 64 bits, words become signed, as they are in compiled code."""
-    return array.view(np.int64) if array.dtype == np.uint64 else array
+def _flat(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    """One axis, of a single element if there is only one, contiguous and writeable: one type for kernels."""
+    if array.shape != shape and array.size != 1:
+        array = np.broadcast_to(array, shape)
+    if not array.flags.carray:
+        array = array.copy()
+    # In 64 bits, words become signed, as they are in compiled code.
+    return array.reshape(-1).view(np.int64) if array.dtype == _UINT64 else array.reshape(-1)
 
 
 def _unsigned(format: FloatFormat) -> np.dtype[Any]:
     return np.dtype(f"u{format.bits // 8}")
 
 
-def convert(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
+def convert(
+    bits: NDArray[Any], source: FloatFormat, target: FloatFormat, rounding: str = "rn", flush: bool = False
+) -> NDArray[Any]:
     """See `golden.arithmetic.round_pack.convert`."""
-    if source.bits > _TABLE_BITS:
-        return _converted(bits, source, target)
+    if source.bits > _TABLE_BITS or rounding != "rn" or flush:
+        return _converted(bits, source, target, ROUNDINGS.index(rounding), flush)
     return look_up(_conversions(source, target), bits)
 
 
-def _converted(bits: NDArray[Any], source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
-    return elementwise(rounding_rules.convert, (bits,), (layout(source), layout(target)), _unsigned(target))
+def _converted(
+    bits: NDArray[Any], source: FloatFormat, target: FloatFormat, rounding: int, flush: bool
+) -> NDArray[Any]:
+    constants, arguments = (layout(source), layout(target)), (rounding, flush)
+    return elementwise(rounding_rules.convert, (bits,), constants, _unsigned(target), arguments=arguments)
 
 
 def look_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
@@ -139,7 +155,7 @@ def _look_up(table: Any, places: Any, entries: Any) -> None:
 @cache
 def _conversions(source: FloatFormat, target: FloatFormat) -> NDArray[Any]:
     """The conversion of every bit pattern."""
-    return _converted(np.arange(1 << source.bits), source, target)
+    return _converted(np.arange(1 << source.bits), source, target, NEAREST, False)
 
 
 def saturate(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
@@ -156,16 +172,6 @@ def fma64(a: ArrayLike, b: ArrayLike, c: ArrayLike, rounding: str = "rn") -> NDA
     """See `golden.arithmetic.fma.fused_multiply_add`; in f64, on arrays of uint64 that broadcast."""
     constants = layout(_F64), ROUNDINGS.index(rounding)
     return elementwise(fma.fused_multiply_add, (a, b, c), constants, np.uint64)
-
-
-def round_pack(
-    negative: ArrayLike, magnitude: ArrayLike, exponent: ArrayLike, format: FloatFormat, rounding: str
-) -> NDArray[Any]:
-    """See `golden.arithmetic.round_pack.round_pack`; beyond the largest number as IEEE 754 says."""
-    constants = layout(format), ROUNDINGS.index(rounding), False
-    return elementwise(
-        rounding_rules.round_pack, (negative, magnitude, exponent), constants, _unsigned(format)
-    )
 
 
 def bit_lengths(values: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ __all__ = [
     "choose",
     "compiled",
     "like",
+    "one_by_one",
     "shift",
     "unsigned_word",
     "word",
@@ -65,3 +66,10 @@ def shift(value: int, distance: int) -> int:
 def choose(condition: bool, yes: int, no: int) -> int:
     """One of two integers; compiled, without a branch that a processor would often predict wrongly."""
     return yes if condition else no
+
+
+def one_by_one() -> None:
+    """Keeps the compiler from computing passes of a loop in vectors.
+
+    In a function with many branches the attempt takes seconds and gains nothing.
+    """

@@ -44,16 +44,18 @@ def layout(format: FloatFormat) -> Layout:
 
 
 @compiled
-def decode(bits: int, format: Format) -> tuple[int, int, int, int]:
+def decode(bits: int, format: Format, flush: bool = False) -> tuple[int, int, int, int]:
     """Take a bit pattern apart.
 
-    Subnormals keep the minimum exponent and have no hidden bit: they are neither normalised nor flushed.
+    Subnormals keep the minimum exponent and have no hidden bit: they are not normalised.
     Ignored low bits (tf32) do not count, so a NaN with its payload there is an infinity.
 
     Parameters
     ----------
     bits : int
     format : FloatFormat or Layout
+    flush : bool
+        Whether a subnormal number counts as zero of its sign (``.ftz``).
 
     Returns
     -------
@@ -78,4 +80,6 @@ def decode(bits: int, format: Format) -> tuple[int, int, int, int]:
         return negative, significand, exponent, NAN if significand else INFINITE
     if field:
         return negative, significand | hidden, exponent, FINITE
+    if flush:
+        significand = 0
     return negative, significand, exponent, FINITE if significand else ZERO

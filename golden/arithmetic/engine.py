@@ -28,6 +28,7 @@ from golden.arithmetic.compiled import (
     bit_length,
     choose,
     like,
+    one_by_one,
     shift,
     unsigned_word,
     word,
@@ -92,6 +93,21 @@ def _ones(context: Any, value: Any) -> Any:
         return builder.ctpop(arguments[0])
 
     return types.int32(types.int32), generate
+
+
+@intrinsic
+def _opaque(context: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """No instruction, but one that may not be moved."""
+        builder.asm(ir.FunctionType(ir.VoidType(), []), "", "", [], side_effect=True)
+        return context.get_dummy_value()
+
+    return types.none(), generate
+
+
+@overload(one_by_one)
+def _one_by_one():  # type: ignore[no-untyped-def]
+    return lambda: _opaque()  # type: ignore[call-arg]  # noqa: PLW0108  numba compiles functions
 
 
 @overload(bit_count)

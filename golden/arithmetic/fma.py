@@ -1,6 +1,10 @@
-"""The fused multiply-add of IEEE 754, in every format of up to 53 significand bits and four rounding modes.
+"""Sum, product and fused multiply-add of IEEE 754, in formats of up to 53 significand bits and all roundings.
 
 Wide integers are pairs of 62-bit words, high and low, so that 124 bits are enough everywhere.
+
+All take bit patterns of `format`, a `rounding` (its place in `golden.arithmetic.round_pack.ROUNDINGS`), and
+`flush`: whether subnormal operands and results are zeros of their sign. NaN operands of f64 come back made
+quiet; an invalid operation, and a NaN operand of another format, give the canonical NaN.
 """
 
 from typing import Final
@@ -9,7 +13,7 @@ from golden.arithmetic.compiled import bit_length, compiled, shift
 from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, Format, decode
 from golden.arithmetic.round_pack import DOWN, round_pack
 
-__all__ = ["add", "fused_multiply_add", "multiply", "multiply_wide"]
+__all__ = ["add", "fused_multiply_add", "multiply", "quiet_nan", "subtract"]
 
 _WORD: Final = 62
 _MASK: Final = (1 << 62) - 1
@@ -64,7 +68,13 @@ def normalised(significand: int, exponent: int, kind: int, format: Format) -> tu
 
 
 @compiled
-def fused_multiply_add(a: int, b: int, c: int, format: Format, rounding: int) -> int:
+def quiet_nan(bits: int, format: Format) -> int:
+    """The NaN result of an operand that is a NaN."""
+    return bits | 1 << (format.fraction_bits - 1) if format.bits == 64 else format.canonical_nan
+
+
+@compiled
+def fused_multiply_add(a: int, b: int, c: int, format: Format, rounding: int, flush: bool = False) -> int:
     """``a * b + c`` with one rounding, on bit patterns.
 
     *Method.* Significands are normalised, so the product P is an integer from 2**104 to 2**106 and the
@@ -82,29 +92,15 @@ def fused_multiply_add(a: int, b: int, c: int, format: Format, rounding: int) ->
     each of them as the exact sum would, after addition and after subtraction. The last shift keeps 62 bits,
     9 more than the result has. A subnormal result drops more bits, never fewer.
 
-    Parameters
-    ----------
-    a, b, c : int
-        Bit patterns of `format`.
-    format : FloatFormat or Layout
-    rounding : int
-        Place in `golden.arithmetic.round_pack.ROUNDINGS`.
-
-    Returns
-    -------
-    int
-        In f64, NaN operands come back made quiet, looked for in the order b, c, a; an invalid operation, and
-        a NaN operand of another format, give the canonical NaN.
+    NaN operands are looked for in the order b, c, a.
     """
-    a_negative, a_significand, a_exponent, a_kind = decode(a, format)
-    b_negative, b_significand, b_exponent, b_kind = decode(b, format)
-    c_negative, c_significand, c_exponent, c_kind = decode(c, format)
+    a_negative, a_significand, a_exponent, a_kind = decode(a, format, flush)
+    b_negative, b_significand, b_exponent, b_kind = decode(b, format, flush)
+    c_negative, c_significand, c_exponent, c_kind = decode(c, format, flush)
     negative = a_negative ^ b_negative
     if max(a_kind, b_kind, c_kind) > FINITE:
         if max(a_kind, b_kind, c_kind) == NAN:
-            if format.bits < 64:
-                return format.canonical_nan
-            return (b if b_kind == NAN else c if c_kind == NAN else a) | 1 << (format.fraction_bits - 1)
+            return quiet_nan(b if b_kind == NAN else c if c_kind == NAN else a, format)
         infinite = max(a_kind, b_kind) == INFINITE
         if infinite and (min(a_kind, b_kind) == ZERO or (c_kind == INFINITE and c_negative != negative)):
             return format.canonical_nan
@@ -132,23 +128,23 @@ def fused_multiply_add(a: int, b: int, c: int, format: Format, rounding: int) ->
     high, low = high + (low >> _WORD), low & _MASK
     excess = bit_length(high)
     _, significand = shift_right_sticky(high, low, excess)
-    return round_pack(negative, significand, weight + excess, format, rounding, False)
+    return round_pack(negative, significand, weight + excess, format, rounding, False, flush)
 
 
 @compiled
-def add(a: int, b: int, format: Format, rounding: int) -> int:
-    """The IEEE 754 sum: `fused_multiply_add` of a, 1 and b, in single words.
+def add(a: int, b: int, format: Format, rounding: int, flush: bool = False) -> int:
+    """The sum: `fused_multiply_add` of a, 1 and b, in single words; NaN in the order b, a.
 
     Both significands have at most 53 bits and move up by 8 places. The one of lesser exponent is shifted
     down, with sticky. Bits are lost only where the exponents differ by more than 8; then the sum has at least
     six bits more than the format, so the sticky bit decides as the bits would.
     """
-    a_negative, x, x_exponent, a_kind = decode(a, format)
-    b_negative, y, y_exponent, b_kind = decode(b, format)
+    a_negative, x, x_exponent, a_kind = decode(a, format, flush)
+    b_negative, y, y_exponent, b_kind = decode(b, format, flush)
     if max(a_kind, b_kind) > FINITE:
-        if max(a_kind, b_kind) == NAN and format.bits == 64:
-            return (b if b_kind == NAN else a) | 1 << (format.fraction_bits - 1)
-        if max(a_kind, b_kind) == NAN or (a_kind == b_kind and a_negative != b_negative):
+        if max(a_kind, b_kind) == NAN:
+            return quiet_nan(b if b_kind == NAN else a, format)
+        if a_kind == b_kind and a_negative != b_negative:
             return format.canonical_nan
         return format.infinity | (a_negative if a_kind == INFINITE else b_negative) << (format.bits - 1)
     exponent = max(x_exponent, y_exponent)
@@ -159,18 +155,32 @@ def add(a: int, b: int, format: Format, rounding: int) -> int:
     if total == 0:
         negative = a_negative if a_negative == b_negative else 1 if rounding == DOWN else 0
     weight = exponent - format.fraction_bits - _GUARD
-    return round_pack(negative, abs(total), weight, format, rounding, False)
+    return round_pack(negative, abs(total), weight, format, rounding, False, flush)
 
 
 @compiled
-def multiply(a: int, b: int, format: Format, rounding: int) -> int:
-    """The IEEE 754 product, in formats of up to 32 bits; NaN is canonical."""
-    a_negative, x, x_exponent, a_kind = decode(a, format)
-    b_negative, y, y_exponent, b_kind = decode(b, format)
+def subtract(a: int, b: int, format: Format, rounding: int, flush: bool = False) -> int:
+    """The sum of a and the negated b; a NaN keeps its sign."""
+    _, _, _, b_kind = decode(b, format)
+    return add(a, b if b_kind == NAN else b ^ 1 << (format.bits - 1), format, rounding, flush)
+
+
+@compiled
+def multiply(a: int, b: int, format: Format, rounding: int, flush: bool = False) -> int:
+    """The product; NaN in the order b, a."""
+    a_negative, x, x_exponent, a_kind = decode(a, format, flush)
+    b_negative, y, y_exponent, b_kind = decode(b, format, flush)
     negative = a_negative ^ b_negative
     if max(a_kind, b_kind) > FINITE:
-        if max(a_kind, b_kind) == NAN or min(a_kind, b_kind) == ZERO:
+        if max(a_kind, b_kind) == NAN:
+            return quiet_nan(b if b_kind == NAN else a, format)
+        if min(a_kind, b_kind) == ZERO:
             return format.canonical_nan
         return format.infinity | negative << (format.bits - 1)
     weight = x_exponent + y_exponent - 2 * format.fraction_bits
-    return round_pack(negative, x * y, weight, format, rounding, False)
+    if format.bits < 64:
+        return round_pack(negative, x * y, weight, format, rounding, False, flush)
+    high, low = multiply_wide(x, y)
+    excess = bit_length(high)
+    _, significand = shift_right_sticky(high, low, excess)
+    return round_pack(negative, significand, weight + excess, format, rounding, False, flush)

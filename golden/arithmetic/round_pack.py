@@ -5,7 +5,18 @@ from typing import Final
 from golden.arithmetic.compiled import bit_length, compiled, like, shift, word
 from golden.arithmetic.decode import INFINITE, NAN, Format, decode
 
-__all__ = ["NEAREST", "ROUNDINGS", "convert", "pack", "round_pack", "round_significand", "saturate_to_finite"]
+__all__ = [
+    "DOWN",
+    "NEAREST",
+    "ROUNDINGS",
+    "TOWARDS_ZERO",
+    "convert",
+    "pack",
+    "round_at",
+    "round_pack",
+    "round_significand",
+    "saturate_to_finite",
+]
 
 ROUNDINGS: Final = ("rn", "rz", "rm", "rp")
 """To nearest with ties to even, towards zero, minus and plus infinity; a rounding's number is its place."""
@@ -15,14 +26,48 @@ TOWARDS_ZERO: Final = 1
 DOWN: Final = 2
 UP: Final = 3
 
+_NONE: Final = -(1 << 30)
+"""Least exponent where there is none."""
+
+
+@compiled
+def round_at(negative: int, magnitude: int, dropped_bits: int, rounding: int) -> tuple[int, bool]:
+    """Round ``magnitude * 2**-dropped_bits`` to an integer: its whole part, and whether one is added to it.
+
+    Parameters
+    ----------
+    negative, magnitude, rounding
+        As for `round_significand`.
+    dropped_bits : int
+        Negative where zeros are appended.
+    """
+    # The integer and the bit below it, and whether anything is left below that.
+    extended = shift(magnitude, 1 - dropped_bits)
+    half = extended & 1 > 0
+    rest = shift(extended, dropped_bits - 1) != magnitude
+    kept = like(extended >> 1, magnitude)
+    if rounding == NEAREST:
+        up = half & (rest | (kept & 1 > 0))
+    else:
+        outwards = (negative > 0) == (rounding == DOWN)
+        up = (half | rest) & outwards & (rounding != TOWARDS_ZERO)
+    return kept, up
+
 
 @compiled
 def round_significand(
-    negative: int, magnitude: int, exponent: int, format: Format, rounding: int, discarded_bits: int
+    negative: int,
+    magnitude: int,
+    exponent: int,
+    format: Format,
+    rounding: int,
+    discarded_bits: int,
+    unlimited: bool = False,
 ) -> tuple[int, int, int, bool]:
     """Round ``magnitude * 2**exponent`` to the last place that the format has at its size.
 
-    No last place is lower than in the smallest normal number: underflow is gradual.
+    No last place is lower than in the smallest normal number: underflow is gradual, unless exponents are
+    `unlimited`.
 
     Parameters
     ----------
@@ -50,19 +95,11 @@ def round_significand(
         Whether one is added to it.
     """
     length = bit_length(magnitude)
-    hidden = max(word(exponent + length - 1), format.minimum_exponent)
+    least = _NONE if unlimited else format.minimum_exponent
+    hidden = max(word(exponent + length - 1), least)
     normal = word(hidden if length else format.minimum_exponent)
     dropped_bits = word(normal - format.fraction_bits + discarded_bits - exponent)
-    # The significand and the bit below it, and whether anything is left below that.
-    extended = shift(magnitude, 1 - dropped_bits)
-    half = extended & 1 > 0
-    rest = shift(extended, dropped_bits - 1) != magnitude
-    kept = like(extended >> 1, magnitude)
-    if rounding == NEAREST:
-        up = half & (rest | (kept & 1 > 0))
-    else:
-        outwards = (negative > 0) == (rounding == DOWN)
-        up = (half | rest) & outwards & (rounding != TOWARDS_ZERO)
+    kept, up = round_at(negative, magnitude, dropped_bits, rounding)
     return normal, dropped_bits, kept, up
 
 
@@ -83,7 +120,7 @@ def pack(
     # The hidden bit raises the exponent field by one.
     raised = min(word(normal), format.bias + 1) - format.minimum_exponent
     packed = like(significand + (raised << format.fraction_bits), significand)
-    if packed >= infinity or normal > format.bias:
+    if packed >= infinity or normal > format.bias + (not format.has_infinity):
         inwards = rounding in (TOWARDS_ZERO, UP if negative else DOWN)
         packed = like(infinity - (inwards and not always_infinity), significand)
     return packed << format.ignored_bits | negative << (format.bits - 1)
@@ -91,22 +128,45 @@ def pack(
 
 @compiled
 def round_pack(
-    negative: int, magnitude: int, exponent: int, format: Format, rounding: int, always_infinity: bool
+    negative: int,
+    magnitude: int,
+    exponent: int,
+    format: Format,
+    rounding: int,
+    always_infinity: bool,
+    flush: bool = False,
 ) -> int:
-    """Round ``magnitude * 2**exponent`` once and pack it; zeros keep the sign given."""
-    normal, _, kept, up = round_significand(negative, magnitude, exponent, format, rounding, 0)
-    return pack(negative, like(kept + up, kept), normal, format, rounding, always_infinity)
+    """Round ``magnitude * 2**exponent`` once and pack it; zeros keep the sign given.
+
+    With `flush`, a number below the least normal one becomes a zero (``.ftz``), once it is rounded as if
+    exponents had no limit. Rounding to a subnormal first would keep more: what is nearest to the least normal
+    number only in steps of the subnormals.
+    """
+    normal, _, kept, up = round_significand(negative, magnitude, exponent, format, rounding, 0, flush)
+    significand = like(kept + up, kept)
+    if flush and normal + (significand >> (format.fraction_bits + 1)) < format.minimum_exponent:
+        significand, normal = like(0, kept), word(format.minimum_exponent)
+    return pack(negative, significand, normal, format, rounding, always_infinity)
 
 
 @compiled
-def convert(bits: int, source: Format, target: Format) -> int:
-    """Convert between formats as IEEE 754 does, to nearest even; a NaN becomes the canonical one."""
+def convert(bits: int, source: Format, target: Format, rounding: int = NEAREST, flush: bool = False) -> int:
+    """Convert between formats as IEEE 754 does.
+
+    A NaN becomes the canonical one. From and to f64 it stays, made quiet, with as much of its fraction as
+    there is place for.
+    """
     negative, significand, exponent, kind = decode(bits, source)
+    sign = negative << (target.bits - 1)
     if kind == NAN:
-        return target.canonical_nan
+        if max(source.bits, target.bits) < 64:
+            return target.canonical_nan
+        payload = shift(significand, target.fraction_bits - source.fraction_bits)
+        return target.infinity | payload | 1 << (target.fraction_bits - 1) | sign
     if kind == INFINITE:
-        return target.infinity | negative << (target.bits - 1)
-    return round_pack(negative, significand, exponent - source.fraction_bits, target, NEAREST, False)
+        return target.infinity | sign
+    weight = exponent - source.fraction_bits
+    return round_pack(negative, significand, weight, target, rounding, False, flush)
 
 
 @compiled

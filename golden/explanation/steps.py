@@ -5,14 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from golden.arithmetic import round_pack
 from golden.arithmetic.align import align
 from golden.arithmetic.decode import FINITE, decode
 from golden.arithmetic.exact import zero_is_negative
+from golden.arithmetic.fma import fused_multiply_add
 from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
 from golden.tables.formats import FloatFormat, float_format
 
 __all__ = ["Rules", "convert", "decoded", "float_value", "fused_sum", "saturate"]
+
+_F64 = float_format("f64")
 
 Overflow = Literal["infinity", "ieee"]
 
@@ -69,8 +73,7 @@ def decoded(name: str, bits: int, format: FloatFormat) -> Number:
 
 def float_value(bits: int, format: FloatFormat) -> float:
     """The value of a bit pattern; every NaN is the same."""
-    widened = convert(decoded("", bits, format), float_format("f64")).result
-    (value,) = struct.unpack("<d", widened.to_bytes(8, "little"))
+    (value,) = struct.unpack("<d", round_pack.convert(bits, format, _F64).to_bytes(8, "little"))
     return float(value)
 
 
@@ -108,7 +111,10 @@ def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) ->
         if rules.overflow == "infinity" and result == rules.format.sign_mask:
             result = 0
     elif special == "nan":
-        result = _nan(operands, rules)
+        result = rules.format.canonical_nan
+        if rules.propagate_nan:
+            (a, b), (c,) = operands
+            result = fused_multiply_add(a.bits, b.bits, c.bits, rules.format, round_pack.NEAREST)
     else:
         result = rules.format.infinity | (rules.format.sign_mask if special == "-infinity" else 0)
     return FusedSum(
@@ -140,8 +146,7 @@ def convert(number: Number, target: FloatFormat) -> Conversion:
 
 def saturate(number: Number, format: FloatFormat) -> Saturation:
     """Satf: infinities become the largest finite number of their sign, NaN becomes +0."""
-    result = {"nan": 0, "infinity": number.bits - (1 << format.ignored_bits)}.get(number.kind, number.bits)
-    return Saturation(before=number.bits, result=result)
+    return Saturation(before=number.bits, result=round_pack.saturate_to_finite(number.bits, format))
 
 
 def _kind(numbers: tuple[Number, ...]) -> Literal["zero", "finite", "infinity", "nan"]:
@@ -185,17 +190,6 @@ def _special(terms: tuple[Term, ...]) -> Literal["nan", "infinity", "-infinity"]
     if not infinities:
         return None
     return "-infinity" if infinities.pop() else "infinity"
-
-
-def _nan(operands: list[tuple[Number, ...]], rules: Rules) -> int:
-    """The NaN that comes out; f64 looks for a NaN operand in the order b, c, a."""
-    if not rules.propagate_nan:
-        return rules.format.canonical_nan
-    (a, b), (c,) = operands
-    for number in (b, c, a):
-        if number.kind == "nan":
-            return number.bits | 1 << (rules.format.fraction_bits - 1)
-    return rules.format.canonical_nan
 
 
 def _rounded(

@@ -34,6 +34,8 @@ __all__ = [
     "decode_matrix_statement",
     "fragment_registers",
     "placed_rows",
+    "register_bits",
+    "require_registers",
 ]
 
 MNEMONICS: Final = ("wmma", "mma", *MOVES)
@@ -251,36 +253,67 @@ def _move(
     )
 
 
-def _dropped(sink: Sink, bits: int) -> Register:
-    """The register of a result that is dropped: one that nothing else names."""
-    key = f"_ at {sink.location.line}:{sink.location.column}"
-    return Register("_", key, TYPES[f"b{bits}"], sink.location)
+def register_bits(type_: str) -> int:
+    """The width of the registers of a fragment."""
+    return max(32, FORMATS[type_].bits)
+
+
+def require_registers(
+    source: Source, operand: Operand, name: str, bits: int, count: int, others: tuple[type[Operand], ...]
+) -> tuple[Operand, ...]:
+    """The elements of a vector, or a single one without braces.
+
+    Parameters
+    ----------
+    source : Source
+    operand : Operand
+    name : str
+        What is in the registers, for messages.
+    bits, count : int
+        Width and number of the registers.
+    others : tuple of type
+        What may stand in the place of a register.
+
+    Raises
+    ------
+    PtxError
+        For other elements, and another number of them.
+    """
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    for element in elements:
+        if isinstance(element, others):
+            continue
+        if not isinstance(element, Register):
+            raise source.error(element.location, f"expected a register for {name}")
+        if element.type.bits != bits:
+            message = f"expected a {bits}-bit register for {name}, but {element.name} is {element.type}"
+            raise source.error(element.location, message)
+    if len(elements) != count:
+        plural = "" if count == 1 else "s"
+        message = f"expected {count} register{plural} for {name}, not {len(elements)}"
+        raise source.error(operand.location, message)
+    return elements
+
+
+def _named(elements: tuple[Operand, ...], bits: int) -> tuple[Register, ...]:
+    """The registers; of a result that is dropped, one that nothing else names."""
+
+    def named(element: Operand) -> Register:
+        if isinstance(element, Register):
+            return element
+        key = f"_ at {element.location.line}:{element.location.column}"
+        return Register("_", key, TYPES[f"b{bits}"], element.location)
+
+    return tuple(map(named, elements))
 
 
 def _matrices(
     source: Source, operand: Operand, instruction: MoveInstruction, *, written: bool
 ) -> tuple[Register, ...]:
     """The registers of an operand, each with a matrix; a single one may stand without braces."""
+    others = (Sink,) if written else ()
     name = f"the matrices of {instruction}"
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
-    registers = []
-    for element in elements:
-        if isinstance(element, Sink) and written:
-            registers.append(_dropped(element, 32))
-            continue
-        if not isinstance(element, Register):
-            raise source.error(element.location, f"{name} must be registers")
-        if element.type.bits != 32:
-            raise source.error(
-                element.location, f"{name} need 32-bit registers, but {element.name} is {element.type}"
-            )
-        registers.append(element)
-    if len(registers) != instruction.count:
-        plural = "" if instruction.count == 1 else "s"
-        raise source.error(
-            operand.location, f"{name} are in {instruction.count} register{plural}, not {len(registers)}"
-        )
-    return tuple(registers)
+    return _named(require_registers(source, operand, name, 32, instruction.count, others), 32)
 
 
 def _require_count(statement: Instruction, source: Source, what: str, least: int, most: int) -> None:
@@ -295,27 +328,13 @@ def _fragment(
     name = f"fragment {use} of .{type_} in .{instruction.shape}"
     if not isinstance(operand, Vector):
         raise source.error(operand.location, f"{name} must be a vector of registers in braces")
-    bits = 32 if raw else max(32, FORMATS[type_].bits)
+    bits = 32 if raw else register_bits(type_)
     count = fragment(use, type_, instruction.shape).registers * 32 // bits
     written = isinstance(instruction, LoadInstruction) or (
         isinstance(instruction, MmaInstruction) and use == "d"
     )
-    registers = []
-    for element in operand.elements:
-        if isinstance(element, Sink) and written and not raw:
-            registers.append(_dropped(element, bits))
-            continue
-        if not isinstance(element, Register):
-            raise source.error(element.location, f"{name} must consist of registers")
-        if element.type.bits != bits:
-            raise source.error(
-                element.location, f"{name} needs {bits}-bit registers, but {element.name} is {element.type}"
-            )
-        registers.append(element)
-    if len(registers) != count:
-        plural = "" if count == 1 else "s"
-        raise source.error(operand.location, f"{name} has {count} register{plural}, not {len(registers)}")
-    return tuple(registers)
+    others = (Sink,) if written and not raw else ()
+    return _named(require_registers(source, operand, name, bits, count, others), bits)
 
 
 def _address(

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
+from golden.arithmetic.round_pack import convert
+from golden.tables.formats import float_format
+
 __all__ = ["TYPES", "ScalarType", "float_bits", "float_value"]
 
 
@@ -92,6 +95,8 @@ TYPES: Final = MappingProxyType(
 )
 """Every type that a register may have, by its qualifier."""
 
+_F64: Final = float_format("f64")
+_BFLOAT16: Final = float_format("bf16")
 _PACKINGS: Final = {16: "<e", 32: "<f", 64: "<d"}
 
 
@@ -111,12 +116,6 @@ def float_value(pattern: int, bits: int) -> float:
 
 
 def _bfloat16_bits(value: float) -> int:
-    sign = 0x8000 if math.copysign(1.0, value) < 0 else 0
-    if not math.isfinite(value):
-        return 0x7FFF if math.isnan(value) else sign | 0x7F80
-    fraction, exponent = math.frexp(abs(value))
-    if not fraction:
-        return sign
-    last = max(exponent - 8, -133)  # the exponent of the last place
-    significand = round(math.ldexp(fraction, exponent - last))
-    return sign | min(significand + ((last + 133) << 7), 0x7F80)
+    if math.isnan(value):
+        return _BFLOAT16.canonical_nan
+    return convert(float_bits(value, 64), _F64, _BFLOAT16)

@@ -6,46 +6,58 @@ from typing import Any, Final
 import numpy as np
 
 from golden.approximation.instructions import FORMS as APPROXIMATE_FORMS
+from golden.approximation.interpolator import Table, table
 from golden.approximation.operations import operation
-from golden.scalar.double import multiply_add
-from golden.scalar.floats import F64_INVALID, FLOATS, is_nan, quieted, silent
+from golden.approximation.upper_word import rsqrt_upper_word
+from golden.arithmetic.arrays import elementwise
+from golden.arithmetic.compiled import compiled
+from golden.arithmetic.decode import FINITE, Format, decode, layout
+from golden.arithmetic.division import reciprocal, square_root
+from golden.arithmetic.fma import fused_multiply_add, multiply
+from golden.arithmetic.round_pack import NEAREST
 from golden.scalar.form import Array, Form
+from golden.tables.formats import float_format
 
 __all__ = ["FORMS"]
 
-_F64: Final = FLOATS["f64"]
-_SCALE: Final = 54
-"""Power of two that makes subnormal operands normal; the root is scaled back by half of it."""
+_ONE: Final = 0x3FF0000000000000
+_HALF: Final = 0x3FE0000000000000
+_WEIGHT: Final = 0x3FD8000000000000
+"""0.375"""
+_UP: Final = 0x4350000000000000
+"""``2**54``, which makes subnormal operands normal."""
+_BACK: Final = 0x41A0000000000000
+"""``2**27``"""
 
 
-def _reciprocal_root(approx: str, type_: str) -> Any:
+@compiled
+def reciprocal_root(x: int, f64: Format, table: Table) -> int:
     """One step of a cubic iteration on the estimate y of ``1 / sqrt(x)``.
 
     With ``e = 1 - x * y * y`` it gives ``y + (0.375 * e + 0.5) * (y * e)``, each step rounded to nearest.
     Zeros, infinities, NaN and negative numbers have the results of division and root.
     """
-    del approx, type_
-    estimate = operation("rsqrt.approx.ftz.f64")
-    one, half, weight = (np.array([number]).view(np.uint64) for number in (1.0, 0.5, 0.375))
-    sign, infinity = np.uint64(_F64.sign), np.uint64(_F64.infinity)
-    least_normal = np.uint64(_F64.least_normal)
+    negative, significand, _, kind = decode(x, f64)
+    if negative or kind != FINITE:
+        return reciprocal(square_root(x, f64, NEAREST), f64, NEAREST)
+    subnormal = significand >> f64.fraction_bits == 0
+    if subnormal:
+        x = multiply(x, _UP, f64, NEAREST)
+    y = rsqrt_upper_word(x, table)
+    square = multiply(y, y, f64, NEAREST)
+    e = fused_multiply_add(x, square ^ 1 << (f64.bits - 1), _ONE, f64, NEAREST)
+    change = multiply(y, e, f64, NEAREST)
+    factor = fused_multiply_add(e, _WEIGHT, _HALF, f64, NEAREST)
+    root = fused_multiply_add(factor, change, y, f64, NEAREST)
+    return multiply(root, _BACK, f64, NEAREST) if subnormal else root
 
-    @silent
+
+def _reciprocal_root(approx: str, type_: str) -> Any:
+    del approx
+    constants = (layout(float_format(type_)),)
+
     def evaluate(a: Array) -> Array:
-        regular = (a != 0) & (a < infinity)
-        subnormal = regular & (a < least_normal)
-        x = np.where(regular, a, one)
-        x = np.where(subnormal, (x.view(np.float64) * 2.0**_SCALE).view(np.uint64), x)
-        y = np.asarray(estimate(x))
-        square = (y.view(np.float64) * y.view(np.float64)).view(np.uint64)
-        e = multiply_add(x, square ^ sign, one)
-        change = (y.view(np.float64) * e.view(np.float64)).view(np.uint64)
-        root = multiply_add(multiply_add(e, weight, half), change, y)
-        root = np.where(subnormal, (root.view(np.float64) * 2.0 ** (_SCALE // 2)).view(np.uint64), root)
-        special = (1.0 / np.sqrt(a.view(np.float64))).view(np.uint64)
-        special = np.where(is_nan(special, _F64), F64_INVALID, special)
-        special = np.where(is_nan(a, _F64), quieted(a, _F64), special)
-        return np.where(regular, root, special)
+        return elementwise(reciprocal_root, (a,), constants, np.uint64, arguments=(table("rsqrt"),))
 
     return (64,), (64,), evaluate
 

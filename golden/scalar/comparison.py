@@ -1,6 +1,5 @@
 """Comparison and selection: setp, set, selp, slct, testp."""
 
-from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -58,7 +57,7 @@ _FLOAT_COMPARISONS: Final = MappingProxyType[str, Evaluate](
 """Comparisons of floats: false for a NaN without the suffix ``u``, true with it."""
 
 
-def _float_comparison(name: str, flush: str, type_: str) -> Evaluate:
+def _float_comparison(name: str, type_: str, flush: bool) -> Evaluate:
     element, compare = FLOATS[type_], _FLOAT_COMPARISONS[name]
 
     def evaluate(a: Array, b: Array) -> Any:
@@ -70,9 +69,9 @@ def _float_comparison(name: str, flush: str, type_: str) -> Evaluate:
     return flushing if flush else evaluate
 
 
-def _comparison(name: str, flush: str, type_: str) -> Evaluate:
+def _comparison(name: str, type_: str, flush: bool) -> Evaluate:
     if type_ in FLOATS:
-        return _float_comparison(name, flush, type_)
+        return _float_comparison(name, type_, flush)
     number = dtype(type_)
     compare = INTEGER_COMPARISONS[name]
     if number.kind == "u":
@@ -80,9 +79,10 @@ def _comparison(name: str, flush: str, type_: str) -> Evaluate:
     return lambda a, b: compare(a.view(number), b.view(number))
 
 
-def _set_predicate(pair: bool, name: str, combine: str, flush: str, type_: str) -> Any:
+def _set_predicate(pair: bool, name: str, combine: str, *qualifiers: str) -> Any:
     """``setp``: the predicate; with `pair` its counterpart ``q`` too, from the negated comparison."""
-    compare = _comparison(name, flush, type_)
+    type_ = qualifiers[-1]
+    compare = _comparison(name, type_, "ftz" in qualifiers)
     bits = width(type_)
 
     def one(a: Array, b: Array, *p: Array) -> Any:
@@ -100,9 +100,9 @@ def _halves(a: Array) -> tuple[Array, Array]:
     return a.astype(np.uint16), (a >> np.uint32(16)).astype(np.uint16)
 
 
-def _set_packed_predicates(name: str, combine: str, flush: str, type_: str) -> Any:
+def _set_packed_predicates(name: str, combine: str, *qualifiers: str) -> Any:
     """``setp`` of packed halves: the predicates of the lower one and of the upper one."""
-    compare = _comparison(name, flush, type_.removesuffix("x2"))
+    compare = _comparison(name, qualifiers[-1].removesuffix("x2"), "ftz" in qualifiers)
 
     def evaluate(a: Array, b: Array, *p: Array) -> tuple[Array, ...]:
         results = [compare(x, y) for x, y in zip(_halves(a), _halves(b), strict=True)]
@@ -111,9 +111,10 @@ def _set_packed_predicates(name: str, combine: str, flush: str, type_: str) -> A
     return (1, 1), (32, 32, *((1,) if combine else ())), evaluate
 
 
-def _set(name: str, combine: str, flush: str, target: str, type_: str) -> Any:
+def _set(name: str, combine: str, *qualifiers: str) -> Any:
     """``set``: 1.0 in a float, all ones in an integer, or 0; of packed halves, such a half for each."""
-    compare = _comparison(name, flush, type_.removesuffix("x2"))
+    *_, target, type_ = qualifiers
+    compare = _comparison(name, type_.removesuffix("x2"), "ftz" in qualifiers)
     packs = type_.endswith("x2")
     part = target if not packs else "u16" if target in ("u32", "s32") else target.removesuffix("x2")
     raw = raw_dtype(part).type
@@ -181,38 +182,33 @@ def _test(property_: str, type_: str) -> Any:
     return (1,), (width(type_),), evaluate
 
 
-def _unflushed(build: Callable[..., Any]) -> Callable[..., Any]:
-    """A builder that is called without the qualifier ``.ftz``, which stands before the last type."""
-    return lambda name, combine, *types: build(name, combine, "", *types)
-
-
 _ANY = f"{_BITS}|{_UNSIGNED}|{_SIGNED}|.f32|.f64"
 _SETS = ".u32|.s32|.f32"
 _HALF_SETS = ".u16|.s16|.u32|.s32"
 
 FORMS: Final = (
     *(
-        Form(syntax, build(partial(_set_predicate, pair)), pair=pair)
+        Form(f"setp {rest}", partial(_set_predicate, pair), pair=pair)
         for pair in (False, True)
-        for syntax, build in (
-            (f"setp {_EQUALITY} {_COMBINE} {_BITS}", _unflushed),
-            (f"setp {_ORDER} {_COMBINE} {_SIGNED}", _unflushed),
-            (f"setp {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_UNSIGNED}", _unflushed),
-            (f"setp {_FLOAT} {_COMBINE} .ftz? .f16|.f32", lambda build: build),
-            (f"setp {_FLOAT} {_COMBINE} .bf16|.f64", _unflushed),
+        for rest in (
+            f"{_EQUALITY} {_COMBINE} {_BITS}",
+            f"{_ORDER} {_COMBINE} {_SIGNED}",
+            f"{_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_UNSIGNED}",
+            f"{_FLOAT} {_COMBINE} .ftz? .f16|.f32",
+            f"{_FLOAT} {_COMBINE} .bf16|.f64",
         )
     ),
     Form(f"setp {_FLOAT} {_COMBINE} .ftz? .f16x2", _set_packed_predicates, pair=True),
-    Form(f"setp {_FLOAT} {_COMBINE} .bf16x2", _unflushed(_set_packed_predicates), pair=True),
-    Form(f"set {_EQUALITY} {_COMBINE} {_SETS}|.f16|.bf16 {_BITS}", _unflushed(_set)),
-    Form(f"set {_ORDER} {_COMBINE} {_SETS}|.f16|.bf16 {_SIGNED}", _unflushed(_set)),
-    Form(f"set {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_SETS}|.f16|.bf16 {_UNSIGNED}", _unflushed(_set)),
+    Form(f"setp {_FLOAT} {_COMBINE} .bf16x2", _set_packed_predicates, pair=True),
+    Form(f"set {_EQUALITY} {_COMBINE} {_SETS}|.f16|.bf16 {_BITS}", _set),
+    Form(f"set {_ORDER} {_COMBINE} {_SETS}|.f16|.bf16 {_SIGNED}", _set),
+    Form(f"set {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_SETS}|.f16|.bf16 {_UNSIGNED}", _set),
     Form(f"set {_FLOAT} {_COMBINE} .ftz? {_SETS}|.f16|.bf16 .f32", _set),
-    Form(f"set {_FLOAT} {_COMBINE} {_SETS}|.f16|.bf16 .f64", _unflushed(_set)),
+    Form(f"set {_FLOAT} {_COMBINE} {_SETS}|.f16|.bf16 .f64", _set),
     Form(f"set {_FLOAT} {_COMBINE} .ftz? {_HALF_SETS}|.f16|.bf16 .f16", _set),
-    Form(f"set {_FLOAT} {_COMBINE} {_HALF_SETS}|.bf16 .bf16", _unflushed(_set)),
+    Form(f"set {_FLOAT} {_COMBINE} {_HALF_SETS}|.bf16 .bf16", _set),
     Form(f"set {_FLOAT} {_COMBINE} .ftz? .f16x2|.u32|.s32 .f16x2", _set),
-    Form(f"set {_FLOAT} {_COMBINE} .bf16x2|.u32|.s32 .bf16x2", _unflushed(_set)),
+    Form(f"set {_FLOAT} {_COMBINE} .bf16x2|.u32|.s32 .bf16x2", _set),
     Form(f"selp {_ANY}", _select),
     Form(f"slct {_ANY} .s32", _select_by_sign),
     Form(f"slct .ftz? {_ANY} .f32", _select_by_float),

@@ -14,7 +14,7 @@ __all__ = ["FORMS"]
 
 def _nan_of(a: Array, element: Element) -> Array:
     """What a NaN operand becomes: quiet in f64, the canonical NaN elsewhere."""
-    return quieted(a, element) if element.name == "f64" else np.full_like(a, element.nan)
+    return quieted(a, element) if element.format.bits == 64 else np.full_like(a, element.nan)
 
 
 def _ordered(a: Array, element: Element) -> Array:

@@ -1,16 +1,18 @@
 """The floating-point types of scalar instructions: bit fields, and the numbers that patterns stand for."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.form import Array, Evaluate
-from golden.tables.formats import float_format
+from golden.scalar.form import Array
+from golden.tables.formats import FloatFormat, float_format
 
-__all__ = ["F64_INVALID", "FLOATS", "Element", "flushed", "is_nan", "quieted", "silent"]
+__all__ = ["FLOATS", "MODES", "Element", "clamped", "flushed", "is_nan", "quieted"]
+
+MODES: Final = ".rn|.rz|.rm|.rp"
+"""The rounding modes, as `golden.scalar.form.Form` writes alternatives."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +21,7 @@ class Element:
 
     Parameters
     ----------
-    name : str
-        The qualifier without its dot.
+    format : FloatFormat
     raw : dtype
         Unsigned integers of the type's width.
     native : dtype
@@ -30,11 +31,9 @@ class Element:
     sign, infinity, least_normal, one, quiet, nan : int
         Bit patterns: -0, infinity, the least normal number, 1, the bit that makes a NaN quiet, and the NaN
         that an operation returns (f64 operations return an operand's where there is one).
-    minimum_exponent, significand_bits : int
-        Exponent of the least normal number; bits of a significand.
     """
 
-    name: str
+    format: FloatFormat
     raw: np.dtype[Any]
     native: np.dtype[Any]
     spare_bits: int
@@ -44,8 +43,6 @@ class Element:
     one: int
     quiet: int
     nan: int
-    minimum_exponent: int
-    significand_bits: int
 
     def comparable(self, a: Array) -> Array:
         """The numbers in `native`: without loss, infinities and NaN included."""
@@ -53,16 +50,12 @@ class Element:
             a = a.astype(f"u{self.native.itemsize}") << np.uint32(self.spare_bits)
         return a.view(self.native)
 
-    def numbers(self, a: Array) -> Array:
-        """The numbers in float64."""
-        return self.comparable(a).astype(np.float64)
-
 
 def _element(name: str, native: str) -> Element:
     format_ = float_format(name)
     native_dtype = np.dtype(native)
     return Element(
-        name=name,
+        format=format_,
         raw=np.dtype(f"u{format_.bits // 8}"),
         native=native_dtype,
         spare_bits=8 * native_dtype.itemsize - format_.bits,
@@ -72,8 +65,6 @@ def _element(name: str, native: str) -> Element:
         one=format_.bias << format_.fraction_bits,
         quiet=1 << (format_.fraction_bits - 1),
         nan=format_.canonical_nan,
-        minimum_exponent=format_.minimum_exponent,
-        significand_bits=format_.significand_bits,
     )
 
 
@@ -84,19 +75,6 @@ FLOATS: Final = MappingProxyType(
     }
 )
 """The types by their qualifiers."""
-
-F64_INVALID: Final = np.uint64(FLOATS["f64"].nan)
-"""What an invalid operation in f64 returns."""
-
-
-def silent(evaluate: Callable[..., Array]) -> Evaluate:
-    """The function without numpy's warnings of overflow, division by zero and invalid operations."""
-
-    def without_warnings(*operands: Array) -> Array:
-        with np.errstate(all="ignore"):
-            return evaluate(*operands)
-
-    return without_warnings
 
 
 def is_nan(a: Array, element: Element) -> Array:
@@ -114,3 +92,12 @@ def flushed(a: Array, element: Element) -> Array:
     """The patterns with zeros of their sign in place of subnormal numbers (``.ftz``)."""
     raw = element.raw.type
     return np.where(a & raw(element.infinity) == 0, a & raw(element.sign), a)
+
+
+def clamped(a: Array, element: Element, clamp: str) -> Array:
+    """The numbers limited to 0 and 1, NaN as 0 (``sat``), or negative ones as 0 (``relu``)."""
+    raw = element.raw.type
+    zero, one = raw(0), raw(element.one)
+    if clamp == "sat":
+        return np.where(a <= one, a, np.where(a <= raw(element.infinity), one, zero))
+    return np.where(a >= raw(element.sign), zero, a) if clamp == "relu" else a

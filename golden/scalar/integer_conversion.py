@@ -1,22 +1,19 @@
 """Conversions to and from integers."""
 
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.floats import FLOATS, flushed, silent
+from golden.arithmetic.arrays import elementwise
+from golden.arithmetic.decode import layout
+from golden.arithmetic.round_pack import ROUNDINGS
+from golden.arithmetic.whole import from_integer, to_integer
+from golden.scalar.floats import FLOATS, MODES, flushed
 from golden.scalar.form import Array, Form, dtype, raw_dtype, width
-from golden.scalar.rounding import MODES, directed, odd_sum, rounder, two_sum
 
-__all__ = ["FORMS", "TO_INTEGRAL"]
+__all__ = ["FORMS"]
 
 _INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
-
-TO_INTEGRAL: Final = MappingProxyType({"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil})
-"""Rounding to an integral number, by the qualifier."""
-
-_HALF: Final = 32
 
 
 def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
@@ -56,63 +53,29 @@ def _pack(packed: str, source: str, appended: str) -> Any:
 
 
 def _float_to_integer(rounding: str, flush: str, saturate: str, target: str, source: str) -> Any:
-    """Numbers out of range become the nearest integer of the type, with and without ``.sat``.
-
-    A NaN becomes 0 on the way to 32 bits and less from types other than f64, elsewhere the pattern whose only
-    set bit is the sign.
-    """
+    """Numbers out of range become the nearest integer of the type, with and without ``.sat``."""
     del saturate
-    element, number, raw = FLOATS[source], dtype(target), raw_dtype(target)
-    limits = np.iinfo(number)
-    integral = TO_INTEGRAL[rounding]
-    bits = width(target)
-    nan = number.type(raw.type(1 << (bits - 1)).view(number) if source == "f64" or bits == 64 else 0)
-    # Limits that float64 can hold; what lies above the greatest such number is out of range.
-    end = float(limits.max + 1)
-    least, greatest = float(limits.min), float(np.nextafter(end, 0)) if bits == 64 else end - 1
+    element, bits = FLOATS[source], width(target)
+    signed = dtype(target).kind == "i"
+    constants, arguments = (layout(element.format),), (ROUNDINGS.index(rounding[:2]), bits, int(signed))
 
-    @silent
     def evaluate(a: Array) -> Array:
-        if flush:
-            a = flushed(a, element)
-        value = element.numbers(a)
-        whole = integral(value)
-        result = np.clip(whole, least, greatest).astype(number)
-        if bits == 64:
-            result = np.where(whole >= end, limits.max, result)
-        return np.where(np.isnan(value), nan, result).view(raw)
+        a = flushed(a, element) if flush else a
+        return elementwise(to_integer, (a,), constants, raw_dtype(target), arguments=arguments)
 
-    return (bits,), (width(source),), evaluate, number.kind == "i"
-
-
-def _parts(a: Array) -> tuple[Array, Array]:
-    """Two float64 whose sum is a 64-bit integer."""
-    high = (a >> a.dtype.type(_HALF)).astype(np.float64) * 2.0**_HALF
-    return high, (a & a.dtype.type((1 << _HALF) - 1)).astype(np.float64)
+    return (bits,), (width(source),), evaluate, signed
 
 
 def _integer_to_float(rounding: str, target: str, source: str) -> Any:
     element, number = FLOATS[target], dtype(source)
-    fits = number.itemsize < 8
-    bits = (width(target),), (width(source),)
+    constants, arguments = (layout(element.format),), (ROUNDINGS.index(rounding), int(number.kind == "i"))
 
-    def to_double(a: Array) -> Array:
-        return a.view(number).astype(np.float64).view(np.uint64)
+    def evaluate(a: Array) -> Array:
+        # One type of operands, so that one function is compiled.
+        operands = (a.view(number).astype(np.int64),)
+        return elementwise(from_integer, operands, constants, element.raw, arguments=arguments)
 
-    def to_double_directed(a: Array) -> Array:
-        total, error = two_sum(*_parts(a.view(number)))
-        return directed(total, -error, rounding)
-
-    if target == "f64":
-        return *bits, to_double if fits or rounding == "rn" else to_double_directed
-    round_ = rounder(element, rounding)
-
-    @silent
-    def to_narrow(a: Array) -> Array:
-        value = a.view(number)
-        return round_(value.astype(np.float64) if fits else odd_sum(*_parts(value)))
-
-    return *bits, to_narrow
+    return (width(target),), (width(source),), evaluate
 
 
 _ROUNDINGS = ".rni|.rzi|.rmi|.rpi"

@@ -1,114 +1,82 @@
 """Conversions to pairs of halves and of 8-bit floats, and to tf32."""
 
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.floats import FLOATS, is_nan, silent
+from golden.arithmetic.arrays import convert
+from golden.scalar.floats import FLOATS, Element, clamped, is_nan
 from golden.scalar.form import Array, Evaluate, Form, width
-from golden.scalar.rounding import Rounder, rounder, upper_bits
 from golden.tables.formats import float_format
 
 __all__ = ["FORMS"]
 
 _F16, _F32 = FLOATS["f16"], FLOATS["f32"]
 _TF32: Final = float_format("tf32")
-
-
-class _EightBits(NamedTuple):
-    """An 8-bit float, whose magnitudes are bits of the f16 pattern of the scaled number."""
-
-    spare_bits: int
-    """Bits that f16 has more."""
-    scale: float
-    """Factor that brings the least normal number to the least normal f16."""
-    largest: float
-    """The largest finite number."""
-    least_nan: int
-    """The least magnitude that is a NaN."""
-
-
-_EIGHT_BITS: Final = {
-    "e4m3x2": _EightBits(7, 2.0**-8, 448.0, 0x7F),
-    "e5m2x2": _EightBits(8, 1.0, 57344.0, 0x7D),
-}
+_SIGN8: Final = np.uint8(0x80)
 _NAN8: Final = np.uint8(0x7F)
 
 
-def _pair(convert: Rounder, bits: int) -> Evaluate:
+def _pair(convert: Callable[[Array], Array], bits: int) -> Evaluate:
     """A function of two f32 operands: the first becomes the upper element of the result."""
     raw = np.dtype(f"u{bits // 4}").type
 
-    @silent
     def evaluate(a: Array, b: Array) -> Array:
-        upper, lower = (convert(_F32.numbers(np.atleast_1d(operand))) for operand in (a, b))
-        return (upper.astype(raw) << raw(bits)) | lower
+        upper, lower = (convert(operand).astype(raw) for operand in (a, b))
+        return (upper << raw(bits)) | lower
 
     return evaluate
+
+
+def _parts(a: Array, bits: int) -> Array:
+    """The elements of registers on a last axis, the lowest first."""
+    return np.ascontiguousarray(a)[..., None].view(f"u{bits // 8}")
 
 
 def _halves(rounding: str, relu: str, target: str, source: str) -> Any:
     """``cvt.rn.f16x2.f32`` and its like."""
     element = FLOATS[target.removesuffix("x2")]
-    return (32,), (width(source),) * 2, _pair(rounder(element, rounding, clamp=relu), 16)
+
+    def narrow(a: Array) -> Array:
+        return clamped(convert(a, _F32.format, element.format, rounding), element, relu)
+
+    return (32,), (width(source),) * 2, _pair(narrow, 16)
 
 
-def _to_eight(target: str, relu: str) -> Rounder:
+def _to_eight(target: str, relu: str, source: Element) -> Callable[[Array], Array]:
     """To nearest; numbers beyond the largest become the largest, NaN 0x7f without sign."""
-    format_ = _EIGHT_BITS[target]
-    truncate = rounder(_F16, "rz")
-    round_ = upper_bits(np.dtype(np.float16), format_.spare_bits, "rn")
+    format_ = float_format(target.removesuffix("x2"))
+    largest = np.uint8(format_.largest_finite)
 
-    def convert(v: Array) -> Array:
-        scaled = np.minimum(np.abs(v), format_.largest) * format_.scale
-        bits = truncate(scaled)
-        bits = bits | (bits.view(np.float16) != scaled)
-        magnitude = (round_(bits) >> np.uint16(format_.spare_bits)).astype(np.uint8)
-        negative = np.signbit(v)
-        result = np.where(negative & bool(relu), np.uint8(0), magnitude)
-        if not relu:
-            result = result | (negative.astype(np.uint8) << np.uint8(7))
-        return np.where(np.isnan(v), _NAN8, result)
+    def narrow(a: Array) -> Array:
+        result = convert(a, source.format, format_)
+        sign = result & _SIGN8
+        magnitude = np.minimum(result & ~_SIGN8, largest)
+        result = np.where(sign > 0, np.uint8(0), magnitude) if relu else magnitude | sign
+        return np.where(is_nan(a, source), _NAN8, result)
 
-    return convert
+    return narrow
 
 
 def _eight_of_singles(rounding: str, satfinite: str, relu: str, target: str, source: str) -> Any:
     del rounding, satfinite
-    return (16,), (width(source),) * 2, _pair(_to_eight(target, relu), 8)
+    return (16,), (width(source),) * 2, _pair(_to_eight(target, relu, _F32), 8)
 
 
 def _eight_of_halves(rounding: str, satfinite: str, relu: str, target: str, source: str) -> Any:
     del rounding, satfinite
-    convert = _to_eight(target, relu)
-
-    @silent
-    def evaluate(a: Array) -> Array:
-        lower, upper = (
-            convert(_F16.numbers((a >> np.uint32(shift)).astype(np.uint16))).astype(np.uint16)
-            for shift in (0, 16)
-        )
-        return lower | (upper << np.uint16(8))
-
-    return (16,), (width(source),), evaluate
+    narrow = _to_eight(target, relu, _F16)
+    return (16,), (width(source),), lambda a: narrow(_parts(a, 16)).view(np.uint16)[..., 0]
 
 
 def _halves_of_eight(rounding: str, relu: str, target: str, source: str) -> Any:
-    """By a table of all 256 patterns."""
     del rounding
-    format_ = _EIGHT_BITS[source]
-    patterns = np.arange(256, dtype=np.uint16)
-    magnitude, negative = patterns & np.uint16(0x7F), patterns >= 0x80
-    magnitude = np.minimum(magnitude, np.uint16(format_.least_nan - 1))
-    value = (magnitude << np.uint16(format_.spare_bits)).view(np.float16) / np.float16(format_.scale)
-    table = value.view(np.uint16) | (negative * _F16.sign).astype(np.uint16)
-    if relu:
-        table = np.where(negative, np.uint16(0), table)
-    table = np.where(patterns & np.uint16(0x7F) >= format_.least_nan, np.uint16(_F16.nan), table)
+    format_ = float_format(source.removesuffix("x2"))
 
     def evaluate(a: Array) -> Array:
-        lower, upper = table[a & np.uint16(0xFF)], table[a >> np.uint16(8)]
-        return lower | (upper.astype(np.uint32) << np.uint32(16))
+        halves = clamped(convert(_parts(a, 8), format_, _F16.format), _F16, relu)
+        return halves.view(np.uint32)[..., 0]
 
     return (width(target),), (16,), evaluate
 
@@ -117,14 +85,9 @@ def _to_tf32(rounding: str, relu: str, target: str, source: str) -> Any:
     """``cvt.rn.tf32.f32`` and ``cvt.rz``: a NaN becomes the canonical one, its ignored bits cleared."""
     del target
     kept = np.uint32(0xFFFFFFFF << _TF32.ignored_bits & 0xFFFFFFFF)
-    nan = np.uint32(_TF32.canonical_nan) & kept
-    round_ = upper_bits(np.dtype(np.float32), _TF32.ignored_bits, rounding)
 
     def evaluate(a: Array) -> Array:
-        result = round_(a) & kept
-        if relu:
-            result = np.where(a >= np.uint32(_F32.sign), np.uint32(0), result)
-        return np.where(is_nan(a, _F32), nan, result)
+        return clamped(convert(a, _F32.format, _TF32, rounding) & kept, _F32, relu)
 
     return (32,), (width(source),), evaluate
 

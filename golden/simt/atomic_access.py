@@ -26,14 +26,15 @@ class AtomicAccess(MemoryAccess):
             offsets = (addresses - np.uint64(found.address)).view(np.int64)
             self._require_aligned(threads, addresses, offsets, size, index)
             self._require_writable(found, threads, addresses, index)
-            return self._atomic(found.views[size], offsets >> SHIFTS[size], operation, sources)
-        result = np.zeros(threads.size, dtype=TYPES[size])
-        for buffer, where, offsets in self._by_buffer(threads, addresses, size, index):
-            self._require_aligned(threads[where], addresses[where], offsets, size, index)
-            self._require_writable(buffer, threads[where], addresses[where], index)
-            result[where] = self._atomic(
-                buffer.views[size], offsets >> SHIFTS[size], operation, [source[where] for source in sources]
-            )
+            result = self._atomic(found.views[size], offsets >> SHIFTS[size], operation, sources)
+        else:
+            result = np.zeros(threads.size, dtype=TYPES[size])
+            for buffer, where, offsets in self._by_buffer(threads, addresses, size, index):
+                self._require_aligned(threads[where], addresses[where], offsets, size, index)
+                self._require_writable(buffer, threads[where], addresses[where], index)
+                some = [source[where] for source in sources]
+                result[where] = self._atomic(buffer.views[size], offsets >> SHIFTS[size], operation, some)
+        self.note_access("global", threads, addresses, size, index, reads=True, writes=True)
         return result
 
     def atomic_shared(
@@ -41,7 +42,9 @@ class AtomicAccess(MemoryAccess):
     ) -> NDArray[Any]:
         """Do an atomic on shared memory."""
         offsets = self._offsets("shared", threads, addresses, size, index)
-        return self._atomic(self.shared.views[size], offsets >> SHIFTS[size], operation, sources)
+        result = self._atomic(self.shared.views[size], offsets >> SHIFTS[size], operation, sources)
+        self.note_access("shared", threads, addresses, size, index, reads=True, writes=True)
+        return result
 
     def atomic_generic(
         self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int

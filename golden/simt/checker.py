@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.address_map import SHARED
-from golden.simt.arrays import Addresses, Threads, Values
+from golden.simt.arrays import Addresses, Threads
 from golden.simt.block import BlockRun
 from golden.simt.device_memory import Allocation
 from golden.simt.races import Races
@@ -69,68 +69,28 @@ class CheckedBlock(BlockRun):
         self._tracked: dict[int, list[NDArray[np.int64]]] = {}
         self._races = Races(self.total, size) if launch.races else None
 
-    # Loads
-
-    def load_global(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
-        """As `MemoryAccess.load_global`, checked."""
-        result = super().load_global(threads, addresses, size, count, index)
-        self._check_global(threads, addresses, size * count, index, reads=True, writes=False)
-        return result
-
-    def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
-        """As `MemoryAccess.load_shared`, checked."""
-        result = super().load_shared(threads, addresses, size, count, index)
-        self._check_shared(threads, addresses, size * count, index, reads=True, writes=False)
-        return result
-
-    def load_local(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
-        """As `MemoryAccess.load_local`, checked."""
-        result = super().load_local(threads, addresses, size, count, index)
-        offsets = self._offsets("local", threads, addresses, size, index)
-        self._require_written(self.local, threads, addresses, offsets, size * count, index)
-        return result
-
-    # Stores
-
-    def store_global(
-        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
+    def note_access(
+        self,
+        space: str,
+        threads: Threads,
+        addresses: Addresses,
+        width: int,
+        index: int,
+        *,
+        reads: bool = False,
+        writes: bool = False,
     ) -> None:
-        """As `MemoryAccess.store_global`, and the bytes count as written."""
-        super().store_global(threads, addresses, values, size, index)
-        self._check_global(threads, addresses, size * len(values), index, reads=False, writes=True)
-
-    def store_shared(
-        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
-    ) -> None:
-        """As `MemoryAccess.store_shared`, checked."""
-        super().store_shared(threads, addresses, values, size, index)
-        self._check_shared(threads, addresses, size * len(values), index, reads=False, writes=True)
-
-    def store_local(
-        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
-    ) -> None:
-        """As `MemoryAccess.store_local`, and the bytes count as written."""
-        super().store_local(threads, addresses, values, size, index)
-        offsets = self._offsets("local", threads, addresses, size, index)
-        self._note_written(self.local, offsets, size * len(values))
-
-    # Atomics
-
-    def atomic_global(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
-    ) -> NDArray[Any]:
-        """As `MemoryAccess.atomic_global`, checked."""
-        result = super().atomic_global(threads, addresses, operation, sources, size, index)
-        self._check_global(threads, addresses, size, index, reads=True, writes=True)
-        return result
-
-    def atomic_shared(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
-    ) -> NDArray[Any]:
-        """As `MemoryAccess.atomic_shared`, checked."""
-        result = super().atomic_shared(threads, addresses, operation, sources, size, index)
-        self._check_shared(threads, addresses, size, index, reads=True, writes=True)
-        return result
+        """Check an access; the bytes of a store count as written."""
+        if space == "global":
+            self._check_global(threads, addresses, width, index, reads=reads, writes=writes)
+        elif space == "shared":
+            self._check_shared(threads, addresses, width, index, reads=reads, writes=writes)
+        else:
+            offsets = self._offsets("local", threads, addresses, width, index)
+            if reads:
+                self._require_written(self.local, threads, addresses, offsets, width, index)
+            if writes:
+                self._note_written(self.local, offsets, width)
 
     # Asynchronous copies
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from golden.ptx.matrix import register_bits, require_registers
 from golden.ptx.mnemonic import parse_qualifiers
 from golden.ptx.move_mnemonic import parse_move
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Sink, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.decoding import Context
 from golden.simt.writer import Step, Writer
@@ -41,9 +42,9 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     }
 
     def emit(writer: Writer) -> None:
-        texts = [_tuple(writer, fragments[use], _bits(parsed.types[use])) for use in ("a", "b", "c")]
+        texts = [_tuple(writer, fragments[use], register_bits(parsed.types[use])) for use in ("a", "b", "c")]
         call = f"B.multiply({writer.bind(parsed)}, {writer.threads}, {', '.join(texts)}, {index})"
-        _assign(writer, fragments["d"], call, _bits(parsed.d_type))
+        _assign(writer, fragments["d"], call, register_bits(parsed.d_type))
 
     reads = (*fragments["a"], *fragments["b"], *fragments["c"])
     kind = {"select": False, "mask": "all", "matrix": parsed}
@@ -87,9 +88,9 @@ def _access(
         bound = writer.bind(parsed)
         if is_load:
             call = f"B.load_fragment({bound}, {writer.threads}, {where}, {step}, {index})"
-            _assign(writer, registers, call, _bits(parsed.type))
+            _assign(writer, registers, call, register_bits(parsed.type))
         else:
-            values = _tuple(writer, registers, _bits(parsed.type))
+            values = _tuple(writer, registers, register_bits(parsed.type))
             writer.line(f"B.store_fragment({bound}, {writer.threads}, {where}, {step}, {values}, {index})")
 
     sources = (address, *stride)
@@ -179,36 +180,20 @@ def _assign(writer: Writer, registers: tuple[Operand, ...], call: str, bits: int
         writer.write(register, name, bits)
 
 
-def _bits(type_: str) -> int:
-    """The width of the registers of a fragment."""
-    return max(32, FORMATS[type_].bits)
-
-
 def _fragment(context: Context, operand: Operand, parsed: Any, use: Use, type_: str) -> tuple[Operand, ...]:
     name = f"fragment {use} of .{type_} in .{parsed.shape}"
-    bits = _bits(type_)
+    bits = register_bits(type_)
     count = fragment(use, type_, parsed.shape).registers * 32 // bits
-    elements: tuple[Operand, ...] = (operand,)
-    if isinstance(operand, Vector):
-        elements = operand.elements
-    elif count != 1:
+    if not isinstance(operand, Vector) and count != 1:
         raise context.error(operand.location, f"{name} must be a vector of registers in braces")
     written = use == "d" or isinstance(parsed, LoadInstruction)
+    others: tuple[type[Operand], ...] = (Sink,) if written else (Immediate,)
+    if isinstance(parsed, StoreInstruction) and written:
+        others = ()
+    elements = require_registers(context.source, operand, name, bits, count, others)
     for element in elements:
-        if isinstance(element, Sink) and written and not isinstance(parsed, StoreInstruction):
-            continue
-        if isinstance(element, Immediate) and not written:
+        if isinstance(element, Immediate):
             _require_literal(context, element, name, type_, bits)
-            continue
-        if not isinstance(element, Register):
-            raise context.error(element.location, f"{name} must consist of registers")
-        if element.type.bits != bits:
-            raise context.error(
-                element.location, f"{name} needs {bits}-bit registers, but {element.name} is {element.type}"
-            )
-    if len(elements) != count:
-        plural = "" if count == 1 else "s"
-        raise context.error(operand.location, f"{name} has {count} register{plural}, not {len(elements)}")
     return elements
 
 

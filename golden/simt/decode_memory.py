@@ -67,9 +67,7 @@ def _elements(
         raise context.unsupported(instruction, "it has no type")
     type_ = TYPES[found["type"]]
     count = _VECTORS[found["vector"]] if "vector" in found else 1
-    elements: tuple[Operand, ...] = (operand,)
-    if isinstance(operand, Vector):
-        elements = operand.elements
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
     if len(elements) != count:
         raise context.error(
             instruction.location, f"{instruction.name} moves {count} values, not {len(elements)}"
@@ -177,8 +175,8 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     count = _VECTORS[found["vector"]] if "vector" in found else 1
     bits = TYPES[type_name].bits
     address = context.require_address(operands[int(returns)])
-    sources = [_as_vector(context, instruction, operand, count) for operand in operands[1 + returns :]]
-    targets = _as_vector(context, instruction, operands[0], count) if returns else ()
+    sources = [_elements(context, instruction, operand, found)[1] for operand in operands[1 + returns :]]
+    targets = _elements(context, instruction, operands[0], found)[1] if returns else ()
     for source in sources:
         for element in source:
             context.require_source(element, bits)
@@ -211,17 +209,6 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
 
     reads = (address, *(element for source in sources for element in source))
     return context.step(instruction, index, reads, targets, emit, select=False)
-
-
-def _as_vector(
-    context: Context, instruction: Instruction, operand: Operand, count: int
-) -> tuple[Operand, ...]:
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
-    if len(elements) != count:
-        raise context.error(
-            instruction.location, f"{instruction.name} takes {count} values, not {len(elements)}"
-        )
-    return elements
 
 
 def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:

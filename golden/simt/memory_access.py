@@ -49,20 +49,27 @@ class MemoryAccess:
         width = size * count
         found = self._buffer(addresses, width)
         if found is None:
-            return self._load_scattered(threads, addresses, size, count, index)
-        offsets = (addresses - np.uint64(found.address)).view(np.int64)
-        self._require_aligned(threads, addresses, offsets, width, index)
-        return self._gather(found.views[size], offsets, size, count)
+            result = self._load_scattered(threads, addresses, size, count, index)
+        else:
+            offsets = (addresses - np.uint64(found.address)).view(np.int64)
+            self._require_aligned(threads, addresses, offsets, width, index)
+            result = self._gather(found.views[size], offsets, size, count)
+        self.note_access("global", threads, addresses, width, index, reads=True)
+        return result
 
     def load_shared(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from shared memory."""
         offsets = self._offsets("shared", threads, addresses, size * count, index)
-        return self._gather(self.shared.views[size], offsets, size, count)
+        result = self._gather(self.shared.views[size], offsets, size, count)
+        self.note_access("shared", threads, addresses, size * count, index, reads=True)
+        return result
 
     def load_local(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from the threads' own memory."""
         offsets = self._offsets("local", threads, addresses, size * count, index)
-        return self._gather(self.local.views[size], offsets, size, count)
+        result = self._gather(self.local.views[size], offsets, size, count)
+        self.note_access("local", threads, addresses, size * count, index, reads=True)
+        return result
 
     def load_param(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
         """Load from parameters of the entry, or of calls, which are in local memory."""
@@ -102,11 +109,12 @@ class MemoryAccess:
         found = self._buffer(addresses, width)
         if found is None:
             self._store_scattered(threads, addresses, values, size, index)
-            return
-        offsets = (addresses - np.uint64(found.address)).view(np.int64)
-        self._require_aligned(threads, addresses, offsets, width, index)
-        self._require_writable(found, threads, addresses, index)
-        self._scatter(found.views[size], offsets, values, size)
+        else:
+            offsets = (addresses - np.uint64(found.address)).view(np.int64)
+            self._require_aligned(threads, addresses, offsets, width, index)
+            self._require_writable(found, threads, addresses, index)
+            self._scatter(found.views[size], offsets, values, size)
+        self.note_access("global", threads, addresses, width, index, writes=True)
 
     def store_shared(
         self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
@@ -115,6 +123,7 @@ class MemoryAccess:
         self.launch.changed += 1
         offsets = self._offsets("shared", threads, addresses, size * len(values), index)
         self._scatter(self.shared.views[size], offsets, values, size)
+        self.note_access("shared", threads, addresses, size * len(values), index, writes=True)
 
     def store_local(
         self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
@@ -122,6 +131,7 @@ class MemoryAccess:
         """Store to the threads' own memory."""
         offsets = self._offsets("local", threads, addresses, size * len(values), index)
         self._scatter(self.local.views[size], offsets, values, size)
+        self.note_access("local", threads, addresses, size * len(values), index, writes=True)
 
     def store_param(
         self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
@@ -147,6 +157,19 @@ class MemoryAccess:
                 size,
                 index,
             )
+
+    def note_access(
+        self,
+        space: str,
+        threads: Threads,
+        addresses: Addresses,
+        width: int,
+        index: int,
+        *,
+        reads: bool = False,
+        writes: bool = False,
+    ) -> None:
+        """Note an access of `width` bytes for each thread, after it; an atomic reads and writes."""
 
     # Where addresses lie
 

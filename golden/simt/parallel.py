@@ -14,13 +14,13 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters
-from golden.simt.arrays import Addresses, Threads, Values
+from golden.simt.arrays import Addresses, Threads
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
 from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
@@ -58,29 +58,20 @@ class _TracedBlock(BlockRun):
 
     traces: dict[int, _Trace]
 
-    def load_global(self, threads: Threads, addresses: Addresses, size: int, count: int, index: int) -> Any:
-        """As `MemoryAccess.load_global`, noted."""
-        result = super().load_global(threads, addresses, size, count, index)
-        self._note(threads, addresses, size * count, index, reads=True, writes=False)
-        return result
-
-    def store_global(
-        self, threads: Threads, addresses: Addresses, values: Values, size: int, index: int
+    def note_access(
+        self,
+        space: str,
+        threads: Threads,
+        addresses: Addresses,
+        width: int,
+        index: int,
+        *,
+        reads: bool = False,
+        writes: bool = False,
     ) -> None:
-        """As `MemoryAccess.store_global`, noted."""
-        super().store_global(threads, addresses, values, size, index)
-        self._note(threads, addresses, size * len(values), index, reads=False, writes=True)
-
-    def atomic_global(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
-    ) -> NDArray[Any]:
-        """As `AtomicAccess.atomic_global`, noted."""
-        self._note(threads, addresses, size, index, reads=True, writes=True)
-        return super().atomic_global(threads, addresses, operation, sources, size, index)
-
-    def _note(
-        self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
-    ) -> None:
+        """Note an access to global memory."""
+        if space != "global":
+            return
         for buffer, _, offsets in self._by_buffer(threads, addresses, width, index):
             trace = self.traces.get(buffer.address)
             if trace is None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat", "float_format", "integer_format"]
+__all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat", "float_format"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +135,4 @@ def float_format(name: str) -> FloatFormat:
     found = FORMATS[name]
     if not isinstance(found, FloatFormat):
         raise KeyError(f"{name} is not a floating-point format")
-    return found
-
-
-def integer_format(name: str) -> IntegerFormat:
-    """The integer format of that name; KeyError where there is none."""
-    found = FORMATS[name]
-    if not isinstance(found, IntegerFormat):
-        raise KeyError(f"{name} is not an integer format")
     return found

@@ -2,22 +2,19 @@
 
 import math
 import numbers
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.integers import integer_of, shortened
-from golden.ptx.scalar_types import float_bits
-from golden.scalar.floats import FLOATS, silent
-from golden.scalar.rounding import rounder
+from golden.ptx.scalar_types import TYPES, float_bits
+from golden.scalar import operation
 from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.wmma.element_types import ElementType
 from openwmma.wmma.misuse import Misuse
 
 __all__ = ["float_to_tf32", "pattern_of"]
-
-_TO_BFLOAT16: Final = silent(rounder(FLOATS["bf16"], "rn"))
 
 
 def pattern_of(function: str, value: object, element: ElementType) -> int:
@@ -48,7 +45,7 @@ def pattern_of(function: str, value: object, element: ElementType) -> int:
         except OverflowError:
             number = math.inf if real > 0 else -math.inf
         if element.table == "bf16":
-            return int(_TO_BFLOAT16(np.array([number]))[0])
+            return TYPES["bf16"].float_bits(number)
         return float_bits(number, format_.bits)
     integer = integer_of(int(value) if isinstance(value, bool) else value)
     if integer is None:
@@ -74,7 +71,7 @@ def float_to_tf32(value: NDArray[np.float32] | np.float32 | float) -> NDArray[np
         With the 13 low bits of the fraction zero; NaN becomes the pattern 0x7fffffff.
     """
     bits = np.atleast_1d(np.asarray(value, dtype=np.float32)).view(np.uint32)
-    rounded = (bits + np.uint32(1 << 12)) & np.uint32(0xFFFFE000)
+    rounded = operation("cvt.rna.tf32.f32").evaluate(bits)
     is_nan = (bits & np.uint32(0x7FFFFFFF)) > np.uint32(0x7F800000)
     result = np.where(is_nan, np.uint32(0x7FFFFFFF), rounded).astype(np.uint32).view(np.float32)
     return result.reshape(np.shape(value))

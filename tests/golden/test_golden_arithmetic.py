@@ -9,11 +9,10 @@ import pytest
 
 import golden
 from golden.arithmetic.align import align
-from golden.arithmetic.arrays import bit_lengths, convert, decode, elementwise, fma64, round_pack
+from golden.arithmetic.arrays import bit_lengths, convert, decode, elementwise, fma64
 from golden.arithmetic.decode import ZERO_EXPONENT, layout
 from golden.arithmetic.fma import add
-from golden.arithmetic.round_pack import ROUNDINGS
-from golden.arithmetic.round_pack import round_pack as scalar_round_pack
+from golden.arithmetic.round_pack import ROUNDINGS, round_pack
 from golden.random_operands import random_floats, random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
@@ -25,6 +24,12 @@ ALL_16_BITS = np.arange(1 << 16, dtype=np.uint16)
 
 def random_bits(format, count, seed=3):
     return random_floats(np.random.default_rng(seed), format, (count // 100, 100)).ravel()
+
+
+def packed(negative, magnitude, exponent, format, mode):
+    """`round_pack` on arrays."""
+    constants = layout(format), ROUNDINGS.index(mode), False
+    return elementwise(round_pack, (negative, magnitude, exponent), constants, np.uint16)
 
 
 def same_numbers(found, expected):
@@ -92,7 +97,7 @@ def test_what_fits_is_packed_unchanged(format, mode, shift):
     finite = ~number.special
     significand = number.significand[finite].astype(np.int64) << shift
     exponent = number.exponent[finite] - format.fraction_bits - shift
-    found = round_pack(number.negative[finite], significand, exponent, format, mode)
+    found = packed(number.negative[finite], significand, exponent, format, mode)
     np.testing.assert_array_equal(found, ALL_16_BITS[finite])
 
 
@@ -110,10 +115,10 @@ def test_what_fits_is_packed_unchanged(format, mode, shift):
 @pytest.mark.parametrize("exponent", [16, 17, 2000])
 def test_overflow(mode, overflow, positive, negative, exponent):
     place, always = ROUNDINGS.index(mode), overflow == "infinity"
-    found = [scalar_round_pack(sign, 1, exponent, F16, place, always) for sign in (0, 1)]
+    found = [round_pack(sign, 1, exponent, F16, place, always) for sign in (0, 1)]
     assert found == [positive, negative]
     compiled = elementwise(
-        scalar_round_pack, ([0, 1], [1, 1], [exponent] * 2), (layout(F16), place, always), np.uint16
+        round_pack, ([0, 1], [1, 1], [exponent] * 2), (layout(F16), place, always), np.uint16
     )
     assert compiled.tolist() == found
 
@@ -121,7 +126,7 @@ def test_overflow(mode, overflow, positive, negative, exponent):
 def test_overflow_by_rounding_up():
     """65519.99 stays below, 65520 is the tie that goes to infinity."""
     largest = np.array([65519, 65520], np.int64)
-    found = round_pack(np.zeros(2, bool), largest, np.zeros(2, int), F16, "rn")
+    found = packed(np.zeros(2, bool), largest, np.zeros(2, int), F16, "rn")
     assert found.tolist() == [0x7BFF, 0x7C00]
 
 
@@ -130,10 +135,10 @@ def test_far_below_the_smallest_subnormal():
     exponents = np.array([-24, -25, -26, -60, -500, -5000])
     one = np.ones(len(exponents), np.int64)
     positive = np.zeros(len(exponents), bool)
-    found = {mode: round_pack(positive, one, exponents, F16, mode).tolist() for mode in ("rn", "rz", "rp")}
+    found = {mode: packed(positive, one, exponents, F16, mode).tolist() for mode in ("rn", "rz", "rp")}
     assert found == {"rn": [1, 0, 0, 0, 0, 0], "rz": [1, 0, 0, 0, 0, 0], "rp": [1, 1, 1, 1, 1, 1]}
     most = np.full(len(exponents), (1 << 62) - 1)
-    assert round_pack(positive, most, exponents - 62, F16, "rn").tolist() == [1, 0, 0, 0, 0, 0]
+    assert packed(positive, most, exponents - 62, F16, "rn").tolist() == [1, 0, 0, 0, 0, 0]
 
 
 def test_conversions_are_the_processors():

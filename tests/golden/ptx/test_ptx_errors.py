@@ -238,23 +238,23 @@ def test_scalar_statements(statement, message):
         ),
         (
             "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {}, {}, {}, {};".replace("{}", "{%r0}"),
-            "k.ptx:7:51: fragment d of .f32 in .m16n8k16 has 4 registers, not 1",
+            "k.ptx:7:51: expected 4 registers for fragment d of .f32 in .m16n8k16, not 1",
         ),
         (
             "wmma.load.a.sync.aligned.row.m16n16k16.f16 {%a0, %a1, %a2}, [0];",
-            "k.ptx:7:44: fragment a of .f16 in .m16n16k16 has 8 registers, not 3",
+            "k.ptx:7:44: expected 8 registers for fragment a of .f16 in .m16n16k16, not 3",
         ),
         (
             "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0, %rd1}, [0];",
-            "k.ptx:7:41: fragment a of .f64 in .m8n8k4 has 1 register, not 2",
+            "k.ptx:7:41: expected 1 register for fragment a of .f64 in .m8n8k4, not 2",
         ),
         (
             "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%r0}, [0];",
-            "k.ptx:7:42: fragment a of .f64 in .m8n8k4 needs 64-bit registers, but %r0 is .b32",
+            "k.ptx:7:42: expected a 64-bit register for fragment a of .f64 in .m8n8k4, but %r0 is .b32",
         ),
         (
             "wmma.load.a.sync.aligned.row.m8n8k4.f64 {0}, [0];",
-            "k.ptx:7:42: fragment a of .f64 in .m8n8k4 must consist of registers",
+            "k.ptx:7:42: expected a register for fragment a of .f64 in .m8n8k4",
         ),
         (
             "wmma.load.a.sync.aligned.row.m8n8k4.f64 %rd0, [0];",

@@ -190,11 +190,11 @@ def test_scalars_are_computed_lane_by_lane():
 
 
 STATEMENTS = [
-    (f"{LOAD} §{{%r0, %r1}}, [%x];", f"the matrices of {LOAD} are in 4 registers, not 2"),
-    (f"{LOAD} {{%r0, %r1, %r2, §3}}, [%x];", f"the matrices of {LOAD} must be registers"),
+    (f"{LOAD} §{{%r0, %r1}}, [%x];", f"expected 4 registers for the matrices of {LOAD}, not 2"),
+    (f"{LOAD} {{%r0, %r1, %r2, §3}}, [%x];", f"expected a register for the matrices of {LOAD}"),
     (
         f"{LOAD} {{%r0, %r1, %r2, §%rd1}}, [%x];",
-        f"the matrices of {LOAD} need 32-bit registers, but %rd1 is .u64",
+        f"expected a 32-bit register for the matrices of {LOAD}, but %rd1 is .u64",
     ),
     (f"§{LOAD} {vector('%r', 4)};", f"{LOAD} takes its matrices and an address, not 1 operands"),
     (f"§{STORE} [%x];", f"{STORE} takes an address and its matrices, not 1 operands"),

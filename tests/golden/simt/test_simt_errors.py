@@ -301,7 +301,7 @@ def unsupported(body, *parts, before=""):
         ("@%r0 ret;", "expected a .pred register"),
         (
             "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0}, {%r0}, {%r0}, {%f0};",
-            "has 8 registers, not 1",
+            "expected 8 registers for fragment d of .f32 in .m16n16k16, not 1",
         ),
         ("cp.async.ca.shared.global [%r0], [%rd0], 5;", "copies 4 or 8 or 16 bytes"),
         ("shfl.sync.idx.b32 %r0, %r1, 0, 31;", "takes 5 operands, not 4"),

@@ -189,7 +189,7 @@ def test_fragments_may_be_dropped_in_part(instruction):
     [
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "1", "consists of floats"),
         ("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", "1.0", "consists of integers"),
-        ("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", "_", "must consist of registers"),
+        ("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", "_", "expected a register for fragment"),
     ],
 )
 def test_constants_of_another_kind_are_refused(monkeypatch, name, constant, part):
