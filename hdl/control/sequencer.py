@@ -185,7 +185,7 @@ class Sequencer(wiring.Component):
         now_executed = Signal.like(self.executed)
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
         completed, counted = (Signal(range(len(Unit) + 1), name=name) for name in ("completed", "counted"))
-        was_quiet, quiet = Signal(), Signal()  # nothing is in flight, and all that was has been counted
+        was_quiet, quiet = Signal(init=1), Signal()  # nothing is in flight, and all that was has been counted
         bus_fault = self._bus_fault(m, scoreboard)
         m.d.comb += [
             scoreboard.tag.eq(tag),

@@ -2,7 +2,7 @@
 
 from amaranth.hdl import Array, Cat, Const, Module, ResetInserter, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.command import COMMAND_BITS, COMMAND_WORDS, MemoryCommand
 from hdl.config import CoreConfig
@@ -208,15 +208,12 @@ class HostRegisters(wiring.Component):
         queue = Queue(unsigned(COMMAND_BITS), self._config.queue_depth, buffered=True)
         clear = Signal()
         m.submodules[f"queue_{warp}"] = ResetInserter(clear)(queue)
-        commands = self.commands[warp]
         m.d.comb += [
             clear.eq(self.clear[warp]),
             queue.input.payload.eq(command),
             queue.input.valid.eq(push),
-            queue.output.ready.eq(commands.valid & commands.ready),
-            commands.payload.eq(queue.output.payload),
-            commands.valid.eq(queue.output.valid & ~clear),
         ]
+        connect(m, queue.output, flipped(self.commands[warp]))
         return queue
 
     def _counters(self, m: Module) -> Counters:
