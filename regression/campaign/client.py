@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import Final
@@ -216,9 +217,10 @@ class Campaign:
 
     def _report(self, future: Future[Report], task: Task) -> Report | None:
         """What came of a task; None if it is to be done again, since its worker died."""
-        if future.status == "finished":
-            report: Report = future.result()
-            return report
+        with suppress(KilledWorker):  # it died before its result had been fetched
+            if future.status == "finished":
+                report: Report = future.result()
+                return report
         if future.status == "error":
             error = future.exception()
             if isinstance(error, KilledWorker):

@@ -10,11 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from distributed import KilledWorker
 from junitparser import JUnitXml
 from planted_kinds import COUNT, Squares
 
 from openwmma.gpu.certify import Outcome as Found
 from openwmma.usage import UsageError
+from regression.campaign.client import Amount, Campaign
 from regression.campaign.identity import Identity, identity
 from regression.campaign.kinds import chip
 from regression.campaign.store import Store, StoreError
@@ -182,6 +184,22 @@ def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(undisturbed, 
     assert re.fullmatch(r"interrupted; \d+ tasks are recorded, and --seed 5 resumes\n", errors)
     assert ended(campaign(tmp_path))[0] == 1
     assert rows(tmp_path) == rows(undisturbed[0])
+
+
+def test_a_worker_that_dies_before_its_result_is_fetched_is_one_that_died(tmp_path):
+    class Ended:
+        status = "finished"
+
+        def result(self):
+            self.status = "error"
+            raise KilledWorker("work", None, 0)
+
+        def exception(self):
+            return KilledWorker("work", None, 0)
+
+    kind = Squares(1, Squares.options)
+    one = Campaign(kind, Store(tmp_path / "store.sqlite", kind, HERE), Amount())
+    assert one._report(Ended(), next(kind.tasks())) is None, "to be done again"
 
 
 def test_a_task_that_kills_three_workers_is_a_failure_and_the_others_go_on(tmp_path):
