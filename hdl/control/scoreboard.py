@@ -108,11 +108,12 @@ class Scoreboard(wiring.Component):
     be read or written, except by older commands of the same unit, which come first anyway. Memory likewise: a
     load waits for stores, a store for loads, that may touch the same blocks of 64 bytes.
 
-    A command is compared once with those in flight, in two cycles. What it reads, and writes, may be about to
-    be written: first two of the operands that it reads are compared, then the third and the one it writes.
-    What it writes may be about to be read: this outcome of the first cycle stands in a register in the
-    second. Each slot keeps a bit of the outcome, so a conflict ends when its slot does, and no comparison is
-    between a slot and the start of a command. No other command may be allocated between its two cycles.
+    A command is compared once with those in flight, in two cycles. Registers that these are to write are
+    compared with two of its sources in the first cycle, and with the third one and its destination in the
+    second. Registers that these are to read are compared with its destination in the first cycle; a register
+    keeps the outcome for the second. Each slot keeps a bit of the whole outcome, so a conflict ends when its
+    slot does, and no comparison is between a slot and the start of a command. No other command may be
+    allocated between its two cycles.
 
     Throughput: a command each 2 cycles. Latency: 1 cycle from `allocate` to `conflict`. Expected critical
     path: an 8-bit comparison, or the sum of all conflicts.

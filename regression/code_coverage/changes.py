@@ -39,10 +39,9 @@ class Change:
 
     def texts(self, file: str) -> tuple[str, str]:
         """A file's text in the commit and now; nothing where it is not."""
+        before = _git(self.folder, "show", f"{self.base}:{file}") or ""
         path = self.folder / file
-        return _git(
-            self.folder, "show", f"{self.base}:{file}"
-        ) or "", path.read_text() if path.exists() else ""
+        return before, path.read_text() if path.exists() else ""
 
 
 def change_since(folder: Path, revision: str) -> Change:

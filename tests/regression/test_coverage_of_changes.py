@@ -20,16 +20,8 @@ from regression.code_coverage.report import CoverageReport
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
-    "bench",
-    "boards",
-    "cocotb_tests",
     "examples",
-    "formal",
-    "golden",
-    "hdl",
-    "openwmma",
-    "regression",
-    "sim",
+    *(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "docs"),
 )
 
 UNIT = """

@@ -221,7 +221,7 @@ class HostRegisters(wiring.Component):
         stalls = (getattr(self, f"stall_{name}") for name in STALLS)
         increments = (
             *(self.busy.any(), self.busy_units, self.read_beat, self.write_beat),
-            *(sum(warps, Const(0, 0)) for warps in stalls),
+            *(sum(warps, Const(0, 0))[: len(warps).bit_length()] for warps in stalls),
         )
         named = dict(zip(COUNTERS[1:], increments, strict=True))
         ordered = {

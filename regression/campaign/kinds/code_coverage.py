@@ -60,7 +60,7 @@ class CodeCoverage(Kind):
         return touched(self._change, self._benches) if self._change else []
 
     def tasks(self) -> Iterator[Task]:
-        """One for each file of testbenches; first those of the sources that have few."""
+        """A task for each file of testbenches. Of a change, sources with few testbenches come first."""
         names: dict[str, None] = {}
         if self._change:
             known = [self._benches[source].files for source in self._touched if source in self._benches]
