@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from amaranth.hdl import Mux, Value, unsigned
+from amaranth.hdl import Const, Mux, Value, unsigned
 from amaranth.lib import data
 
 from formal.axi_rules import assume_burst, burst_in_page, lite_slave, read_master, write_master
@@ -17,6 +17,7 @@ from hdl.control.host import host_interface as interface
 from hdl.memory import axi_reads, axi_writes
 from hdl.memory.axi import beat_bytes, burst_layout
 from hdl.memory.beats import write_beat_layout
+from hdl.registers.register_ports import READ_LATENCY
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
@@ -120,7 +121,7 @@ def host(hdl: ModuleType = interface) -> Claim:
     writing = (first & access.is_write) + (second & spare.is_write) + answered
     reserved = interface._ANSWERS - 1 - inside.signal("answers.unreserved")
     reading = (first & ~access.is_write) + (second & ~spare.is_write) + reserved
-    arriving = inside.signal("entered_1") + inside.signal("entered_2")
+    arriving = sum((inside.signal(f"entered_{cycle}") for cycle in range(1, READ_LATENCY + 1)), Const(0))
     claim.always("spare_access", implies(second, first))
     claim.always("spare_answer", implies(inside.signal("written.spare_valid"), unit.axi.b.valid))
     claim.always("writes_owed", (owed["addresses"] == writing) & (owed["words"] == writing))

@@ -5,7 +5,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -17,6 +17,7 @@ from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.memory import row_addresses
+from hdl.registers.register_ports import READ_LATENCY
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
@@ -82,8 +83,9 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     accepted = unit.read.enable & unit.read.ready
     asked = Signal(range(10), name="quads_asked")
     arrived = Signal(range(10), name="quads_arrived")
-    granted, arrives = Signal(name="was_granted"), Signal(name="arrives")
-    m.d.sync += [granted.eq(accepted), arrives.eq(granted)]
+    granted = Signal(READ_LATENCY, name="was_granted")
+    m.d.sync += granted.eq(Cat(accepted, granted))
+    arrives = granted[-1]
     for count, event in ((asked, accepted), (arrived, arrives)):
         m.d.sync += count.eq(Mux(unit.start, 0, count + event))
     claim.always("reads_while_asked", implies(unit.read.enable, reading))
@@ -161,9 +163,7 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     stored = Value.cast(word)
     held = Array(stored.word_select(index, 32) for index in range(LANES))[lane]
     claim.always("stored", implies(pending | active, (held == value) & (stored[-1] == is_store)))
-    claim.always(
-        "arrival", (granted == inside.signal("accepted_1")) & (arrives == inside.signal("accepted_2"))
-    )
+    claim.always("arrival", granted == Cat(_delayed(inside, "accepted")))
     _reads_in_flight(claim, inside, unit, reading, asked, arrived, quads)
     return claim
 
@@ -173,24 +173,28 @@ def unit_lane(inside: Any) -> Signal:
     return inside.signal("lane")
 
 
+def _delayed(inside: Any, name: str) -> list[Signal]:
+    """The registers of a bit that is delayed as reads are."""
+    return [inside.signal(f"{name}_{cycle}") for cycle in range(1, READ_LATENCY + 1)]
+
+
 def _reads_in_flight(
     claim: Claim, inside: Any, unit: Any, reading: Signal, asked: Signal, arrived: Signal, quads: Signal
 ) -> None:
     """Reads that were granted and have not arrived, and the read of the last quad."""
-    accepted = [inside.signal(f"accepted_{cycle}") for cycle in (1, 2)]
-    last = [inside.signal(f"last_{cycle}") for cycle in (1, 2)]
+    accepted, last = Cat(_delayed(inside, "accepted")), Cat(_delayed(inside, "last"))
     asking = inside.signal("reading")
-    claim.always("in_flight", implies(reading, asked == arrived + accepted[0] + accepted[1]))
-    claim.always("none_in_flight", implies(~reading, ~(accepted[0] | accepted[1] | asking)))
+    claim.always("in_flight", implies(reading, asked == sum(accepted, arrived)))
+    claim.always("none_in_flight", implies(~reading, ~(accepted.any() | asking)))
     claim.always("asking", implies(reading, asking == (asked != quads)))
     claim.always("next_quad", implies(asking, inside.signal("quad") == asked))
     ends = reading & (asked == quads)
-    claim.always("last_is_accepted", implies(last[0], accepted[0]) & implies(last[1], accepted[1]))
-    claim.always("ends_once", implies(reading, last[0] + last[1] + unit.done == ends))
-    claim.always(
-        "end_is_last", implies(last[1], ~accepted[0]) & implies(unit.done, ~accepted[0] & ~accepted[1])
-    )
-    claim.always("no_end", implies(~reading, ~(last[0] | last[1] | unit.done)))
+    ended = Cat(last, unit.done)
+    claim.always("last_is_accepted", last & ~accepted == 0)
+    claim.always("ends_once", implies(reading, sum(ended, Const(0)) == ends))
+    for cycles in range(1, len(ended)):
+        claim.always(f"end_is_last_{cycles}", implies(ended[cycles], ~accepted[:cycles].any()))
+    claim.always("no_end", implies(~reading, ~ended.any()))
 
 
 def test_rows_of_moves() -> None:

@@ -200,7 +200,7 @@ def _rows_of(claim: Claim, unit: Any, inside: Any, issued: Any, start: Signal, f
     claim.always("rows_of_what_is_free", implies(unit.rows_start, free & issued.listed))
     claim.always("rows_before_start", implies(start & issued.listed, good & ~asked))
     claim.always("rows_wanted_to_the_start", implies(unit.rows_start | asked | answered, unit.wants_rows))
-    claim.always("start_keeps_rows", unit.rows_keep == (start & issued.listed))
+    claim.always("start_keeps_rows", unit.rows_keep == claim.past(start & issued.listed, name="kept_rows"))
     claim.always("no_fault_while_reading", implies(asked, ~inside.signal("halt")))
     # Invariants.
     claim.always("asked_while_reading", asked == in_rows)

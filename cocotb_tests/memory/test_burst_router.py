@@ -15,7 +15,7 @@ from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.burst_router import BurstRouter
 from sim.testbench.unit import unit_design
 
-CONFIG: Final = CoreConfig(address_bits=20, shared_bytes=3 * PAGE_BYTES, shared_base=0xF0 * PAGE_BYTES)
+CONFIG: Final = CoreConfig(address_bits=20, shared_bytes=3 * PAGE_BYTES, shared_base=0xF3 * PAGE_BYTES)
 BASE, END = CONFIG.shared_base, CONFIG.shared_base + CONFIG.shared_bytes
 MOST: Final = 254
 """Bursts that a memory takes without an answer."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -60,8 +60,8 @@ class _Handover:
 
     `has_command`, `has_decoded` and `has_issued` say that a stage has a command. In this cycle, a command is
     decoded (`decode`), takes its slot (`allocate`), or starts (`start`). `refused` is the second stage's
-    command, `refused_rows` the third stage's, for its rows. `halt` empties all stages. After it, `stopped`
-    says that everything in flight has ended.
+    command, `refused_rows` the third stage's, for its rows. `failed`: a memory has reported a failure.
+    `halt` empties all stages. After it, `stopped` says that everything in flight has ended.
     """
 
     has_command: Signal
@@ -73,6 +73,7 @@ class _Handover:
     refused: Signal
     refused_rows: Signal
     reading_rows: Signal
+    failed: Signal
     running: Signal
     halt: Signal
     stopped: Signal
@@ -117,7 +118,8 @@ class Sequencer(wiring.Component):
     wants : Out(5)
         A bit for each `Unit`: a command can start as soon as it is ready.
     rows : Out(RowRequest), rows_start : Out(1), rows_keep : Out(1)
-        To `hdl.memory.row_addresses.RowAddresses`, where there is on-chip memory.
+        To `hdl.memory.row_addresses.RowAddresses`, where there is on-chip memory; to be kept a cycle after
+        the start, with the request to the unit.
     wants_rows : Out(1)
         From the moment a command needs `rows_room` to its start or refusal.
     rows_room : In(1), rows_done : In(1), rows_cause : In(4)
@@ -181,12 +183,11 @@ class Sequencer(wiring.Component):
         decoded = Signal(Decoded)
         tag_values = 1 << tag_bits(self._config)
         tag = Signal(range(tag_values), init=self._count_from % tag_values)  # of the next command
-        taken_back = Signal.like(tag)
-        now_executed = Signal.like(self.executed)
+        change = Signal(signed(len(tag)))  # of `executed`: what has completed, or is taken back
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
-        completed, counted = (Signal(range(len(Unit) + 1), name=name) for name in ("completed", "counted"))
+        completed = Signal(range(len(Unit) + 1))
         was_quiet, quiet = Signal(init=1), Signal()  # nothing is in flight, and all that was has been counted
-        bus_fault = self._bus_fault(m, scoreboard)
+        bus_fault = self._bus_fault(m, scoreboard, pipe.failed)
         m.d.comb += [
             scoreboard.tag.eq(tag),
             scoreboard.fetched.eq(self.fetched),
@@ -194,19 +195,17 @@ class Sequencer(wiring.Component):
             scoreboard.clear.eq(pipe.stopped),
             quiet.eq(was_quiet & (in_flight == 0)),
             completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
-            # A refused command was not counted; some that were are younger than the one that failed.
-            taken_back.eq(Mux(bus_fault.cause != 0, self.executed - bus_fault.tag, 0)),
-            # Nothing completes when the pipeline has stopped, so one sum serves both.
-            now_executed.eq(self.executed + Mux(pipe.stopped, -taken_back, counted)),
         ]
+        # A refused command was not counted; some that were are younger than the one that failed.
+        takes_back = pipe.stopped & pipe.failed
         m.d.sync += [
-            counted.eq(completed),
+            change.eq(Mux(takes_back, bus_fault.tag - self.executed, completed)),
             was_quiet.eq(in_flight == 0),
-            self.executed.eq(now_executed),
+            self.executed.eq(self.executed + change),
             in_flight.eq(in_flight + pipe.start - completed),
-            tag.eq(Mux(pipe.stopped, now_executed, tag + pipe.allocate)),
+            tag.eq(Mux(self.cause != 0, self.executed, tag + pipe.allocate)),
         ]
-        may_start = (bus_fault.cause == 0) & ~(self.serial & (in_flight != 0))
+        may_start = ~pipe.failed & ~(self.serial & (in_flight != 0))
         self._decode(m, pipe, decoded)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
@@ -214,7 +213,7 @@ class Sequencer(wiring.Component):
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
             m.d.comb += [
-                self.busy.eq(has_any | ~quiet | (bus_fault.cause != 0)),
+                self.busy.eq(has_any | ~quiet | pipe.failed),
                 self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
         return m
@@ -323,8 +322,8 @@ class Sequencer(wiring.Component):
             pipe.start.eq(wanted & unit_ready),
             check.checked.ready.eq(self.load.valid | self.store.valid | ~pipe.running),
             self.rows.eq(issued.rows),
-            self.rows_keep.eq(pipe.start & issued.listed),
         ]
+        m.d.sync += self.rows_keep.eq(pipe.start & issued.listed)
         with m.FSM(name="issue") as issuing:
             with m.State("EMPTY"):
                 with m.If(pipe.allocate):
@@ -373,7 +372,6 @@ class Sequencer(wiring.Component):
         is_quiet: Value,
     ) -> None:
         """Empty the stages at a refusal or failure, and report it when all that started has ended."""
-        failed = bus_fault.cause != 0
         refusal = Signal(CAUSE_BITS)
         with m.FSM(name="core"):
             with m.State("RUN"):
@@ -381,7 +379,9 @@ class Sequencer(wiring.Component):
                 m.d.comb += [
                     pipe.running.eq(1),
                     pipe.halt.eq(
-                        (failed & ~pipe.reading_rows) | (pipe.refused & ~pipe.has_issued) | pipe.refused_rows
+                        (pipe.failed & ~pipe.reading_rows)
+                        | (pipe.refused & ~pipe.has_issued)
+                        | pipe.refused_rows
                     ),
                 ]
                 m.d.sync += refusal.eq(Mux(pipe.refused_rows, self.rows_cause, decoded.cause))
@@ -390,41 +390,46 @@ class Sequencer(wiring.Component):
             with m.State("STOP"):
                 m.d.comb += [self.busy.eq(1), pipe.stopped.eq(is_quiet)]
                 with m.If(pipe.stopped):
-                    m.next = "FAULT"
+                    m.next = "TAKE_BACK"
+            with m.State("TAKE_BACK"):
+                m.d.comb += self.busy.eq(1)
+                m.d.sync += self.cause.eq(Mux(pipe.failed, bus_fault.cause, refusal))
+                m.next = "FAULT"
             with m.State("FAULT"):
                 with m.If(self.clear):
-                    m.d.sync += [self.cause.eq(0), bus_fault.eq(0)]
+                    m.d.sync += [self.cause.eq(0), bus_fault.eq(0), pipe.failed.eq(0)]
                     m.next = "RUN"
-        with m.If(pipe.stopped):
-            m.d.sync += self.cause.eq(Mux(failed, bus_fault.cause, refusal))
 
-    def _bus_fault(self, m: Module, scoreboard: Scoreboard) -> Signal:
-        """Keep the oldest of the failures that the memories report; none while its cause is zero."""
-        oldest = Signal(data.StructLayout({"cause": CAUSE_BITS, "tag": tag_bits(self._config)}))
+    def _bus_fault(self, m: Module, scoreboard: Scoreboard, failed: Signal) -> Signal:
+        """Keep the oldest of the failures that the memories report; `failed` is there a cycle earlier."""
+        layout = data.StructLayout({"cause": CAUSE_BITS, "tag": tag_bits(self._config)})
+        oldest, load, store = (Signal(layout, name=name) for name in ("oldest", "load_fault", "store_fault"))
+        progress = Signal.like(self.progress)
         load_first = Signal()
         store_first = Signal()
-        load_failed = self.done[Unit.LOAD.value] & (self.load_cause != 0)
-        store_failed = self.done[Unit.STORE.value] & (self.store_cause != 0)
+        load_cause = Mux(self.done[Unit.LOAD.value], self.load_cause, 0)
+        store_cause = Mux(self.done[Unit.STORE.value], self.store_cause, 0)
+        m.d.sync += [
+            load.cause.eq(load_cause),
+            load.tag.eq(scoreboard.load_tag),
+            store.cause.eq(store_cause),
+            store.tag.eq(scoreboard.store_tag),
+            progress.eq(self.store_progress),
+        ]
+        with m.If((load_cause | store_cause).any()):
+            m.d.sync += failed.eq(1)
         # All three are compared side by side: one after the other they would be the longest path.
         m.d.comb += [
-            load_first.eq(load_failed & _replaces(oldest, scoreboard.load_tag)),
+            load_first.eq((load.cause != 0) & _replaces(oldest, load.tag)),
             store_first.eq(
-                store_failed
-                & Mux(
-                    load_first,
-                    _is_older(scoreboard.store_tag, scoreboard.load_tag),
-                    _replaces(oldest, scoreboard.store_tag),
-                )
+                (store.cause != 0)
+                & Mux(load_first, _is_older(store.tag, load.tag), _replaces(oldest, store.tag))
             ),
         ]
         with m.If(store_first):
-            m.d.sync += [
-                oldest.cause.eq(self.store_cause),
-                oldest.tag.eq(scoreboard.store_tag),
-                self.progress.eq(self.store_progress),
-            ]
+            m.d.sync += [oldest.eq(store), self.progress.eq(progress)]
         with m.Elif(load_first):
-            m.d.sync += [oldest.cause.eq(self.load_cause), oldest.tag.eq(scoreboard.load_tag)]
+            m.d.sync += oldest.eq(load)
         return oldest
 
 

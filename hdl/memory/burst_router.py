@@ -12,10 +12,10 @@ from hdl.memory.axi import burst_layout
 from hdl.memory.beats import space_burst_layout
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["BurstRouter", "beyond"]
+__all__ = ["BurstRouter", "within"]
 
 _PAGE_BITS = PAGE_BYTES.bit_length() - 1
-_MOST_UNDER_WAY = 255
+_MOST_UNANSWERED = 255
 
 
 class BurstRouter(wiring.Component):
@@ -25,11 +25,11 @@ class BurstRouter(wiring.Component):
     the window of the on-chip memory means that memory; as the window is made of whole pages and no burst
     leaves its page, no burst lies in both.
 
-    At most 64 bursts wait on the bus and two more in buffers, 16 and as many on the way to be written, so the
-    count of those under way fits 8 bits.
+    At most 64 bursts wait on the bus and two more in buffers, 16 and as many on the way to be written, so
+    their count fits 8 bits.
 
     Throughput: a burst per cycle. Latency: 1 cycle, and the wait for the other memory. Critical path
-    expected: the upper bits of a page number minus the window's.
+    expected: the ready of a memory, and whether its turn has come.
 
     Parameters
     ----------
@@ -68,31 +68,30 @@ class BurstRouter(wiring.Component):
         m.submodules.routed = routed = StreamBuffer(routed_layout)
 
         burst: Any = self.bursts.payload
-        first_page = config.shared_base >> _PAGE_BITS
+        first, pages = config.shared_base >> _PAGE_BITS, config.shared_bytes >> _PAGE_BITS
         page = burst.address[_PAGE_BITS:]
-        window_page = Signal.like(page)
+        window_page = Signal((pages - 1).bit_length())
         in_window = Signal()
-        generic = Signal()
         target = routed.input.payload
         m.d.comb += [
-            window_page.eq(page - first_page),
-            in_window.eq(~beyond(window_page, config.shared_bytes >> _PAGE_BITS)),
-            generic.eq(burst.space == SPACES.index("generic")),
-            target.is_shared.eq(Mux(generic, in_window, burst.space == SPACES.index("shared"))),
+            in_window.eq((burst.space == SPACES.index("generic")) & within(page, first, pages)),
+            target.is_shared.eq(in_window | (burst.space == SPACES.index("shared"))),
             target.burst.length.eq(burst.length),
+            window_page.eq(page - first),
             target.burst.address.eq(
-                Mux(generic & in_window, Cat(burst.address[:_PAGE_BITS], window_page), burst.address)
+                Mux(in_window, Cat(burst.address[:_PAGE_BITS], window_page), burst.address)
             ),
             routed.input.valid.eq(self.bursts.valid),
             self.bursts.ready.eq(routed.input.ready),
         ]
 
-        under_way = Signal(range(_MOST_UNDER_WAY + 1))
+        # One less than the number of bursts that are to be answered: the sign says that none is.
+        unanswered = Signal(range(-1, _MOST_UNANSWERED), init=-1)
         may_go = Signal()
         sent = Signal()
         source: Any = routed.output
         m.d.comb += [
-            may_go.eq((source.payload.is_shared == self.is_shared) | (under_way == 0)),
+            may_go.eq((source.payload.is_shared == self.is_shared) | unanswered[-1]),
             self.to_bus.payload.eq(source.payload.burst),
             self.to_bus.valid.eq(source.valid & ~source.payload.is_shared & may_go),
             self.to_shared.payload.eq(source.payload.burst),
@@ -103,13 +102,13 @@ class BurstRouter(wiring.Component):
         with m.If(sent):
             m.d.sync += self.is_shared.eq(source.payload.is_shared)
         with m.If(sent & ~self.answered):
-            m.d.sync += under_way.eq(under_way + 1)
+            m.d.sync += unanswered.eq(unanswered + 1)
         with m.Elif(self.answered & ~sent):
-            m.d.sync += under_way.eq(under_way - 1)
+            m.d.sync += unanswered.eq(unanswered - 1)
         return m
 
 
-def beyond(page: Value, pages: int) -> Value:
-    """Whether a page number is not below a number of pages."""
-    bits = (pages - 1).bit_length()
-    return page[bits:].any() | (page[:bits] >= pages)
+def within(page: Value, first: int, pages: int) -> Value:
+    """Whether a page number is one of so many from `first` on: by the bits they share, and the rest."""
+    bits = (first ^ (first + pages - 1)).bit_length()
+    return (page[bits:] == first >> bits) & ((page - first)[:bits] < pages)

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import Response, burst_layout
 from hdl.memory.beats import read_beat_layout, write_beat_layout
-from hdl.memory.burst_router import beyond
+from hdl.memory.burst_router import within
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.stream.pipeline import delay
@@ -62,8 +62,8 @@ class SharedMemory(wiring.Component):
 
     Throughput: a beat per cycle each way, also from one burst to the next. Latency: 2 cycles from a read
     burst to its first beat, 1 from the last beat written to the response; a read burst that begins after the
-    response sees what was written. A word that is to be read in the cycle in which it is written is read in
-    the next one. Critical path expected: the comparison of a page number with the size.
+    response sees what was written. A word that is the next to be written is read when it has been. Critical
+    path expected: whether a beat is taken, and so the next burst.
 
     Parameters
     ----------
@@ -112,8 +112,10 @@ class SharedMemory(wiring.Component):
         )
         write_port = memory.write_port(granularity=8)
         read_port = memory.read_port()
-        written = Signal()
-        busy = self._write(m, write_port, written) | self._read(m, read_port, write_port, written)
+        writing = Signal()
+        next_write = Signal.like(write_port.addr)
+        self._write(m, write_port, writing, next_write)
+        busy = writing | self._read(m, read_port, writing, next_write)
 
         word = self.words.address
         lane_read = Signal(lane_bits)
@@ -134,13 +136,14 @@ class SharedMemory(wiring.Component):
                 m.d.comb += [read_port.addr.eq(word[lane_bits:]), read_port.en.eq(1)]
         return m
 
-    def _read(self, m: Module, port: Any, write_port: Any, written: Signal) -> Value:
+    def _read(self, m: Module, port: Any, writing: Signal, next_write: Signal) -> Value:
         """Serve the read bursts; returns whether they need the read port, or what it read last."""
         burst: Any = self.read_bursts.payload
         active = Signal()
         outside = Signal()
         address = Signal.like(port.addr)
         left = Signal.like(burst.length)
+        at_last = Signal()
         fetched = Signal()
         response = Signal(Response)
         last = Signal()
@@ -150,9 +153,9 @@ class SharedMemory(wiring.Component):
             port.addr.eq(address),
             port.en.eq(fetch & ~outside),
             step.eq(self.read_beats.ready | ~fetched),
-            # A word that is written in this cycle is read in the next one.
-            fetch.eq(active & step & ~(written & (write_port.addr == address))),
-            self.read_bursts.ready.eq(~active | (fetch & (left == 0))),
+            # Whether it is written in this very cycle would come too late to wait for.
+            fetch.eq(active & step & ~(writing & (next_write == address))),
+            self.read_bursts.ready.eq(~active | (fetch & at_last)),
             self.read_beats.valid.eq(fetched),
             self.read_beats.payload.data.eq(port.data),
             self.read_beats.payload.response.eq(response),
@@ -163,7 +166,8 @@ class SharedMemory(wiring.Component):
         with m.If(fetch):
             m.d.sync += [
                 response.eq(Mux(outside, Response.DECERR, Response.OKAY)),
-                last.eq(left == 0),
+                last.eq(at_last),
+                at_last.eq(left == 1),
                 address.eq(address + 1),
                 left.eq(left - 1),
             ]
@@ -173,18 +177,18 @@ class SharedMemory(wiring.Component):
                 outside.eq(self._outside(burst)),
                 address.eq(burst.address[log2_exact(len(self.write_beats.payload.strb)) :]),
                 left.eq(burst.length),
+                at_last.eq(burst.length == 0),
             ]
         return active | fetched
 
-    def _write(self, m: Module, port: Any, taken: Signal) -> Value:
-        """Serve the write bursts; returns whether they may need the write port."""
+    def _write(self, m: Module, port: Any, active: Signal, address: Signal) -> None:
+        """Serve the write bursts; `active` while they may need the write port, `address` of the next word."""
         m.submodules.responses = responses = StreamBuffer(unsigned(2))
         connect(m, responses.output, flipped(self.write_responses))
         burst: Any = self.write_bursts.payload
         beat: Any = self.write_beats.payload
-        active = Signal()
         outside = Signal()
-        address = Signal.like(port.addr)
+        taken = Signal()
         ended = Signal()
         m.d.comb += [
             self.write_beats.ready.eq(active & responses.input.ready),
@@ -207,8 +211,7 @@ class SharedMemory(wiring.Component):
                 outside.eq(self._outside(burst)),
                 address.eq(burst.address[log2_exact(len(self.write_beats.payload.strb)) :]),
             ]
-        return active
 
     def _outside(self, burst: Any) -> Value:
         pages = self._config.shared_bytes // PAGE_BYTES
-        return beyond(burst.address[PAGE_BYTES.bit_length() - 1 :], pages)
+        return ~within(burst.address[PAGE_BYTES.bit_length() - 1 :], 0, pages)

@@ -19,8 +19,8 @@ class Counters(wiring.Component):
     exact in every cycle but the first ones after a reset, in which the words are cleared; in 2 ** 64 cycles
     none overflows.
 
-    Throughput: all counters count in every cycle. Latency: 2 cycles from `increments` to `value`, none from
-    `index`. Expected critical path: the memory and a sum of 64 bits.
+    Throughput: all counters count in every cycle. Latency: 3 cycles from `increments` to `value`, 1 from
+    `index`. Expected critical path: a sum of 64 bits.
 
     Parameters
     ----------
@@ -63,19 +63,34 @@ class Counters(wiring.Component):
         recent = []
         for number, (name, bits) in enumerate(self._widths.items()):
             happened = Signal(bits, name=f"{name}_now")
+            before = Signal(bits, name=f"{name}_before")
             since_turn = Signal(bits + len(turn) + 1, name=f"{name}_since_turn")
             m.d.sync += [
                 happened.eq(self.increments[name]),
-                since_turn.eq(Mux(started & (turn == number), 0, since_turn) + happened),
+                before.eq(happened),
+                since_turn.eq(Mux(started & (turn == number), before, since_turn) + happened),
             ]
             recent.append(since_turn)
-        m.d.sync += [turn.eq(turn + 1), started.eq(started | turn.all())]
+        next_turn = Signal.like(turn)
+        word, asked_word = (Signal(COUNTER_BITS, name=name) for name in ("word", "asked_word"))
+        events, asked_events = (
+            Signal(max(len(count) for count in recent), name=name) for name in ("events", "asked_events")
+        )
         m.d.comb += [
-            mine.addr.eq(turn),
+            next_turn.eq(turn + 1),
+            mine.addr.eq(next_turn),
             write.addr.eq(turn),
             write.en.eq(1),
-            write.data.eq(Mux(started, mine.data + Array(recent)[turn], self._count_from)),
+            write.data.eq(Mux(started, word + events, self._count_from)),
             asked.addr.eq(self.index),
-            self.value.eq(Mux(started, asked.data + Array(recent)[self.index], self._count_from)),
+            self.value.eq(asked_word + asked_events),
+        ]
+        m.d.sync += [
+            turn.eq(next_turn),
+            started.eq(started | turn.all()),
+            word.eq(mine.data),
+            events.eq(Array(recent)[next_turn]),
+            asked_word.eq(Mux(started, asked.data, self._count_from)),
+            asked_events.eq(Mux(started, Array(recent)[self.index], 0)),
         ]
         return m

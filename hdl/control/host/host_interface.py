@@ -52,7 +52,6 @@ class _Answer(data.Struct):
 class _Found(data.Struct):
     """What is known of a read when it is served; its word comes later if it is of a window."""
 
-    answer: unsigned(LANE_BITS)
     is_lane: unsigned(1)
     is_shared: unsigned(1)
     lane: unsigned(2)
@@ -170,7 +169,6 @@ class HostInterface(wiring.Component):
 
         found = Signal(_Found)
         m.d.comb += [
-            found.answer.eq(registers.answer),
             found.is_lane.eq(in_lanes),
             found.is_shared.eq(in_shared),
             found.lane.eq(access.address[2:4]),
@@ -182,7 +180,8 @@ class HostInterface(wiring.Component):
                 f"Words on chip must take {READ_LATENCY} cycles as registers do, not {WORD_READ_LATENCY}"
             )
         late = data.View(_Found, delay(m, found.as_value(), READ_LATENCY, "found"))
-        word = Mux(late.is_lane, self.read.data.word_select(late.lane, LANE_BITS), late.answer)
+        answer = delay(m, registers.answer, READ_LATENCY - 1, "answer")
+        word = Mux(late.is_lane, self.read.data.word_select(late.lane, LANE_BITS), answer)
         word = Mux(late.is_shared, self.shared.read_data, word)
         m.d.comb += [
             answers.push.eq(delay(m, answers.enter, READ_LATENCY, "entered", reset_less=False)),

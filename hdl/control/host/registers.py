@@ -1,5 +1,7 @@
 """The host registers: constants, status, counters, and the command queues."""
 
+from collections.abc import Mapping
+
 from amaranth.hdl import Array, Cat, Const, Module, ResetInserter, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -73,7 +75,7 @@ class HostRegisters(wiring.Component):
     value : In(32)
         To be written.
     answer : Out(32)
-        Of a read, in its cycle.
+        Of a read, a cycle later.
     refused : Out(1)
         In the cycle of a read or write: it is not possible, and changes nothing.
     idle : Out(1)
@@ -180,28 +182,32 @@ class HostRegisters(wiring.Component):
                 "FAULTS": {"warps": faults},
             },
         )
-        high = Signal(32)
-        counters = self._counters(m)
-        counter = Signal(COUNTER_BITS)
-        m.d.comb += [counter.eq(counters.value), counters.index.eq(_counter_index(self.address))]
-        with m.If(self.address[:2] == 0):
-            m.d.comb += readable.eq(1)
-            with m.Switch(place):
-                for name, source in sources.items():
-                    with m.Case(word_index(name)):
-                        m.d.comb += self.answer.eq(source)
-                for name in COUNTERS:
-                    with m.Case(word_index(name)):
-                        m.d.comb += self.answer.eq(counter[:32])
-                        if name == COUNTERS[0]:
-                            m.d.comb += counter.eq(self.executed[selected])
-                        with m.If(self.read):
-                            m.d.sync += high.eq(counter[32:])
-                    with m.Case(word_index(name, 1)):
-                        m.d.comb += self.answer.eq(high)
-                with m.Default():
-                    m.d.comb += readable.eq(0)
+        readable_places = {word_index(name) for name in sources}
+        readable_places |= {word_index(name, half) for name in COUNTERS for half in range(2)}
+        m.d.comb += readable.eq((self.address[:2] == 0) & place.matches(*sorted(readable_places)))
+        self._answer(m, place, sources, self.executed[selected])
         return m
+
+    def _answer(self, m: Module, place: Value, sources: Mapping[str, Value], executed: Value) -> None:
+        """Answer a read in the cycle after it, and keep the upper half of a counter for the next one."""
+        late_place, was_read = Signal.like(place), Signal()
+        m.d.sync += [late_place.eq(place), was_read.eq(self.read)]
+        counters = self._counters(m)
+        counter, high = Signal(COUNTER_BITS), Signal(32)
+        m.d.comb += [counter.eq(counters.value), counters.index.eq(_counter_index(self.address))]
+        with m.Switch(late_place):
+            for name, source in sources.items():
+                with m.Case(word_index(name)):
+                    m.d.comb += self.answer.eq(source)
+            for name in COUNTERS:
+                with m.Case(word_index(name)):
+                    m.d.comb += self.answer.eq(counter[:32])
+                    if name == COUNTERS[0]:
+                        m.d.comb += counter.eq(executed)
+                    with m.If(was_read):
+                        m.d.sync += high.eq(counter[32:])
+                with m.Case(word_index(name, 1)):
+                    m.d.comb += self.answer.eq(high)
 
     def _queue(self, m: Module, warp: int, command: Value, push: Value) -> Queue:
         """The queue of a warp between the host and the core."""
