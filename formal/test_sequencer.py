@@ -54,7 +54,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     started after an answer of no conflict.
     While the scoreboard sees none, the unit has a free slot and is ready, and no memory has failed, a command
     is started in the cycle in which the third stage has it; the addresses of rows come before. Nothing is
-    started during a fault, which is shown when everything started has ended.
+    started during a fault, which is shown when everything started has ended. Serial mode changes at rest.
 
     A load or store with listed rows has them read once, between the answer and its start, which keeps them;
     if one is refused, it is not started. The unit of row addresses, too, answers anything, as far as it was
@@ -128,6 +128,8 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     obstacle = unit.serial | failed | ~Cat(request.ready for request in requests.values()).all()
     known = Cat(issued.unit.as_value() == which.value for which in requests).any()
     claim.always("starts_at_once", implies(free & ~obstacle & ~issued.listed & known & ~halt, start))
+    same = unit.serial == claim.past(unit.serial, name="serial_before")
+    claim.assume("mode_changes_at_rest", implies(claim.started & unit.busy, same))
     claim.always("serial_alone", implies(start & unit.serial, inside.signal("in_flight") == 0))
     _faults(claim, unit, inside, start)
     _rows_of(claim, unit, inside, issued, start, free | was_free)

@@ -205,7 +205,10 @@ class Sequencer(wiring.Component):
             in_flight.eq(in_flight + pipe.start - completed),
             tag.eq(Mux(self.cause != 0, self.executed, tag + pipe.allocate)),
         ]
-        may_start = ~pipe.failed & ~(self.serial & (in_flight != 0))
+        # A command that starts is in flight long before the next one could start.
+        one_at_work = Signal()
+        m.d.sync += one_at_work.eq(self.serial & (in_flight != 0))
+        may_start = ~pipe.failed & ~one_at_work
         self._decode(m, pipe, decoded)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
@@ -323,13 +326,13 @@ class Sequencer(wiring.Component):
             check.checked.ready.eq(self.load.valid | self.store.valid | ~pipe.running),
             self.rows.eq(issued.rows),
         ]
-        m.d.sync += self.rows_keep.eq(pipe.start & issued.listed)
+        free, was_free = Signal(), Signal()
+        m.d.sync += [self.rows_keep.eq(pipe.start & issued.listed), was_free.eq(free)]
         with m.FSM(name="issue") as issuing:
             with m.State("EMPTY"):
                 with m.If(pipe.allocate):
                     m.next = "WAIT"
             with m.State("WAIT"):
-                free = Signal()
                 m.d.comb += [
                     self.stall_registers.eq(scoreboard.conflict),
                     self.stall_memory.eq(~scoreboard.conflict & scoreboard.span_conflict),
@@ -339,7 +342,7 @@ class Sequencer(wiring.Component):
                 ]
                 if self._config.shared_bytes:
                     m.d.comb += [
-                        self.wants_rows.eq(free & issued.listed),
+                        self.wants_rows.eq(was_free & issued.listed & ~pipe.failed),
                         self.rows_start.eq(self.wants_rows & self.rows_room),
                     ]
                     with m.If(self.rows_start):
