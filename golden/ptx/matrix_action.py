@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 from golden.ptx.allocation import words
-from golden.ptx.evaluation import Action, Evaluation
+from golden.ptx.decoding import Step
+from golden.ptx.evaluation import Evaluation
 from golden.ptx.lane_values import by_lane
-from golden.ptx.matrix import MatrixStatement
-from golden.ptx.operands import Context, Reader, UniformReader
-from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Register, Symbol
+from golden.ptx.matrix import MatrixStatement, decode_matrix_statement
+from golden.ptx.operands import WarpContext
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register
+from golden.ptx.warp_statement import WarpStatement
 from golden.tables.commands import (
     MATRIX_ROWS,
     Command,
@@ -20,36 +22,43 @@ from golden.tables.commands import (
     Store,
     StoreMatrix,
 )
+from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
-__all__ = ["matrix_action"]
+__all__ = ["decode_matrix"]
 
 
-def matrix_action(context: Context, index: int, matrix: MatrixStatement) -> Action:
-    """Make a matrix statement an action.
+def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:
+    """Decode a matrix statement.
 
     Parameters
     ----------
-    context : Context
-        Of the entry that the statement is in.
+    context : WarpContext
+        It takes note of the statement, and of the registers that the statement has for itself.
+    instruction : Instruction
     index : int
-        The statement's index in the entry.
-    matrix : MatrixStatement
-        The statement.
+        The statement's number in the entry.
 
     Raises
     ------
     PtxError
-        For a written fragment that names a register twice; from the action, for an address or stride that
+        For a written fragment that names a register twice; when it runs, for an address or stride that
         differs between lanes, where it may not, and for a row address of more than 32 bits.
     """
+    decoded = decode_matrix_statement(context, instruction, raw=context.raw)
+    matrix = _placed(context, decoded, index)
     _require_distinct_destinations(context, matrix)
+    context.matrix[index] = matrix
     is_move = isinstance(matrix.instruction, MoveInstruction)
     command = (_move_command if is_move else _command)(context, index, matrix)
-    set_rows = _row_setter(context, matrix) if is_move and matrix.base is not None else None
+    set_rows = _row_setter(context, matrix) if is_move and matrix.address is not None else None
 
     def action(evaluation: Evaluation) -> None:
+        for registers in matrix.fragments.values():
+            for register in registers:
+                if register.key in matrix.constants:
+                    evaluation.write(register, matrix.constants[register.key])
         evaluation.provenance.execute(matrix)
         into, out = _copies(evaluation, index, matrix)
         evaluation.commands += into
@@ -57,24 +66,86 @@ def matrix_action(context: Context, index: int, matrix: MatrixStatement) -> Acti
             set_rows(evaluation)
         evaluation.commands += [command(evaluation), *out]
 
-    return action
+    scalars = [item for item in (matrix.address, matrix.stride) if item is not None]
+    return context.step(
+        instruction,
+        index,
+        (*scalars, *matrix.read),
+        matrix.written,
+        action,
+        pure=matrix.destination is not None,
+        matrix=None if is_move else matrix.instruction,
+    )
 
 
-def _command(context: Context, index: int, matrix: MatrixStatement) -> Callable[[Evaluation], Command]:
+def _placed(context: WarpContext, decoded: MatrixStatement, index: int) -> WarpStatement:
+    """The statement with a register of the machine in the place of every operand of its fragments."""
+    constants: dict[str, int] = {}
+    fragments: dict[Use, tuple[Register, ...]] = {}
+    for use, operands in decoded.fragments.items():
+        bits = 32 if context.raw else decoded.bits(use)
+        fragments[use] = tuple(
+            _named(operand, f"{use}{number} of {index}", bits, constants)
+            for number, operand in enumerate(operands)
+        )
+    rows, address = None, decoded.address
+    if isinstance(decoded.instruction, MoveInstruction) and address is not None:
+        base = address.base
+        if isinstance(base, Register) and context.is_fragment(base):
+            if address.offset:
+                raise context.error(
+                    base.location,
+                    f"the address {base.name} is in a register of the machine, which is taken as it is; "
+                    f"expected no offset, not {address.offset}",
+                )
+            rows, address = base, None
+        elif context.raw:
+            raise context.error(
+                base.location, "the addresses of rows must be in a 32-bit register, a lane each"
+            )
+        else:
+            rows = Register("row addresses", f"rows of {index}", TYPES["b32"], base.location)
+    for register in (*(item for items in fragments.values() for item in items), *([rows] if rows else [])):
+        context.fragments.setdefault(register.key, register)
+    return WarpStatement(
+        statement=decoded.statement,
+        instruction=decoded.instruction,
+        fragments=fragments,
+        destination=decoded.destination,
+        address=address,
+        stride=decoded.stride,
+        rows=rows,
+        constants=constants,
+    )
+
+
+def _named(operand: Operand, key: str, bits: int, constants: dict[str, int]) -> Register:
+    """A register of the fragment; one of the statement's own for a constant or a dropped result."""
+    if isinstance(operand, Register):
+        return operand
+    if isinstance(operand, Immediate):
+        constants[key] = operand.value & ((1 << bits) - 1)
+    return Register("_", key, TYPES[f"b{bits}"], operand.location)
+
+
+def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
     """How to make the command of a wmma or mma statement."""
     instruction = matrix.instruction
     read_base = read_stride = None
-    if matrix.base is not None:
-        read_base = _base_reader(context, matrix.base)
+    if matrix.address is not None:
+        context.require_address_source(matrix.address)
+        base = matrix.address.base
+        bits = base.type.bits if isinstance(base, Register) else 64
+        read_base, offset = context.uniform(base, bits, "the address"), matrix.address.offset
     if matrix.stride is not None:
-        read_stride = context.uniform(matrix.stride, TYPES["u32"], "the stride")
+        read_stride = context.uniform(matrix.stride, 32, "the stride")
 
     def command(evaluation: Evaluation) -> Command:
         window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
         if isinstance(instruction, MmaInstruction):
             return Mma(instruction, d=window["d"], a=window["a"], b=window["b"], c=window["c"])
         assert read_base is not None, "loads and stores have an address"
-        address = TYPES["u64"].wrap(read_base(evaluation) + matrix.offset)
+        address = TYPES["u64"].wrap(read_base(evaluation) + offset)
         stride = read_stride(evaluation) if read_stride is not None else None
         if isinstance(instruction, LoadInstruction):
             return Load(instruction, window[instruction.use], address, stride)
@@ -84,8 +155,9 @@ def _command(context: Context, index: int, matrix: MatrixStatement) -> Callable[
     return command
 
 
-def _move_command(context: Context, index: int, matrix: MatrixStatement) -> Callable[[Evaluation], Command]:
+def _move_command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
     """How to make the command of a move of matrices."""
+    del context
     instruction = matrix.instruction
     assert isinstance(instruction, MoveInstruction)
     kind = LoadMatrix if instruction.mnemonic == "ldmatrix" else StoreMatrix
@@ -102,31 +174,30 @@ def _move_command(context: Context, index: int, matrix: MatrixStatement) -> Call
     return command
 
 
-def _row_setter(context: Context, matrix: MatrixStatement) -> Callable[[Evaluation], None]:
+def _row_setter(context: WarpContext, matrix: WarpStatement) -> Callable[[Evaluation], None]:
     """How to put the addresses of rows into the register that the machine reads them from."""
-    base, rows, instruction = matrix.base, matrix.rows, matrix.instruction
-    assert base is not None
+    address, rows, instruction = matrix.address, matrix.rows, matrix.instruction
+    assert address is not None
     assert rows is not None
     assert isinstance(instruction, MoveInstruction)
-    read = _reader(context, base)
+    read = context.address_reader(address)
     counted = MATRIX_ROWS * instruction.count
 
     def set_rows(evaluation: Evaluation) -> None:
-        addresses = by_lane(lambda value: TYPES["u64"].wrap(value + matrix.offset), read(evaluation))
+        addresses = read(evaluation)
         lanes = addresses if isinstance(addresses, tuple) else (addresses,)
-        for lane, address in enumerate(lanes[:counted]):
-            if address >> 32:
+        for lane, place in enumerate(lanes[:counted]):
+            if place >> 32:
                 raise context.error(
-                    base, f"the row address {address:#x} in lane {lane} exceeds 32 bits, which a core reads"
+                    address.base.location,
+                    f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads",
                 )
         evaluation.set_lanes(evaluation.allocation.position[rows.key], by_lane(TYPES["u32"].wrap, addresses))
 
     return set_rows
 
 
-def _copies(
-    evaluation: Evaluation, index: int, matrix: MatrixStatement
-) -> tuple[list[Command], list[Command]]:
+def _copies(evaluation: Evaluation, index: int, matrix: WarpStatement) -> tuple[list[Command], list[Command]]:
     """The moves into the windows of copied sources, and those out of the window of a copied destination."""
     allocation = evaluation.allocation
     into: list[Command] = []
@@ -145,29 +216,12 @@ def _copies(
     return into, out
 
 
-def _require_distinct_destinations(context: Context, matrix: MatrixStatement) -> None:
+def _require_distinct_destinations(context: WarpContext, matrix: WarpStatement) -> None:
     written = matrix.fragments[matrix.destination] if matrix.destination is not None else ()
     seen: set[str] = set()
     for register in written:
         if register.key in seen:
-            raise context.error(register, f"{register.name} stands twice in the fragment that is written")
+            raise context.error(
+                register.location, f"{register.name} stands twice in the fragment that is written"
+            )
         seen.add(register.key)
-
-
-def _reader(context: Context, base: Register | Immediate | Symbol) -> Reader:
-    """How to find an address, which may differ between lanes."""
-    if isinstance(base, Symbol):
-        return context.address(base, TYPES["u64"])
-    return context.reader(base, _address_type(base))
-
-
-def _base_reader(context: Context, base: Register | Immediate | Symbol) -> UniformReader:
-    """How to find the address of a fragment."""
-    if isinstance(base, Symbol):
-        return context.address(base, TYPES["u64"])
-    return context.uniform(base, _address_type(base), "the address")
-
-
-def _address_type(base: Register | Immediate) -> ScalarType:
-    narrow = isinstance(base, Register) and base.type.bits == 32
-    return TYPES["u32" if narrow else "u64"]

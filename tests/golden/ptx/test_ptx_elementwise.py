@@ -131,45 +131,44 @@ def test_scalars(statements, expected):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (
-            "mul.rz.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .rz of mul.rz.f32 is not supported; supported: .rn, .ftz",
+        *(
+            (f"{LOAD_C} {C}, [0];\n{statement}", f"8:{message}")
+            for statement, message in (
+                (
+                    "mul.rz.f32 %c0, %c1, %f2;",
+                    "1: qualifier .rz of mul.rz.f32 on a fragment is not supported; supported: .rn, .ftz",
+                ),
+                (
+                    "mul.sat.f32 %c0, %f1, %c2;",
+                    "1: qualifier .sat of mul.sat.f32 on a fragment is not supported; supported: .rn, .ftz",
+                ),
+                (
+                    "max.NaN.f32 %c0, %c1, %f2;",
+                    "1: qualifier .NaN of max.NaN.f32 on a fragment is not supported; supported: .ftz",
+                ),
+                ("fma.f32 %c0, %c1, %f2, %f3;", "1: fma.f32 lacks its rounding; supported: .rn"),
+                ("fma.rn.f32 %c0, %c1, %f2;", "1: fma.rn.f32 takes 4 operands, not 3"),
+                ("mul.f32 %x0, %c1, %f2;", "9: expected a destination of 32 bits, but %x0 is .f64"),
+                ("mul.f32 _, %c1, %f2;", "9: the destination must be a register"),
+                ("mul.f64 %x0, %c1, 1.0;", "14: expected an operand of 64 bits, but %c1 is .f32"),
+            )
         ),
         (
-            "mul.sat.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .sat of mul.sat.f32 is not supported; supported: .rn, .ftz",
+            f"{LOAD_X} {{%x0, %x1}}, [0];\nadd.ftz.f64 %x0, %x1, %x0;",
+            "8:1: qualifier .ftz of add.ftz.f64 on a fragment is not supported; supported: .rn",
         ),
         (
-            "mul.ftz.rn.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .rn of mul.ftz.rn.f32 is not supported; supported: .rn, .ftz",
+            f"{LOAD_X} {{%x0, %x1}}, [0];\nmin.rn.f64 %x0, %x1, %x0;",
+            "8:1: qualifier .rn of min.rn.f64 on a fragment is not supported; supported: nothing",
         ),
-        ("add.ftz.f64 %x0, %x1, %x2;", "7:1: qualifier .ftz of add.ftz.f64 is not supported; supported: .rn"),
-        (
-            "max.NaN.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .NaN of max.NaN.f32 is not supported; supported: .ftz",
-        ),
-        (
-            "min.rn.f64 %x0, %x1, %x2;",
-            "7:1: qualifier .rn of min.rn.f64 is not supported; supported: nothing",
-        ),
-        ("max.f16x2 %r0, %r1, 0;", "7:21: max.f16x2 takes registers, not a constant"),
-        ("fma.f32 %f0, %f1, %f2, %f3;", "7:1: fma.f32 lacks its rounding; supported: .rn"),
-        ("fma.rn.f32 %f0, %f1, %f2;", "7:1: fma.rn.f32 takes 4 operands, not 3"),
-        (
-            "mul.bf16x2 %r0, %r1, %r2;",
-            "7:1: illegal type .bf16x2 in mul.bf16x2; allowed: .f16, .f16x2, .f32, .f64",
-        ),
-        ("mul.f32 %x0, %f1, %f2;", "7:9: %x0 is .f64, the instruction needs .f32"),
-        (f"{LOAD_C} {C}, [0];\nmul.f32 %x0, %c1, %f2;", "8:9: %x0 is .f64, the instruction needs .f32"),
-        (f"{LOAD_C} {C}, [0];\nmul.f64 %x0, %c1, 1.0;", "8:14: %c1 is .f32, the instruction needs .f64"),
-        (f"{LOAD_C} {C}, [0];\nmul.f32 %c0, %c0, 3;", "8:19: 3 is an integer constant, not .f32"),
+        ("mul.f32 %x0, %f1, %f2;", "7:9: expected a destination of 32 bits, but %x0 is .f64"),
         (f"{LOAD_C} {C}, [0];\nmul.f32 %c0, %c0, %f0;", "8:19: %f0 is read before it is written"),
         (f"mul.f32 %c0, %c0, 1.0;\n{STORE} [0], {C};", "7:14: %c0 is read before it is written"),
         (
             f"{LOAD_C} {C}, [0];\nsetp.eq.b32 %p, %c0, 0;",
             "8:17: %c0 belongs to a fragment and differs between lanes; only mov to a register of the same "
-            "width and arithmetic on whole elements may read it: add, sub, mul, fma, min, max in f16x2, "
-            "f32 and f64, add, sub, mul.lo, mad.lo, min, max in s32 and u32",
+            "width and arithmetic on whole elements may read it: add, sub, mul, fma, min, max and neg in "
+            "f16x2, f32 and f64, add, sub, mul.lo, mad.lo, min and max in s32 and u32",
         ),
         (
             f"{LOAD_A} {A}, [0];\nmul.f32 %a0, %a0, 1.0;",
