@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from modules import commands, entry, vector
 
+from golden.memory import Memory
 from golden.ptx import PtxError, parse_instruction
 from golden.tables.commands import Elementwise, Fill, Load, Store, Uniform
+from golden.warp import GoldenMachine
 
 REGISTERS = (
     ".reg .b32 %a<8>, %r<4>; .reg .f32 %c<8>, %d<8>, %f<4>; .reg .b16 %h<4>; .reg .f64 %x<4>, %y<4>;"
@@ -102,6 +104,25 @@ def test_a_parameter_is_a_uniform_operand():
     body = f"{LOAD_C} {C}, [0]; ld.param.f32 %f0, [alpha]; {each('mul.f32 %c#, %f0, %c#;')}"
     (command,) = computed(body, ".param .f32 alpha", {"alpha": -0.5})
     assert command.sources == (Uniform(0xBF000000), 0)
+
+
+def test_a_negative_is_a_product_with_minus_one():
+    found = computed(f"{LOAD_C} {C}, [0]; {each('neg.ftz.f32 %d#, %c#;')} {STORE} [0], {D};")
+    assert found == [Elementwise("mul", "f32", 8, (0, Uniform(0xBF800000)), 8, True)]
+
+
+def test_a_constant_in_a_fragment_is_filled_before_each_use():
+    fragments = "{%a0, %a1, %a2, %a3}, {%a4, %a5}, {0f3F000000, %c1, %c2, 0f40000000}"
+    found = commands(
+        f"{REGISTERS} {each('mov.b32 %a#, 0;')} {each('mov.f32 %c#, 1.0;')}"
+        f"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%d0, %d1, %d2, %d3}}, {fragments};"
+    )
+    *_, multiply = found
+    machine = GoldenMachine(memory=Memory(64))
+    for command in found[:-1]:
+        machine.execute(command)
+    held = machine.read_registers(multiply.c, 4).view(np.float32)
+    assert held.tolist() == [[0.5] * 32, [1.0] * 32, [1.0] * 32, [2.0] * 32]
 
 
 def test_an_accumulator_computed_from_uniform_values_is_filled():

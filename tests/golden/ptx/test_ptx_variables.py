@@ -96,7 +96,13 @@ def test_addresses_in_registers(statements, expected):
 
 @pytest.mark.parametrize(
     ("address", "space", "expected"),
-    [("g", ".global", 4096), ("g+32", ".global", 4128), ("g", "", 4096), ("x+32", ".shared", 32)],
+    [
+        ("g", ".global", 4096),
+        ("g+32", ".global", 4128),
+        ("g", "", 4096),
+        ("x+32", ".shared", 32),
+        ("x+32", "", 32),
+    ],
 )
 def test_variables_as_addresses(address, space, expected):
     arguments = {"g": 4096} if address[0] == "g" else {}
