@@ -9,7 +9,7 @@ from golden.ptx.lane_values import by_lane
 from golden.ptx.matrix import MatrixStatement, decode_matrix_statement
 from golden.ptx.operands import WarpContext
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register
+from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register
 from golden.ptx.warp_statement import WarpStatement
 from golden.tables.commands import (
     MATRIX_ROWS,
@@ -23,7 +23,7 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.instruction_set import Use
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["decode_matrix"]
@@ -46,25 +46,20 @@ def decode_matrix(context: WarpContext, instruction: Instruction, index: int) ->
         For a written fragment that names a register twice; when it runs, for an address or stride that
         differs between lanes, where it may not, and for a row address of more than 32 bits.
     """
-    decoded = decode_matrix_statement(context, instruction, raw=context.raw)
-    matrix = _placed(context, decoded, index)
+    matrix = _placed(context, decode_matrix_statement(context, instruction, raw=context.raw), index)
     _require_distinct_destinations(context, matrix)
     context.matrix[index] = matrix
-    is_move = isinstance(matrix.instruction, MoveInstruction)
-    command = (_move_command if is_move else _command)(context, index, matrix)
-    set_rows = _row_setter(context, matrix) if is_move and matrix.address is not None else None
+    command = _command(context, index, matrix)
+    own = [item for items in matrix.fragments.values() for item in items if item.key in matrix.constants]
 
     def action(evaluation: Evaluation) -> None:
-        for registers in matrix.fragments.values():
-            for register in registers:
-                if register.key in matrix.constants:
-                    evaluation.write(register, matrix.constants[register.key])
+        for register in own:
+            evaluation.write(register, matrix.constants[register.key])
         evaluation.provenance.execute(matrix)
         into, out = _copies(evaluation, index, matrix)
         evaluation.commands += into
-        if set_rows is not None:
-            set_rows(evaluation)
-        evaluation.commands += [command(evaluation), *out]
+        made = command(evaluation)
+        evaluation.commands += [made, *out]
 
     scalars = [item for item in (matrix.address, matrix.stride) if item is not None]
     return context.step(
@@ -74,7 +69,7 @@ def decode_matrix(context: WarpContext, instruction: Instruction, index: int) ->
         matrix.written,
         action,
         pure=matrix.destination is not None,
-        matrix=None if is_move else matrix.instruction,
+        matrix=None if isinstance(matrix.instruction, MoveInstruction) else matrix.instruction,
     )
 
 
@@ -129,14 +124,17 @@ def _named(operand: Operand, key: str, bits: int, constants: dict[str, int]) -> 
 
 
 def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
-    """How to make the command of a wmma or mma statement."""
-    instruction = matrix.instruction
+    """How to make the command; it sets the addresses of rows before."""
+    instruction, address, rows = matrix.instruction, matrix.address, matrix.rows
+    set_rows = None
+    if address is not None and rows is not None:
+        assert isinstance(instruction, MoveInstruction)
+        set_rows = _row_setter(context, address, rows, instruction.count)
     read_base = read_stride = None
-    if matrix.address is not None:
-        context.require_address_source(matrix.address)
-        base = matrix.address.base
-        bits = base.type.bits if isinstance(base, Register) else 64
-        read_base, offset = context.uniform(base, bits, "the address"), matrix.address.offset
+    if address is not None and rows is None:
+        context.require_address_source(address)
+        base = address.base
+        read_base = context.uniform(base, base.type.bits if isinstance(base, Register) else 64, "the address")
     if matrix.stride is not None:
         read_stride = context.uniform(matrix.stride, 32, "the stride")
 
@@ -144,49 +142,35 @@ def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callabl
         window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
         if isinstance(instruction, MmaInstruction):
             return Mma(instruction, d=window["d"], a=window["a"], b=window["b"], c=window["c"])
-        assert read_base is not None, "loads and stores have an address"
-        address = TYPES["u64"].wrap(read_base(evaluation) + offset)
+        if isinstance(instruction, MoveInstruction):
+            if rows is None:
+                return MoveMatrix(window["d"], window["a"])
+            if set_rows is not None:
+                set_rows(evaluation)
+            kind = LoadMatrix if matrix.destination is not None else StoreMatrix
+            (register,), place = window.values(), evaluation.allocation.position[rows.key]
+            return kind(register, place, instruction.count, instruction.transposed, instruction.space)
+        assert address is not None
+        assert read_base is not None
+        place = TYPES["u64"].wrap(read_base(evaluation) + address.offset)
         stride = read_stride(evaluation) if read_stride is not None else None
         if isinstance(instruction, LoadInstruction):
-            return Load(instruction, window[instruction.use], address, stride)
-        assert isinstance(instruction, StoreInstruction), "a move of matrices has a command of its own"
-        return Store(instruction, window["d"], address, stride)
+            return Load(instruction, window[instruction.use], place, stride)
+        return Store(instruction, window["d"], place, stride)
 
     return command
 
 
-def _move_command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
-    """How to make the command of a move of matrices."""
-    del context
-    instruction = matrix.instruction
-    assert isinstance(instruction, MoveInstruction)
-    kind = LoadMatrix if instruction.mnemonic == "ldmatrix" else StoreMatrix
-    key = matrix.rows.key if matrix.rows is not None else ""
-    count, transposed, space = instruction.count, instruction.transposed, instruction.space
-
-    def command(evaluation: Evaluation) -> Command:
-        window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
-        if instruction.mnemonic == "movmatrix":
-            return MoveMatrix(window["d"], window["a"])
-        (register,) = window.values()
-        return kind(register, evaluation.allocation.position[key], count, transposed, space)
-
-    return command
-
-
-def _row_setter(context: WarpContext, matrix: WarpStatement) -> Callable[[Evaluation], None]:
+def _row_setter(
+    context: WarpContext, address: Address, rows: Register, matrices: int
+) -> Callable[[Evaluation], None]:
     """How to put the addresses of rows into the register that the machine reads them from."""
-    address, rows, instruction = matrix.address, matrix.rows, matrix.instruction
-    assert address is not None
-    assert rows is not None
-    assert isinstance(instruction, MoveInstruction)
     read = context.address_reader(address)
-    counted = MATRIX_ROWS * instruction.count
 
     def set_rows(evaluation: Evaluation) -> None:
         addresses = read(evaluation)
         lanes = addresses if isinstance(addresses, tuple) else (addresses,)
-        for lane, place in enumerate(lanes[:counted]):
+        for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):
             if place >> 32:
                 raise context.error(
                     address.base.location,

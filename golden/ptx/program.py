@@ -8,8 +8,7 @@ from golden.integers import checked_text, integer_of, shortened
 from golden.ptx.allocation import allocate
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.body import parse_body
-from golden.ptx.contraction.passes import Contraction
-from golden.ptx.contraction.program import contract_blocks
+from golden.ptx.contraction.passes import Contraction, contract_blocks
 from golden.ptx.decoding import Step
 from golden.ptx.evaluation import Evaluation, Work, merged, run
 from golden.ptx.liveness import live_registers, needed
@@ -321,7 +320,7 @@ def _find_fragments(context: WarpContext, body: Body) -> None:
 def _contract(context: WarpContext, blocks: list[Block]) -> tuple[Contraction, ...]:
     """Join multiplications and additions, and leave out what is not needed any more."""
     before = _needed(blocks)
-    found = contract_blocks(context, blocks, ())
+    found = contract_blocks(context, blocks)
     unused = {id(step) for step in before} - {id(step) for step in _needed(blocks)}
     for block in blocks:
         block.steps = [step for step in block.steps if id(step) not in unused]

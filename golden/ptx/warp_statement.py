@@ -3,22 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from golden.ptx.syntax import Address, Instruction, Operand, Register
+from golden.ptx.matrix import MatrixStatement
+from golden.ptx.syntax import Register
 from golden.tables.instruction_set import Use
-from golden.tables.matrix_instructions import Instruction as MatrixInstruction
-from golden.tables.matrix_moves import MoveInstruction
 
 __all__ = ["WarpStatement"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class WarpStatement:
-    """As `golden.ptx.matrix.MatrixStatement`.
+class WarpStatement(MatrixStatement):
+    """As `golden.ptx.matrix.MatrixStatement`, with what the statement has for itself.
 
     Parameters
     ----------
-    statement, instruction, destination, stride
-        As there.
     fragments : mapping of {"a", "b", "c", "d"} to tuple of Register
         A constant has a register of the statement's own, as a dropped result has.
     address : Address or None
@@ -30,31 +27,22 @@ class WarpStatement:
         What the statement sets registers of its own to, by their keys.
     """
 
-    statement: Instruction
-    instruction: MatrixInstruction | MoveInstruction
     fragments: Mapping[Use, tuple[Register, ...]]
-    destination: Use | None
-    address: Address | None
-    stride: Operand | None
-    rows: Register | None
+    rows: Register | None = None
     constants: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def read(self) -> tuple[Register, ...]:
         """The registers that it reads and has not set."""
-        registers = [
-            item for use, items in self.fragments.items() if use != self.destination for item in items
-        ]
+        found = [item for use, items in self.fragments.items() if use != self.destination for item in items]
         if self.rows is not None and self.address is None:
-            registers.append(self.rows)
-        return tuple(register for register in registers if register.key not in self.constants)
+            found.append(self.rows)
+        return tuple(register for register in found if register.key not in self.constants)
 
     @property
     def written(self) -> tuple[Register, ...]:
         """The registers that it writes or sets."""
-        registers = [
-            item for items in self.fragments.values() for item in items if item.key in self.constants
-        ]
+        found = [item for items in self.fragments.values() for item in items if item.key in self.constants]
         if self.rows is not None and self.address is not None:
-            registers.append(self.rows)
-        return (*registers, *(self.fragments[self.destination] if self.destination is not None else ()))
+            found.append(self.rows)
+        return (*found, *(self.fragments[self.destination] if self.destination is not None else ()))

@@ -7,7 +7,7 @@ from typing import Final
 from golden.limits import LOCAL_BYTES, PARAMETER_BYTES
 from golden.locks import SHARED
 from golden.ptx.blocks import build_blocks
-from golden.ptx.contraction.program import contract_blocks
+from golden.ptx.contraction.passes import contract_blocks
 from golden.ptx.decoding import Context, Decoder, Step
 from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
