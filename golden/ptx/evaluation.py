@@ -78,8 +78,9 @@ class Evaluation:
     def put(self, target: Operand, value: LaneValue, bits: int, *, signed: bool = False) -> None:
         """Give a destination the low bits of a value, extended where it is wider."""
         if isinstance(target, Register):
-            type_ = TYPES[f"{'s' if signed else 'b'}{bits}" if bits > 1 else "pred"]
-            self.write(target, by_lane(type_.interpret, value))
+            if bits < target.type.bits:
+                value = by_lane(TYPES[f"{'s' if signed else 'b'}{bits}"].interpret, value)
+            self.write(target, value)
 
     def write(self, register: Register, pattern: LaneValue) -> None:
         """Put a bit pattern into a register, for all lanes or for each."""

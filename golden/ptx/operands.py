@@ -147,6 +147,8 @@ class WarpContext(Context):
             return lambda evaluation: by_lane(lambda bit: 1 - bit, evaluation.read(register))
         assert isinstance(operand, Register), operand
         found = operand
+        if found.type.bits == bits:
+            return lambda evaluation: evaluation.read(found)
         return lambda evaluation: by_lane(lambda value: value & mask, evaluation.read(found))
 
     def uniform(self, operand: Operand, bits: int, what: str) -> UniformReader:

@@ -78,8 +78,8 @@ class Entry:
             module.source,
             module.version,
             {
-                **{item.key: (replace(item, space="entry"), offset) for item, offset in self._placed},
                 **{key: (variable, 0) for key, variable in variables.items()},
+                **{item.key: (replace(item, space="entry"), offset) for item, offset in self._placed},
             },
             decode_statement,
             Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes),
