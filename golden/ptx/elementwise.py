@@ -35,7 +35,7 @@ def fragment_action(context: WarpContext, statement: Instruction) -> Action | No
         For a qualifier that is not supported, and for operands whose number or width does not fit.
     """
     operands: tuple[Operand, ...] = statement.operands[1:]
-    if not any(map(context.is_fragment, operands)):
+    if len(statement.opcode) == 1 or not any(map(context.is_fragment, operands)):
         return None
     name, *qualifiers, type_name = statement.opcode
     stem = ".".join((name, *qualifiers))

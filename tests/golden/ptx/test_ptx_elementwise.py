@@ -167,6 +167,7 @@ def test_scalars(statements, expected):
                     "max.NaN.f32 %c0, %c1, %f2;",
                     "1: qualifier .NaN of max.NaN.f32 on a fragment is not supported; supported: .ftz",
                 ),
+                ("add %c0, %c1, %f2;", "1: add is not supported"),
                 ("fma.f32 %c0, %c1, %f2, %f3;", "1: fma.f32 lacks its rounding; supported: .rn"),
                 ("fma.rn.f32 %c0, %c1, %f2;", "1: fma.rn.f32 takes 4 operands, not 3"),
                 ("mul.f32 %x0, %c1, %f2;", "9: expected a destination of 32 bits, but %x0 is .f64"),
