@@ -9,7 +9,7 @@ from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
-__all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines", "pack", "unpack"]
+__all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines", "pack", "piece_addresses", "unpack"]
 
 Access = LoadInstruction | StoreInstruction
 
@@ -42,17 +42,42 @@ def gather_lines(instruction: Access, address: int, stride: int | None) -> list[
     return [(address + line * step, elements * bits // 8) for line in range(lines)]
 
 
+def piece_addresses(
+    instruction: Access, addresses: NDArray[np.uint64], strides: NDArray[np.int64], size: int
+) -> NDArray[np.uint64]:
+    """Where the bytes of matrices lie, `size` of them together.
+
+    Parameters
+    ----------
+    instruction : LoadInstruction or StoreInstruction
+    addresses : ndarray of uint64, shape (matrices,)
+        Of the first element of each.
+    strides : ndarray of int64, shape (matrices,)
+        Elements from one line to the next.
+    size : int
+
+    Returns
+    -------
+    ndarray of uint64, shape (matrices, lines, pieces)
+    """
+    lines, elements = _line_shape(instruction)
+    bits = FORMATS[instruction.type].bits
+    steps = (np.arange(lines) * (strides * bits // 8)[:, None]).view(np.uint64)
+    pieces = np.arange(0, elements * bits // 8, size, dtype=np.uint64)
+    return addresses[:, None, None] + steps[..., None] + pieces
+
+
 def matrix_of_lines(data: NDArray[np.uint8], instruction: Access) -> NDArray[Any]:
     """The matrix whose lines are `data`.
 
     Parameters
     ----------
-    data : ndarray of uint8, shape (lines, bytes)
+    data : ndarray of uint8, shape (..., lines, bytes)
     instruction : LoadInstruction or StoreInstruction
 
     Returns
     -------
-    ndarray, shape (rows, columns)
+    ndarray, shape (..., rows, columns)
         Raw bit patterns of floating point, values of integers.
     """
     element = FORMATS[instruction.type]
@@ -62,18 +87,18 @@ def matrix_of_lines(data: NDArray[np.uint8], instruction: Access) -> NDArray[Any
     else:
         assert isinstance(element, IntegerFormat)
         places = np.arange(0, 8, element.bits, dtype=np.uint8)
-        fields = data[:, :, None] >> places & np.uint8((1 << element.bits) - 1)
-        values = fields.reshape(len(data), -1).astype(np.int16)
+        fields = data[..., None] >> places & np.uint8((1 << element.bits) - 1)
+        values = fields.reshape(*data.shape[:-1], -1).astype(np.int16)
         if element.signed:
             values -= (values > element.maximum).astype(np.int16) << element.bits
         elements = values.astype(dtype_of(element))
-    return elements if instruction.layout == "row" else elements.T
+    return elements if instruction.layout == "row" else elements.swapaxes(-1, -2)
 
 
 def matrix_to_lines(matrix: NDArray[Any], instruction: Access) -> NDArray[np.uint8]:
-    """The bytes of the matrix, shape (lines, bytes): the inverse of `matrix_of_lines`."""
-    lines = matrix if instruction.layout == "row" else matrix.T
-    return pack(lines, instruction.type).reshape(len(lines), -1)
+    """The bytes of the matrix, shape (..., lines, bytes): the inverse of `matrix_of_lines`."""
+    lines = matrix if instruction.layout == "row" else matrix.swapaxes(-1, -2)
+    return pack(lines, instruction.type).reshape(*lines.shape[:-1], -1)
 
 
 def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:

@@ -3,13 +3,12 @@
 from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
 from numpy.typing import NDArray
 
 from golden.scalar import operation as scalar_operation
 from golden.tables.elements import ElementOperation, ElementType
 
-__all__ = ["compute", "compute_register"]
+__all__ = ["compute"]
 
 Patterns = NDArray[Any]
 """Elements as unsigned integers of their width."""
@@ -46,27 +45,3 @@ def compute(
     ftz = ".ftz" if flush and floats else ""
     result: Patterns = scalar_operation(f"{opcode}{rounding}{ftz}.{type}").evaluate(*operands)
     return result
-
-
-def compute_register(
-    operation: ElementOperation, type: ElementType, bits: int, *patterns: int, flush: bool = False
-) -> int:
-    """The same on the elements of one register.
-
-    Parameters
-    ----------
-    operation, type, flush
-        As for `compute`.
-    bits : int
-        Width of the register: a multiple of the type's.
-    *patterns : int
-        Bit patterns of the register's operands.
-
-    Returns
-    -------
-    int
-        Bit pattern of the result.
-    """
-    register, element = np.dtype(f"<u{bits // 8}"), np.dtype(f"<u{int(type[1:]) // 8}")
-    operands = [np.array([pattern], dtype=register).view(element) for pattern in patterns]
-    return int(compute(operation, type, *operands, flush=flush).view(register)[0])

@@ -7,12 +7,13 @@ the length of its statement, and its registers are copied into it before, or out
 that never hold a wanted value in the same statement may share registers.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from golden.ptx.liveness import accesses, live_statements, successors
-from golden.ptx.matrix import MatrixStatement
-from golden.ptx.syntax import Body, Register
+from golden.ptx.blocks import Block
+from golden.ptx.liveness import live_registers, mask, members, walk
+from golden.ptx.syntax import Register
+from golden.ptx.warp_statement import WarpStatement
 from golden.tables.instruction_set import Use
 
 __all__ = ["Allocation", "allocate"]
@@ -128,17 +129,60 @@ def _place(groups: Iterable[_Group]) -> tuple[dict[int, int], int]:
     return first, used
 
 
+def _kept_through(
+    blocks: Sequence[Block], slots: int, matrix: Mapping[int, WarpStatement]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """The statements that each register must be kept through, and the place of each among them.
+
+    A register is kept through a statement that reads or writes it, and through every statement between a
+    write and a read that may follow.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+    slots : int
+        The registers that are looked at, as a mask.
+    matrix : mapping of int to WarpStatement
+
+    Returns
+    -------
+    dict of int to int
+        For each register a mask with bit i for the statement at place i.
+    dict of int to int
+        The place of each matrix statement, by its number.
+    """
+    kept: dict[int, int] = {}
+    places: dict[int, int] = {}
+    first = 0
+    for block, behind in zip(blocks, live_registers(blocks, removing=False)[1], strict=True):
+        place, live = first + len(block.steps), behind
+        for step, before in walk(block, behind, removing=False):
+            held = live | before | mask(() if step is None else step.writes)
+            for slot in members(held & slots):
+                kept[slot] = kept.get(slot, 0) | 1 << place
+            if step is not None and step.index in matrix and step.instruction is matrix[step.index].statement:
+                places[step.index] = place
+            place, live = place - 1, before
+        first += len(block.steps) + 1
+    return kept, places
+
+
 def allocate(
-    body: Body, matrix: Mapping[int, MatrixStatement], fragments: Mapping[str, Register]
+    blocks: Sequence[Block],
+    slots: Mapping[str, int],
+    matrix: Mapping[int, WarpStatement],
+    fragments: Mapping[str, Register],
 ) -> Allocation:
     """Place all registers that hold parts of fragments.
 
     Parameters
     ----------
-    body : Body
-        The statements and labels of an entry, which say how long each register is wanted.
-    matrix : mapping of int to MatrixStatement
-        The entry's matrix statements by statement index.
+    blocks : sequence of Block
+        The statements of an entry, which say how long each register is wanted.
+    slots : mapping of str to int
+        The numbers of the registers, by key.
+    matrix : mapping of int to WarpStatement
+        The entry's matrix statements by number.
     fragments : mapping of str to Register
         The registers to place, by key: at least all that stand in a vector.
     """
@@ -150,11 +194,11 @@ def allocate(
     for key, register in fragments.items():
         if key not in groups.by_key:
             groups.tie([register])
-    live = live_statements(accesses(body.instructions, matrix, fragments), successors(body))
+    kept, places = _kept_through(blocks, mask([slots[key] for key in fragments]), matrix)
     for key, group in groups.by_key.items():
-        group.live |= live[key]
+        group.live |= kept.get(slots[key], 0)
     windows = {
-        place: _Group(live=1 << place[0], size=sum(words(register) for register in vectors[place]))
+        place: _Group(live=1 << places[place[0]], size=sum(words(register) for register in vectors[place]))
         for place in sorted(copied)
     }
     distinct = list({id(group): group for group in (*groups.by_key.values(), *windows.values())}.values())

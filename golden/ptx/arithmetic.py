@@ -1,17 +1,16 @@
-"""Arithmetic opcodes: of integers one table entry for each, its type left off; and what works on fragments.
+"""Integer instructions without numpy: one table entry for each, its type left off.
 
-To add an integer instruction that computes one value from others, add it to `ARITHMETIC`.
+`golden.scalar` has every instruction, on arrays; a program of one warp with those here runs without numpy.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
-from golden.tables.elements import OPERAND_COUNTS, ElementOperation
+from golden.ptx.scalar_types import TYPES, ScalarType
 
-__all__ = ["ARITHMETIC", "ELEMENTWISE_MNEMONICS", "FLOAT_OPERATIONS", "INTEGER_OPERATIONS"]
-__all__ += ["Arithmetic", "OperandType"]
+__all__ = ["ARITHMETIC", "Arithmetic", "IntegerOperation", "integer_operation"]
 
 OperandType = Literal["same", "wide", "u32", "pred"]
 """The type of an operand: the instruction's, the one of twice the width, or a fixed one."""
@@ -82,15 +81,51 @@ ARITHMETIC: Final = MappingProxyType(
 )
 """What is evaluated, by the opcode without its type."""
 
-FLOAT_OPERATIONS: Final = MappingProxyType[str, ElementOperation]({name: name for name in OPERAND_COUNTS})
-"""What is computed in floating point, by the first word of the opcode."""
 
-INTEGER_OPERATIONS: Final = MappingProxyType[str, ElementOperation](
-    {"add": "add", "sub": "sub", "mul.lo": "mul", "mad.lo": "fma", "min": "min", "max": "max"}
-)
-"""Which of `ARITHMETIC` work on the elements of fragments too."""
+class IntegerOperation(NamedTuple):
+    """Implements `golden.ptx.scalar_statements.Operation` on Python's integers."""
 
-ELEMENTWISE_MNEMONICS: Final = frozenset(
-    {*FLOAT_OPERATIONS, *(name.partition(".")[0] for name in INTEGER_OPERATIONS)}
-)
-"""First words of the opcodes that may read fragment registers, and then write one."""
+    results: tuple[int, ...]
+    operands: tuple[int, ...]
+    evaluate: Callable[..., int]
+    signed: bool = False
+
+
+def integer_operation(opcode: tuple[str, ...]) -> IntegerOperation | None:
+    """The operation of an opcode; None for one that is not here."""
+    *stem, name = opcode
+    found = ARITHMETIC.get(".".join(stem))
+    if found is None or name not in found.types:
+        return _conversion(opcode) if opcode[0] == "cvt" else None
+    type_ = TYPES[name]
+    sources = [_operand_type(type_, kind) for kind in found.sources]
+    result, compute, bits = _operand_type(type_, found.destination), found.compute, type_.bits
+
+    def evaluate(*patterns: int) -> int:
+        numbers = (item.interpret(pattern) for item, pattern in zip(sources, patterns, strict=True))
+        return result.wrap(compute(bits, *numbers))
+
+    return IntegerOperation((result.bits,), tuple(item.bits for item in sources), evaluate)
+
+
+def _operand_type(type_: ScalarType, kind: OperandType) -> ScalarType:
+    if kind == "same":
+        return type_
+    return type_.widened() if kind == "wide" else TYPES[kind]
+
+
+def _conversion(opcode: tuple[str, ...]) -> IntegerOperation | None:
+    """``cvt`` between integers."""
+    names = [name for name in opcode[1:] if name != "sat"]
+    types = [TYPES[name] for name in names if name in TYPES and TYPES[name].is_integer]
+    if not len(names) == len(types) == 2:
+        return None
+    to, of = types
+    least, greatest = to.range
+    saturates = "sat" in opcode
+
+    def evaluate(pattern: int) -> int:
+        number = of.interpret(pattern)
+        return to.wrap(min(max(number, least), greatest) if saturates else number)
+
+    return IntegerOperation((to.bits,), (of.bits,), evaluate, to.kind == "signed")

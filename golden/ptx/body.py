@@ -1,6 +1,7 @@
 """The body of an entry or a function: registers, variables, labels, instructions and their operands."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from golden.limits import SCOPE_DEPTH
@@ -11,9 +12,8 @@ from golden.ptx.operand_parser import OperandParser
 from golden.ptx.scope import Scope
 from golden.ptx.splitting import split
 from golden.ptx.syntax import (
-    Address,
-    Arguments,
     Body,
+    Element,
     Function,
     Guard,
     Instruction,
@@ -21,7 +21,7 @@ from golden.ptx.syntax import (
     Operand,
     Symbol,
     Variable,
-    Vector,
+    mapped,
 )
 
 __all__ = ["parse_body"]
@@ -92,7 +92,8 @@ class _BodyParser:
                 self._instruction()
         for index, scope in self._unresolved.items():
             instruction = self._instructions[index]
-            operands = tuple(self._resolved(operand, scope) for operand in instruction.operands)
+            resolve = partial(self._resolved, scope)
+            operands = tuple(mapped(operand, resolve) for operand in instruction.operands)
             self._instructions[index] = replace(instruction, operands=operands)
         targets = {
             key: tuple(self._declared(symbol, scope) for symbol in symbols)
@@ -177,19 +178,8 @@ class _BodyParser:
         instruction = Instruction(parts, tuple(operands), guard, opcode.location)
         self._instructions.extend(split(cursor.source, instruction))
 
-    def _resolved(self, operand: Operand, scope: Scope) -> Operand:
-        """An operand with the keys of the names in it."""
-        if isinstance(operand, Symbol):
-            return self._declared(operand, scope)
-        if isinstance(operand, Address) and isinstance(operand.base, Symbol):
-            return replace(operand, base=self._declared(operand.base, scope))
-        if isinstance(operand, Vector | Arguments):
-            elements = (
-                self._declared(element, scope) if isinstance(element, Symbol) else element
-                for element in operand.elements
-            )
-            return replace(operand, elements=tuple(elements))
-        return operand
+    def _resolved(self, scope: Scope, element: Element) -> Element:
+        return self._declared(element, scope) if isinstance(element, Symbol) else element
 
     def _declared(self, symbol: Symbol, scope: Scope) -> Symbol:
         """A name with its key: the key of the innermost declaration."""

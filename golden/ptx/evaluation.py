@@ -1,20 +1,27 @@
-"""The state of one evaluation of an entry: scalar values, and the commands its statements give rise to."""
+"""One run of an entry of one warp: scalar values, and the commands that its statements give rise to."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from golden.ptx.allocation import Allocation
+from golden.ptx.blocks import EXIT, Block, Terminator
+from golden.ptx.decoding import Step
 from golden.ptx.lane_values import LaneValue, by_lane, difference
 from golden.ptx.provenance import Provenance
-from golden.ptx.source import Source, SourceLine
-from golden.ptx.syntax import Instruction, Register
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.source import Location, Source, SourceLine
+from golden.ptx.syntax import Operand, Register
 from golden.tables.commands import Command, Elementwise, Fill, HostWork, Move, SetLanes, Uniform
 
-__all__ = ["Action", "Evaluation", "Step", "Work", "merged", "run"]
+__all__ = ["CARRY", "Action", "Evaluation", "Work", "merged", "run"]
 
 Work = Command | HostWork
 """What a kernel gives rise to: commands for the core, and what the host does between them."""
+
+CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
+"""The carry flag."""
 
 
 class Evaluation:
@@ -24,8 +31,7 @@ class Evaluation:
     ----------
     source : Source
         For messages.
-    arguments : mapping of str to int
-        Bit patterns of the parameters.
+    parameters : bytes
     allocation : Allocation
         Where the fragment registers are.
     addresses : mapping of str to int
@@ -46,7 +52,7 @@ class Evaluation:
     def __init__(
         self,
         source: Source,
-        arguments: Mapping[str, int],
+        parameters: bytes,
         allocation: Allocation,
         addresses: Mapping[str, int],
         shared_base: int,
@@ -54,7 +60,7 @@ class Evaluation:
         checked: bool = True,
     ) -> None:
         self.source = source
-        self.arguments = arguments
+        self.parameters = parameters
         self.allocation = allocation
         self.addresses = addresses
         self.shared_base = shared_base
@@ -68,6 +74,13 @@ class Evaluation:
         if value is None:
             raise self.source.error(register.location, f"{register.name} is read before it is written")
         return value
+
+    def put(self, target: Operand, value: LaneValue, bits: int, *, signed: bool = False) -> None:
+        """Give a destination the low bits of a value, extended where it is wider."""
+        if isinstance(target, Register):
+            if bits < target.type.bits:
+                value = by_lane(TYPES[f"{'s' if signed else 'b'}{bits}"].interpret, value)
+            self.write(target, value)
 
     def write(self, register: Register, pattern: LaneValue) -> None:
         """Put a bit pattern into a register, for all lanes or for each."""
@@ -93,20 +106,20 @@ class Evaluation:
         )
 
 
-Action = Callable[[Evaluation], int | None]
-"""What a statement does to an evaluation; it returns the index of the next statement if not in sequence."""
+Action = Callable[[Evaluation], None]
+"""What a statement does to an evaluation."""
 
 
-@dataclass(frozen=True)
-class Step:
-    """A statement that is ready to be evaluated."""
+def run(evaluation: Evaluation, blocks: Sequence[Block], limit: int) -> Iterator[tuple[Work, SourceLine]]:
+    """Evaluate blocks from the first one on, and yield their commands as they come.
 
-    statement: Instruction
-    action: Action
-
-
-def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator[tuple[Work, SourceLine]]:
-    """Evaluate statements from the first one on, and yield their commands as they come.
+    Parameters
+    ----------
+    evaluation : Evaluation
+    blocks : sequence of Block
+        Their steps are to be given the evaluation.
+    limit : int
+        Statements after which it is stopped.
 
     Raises
     ------
@@ -114,38 +127,47 @@ def run(evaluation: Evaluation, steps: tuple[Step, ...], limit: int) -> Iterator
         For what a statement cannot do, and after `limit` statements.
     """
     source = evaluation.source
-    index = evaluated = 0
-    while index < len(steps):
-        statement = steps[index].statement
-        evaluated += 1
-        if evaluated > limit:
-            raise source.error(
-                statement.location, f"still running after {limit} instructions; is this an endless loop?"
-            )
-        guard = statement.guard
-        if guard is not None and _guard(evaluation, guard.register) == guard.negated:
-            index += 1
-            continue
-        following = steps[index].action(evaluation)
-        if evaluation.commands:
-            line = source.line(statement.location)
-            yield from ((command, line) for command in evaluation.commands)
-            evaluation.commands.clear()
-        index = index + 1 if following is None else following
+    number = evaluated = 0
+    while number != EXIT:
+        block = blocks[number]
+        for statement in (*block.steps, block.terminator):
+            if statement is None:
+                continue
+            evaluated += 1
+            location = statement.instruction.location
+            if evaluated > limit:
+                raise source.error(
+                    location, f"still running after {limit} instructions; is this an endless loop?"
+                )
+            holds = _holds(evaluation, statement)
+            if isinstance(statement, Terminator):
+                jumps = holds and statement.kind == "branch"
+                number = int(statement.targets[0]) if jumps else number + 1
+            elif holds:
+                statement.emit(evaluation)
+            if evaluation.commands:
+                line = source.line(location)
+                yield from ((command, line) for command in evaluation.commands)
+                evaluation.commands.clear()
+        number += block.terminator is None
 
 
 def _word(index: int, pattern: int) -> int:
     return pattern >> 32 * index & 0xFFFFFFFF
 
 
-def _guard(evaluation: Evaluation, register: Register) -> int:
+def _holds(evaluation: Evaluation, statement: Step | Terminator) -> bool:
+    """Whether the guard of a statement lets it be executed."""
+    if statement.guard is None or statement.instruction.guard is None:
+        return True
+    register = statement.instruction.guard.register
     value = evaluation.read(register)
     if isinstance(value, tuple):
         raise evaluation.source.error(
             register.location,
             f"{register.name} {difference(value)}; one warp without --block takes the same way in all lanes",
         )
-    return value
+    return bool(value) != statement.guard[1]
 
 
 def _joined(first: Work, second: Work) -> Work | None:

@@ -1,109 +1,139 @@
-"""In which statements each fragment register holds a value that is still wanted."""
+"""Which registers are still needed where, and which instructions nobody needs.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+This is the backward data-flow equation of live variables, repeated until nothing changes. Sets of registers
+are integers with a bit for each register.
+"""
 
-from golden.ptx.matrix import MatrixStatement
-from golden.ptx.syntax import Body, Instruction, Register, Symbol
+from collections.abc import Iterator, Sequence
 
-__all__ = ["Access", "accesses", "live_statements", "successors"]
+from golden.ptx.blocks import EXIT, Block
+from golden.ptx.decoding import Step
+
+__all__ = ["live_registers", "members", "needed", "remove_unused", "successors", "walk"]
 
 
-@dataclass(frozen=True)
-class Access:
-    """The fragment registers, by key, that one statement reads and writes.
+def successors(blocks: Sequence[Block], number: int) -> tuple[int, ...]:
+    """The blocks that may follow a block, without `EXIT`."""
+    terminator = blocks[number].terminator
+    following = (number + 1,) if number + 1 < len(blocks) else ()
+    if terminator is None or terminator.kind in ("barrier", "warp barrier"):
+        return following
+    targets = tuple(target for target in terminator.targets if target != EXIT)
+    if terminator.kind == "branch" and terminator.guard is not None:
+        return (*targets, *following)
+    return targets
+
+
+def live_registers(blocks: Sequence[Block], *, removing: bool = True) -> tuple[list[int], list[int]]:
+    """The registers that are live before and behind each block.
 
     Parameters
     ----------
-    reads, writes : frozenset of str
-    always : bool
-        Whether the statement is executed whenever it is reached, so that what it writes is new.
+    blocks : sequence of Block
+    removing : bool
+        Whether instructions that nobody needs count as removed.
     """
-
-    reads: frozenset[str]
-    writes: frozenset[str]
-    always: bool
-
-
-def accesses(
-    statements: Sequence[Instruction],
-    matrix: Mapping[int, MatrixStatement],
-    fragments: Mapping[str, Register],
-) -> list[Access]:
-    """What each statement does with the registers in `fragments`; `matrix` is by statement index."""
-    result = []
-    for index, statement in enumerate(statements):
-        always = statement.guard is None
-        if index in matrix:
-            operands = matrix[index].fragments
-            destination = matrix[index].destination
-            written = operands[destination] if destination is not None else ()
-            read = [register for use in operands if use != destination for register in operands[use]]
-            rows = matrix[index].rows
-            if rows is not None and matrix[index].base is None:
-                read.append(rows)
-            elif rows is not None:
-                written = (*written, rows)
-        else:
-            registers = [item for item in statement.operands if isinstance(item, Register)]
-            leads = bool(statement.operands) and statement.operands[:1] == tuple(registers[:1])
-            written, read = (tuple(registers[:1]), registers[1:]) if leads else ((), registers)
-        result.append(
-            Access(
-                frozenset(register.key for register in read if register.key in fragments),
-                frozenset(register.key for register in written if register.key in fragments),
-                always,
-            )
-        )
-    return result
+    live_in = [0] * len(blocks)
+    after = [0] * len(blocks)
+    following = [successors(blocks, number) for number in range(len(blocks))]
+    preceding: list[list[int]] = [[] for _ in blocks]
+    for number, targets in enumerate(following):
+        for target in targets:
+            preceding[target].append(number)
+    waiting = list(range(len(blocks)))
+    queued = set(waiting)
+    while waiting:
+        number = waiting.pop()
+        queued.discard(number)
+        live = 0
+        for target in following[number]:
+            live |= live_in[target]
+        after[number] = live
+        *_, (_, live) = walk(blocks[number], live, removing=removing)
+        if live != live_in[number]:
+            live_in[number] = live
+            for source in preceding[number]:
+                if source not in queued:
+                    queued.add(source)
+                    waiting.append(source)
+    return live_in, after
 
 
-def successors(body: Body) -> list[tuple[int, ...]]:
-    """The statements that may follow each statement; one past the last is the end."""
-    result: list[tuple[int, ...]] = []
-    for index, statement in enumerate(body.instructions):
-        following: tuple[int, ...] = (index + 1,)
-        if statement.opcode[0] in ("bra", "ret", "exit"):
-            following = () if statement.guard is None else (index + 1,)
-            following += tuple(
-                body.labels[operand.key]
-                for operand in statement.operands
-                if isinstance(operand, Symbol) and operand.key in body.labels
-            )
-        result.append(following)
-    return result
+def walk(block: Block, live: int, *, removing: bool = True) -> Iterator[tuple[Step | None, int]]:
+    """The instructions of a block that are needed, last one first, each with what is live before it.
 
+    Parameters
+    ----------
+    block : Block
+    live : int
+        What is live behind the block.
+    removing : bool
+        As for `live_registers`.
 
-def live_statements(access: Sequence[Access], following: Sequence[tuple[int, ...]]) -> dict[str, int]:
-    """The statements that each register must be kept through, as a mask with bit i for statement i.
-
-    A register is kept through a statement that reads or writes it, and through every statement between a
-    write and a read that may follow. This is the backward data-flow equation of live variables, repeated
-    until nothing changes; the sets are masks with one bit a register.
+    Yields
+    ------
+    Step or None
+        None for the terminator, which comes first, also where there is none.
+    int
     """
-    keys = sorted({key for item in access for key in item.reads | item.writes})
-    bit = {key: 1 << position for position, key in enumerate(keys)}
-    reads = [sum(bit[key] for key in item.reads) for item in access]
-    writes = [sum(bit[key] for key in item.writes) for item in access]
-    count = len(access)
-    live_in = [0] * (count + 1)
-    live_out = [0] * count
-    changed = True
-    while changed:
-        changed = False
-        for index in reversed(range(count)):
-            out = 0
-            for successor in following[index]:
-                out |= live_in[successor]
-            killed = writes[index] if access[index].always else 0
-            before = reads[index] | (out & ~killed)
-            changed = changed or before != live_in[index] or out != live_out[index]
-            live_in[index], live_out[index] = before, out
-    result = dict.fromkeys(keys, 0)
-    for index in range(count):
-        held = reads[index] | writes[index] | live_out[index] | live_in[index]
-        while held:
-            lowest = held & -held
-            result[keys[lowest.bit_length() - 1]] |= 1 << index
-            held ^= lowest
-    return result
+    terminator = block.terminator
+    if terminator is not None:
+        live = live & ~mask(terminator.writes) | mask(terminator.reads)
+    yield None, live
+    for step in reversed(block.steps):
+        written = mask(step.writes)
+        if removing and step.pure and not written & live:
+            continue
+        if step.guard is None:
+            live &= ~written
+        live |= mask(step.reads)
+        yield step, live
+
+
+def needed(block: Block, live: int) -> list[Step]:
+    """The instructions of a block whose results somebody uses; `live` is what is live behind it."""
+    return [step for step, _ in walk(block, live) if step is not None][::-1]
+
+
+def remove_unused(blocks: Sequence[Block]) -> list[Step]:
+    """Remove the instructions whose results nobody uses, and note what is live between blocks.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Changed in place.
+
+    Returns
+    -------
+    list of Step
+        The loads that were removed, in order.
+    """
+    removed: list[Step] = []
+    for block, before, behind in zip(blocks, *live_registers(blocks), strict=True):
+        kept = needed(block, behind)
+        used = {id(step) for step in kept}
+        removed.extend(step for step in block.steps if id(step) not in used and step.loads)
+        block.steps = kept
+        if all(step.mask is None for step in kept):
+            block.mask = None
+        block.live_in = tuple(members(before))
+        block.live_out = frozenset(members(behind))
+    return removed
+
+
+def mask(slots: Sequence[int]) -> int:
+    """A set of registers."""
+    found = 0
+    for slot in slots:
+        found |= 1 << slot
+    return found
+
+
+def members(bits: int) -> list[int]:
+    """The registers of a set."""
+    found = []
+    while bits:
+        low = bits & -bits
+        found.append(low.bit_length() - 1)
+        bits ^= low
+    return found

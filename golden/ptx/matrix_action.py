@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 from golden.ptx.allocation import words
-from golden.ptx.evaluation import Action, Evaluation
+from golden.ptx.decoding import Step
+from golden.ptx.evaluation import Evaluation
 from golden.ptx.lane_values import by_lane
-from golden.ptx.matrix import MatrixStatement
-from golden.ptx.operands import Context, Reader, UniformReader
-from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Immediate, Register, Symbol
+from golden.ptx.matrix import MatrixStatement, decode_matrix_statement
+from golden.ptx.operands import WarpContext
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register
+from golden.ptx.warp_statement import WarpStatement
 from golden.tables.commands import (
     MATRIX_ROWS,
     Command,
@@ -20,113 +22,166 @@ from golden.tables.commands import (
     Store,
     StoreMatrix,
 )
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.instruction_set import Use
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
-__all__ = ["matrix_action"]
+__all__ = ["decode_matrix"]
 
 
-def matrix_action(context: Context, index: int, matrix: MatrixStatement) -> Action:
-    """Make a matrix statement an action.
+def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:
+    """Decode a matrix statement.
 
     Parameters
     ----------
-    context : Context
-        Of the entry that the statement is in.
+    context : WarpContext
+        It takes note of the statement, and of the registers that the statement has for itself.
+    instruction : Instruction
     index : int
-        The statement's index in the entry.
-    matrix : MatrixStatement
-        The statement.
+        The statement's number in the entry.
 
     Raises
     ------
     PtxError
-        For a written fragment that names a register twice; from the action, for an address or stride that
+        For a written fragment that names a register twice; when it runs, for an address or stride that
         differs between lanes, where it may not, and for a row address of more than 32 bits.
     """
+    matrix = _placed(context, decode_matrix_statement(context, instruction, raw=context.raw), index)
     _require_distinct_destinations(context, matrix)
-    is_move = isinstance(matrix.instruction, MoveInstruction)
-    command = (_move_command if is_move else _command)(context, index, matrix)
-    set_rows = _row_setter(context, matrix) if is_move and matrix.base is not None else None
+    context.matrix[index] = matrix
+    command = _command(context, index, matrix)
+    own = [item for items in matrix.fragments.values() for item in items if item.key in matrix.constants]
 
     def action(evaluation: Evaluation) -> None:
+        for register in own:
+            evaluation.write(register, matrix.constants[register.key])
         evaluation.provenance.execute(matrix)
         into, out = _copies(evaluation, index, matrix)
         evaluation.commands += into
-        if set_rows is not None:
-            set_rows(evaluation)
-        evaluation.commands += [command(evaluation), *out]
+        made = command(evaluation)
+        evaluation.commands += [made, *out]
 
-    return action
+    scalars = [item for item in (matrix.address, matrix.stride) if item is not None]
+    return context.step(
+        instruction,
+        index,
+        (*scalars, *matrix.read),
+        matrix.written,
+        action,
+        pure=matrix.destination is not None,
+        matrix=None if isinstance(matrix.instruction, MoveInstruction) else matrix.instruction,
+    )
 
 
-def _command(context: Context, index: int, matrix: MatrixStatement) -> Callable[[Evaluation], Command]:
-    """How to make the command of a wmma or mma statement."""
-    instruction = matrix.instruction
+def _placed(context: WarpContext, decoded: MatrixStatement, index: int) -> WarpStatement:
+    """The statement with a register of the machine in the place of every operand of its fragments."""
+    constants: dict[str, int] = {}
+    fragments: dict[Use, tuple[Register, ...]] = {}
+    for use, operands in decoded.fragments.items():
+        bits = 32 if context.raw else decoded.bits(use)
+        fragments[use] = tuple(
+            _named(operand, f"{use}{number} of {index}", bits, constants)
+            for number, operand in enumerate(operands)
+        )
+    rows, address = None, decoded.address
+    if isinstance(decoded.instruction, MoveInstruction) and address is not None:
+        base = address.base
+        if isinstance(base, Register) and context.is_fragment(base):
+            if address.offset:
+                raise context.error(
+                    base.location,
+                    f"the address {base.name} is in a register of the machine, which is taken as it is; "
+                    f"expected no offset, not {address.offset}",
+                )
+            rows, address = base, None
+        elif context.raw:
+            raise context.error(
+                base.location, "the addresses of rows must be in a 32-bit register, a lane each"
+            )
+        else:
+            rows = Register("row addresses", f"rows of {index}", TYPES["b32"], base.location)
+    for register in (*(item for items in fragments.values() for item in items), *([rows] if rows else [])):
+        context.fragments.setdefault(register.key, register)
+    return WarpStatement(
+        statement=decoded.statement,
+        instruction=decoded.instruction,
+        fragments=fragments,
+        destination=decoded.destination,
+        address=address,
+        stride=decoded.stride,
+        rows=rows,
+        constants=constants,
+    )
+
+
+def _named(operand: Operand, key: str, bits: int, constants: dict[str, int]) -> Register:
+    """A register of the fragment; one of the statement's own for a constant or a dropped result."""
+    if isinstance(operand, Register):
+        return operand
+    if isinstance(operand, Immediate):
+        constants[key] = operand.value & ((1 << bits) - 1)
+    return Register("_", key, TYPES[f"b{bits}"], operand.location)
+
+
+def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
+    """How to make the command; it sets the addresses of rows before."""
+    instruction, address, rows = matrix.instruction, matrix.address, matrix.rows
+    set_rows = None
+    if address is not None and rows is not None:
+        assert isinstance(instruction, MoveInstruction)
+        set_rows = _row_setter(context, address, rows, instruction.count)
     read_base = read_stride = None
-    if matrix.base is not None:
-        read_base = _base_reader(context, matrix.base)
+    if address is not None and rows is None:
+        context.require_address_source(address)
+        base = address.base
+        read_base = context.uniform(base, base.type.bits if isinstance(base, Register) else 64, "the address")
     if matrix.stride is not None:
-        read_stride = context.uniform(matrix.stride, TYPES["u32"], "the stride")
+        read_stride = context.uniform(matrix.stride, 32, "the stride")
 
     def command(evaluation: Evaluation) -> Command:
         window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
         if isinstance(instruction, MmaInstruction):
             return Mma(instruction, d=window["d"], a=window["a"], b=window["b"], c=window["c"])
-        assert read_base is not None, "loads and stores have an address"
-        address = TYPES["u64"].wrap(read_base(evaluation) + matrix.offset)
+        if isinstance(instruction, MoveInstruction):
+            if rows is None:
+                return MoveMatrix(window["d"], window["a"])
+            if set_rows is not None:
+                set_rows(evaluation)
+            kind = LoadMatrix if matrix.destination is not None else StoreMatrix
+            (register,), place = window.values(), evaluation.allocation.position[rows.key]
+            return kind(register, place, instruction.count, instruction.transposed, instruction.space)
+        assert address is not None
+        assert read_base is not None
+        place = TYPES["u64"].wrap(read_base(evaluation) + address.offset)
         stride = read_stride(evaluation) if read_stride is not None else None
         if isinstance(instruction, LoadInstruction):
-            return Load(instruction, window[instruction.use], address, stride)
-        assert isinstance(instruction, StoreInstruction), "a move of matrices has a command of its own"
-        return Store(instruction, window["d"], address, stride)
+            return Load(instruction, window[instruction.use], place, stride)
+        return Store(instruction, window["d"], place, stride)
 
     return command
 
 
-def _move_command(context: Context, index: int, matrix: MatrixStatement) -> Callable[[Evaluation], Command]:
-    """How to make the command of a move of matrices."""
-    instruction = matrix.instruction
-    assert isinstance(instruction, MoveInstruction)
-    kind = LoadMatrix if instruction.mnemonic == "ldmatrix" else StoreMatrix
-    key = matrix.rows.key if matrix.rows is not None else ""
-    count, transposed, space = instruction.count, instruction.transposed, instruction.space
-
-    def command(evaluation: Evaluation) -> Command:
-        window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
-        if instruction.mnemonic == "movmatrix":
-            return MoveMatrix(window["d"], window["a"])
-        (register,) = window.values()
-        return kind(register, evaluation.allocation.position[key], count, transposed, space)
-
-    return command
-
-
-def _row_setter(context: Context, matrix: MatrixStatement) -> Callable[[Evaluation], None]:
+def _row_setter(
+    context: WarpContext, address: Address, rows: Register, matrices: int
+) -> Callable[[Evaluation], None]:
     """How to put the addresses of rows into the register that the machine reads them from."""
-    base, rows, instruction = matrix.base, matrix.rows, matrix.instruction
-    assert base is not None
-    assert rows is not None
-    assert isinstance(instruction, MoveInstruction)
-    read = _reader(context, base)
-    counted = MATRIX_ROWS * instruction.count
+    read = context.address_reader(address)
 
     def set_rows(evaluation: Evaluation) -> None:
-        addresses = by_lane(lambda value: TYPES["u64"].wrap(value + matrix.offset), read(evaluation))
+        addresses = read(evaluation)
         lanes = addresses if isinstance(addresses, tuple) else (addresses,)
-        for lane, address in enumerate(lanes[:counted]):
-            if address >> 32:
+        for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):
+            if place >> 32:
                 raise context.error(
-                    base, f"the row address {address:#x} in lane {lane} exceeds 32 bits, which a core reads"
+                    address.base.location,
+                    f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads",
                 )
         evaluation.set_lanes(evaluation.allocation.position[rows.key], by_lane(TYPES["u32"].wrap, addresses))
 
     return set_rows
 
 
-def _copies(
-    evaluation: Evaluation, index: int, matrix: MatrixStatement
-) -> tuple[list[Command], list[Command]]:
+def _copies(evaluation: Evaluation, index: int, matrix: WarpStatement) -> tuple[list[Command], list[Command]]:
     """The moves into the windows of copied sources, and those out of the window of a copied destination."""
     allocation = evaluation.allocation
     into: list[Command] = []
@@ -145,29 +200,12 @@ def _copies(
     return into, out
 
 
-def _require_distinct_destinations(context: Context, matrix: MatrixStatement) -> None:
+def _require_distinct_destinations(context: WarpContext, matrix: WarpStatement) -> None:
     written = matrix.fragments[matrix.destination] if matrix.destination is not None else ()
     seen: set[str] = set()
     for register in written:
         if register.key in seen:
-            raise context.error(register, f"{register.name} stands twice in the fragment that is written")
+            raise context.error(
+                register.location, f"{register.name} stands twice in the fragment that is written"
+            )
         seen.add(register.key)
-
-
-def _reader(context: Context, base: Register | Immediate | Symbol) -> Reader:
-    """How to find an address, which may differ between lanes."""
-    if isinstance(base, Symbol):
-        return context.address(base, TYPES["u64"])
-    return context.reader(base, _address_type(base))
-
-
-def _base_reader(context: Context, base: Register | Immediate | Symbol) -> UniformReader:
-    """How to find the address of a fragment."""
-    if isinstance(base, Symbol):
-        return context.address(base, TYPES["u64"])
-    return context.uniform(base, _address_type(base), "the address")
-
-
-def _address_type(base: Register | Immediate) -> ScalarType:
-    narrow = isinstance(base, Register) and base.type.bits == 32
-    return TYPES["u32" if narrow else "u64"]

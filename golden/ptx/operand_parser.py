@@ -8,7 +8,7 @@ from golden.ptx.cursor import Cursor
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.scope import Scope
-from golden.ptx.special_registers import SPECIAL_REGISTERS
+from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
     Arguments,
@@ -197,7 +197,7 @@ class OperandParser:
             if name in scope.names:
                 break
         else:
-            if name in SPECIAL_REGISTERS:
+            if name in SPECIAL:
                 return SpecialRegister(name, token.location)
         self.named = True
         return Symbol(name, name, token.location)

@@ -1,160 +1,179 @@
-"""Operands of scalar instructions: what may stand where, and how its value is found."""
+"""Operands of a program of one warp: what may stand where, and how its value is found."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from golden.ptx.arithmetic import FLOAT_OPERATIONS, INTEGER_OPERATIONS
+from golden.ptx.decoding import Context, Decoder, constant_bits
 from golden.ptx.evaluation import Evaluation
 from golden.ptx.lane_values import LaneValue, by_lane, difference
-from golden.ptx.scalar_types import TYPES, ScalarType, float_bits, float_value
-from golden.ptx.source import PtxError, Source
-from golden.ptx.special_registers import UNIFORM, VARYING
+from golden.ptx.source import Source
+from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import (
-    Body,
+    Address,
     Immediate,
     Instruction,
+    Negated,
     Operand,
     Register,
     SpecialRegister,
     Symbol,
     Variable,
 )
+from golden.ptx.warp_statement import WarpStatement
+from golden.tables.elements import OPERAND_COUNTS
+from golden.tables.layouts import LANES
 
-__all__ = ["Context", "Reader", "UniformReader"]
-
-_ON_FRAGMENTS: Final = (
-    f"{', '.join(FLOAT_OPERATIONS)} in f16x2, f32 and f64, {', '.join(INTEGER_OPERATIONS)} in s32 and u32"
-)
+__all__ = ["Reader", "UniformReader", "WarpContext"]
 
 Reader = Callable[[Evaluation], LaneValue]
-"""How to find an operand's value; as a number if the operand's type is an integer, else as a bit pattern."""
+"""How to find the bits of an operand."""
 
 UniformReader = Callable[[Evaluation], int]
 """As `Reader`, of an operand that is the same in all lanes."""
 
+_SUPPORTED: Final = ("shared", "global")
+_ON_FRAGMENTS: Final = (
+    "only mov to a register of the same width and arithmetic on whole elements may read it: "
+    f"{', '.join(OPERAND_COUNTS)} and neg in f16x2, f32 and f64, "
+    "add, sub, mul.lo, mad.lo, min and max in s32 and u32"
+)
+_ELEMENTWISE: Final = frozenset({*OPERAND_COUNTS, "mad", "neg"})
+"""First words of the opcodes that may read fragment registers, and then write one."""
 
-@dataclass(frozen=True, kw_only=True)
-class Context:
-    """What is known while the statements of an entry are made ready.
+
+class WarpContext(Context):
+    """As `Context`, for one warp whose fragments are in the registers of a machine.
 
     Parameters
     ----------
-    source : Source
-    body : Body
-    parameters, variables : mapping of str to Variable
-        By key; the variables are of the module and of the body.
-    fragments : mapping of str to Register
-        The registers that differ between lanes, by key.
+    source, version, symbols, decoder
+        As for `Context`.
+    geometry : Geometry
+        Of the only block.
+    raw : bool
+        Whether the entry names machine registers; see `golden.ptx.raw`.
+
+    Attributes
+    ----------
+    fragments : dict of str to Register
+        The registers that are registers of the machine, by key.
+    matrix : dict of int to WarpStatement
+        The matrix statements, by the number of the statement.
     """
 
-    source: Source
-    body: Body
-    parameters: Mapping[str, Variable]
-    variables: Mapping[str, Variable]
-    fragments: Mapping[str, Register]
+    def __init__(
+        self,
+        source: Source,
+        version: tuple[int, int],
+        symbols: Mapping[str, tuple[Variable, int]],
+        decoder: Decoder,
+        geometry: Geometry,
+        *,
+        raw: bool,
+    ) -> None:
+        super().__init__(source, version, symbols, decoder)
+        self.raw = raw
+        self.fragments: dict[str, Register] = {}
+        self.matrix: dict[int, WarpStatement] = {}
+        self._geometry = geometry
 
-    def error(self, where: Operand | Instruction, message: str) -> PtxError:
-        """The error to raise about an operand or statement."""
-        return self.source.error(where.location, message)
+    def is_fragment(self, operand: Operand) -> bool:
+        """Whether an operand is a register of the machine."""
+        return isinstance(operand, Register) and operand.key in self.fragments
 
-    def require_operands(self, statement: Instruction, count: int) -> None:
-        """Refuse a statement with another number of operands."""
-        if len(statement.operands) != count:
-            plural = "" if count == 1 else "s"
-            given = len(statement.operands)
-            raise self.error(statement, f"{statement.name} takes {count} operand{plural}, not {given}")
+    def spread(self, instruction: Instruction) -> bool:
+        """Note that the destination of a copy of a fragment register, or of arithmetic on one, is one too.
 
-    def destination(self, operand: Operand, type_: ScalarType, *, wider: bool = False) -> Register:
-        """The register that takes a result of `type_`; `wider` is whether it may have more bits."""
-        if not isinstance(operand, Register):
-            raise self.error(operand, "the destination must be a register")
-        self._require_type(operand, type_, wider=wider)
-        return operand
+        Whether it is a new one.
+        """
+        if instruction.opcode[0] not in ("mov", *_ELEMENTWISE):
+            return False
+        target, *sources = instruction.operands or (None,)
+        if not isinstance(target, Register) or target.key in self.fragments:
+            return False
+        spreads = any(
+            isinstance(item, Register) and self.is_fragment(item) and item.type.bits == target.type.bits
+            for item in sources
+        )
+        if spreads:
+            self.fragments[target.key] = target
+        return spreads
 
-    def reader(self, operand: Operand, type_: ScalarType, *, wider: bool = False) -> Reader:
-        """How to find the value of a source operand of `type_`; of a `wider` register the low bits."""
+    def symbol(self, symbol: Symbol) -> tuple[Variable, int]:
+        """As `Context.symbol`, of parameters and of variables that the machine has memory for."""
+        variable, address = super().symbol(symbol)
+        if variable.space not in (*_SUPPORTED, "entry"):
+            raise self.error(
+                symbol.location,
+                f"{symbol.name} is in .{variable.space}; supported: variables in .shared and .global",
+            )
+        if variable.initialiser is not None:
+            raise self.error(
+                symbol.location, f"{symbol.name} has values at the start, which is not supported"
+            )
+        return variable, address
+
+    def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
+        """As `Context.require_source`, without fragment registers and clocks."""
+        super().require_source(operand, bits, wider=wider)
+        if isinstance(operand, Register) and self.is_fragment(operand):
+            raise self.error(
+                operand.location,
+                f"{operand.name} belongs to a fragment and differs between lanes; {_ON_FRAGMENTS}",
+            )
+        if isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies:
+            raise self.error(
+                operand.location, f"{operand.name} is not supported: a program of one warp has no clock"
+            )
+
+    def reader(self, operand: Operand, bits: int) -> Reader:
+        """How to find the low bits of a source operand."""
+        mask = (1 << bits) - 1
         if isinstance(operand, Immediate):
-            value = type_.interpret(self._constant(operand, type_))
-            return lambda _: value
+            constant = constant_bits(operand, bits)
+            return lambda _: constant
         if isinstance(operand, SpecialRegister):
-            special = by_lane(type_.interpret, self._special(operand, type_))
+            value, geometry = SPECIAL[operand.name].value, self._geometry
+            lanes = tuple(value(geometry, lane, None) & mask for lane in range(LANES))  # type: ignore[arg-type]
+            special = by_lane(int, lanes)
             return lambda _: special
         if isinstance(operand, Symbol):
-            raise self.error(operand, f"{operand.name} cannot stand here; only mov and cvta take an address")
-        if not isinstance(operand, Register):
-            raise self.error(operand, "expected a register or a constant")
-        register = operand
-        self._require_type(register, type_, wider=wider)
-        if register.key in self.fragments:
-            raise self.error(
-                register,
-                f"{register.name} belongs to a fragment and differs between lanes; "
-                "only mov to a register of the same width and arithmetic on whole elements may read it: "
-                f"{_ON_FRAGMENTS}",
-            )
-        return lambda evaluation: by_lane(type_.interpret, evaluation.read(register))
+            key, offset = operand.key, operand.offset
+            if self.symbol(operand)[0].space == "entry":
+                raise self.error(operand.location, f"{operand.name} is a parameter, which has no address")
+            return lambda evaluation: evaluation.addresses[key] + offset & mask
+        if isinstance(operand, Negated):
+            register = operand.register
+            return lambda evaluation: by_lane(lambda bit: 1 - bit, evaluation.read(register))
+        assert isinstance(operand, Register), operand
+        found = operand
+        if found.type.bits == bits:
+            return lambda evaluation: evaluation.read(found)
+        return lambda evaluation: by_lane(lambda value: value & mask, evaluation.read(found))
 
-    def uniform(self, operand: Operand, type_: ScalarType, what: str) -> UniformReader:
-        """How to find the value of a source operand that must be the same in all lanes; `what` it is."""
-        read = self.reader(operand, type_)
+    def uniform(self, operand: Operand, bits: int, what: str) -> UniformReader:
+        """How to find the bits of a source operand that must be the same in all lanes; `what` it is."""
+        read = self.reader(operand, bits)
 
         def checked(evaluation: Evaluation) -> int:
             value = read(evaluation)
             if isinstance(value, tuple):
-                raise self.error(operand, f"{what} {difference(value)}; it must be the same in all lanes")
+                raise self.error(
+                    operand.location, f"{what} {difference(value)}; it must be the same in all lanes"
+                )
             return value
 
         return checked
 
-    def is_fragment(self, operand: Operand) -> bool:
-        """Whether an operand is a register that differs between lanes."""
-        return isinstance(operand, Register) and operand.key in self.fragments
+    def address_reader(self, address: Address) -> Reader:
+        """How to find an address, which may differ between lanes."""
+        base = address.base
+        bits = base.type.bits if isinstance(base, Register) else 64
+        self.require_address_source(address)
+        read, mask = self.reader(base, bits), (1 << 64) - 1
+        return lambda evaluation: by_lane(lambda value: value + address.offset & mask, read(evaluation))
 
-    def address(self, symbol: Symbol, type_: ScalarType) -> UniformReader:
-        """How to find the address of a variable; those in ``.shared`` count from zero."""
-        variable = self.variables.get(symbol.key)
-        if variable is None:
-            raise self.error(symbol, f"the address of {symbol.name} is not supported; only of variables")
-        if variable.space not in ("shared", "global"):
-            raise self.error(
-                symbol, f"{symbol.name} is in .{variable.space}; supported: variables in .shared and .global"
-            )
-        if variable.initialiser is not None:
-            raise self.error(symbol, f"{symbol.name} has values at the start, which is not supported")
-        if type_.kind == "float" or (type_.bits != 64 and (variable.space, type_.bits) != ("shared", 32)):
-            widths = "32 or 64" if variable.space == "shared" else "64"
-            raise self.error(
-                symbol, f"the address of {symbol.name} has {widths} bits, the instruction needs {type_}"
-            )
-        return lambda evaluation: type_.interpret(evaluation.addresses[symbol.key] + symbol.offset)
-
-    def _require_type(self, register: Register, type_: ScalarType, *, wider: bool = False) -> None:
-        holds = wider and register.type.bits > type_.bits and register.type.kind != "float"
-        if not (holds or type_.accepts(register.type)):
-            raise self.error(register, f"{register.name} is {register.type}, the instruction needs {type_}")
-
-    def _special(self, operand: SpecialRegister, type_: ScalarType) -> LaneValue:
-        if operand.name not in UNIFORM and operand.name not in VARYING:
-            supported = ", ".join(sorted({*UNIFORM, *VARYING}))
-            raise self.error(operand, f"{operand.name} is not supported; supported: {supported}")
-        if type_.bits != 32 or type_.kind == "float":
-            raise self.error(operand, f"{operand.name} is .u32, the instruction needs {type_}")
-        return VARYING[operand.name] if operand.name in VARYING else UNIFORM[operand.name]
-
-    def _constant(self, operand: Immediate, type_: ScalarType) -> int:
-        if operand.kind == "integer":
-            if type_.kind == "predicate":
-                return int(operand.value != 0)
-            if type_.kind == "float":
-                raise self.error(operand, f"{operand.value} is an integer constant, not {type_}")
-            value = TYPES["s64"].interpret(operand.value)
-            if not -(1 << (type_.bits - 1)) <= value < 1 << type_.bits:
-                raise self.error(operand, f"the constant {operand.value} does not fit {type_}")
-            return type_.wrap(operand.value)
-        width = 32 if operand.kind == "f32" else 64
-        if type_.kind in ("float", "bits") and type_.bits == width:
-            return operand.value
-        if type_.name == "f32":
-            return float_bits(float_value(operand.value, 64), 32)
-        raise self.error(operand, f"an .{operand.kind} constant cannot stand for {type_}")
+    def require_address_source(self, address: Address) -> None:
+        """Refuse an address in a fragment register."""
+        if isinstance(address.base, Register):
+            self.require_source(address.base, address.base.type.bits)

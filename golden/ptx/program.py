@@ -2,28 +2,25 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from golden.integers import checked_text, integer_of, shortened
 from golden.ptx.allocation import allocate
+from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.body import parse_body
-from golden.ptx.contraction.passes import Contraction
-from golden.ptx.contraction.program import contract_body
-from golden.ptx.evaluation import Evaluation, Step, Work, merged, run
-from golden.ptx.matrix import (
-    MNEMONICS,
-    RAW_MNEMONICS,
-    decode_matrix_statement,
-    fragment_registers,
-    placed_rows,
-)
-from golden.ptx.matrix_action import matrix_action
-from golden.ptx.opcodes import decode_scalar_statement
-from golden.ptx.operands import Context
+from golden.ptx.contraction.passes import Contraction, contract_blocks
+from golden.ptx.decoding import Step
+from golden.ptx.evaluation import Evaluation, Work, merged, run
+from golden.ptx.liveness import live_registers, needed
+from golden.ptx.matrix import MNEMONICS, decode_matrix_statement
+from golden.ptx.opcodes import decode_statement
+from golden.ptx.operands import WarpContext
 from golden.ptx.parser import parse_syntax
 from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
 from golden.ptx.source import Location, PtxError, Source, SourceLine
-from golden.ptx.syntax import Body, Function, Module, Variable
-from golden.ptx.variables import named_variables, place_shared
+from golden.ptx.special_registers import Geometry
+from golden.ptx.syntax import Body, Function, Module, Register, Variable
+from golden.ptx.variables import named, place_parameters, place_shared
 
 __all__ = ["Entry", "Program", "parse_module"]
 
@@ -39,12 +36,14 @@ class Entry:
     module : Module
     definition : Function
     body : Body
-    contractions : tuple of Contraction
-        What `golden.ptx.contraction` has changed in it.
+    contract : bool
+        Whether multiplications and additions are joined as the assembler does.
 
     Attributes
     ----------
     name : str
+    contractions : tuple of Contraction
+        The additions that are joined with multiplications.
     parameters : tuple of Variable
         With names and types, in order.
     variables : tuple of Variable
@@ -60,60 +59,45 @@ class Entry:
         For a statement that is illegal or not supported.
     """
 
-    def __init__(
-        self,
-        module: Module,
-        definition: Function,
-        body: Body,
-        contractions: tuple[Contraction, ...] = (),
-    ) -> None:
+    def __init__(self, module: Module, definition: Function, body: Body, *, contract: bool) -> None:
         self.name = definition.name
-        self.contractions = contractions
         self.parameters = definition.parameters
         self._source = module.source
         self._definition = definition
         self._raw = RAW_REGISTERS in definition.pragmas
-        statements = body.instructions
+        names = named(body.instructions)
         variables = {**module.variables, **body.variables}
-        decoded = {
-            index: decode_matrix_statement(statement, module.source, module.version, variables, raw=self._raw)
-            for index, statement in enumerate(statements)
-            if statement.opcode[0] in (RAW_MNEMONICS if self._raw else MNEMONICS)
-        }
-        matrix, fragments = placed_rows(
-            module.source,
-            decoded,
-            raw_registers(statements) if self._raw else fragment_registers(statements, decoded),
-            raw=self._raw,
-        )
-        context = Context(
-            source=module.source,
-            body=body,
-            parameters={parameter.key: parameter for parameter in definition.parameters},
-            variables=variables,
-            fragments=fragments,
-        )
-        self._steps = tuple(
-            Step(
-                statement,
-                matrix_action(context, index, matrix[index])
-                if index in matrix
-                else decode_scalar_statement(context, statement),
-            )
-            for index, statement in enumerate(statements)
-        )
-        self._allocation = (
-            allocate_raw(module.source, matrix, context.fragments)
-            if self._raw
-            else allocate(body, matrix, context.fragments)
-        )
-        self.registers = self._allocation.registers
-        named = named_variables(statements, variables)
-        self.variables = tuple(variable for variable in named if variable.space == "global")
+        used = [variable for key, variable in variables.items() if key in names]
+        self.variables = tuple(variable for variable in used if variable.space == "global")
         self._require_distinct_names()
         self._shared, self.shared_bytes = place_shared(
-            variable for variable in named if variable.space == "shared"
+            variable for variable in used if variable.space == "shared"
         )
+        self._placed = place_parameters(definition)
+        context = WarpContext(
+            module.source,
+            module.version,
+            {
+                **{key: (variable, 0) for key, variable in variables.items()},
+                **{item.key: (replace(item, space="entry"), offset) for item, offset in self._placed},
+            },
+            decode_statement,
+            Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes),
+            raw=self._raw,
+        )
+        _find_fragments(context, body)
+        self._blocks = build_blocks(context, body)
+        for block in self._blocks:
+            end = block.terminator
+            if end is not None and (end.kind in ("trap", "indexed") or end.writes):
+                raise context.unsupported(end.instruction, "a program of one warp has no such statement")
+        self.contractions = _contract(context, self._blocks) if contract and not self._raw else ()
+        self._allocation = (
+            allocate_raw(module.source, context.matrix, context.fragments)
+            if self._raw
+            else allocate(self._blocks, context.slots, context.matrix, context.fragments)
+        )
+        self.registers = self._allocation.registers
 
     def require(self, arguments: Mapping[str, int | float], *, registers: int = 64) -> None:
         """Refuse what `commands` would refuse at once, but for a shared memory that is too small.
@@ -122,7 +106,7 @@ class Entry:
         ------
         PtxError
         """
-        self._patterns(arguments)
+        self._pack(arguments)
         self._addresses(arguments)
         if self.registers > registers:
             raise self._source.error(
@@ -175,13 +159,13 @@ class Entry:
         addresses = {**self._shared, **self._addresses(arguments)}
         evaluation = Evaluation(
             self._source,
-            self._patterns(arguments),
+            self._pack(arguments),
             self._allocation,
             addresses,
             shared.start,
             checked=not self._raw,
         )
-        return merged(run(evaluation, self._steps, step_limit))
+        return merged(run(evaluation, self._blocks, step_limit))
 
     def _require_distinct_names(self) -> None:
         names = set()
@@ -193,7 +177,8 @@ class Entry:
                 )
             names.add(variable.name)
 
-    def _patterns(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
+    def _pack(self, arguments: Mapping[str, int | float]) -> bytes:
+        """The bytes of the parameters."""
         names = [parameter.name for parameter in self.parameters]
         names += [variable.name for variable in self.variables]
         for name in arguments:
@@ -202,7 +187,11 @@ class Entry:
                     self._definition.location,
                     f"{self.name} has no parameter {name}; its parameters: {', '.join(names) or 'none'}",
                 )
-        return {parameter.name: self._pattern(parameter, arguments) for parameter in self.parameters}
+        data = bytearray()
+        for parameter, offset in self._placed:
+            pattern = self._pattern(parameter, arguments)
+            data += bytes(offset - len(data)) + pattern.to_bytes(parameter.type.size, "little")
+        return bytes(data)
 
     def _addresses(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
         return {variable.key: self._address(variable, arguments) for variable in self.variables}
@@ -300,17 +289,47 @@ class Program:
             raise self._error(f"name one of the module's entries: {written}")
         for entry, body in self._bodies.items():
             if name in (None, entry):
-                definition = self.module.functions[entry]
-                found = Entry(self.module, definition, body)
-                if contract and RAW_REGISTERS not in definition.pragmas:
-                    changed, contractions = contract_body(self.module.source, body)
-                    if changed is not body:
-                        found = Entry(self.module, definition, changed, contractions)
-                return found
+                return Entry(self.module, self.module.functions[entry], body, contract=contract)
         raise self._error(f"no entry {name}; entries: {written}")
 
     def _error(self, message: str) -> PtxError:
         return self.module.source.error(Location(1, 1), message)
+
+
+def _find_fragments(context: WarpContext, body: Body) -> None:
+    """Note the registers that are the machine's.
+
+    Those are all that stand in a vector of a matrix statement, and all that one of them is moved to or that
+    is computed from one of them; of a raw entry all of 32 bits.
+    """
+    if context.raw:
+        context.fragments.update(raw_registers(body.instructions))
+        return
+    for statement in body.instructions:
+        if statement.opcode[0] in MNEMONICS:
+            for operands in decode_matrix_statement(context, statement).fragments.values():
+                registers = {item.key: item for item in operands if isinstance(item, Register)}
+                context.fragments.update(registers)
+    spreading = True
+    while spreading:
+        spreading = False
+        for statement in body.instructions:
+            spreading |= context.spread(statement)
+
+
+def _contract(context: WarpContext, blocks: list[Block]) -> tuple[Contraction, ...]:
+    """Join multiplications and additions, and leave out what is not needed any more."""
+    before = _needed(blocks)
+    found = contract_blocks(context, blocks)
+    unused = {id(step) for step in before} - {id(step) for step in _needed(blocks)}
+    for block in blocks:
+        block.steps = [step for step in block.steps if id(step) not in unused]
+    return found
+
+
+def _needed(blocks: list[Block]) -> list[Step]:
+    _, behind = live_registers(blocks)
+    return [step for block, live in zip(blocks, behind, strict=True) for step in needed(block, live)]
 
 
 def _bodies(module: Module) -> dict[str, Body]:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Register
+from golden.ptx.warp_statement import WarpStatement
 from golden.tables.elements import ElementType
 from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.matrix_instructions import MmaInstruction
@@ -116,7 +116,7 @@ class Provenance:
             _Origin(shaped[0][1].fragment, shaped[0][1].element, line) if shaped else _Origin(None, 0, line)
         )
 
-    def execute(self, matrix: MatrixStatement) -> None:
+    def execute(self, matrix: WarpStatement) -> None:
         """Check what a matrix statement reads, and note what it writes.
 
         Raises
@@ -129,7 +129,7 @@ class Provenance:
             if use != matrix.destination:
                 for element, register in enumerate(registers):
                     self._check(matrix, use, element, register)
-        if matrix.rows is not None and matrix.base is None:
+        if matrix.rows is not None and matrix.address is None:
             self._origin(matrix.rows)
         if matrix.destination is not None:
             made = _fragment(matrix, matrix.destination)
@@ -145,7 +145,7 @@ class Provenance:
             raise self._source.error(register.location, f"{register.name} is read before it is written")
         return origin
 
-    def _check(self, matrix: MatrixStatement, use: Use, element: int, register: Register) -> None:
+    def _check(self, matrix: WarpStatement, use: Use, element: int, register: Register) -> None:
         origin = self._origin(register)
         needed = _fragment(matrix, use)
         found = origin.fragment
@@ -168,7 +168,7 @@ class Provenance:
         )
 
 
-def _fragment(matrix: MatrixStatement, use: Use) -> _Fragment | None:
+def _fragment(matrix: WarpStatement, use: Use) -> _Fragment | None:
     """What the instruction says about its operand `use`; None for operands of any registers."""
     instruction = matrix.instruction
     if isinstance(instruction, MoveInstruction):

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from golden.ptx.allocation import Allocation
-from golden.ptx.matrix import MatrixStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Instruction, Register, parts
+from golden.ptx.warp_statement import WarpStatement
 
 __all__ = ["RAW_REGISTERS", "allocate_raw", "raw_registers"]
 
@@ -33,7 +33,7 @@ def raw_registers(statements: Sequence[Instruction]) -> dict[str, Register]:
 
 
 def allocate_raw(
-    source: Source, matrix: Mapping[int, MatrixStatement], fragments: Mapping[str, Register]
+    source: Source, matrix: Mapping[int, WarpStatement], fragments: Mapping[str, Register]
 ) -> Allocation:
     """Give each register the place that its name says.
 
@@ -41,7 +41,7 @@ def allocate_raw(
     ----------
     source : Source
         For messages.
-    matrix : mapping of int to MatrixStatement
+    matrix : mapping of int to WarpStatement
         The entry's matrix statements by statement index.
     fragments : mapping of str to Register
         What `raw_registers` found.

@@ -1,46 +1,108 @@
-"""The predefined registers of PTX, and their values for a launch of one warp."""
+"""The predefined registers of PTX, for threads that are integers or arrays of integers."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final, Protocol
 
 from golden.tables.layouts import LANES
 
-__all__ = ["SPECIAL_REGISTERS", "UNIFORM", "VARYING"]
+__all__ = ["SPECIAL", "Geometry", "SpecialRegisterSpec"]
 
-UNIFORM: Final = MappingProxyType(
-    {
-        **dict.fromkeys(("%tid.y", "%tid.z", "%ctaid.x", "%ctaid.y", "%ctaid.z"), 0),
-        **dict.fromkeys(("%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z"), 1),
-        "%ntid.x": 32,
-        "%warpid": 0,
-    }
-)
-"""Values that are the same in all lanes, where one warp is the whole grid."""
 
-_MASK: Final = (1 << LANES) - 1
+@dataclass(frozen=True)
+class Geometry:
+    """Where a block stands in its grid; each triple is x, y, z."""
 
-VARYING: Final = MappingProxyType(
-    {
-        **dict.fromkeys(("%tid.x", "%laneid"), tuple(range(LANES))),
-        "%lanemask_eq": tuple(1 << lane for lane in range(LANES)),
-        "%lanemask_le": tuple((2 << lane) - 1 for lane in range(LANES)),
-        "%lanemask_lt": tuple((1 << lane) - 1 for lane in range(LANES)),
-        "%lanemask_ge": tuple(_MASK & -1 << lane for lane in range(LANES)),
-        "%lanemask_gt": tuple(_MASK & -2 << lane for lane in range(LANES)),
-    }
-)
-"""Values of the registers that differ from lane to lane, lane 0 first."""
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    index: tuple[int, int, int]
+    dynamic_shared: int
+    total_shared: int
 
-SPECIAL_REGISTERS: Final = frozenset(
-    {*UNIFORM, *VARYING}
-    | {"%nwarpid", "%nsmid", "%smid", "%gridid", "%clock", "%clock_hi", "%clock64"}
-    | {"%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
-    | {"%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"}
-    | {"%is_explicit_cluster", "%cluster_ctarank", "%cluster_nctarank"}
-    | {
-        f"%{name}.{axis}"
-        for name in ("clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
-        for axis in "xyz"
-    }
-)
-"""The names of all; where a program declares the same name, its own declaration counts."""
+
+class Clock(Protocol):
+    """Something that counts up."""
+
+    def ticks(self) -> int:
+        """The count, in instructions of the block."""
+
+
+@dataclass(frozen=True)
+class SpecialRegisterSpec:
+    """A predefined register.
+
+    Parameters
+    ----------
+    bits : int
+    value : callable
+        From the geometry of a block, the number of a thread (or an array of them), and a clock to the value
+        in that thread.
+    varies : bool
+        Whether the value may change while a block runs.
+    """
+
+    bits: int
+    value: Callable[[Geometry, Any, Clock], Any]
+    varies: bool = False
+
+
+def _coordinate(axis: int) -> Callable[[Geometry, Any, Clock], Any]:
+    def value(geometry: Geometry, thread: Any, clock: Clock) -> Any:
+        x, y, _ = geometry.block
+        return (thread % x, thread // x % y, thread // (x * y))[axis]
+
+    return value
+
+
+def _of_lane(compute: Callable[[Any], Any]) -> SpecialRegisterSpec:
+    return SpecialRegisterSpec(32, lambda geometry, thread, clock: compute(thread % LANES))
+
+
+def _uniform(bits: int, of: Callable[[Geometry], int]) -> SpecialRegisterSpec:
+    return SpecialRegisterSpec(bits, lambda geometry, thread, clock: of(geometry))
+
+
+def _timed(bits: int, shift: int = 0) -> SpecialRegisterSpec:
+    return SpecialRegisterSpec(bits, lambda geometry, thread, clock: clock.ticks() >> shift, varies=True)
+
+
+_FULL: Final = (1 << LANES) - 1
+
+_TABLE: dict[str, SpecialRegisterSpec] = {
+    "%laneid": _of_lane(lambda lane: lane),
+    "%warpid": SpecialRegisterSpec(32, lambda geometry, thread, clock: thread // LANES),
+    "%nwarpid": _uniform(32, lambda geometry: 64),
+    "%smid": _uniform(32, lambda geometry: 0),
+    "%nsmid": _uniform(32, lambda geometry: 1),
+    "%gridid": _uniform(64, lambda geometry: 1),
+    "%lanemask_eq": _of_lane(lambda lane: 1 << lane),
+    "%lanemask_lt": _of_lane(lambda lane: (1 << lane) - 1),
+    "%lanemask_le": _of_lane(lambda lane: (2 << lane) - 1),
+    "%lanemask_gt": _of_lane(lambda lane: _FULL ^ ((2 << lane) - 1)),
+    "%lanemask_ge": _of_lane(lambda lane: _FULL ^ ((1 << lane) - 1)),
+    "%clock": _timed(32),
+    "%clock_hi": _timed(32, 32),
+    "%clock64": _timed(64),
+    "%globaltimer": _timed(64),
+    "%globaltimer_lo": _timed(32),
+    "%globaltimer_hi": _timed(32, 32),
+    "%dynamic_smem_size": _uniform(32, lambda geometry: geometry.dynamic_shared),
+    "%total_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
+    "%aggr_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
+    "%is_explicit_cluster": _uniform(1, lambda geometry: 0),
+    "%cluster_ctarank": _uniform(32, lambda geometry: 0),
+    "%cluster_nctarank": _uniform(32, lambda geometry: 1),
+}
+for _axis, _letter in enumerate("xyz"):
+    _TABLE[f"%tid.{_letter}"] = SpecialRegisterSpec(32, _coordinate(_axis))
+    _TABLE[f"%ntid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.block[axis])  # type: ignore[misc]
+    _TABLE[f"%ctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.index[axis])  # type: ignore[misc]
+    _TABLE[f"%nctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.grid[axis])  # type: ignore[misc]
+    _TABLE[f"%clusterid.{_letter}"] = _TABLE[f"%ctaid.{_letter}"]
+    _TABLE[f"%nclusterid.{_letter}"] = _TABLE[f"%nctaid.{_letter}"]
+    _TABLE[f"%cluster_ctaid.{_letter}"] = _uniform(32, lambda geometry: 0)
+    _TABLE[f"%cluster_nctaid.{_letter}"] = _uniform(32, lambda geometry: 1)
+
+SPECIAL: Final = MappingProxyType(_TABLE)
+"""By name; where a program declares the same name, its own declaration counts."""

@@ -1,8 +1,8 @@
 """The syntax tree of a PTX module."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType
@@ -20,7 +20,7 @@ __all__ += [
     "Sink",
     "SpecialRegister",
 ]
-__all__ += ["Symbol", "Variable", "Vector", "parts"]
+__all__ += ["Symbol", "Variable", "Vector", "mapped", "parts"]
 
 
 @dataclass(frozen=True)
@@ -186,6 +186,20 @@ def parts(operand: Operand) -> tuple[Element, ...]:
     if isinstance(operand, Pair):
         return operand.first, operand.second
     return (operand,)
+
+
+def mapped(operand: Operand, change: Callable[[Any], Any]) -> Operand:
+    """An operand with other registers, constants and names in it."""
+    if isinstance(operand, Address):
+        return replace(operand, base=change(operand.base))
+    if isinstance(operand, Vector | Arguments):
+        return replace(operand, elements=tuple(map(change, operand.elements)))
+    if isinstance(operand, Negated | Selected):
+        return replace(operand, register=change(operand.register))
+    if isinstance(operand, Pair):
+        return replace(operand, first=change(operand.first), second=change(operand.second))
+    found: Operand = change(operand)
+    return found
 
 
 @dataclass(frozen=True)

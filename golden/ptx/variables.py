@@ -1,26 +1,33 @@
-"""Which variables an entry names, and where they are."""
+"""Which variables an entry names, and where they and the parameters are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from golden.ptx.syntax import Instruction, Symbol, Variable, parts
+from golden.ptx.syntax import Function, Instruction, Symbol, Variable, parts
 
-__all__ = ["named_variables", "place_shared"]
+__all__ = ["named", "place_parameters", "place_shared"]
 
 
-def named_variables(
-    statements: Iterable[Instruction], variables: Mapping[str, Variable]
-) -> tuple[Variable, ...]:
-    """Those of `variables`, by key, that statements name, in the order of their declarations."""
-    operands = [operand for statement in statements for operand in statement.operands]
-    keys = {part.key for operand in operands for part in parts(operand) if isinstance(part, Symbol)}
-    return tuple(variable for key, variable in variables.items() if key in keys)
+def named(statements: Iterable[Instruction]) -> frozenset[str]:
+    """The keys of what statements name."""
+    operands = (operand for statement in statements for operand in statement.operands)
+    return frozenset(part.key for operand in operands for part in parts(operand) if isinstance(part, Symbol))
+
+
+def place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
+    """The parameters with their offsets."""
+    placed = []
+    end = 0
+    for parameter in entry.parameters:
+        offset = -(-end // parameter.alignment) * parameter.alignment
+        placed.append((parameter, offset))
+        end = offset + (parameter.size or 0)
+    return tuple(placed)
 
 
 def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
     """Addresses in shared memory, from zero on, each the lowest with the variable's alignment.
 
-    Arrays without a length are the memory that is left: they come last, all at the same place but for their
-    alignment.
+    Arrays without a length are the memory that is left: all begin behind the others.
 
     Parameters
     ----------
@@ -32,14 +39,17 @@ def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
     dict of str to int
         By key.
     int
-        Bytes from the first to the last variable.
+        Where the memory behind all variables of a given length begins.
     """
     addresses: dict[str, int] = {}
-    end = furthest = 0
-    for variable in sorted(variables, key=lambda variable: variable.size is None):
-        address = -(-end // variable.alignment) * variable.alignment
-        addresses[variable.key] = address
-        if variable.size is not None:
-            end = address + variable.size
-        furthest = max(furthest, address, end)
-    return addresses, furthest
+    end = 0
+    dynamic = []
+    for variable in variables:
+        if variable.size is None or (variable.external and variable.is_array and not variable.size):
+            dynamic.append(variable)
+            continue
+        addresses[variable.key] = -(-end // variable.alignment) * variable.alignment
+        end = addresses[variable.key] + variable.size
+    alignment = max((variable.alignment for variable in dynamic), default=1)
+    base = -(-end // alignment) * alignment
+    return addresses | {variable.key: base for variable in dynamic}, base

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.ptx.blocks import Terminator
 from golden.simt.arrays import Threads
-from golden.simt.flow import Terminator
 from golden.simt.warp_operations import lane_masks
 
 __all__ = ["Barriers"]

@@ -17,6 +17,8 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.ptx.blocks import EXIT, Block, Terminator
+from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import Immediate
 from golden.simt.arrays import Threads
 from golden.simt.async_copy import AsyncCopies
@@ -24,10 +26,8 @@ from golden.simt.atomic_access import AtomicAccess
 from golden.simt.barriers import Barriers
 from golden.simt.device_memory import Allocation
 from golden.simt.errors import Deadlock, StepLimit
-from golden.simt.flow import EXIT, Block, Terminator
 from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.mbarrier_access import MbarrierAccess
-from golden.simt.special_registers import SPECIAL, Geometry
 from golden.simt.spinning import SpinDetector
 from golden.simt.warp_operations import lane_masks
 from golden.simt.writer import DTYPES

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.simt.flow import Block, Terminator
+from golden.ptx.blocks import Block, Terminator
 from golden.simt.writer import Writer
 
 __all__ = ["BlockCode", "compile_block"]

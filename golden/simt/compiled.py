@@ -6,22 +6,37 @@ from typing import Final
 
 from golden.limits import LOCAL_BYTES, PARAMETER_BYTES
 from golden.locks import SHARED
+from golden.ptx.blocks import build_blocks
+from golden.ptx.contraction.passes import contract_blocks
+from golden.ptx.decoding import Context, Decoder, Step
+from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
-from golden.ptx.syntax import Function, Instruction, SpecialRegister, Symbol, Variable, parts
+from golden.ptx.special_registers import SPECIAL
+from golden.ptx.syntax import Function, Instruction, SpecialRegister, Variable
+from golden.ptx.variables import named, place_parameters, place_shared
+from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
 from golden.simt.code import BlockCode, compile_block
-from golden.simt.contraction import contract_blocks
-from golden.simt.decoding import LOCAL_PARAMETERS, Context
 from golden.simt.errors import LaunchError
-from golden.simt.flow import build_blocks
 from golden.simt.inlining import FlatBody
-from golden.simt.liveness import remove_unused
 from golden.simt.names import readable
-from golden.simt.special_registers import SPECIAL
+from golden.simt.writer import LOCAL_PARAMETERS
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 __all__ = ["CompiledKernel"]
 
 _LOCAL_ALIGNMENT: Final = 16
+
+_DECODERS: Final[Mapping[str, Decoder]] = {
+    **decode_scalar.DECODERS,
+    **decode_memory.DECODERS,
+    **decode_mbarrier.DECODERS,
+    **decode_warp.DECODERS,
+    **decode_matrix.DECODERS,
+}
+
+
+def _decode(context: Context, instruction: Instruction, index: int) -> Step:
+    return _DECODERS.get(instruction.opcode[0], decode_scalar.decode_scalar)(context, instruction, index)
 
 
 class CompiledKernel:
@@ -83,7 +98,7 @@ class CompiledKernel:
         self.directives = entry.directives
         self._source = source
         self._locations = [instruction.location for instruction in flat.instructions]
-        self.parameters = _place_parameters(entry)
+        self.parameters = place_parameters(entry)
         self.parameter_bytes = max(
             (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
@@ -95,14 +110,14 @@ class CompiledKernel:
         symbols |= {
             key: (variable, address) for key, (variable, address) in variables.items() if address is not None
         }
-        named = _named(flat)
+        names = named(flat.instructions)
         shared = [
             variable
             for variable, _ in variables.values()
-            if variable.space == "shared" and variable.key in named
+            if variable.space == "shared" and variable.key in names
         ]
         shared += [variable for variable in flat.variables.values() if variable.space == "shared"]
-        addresses, self.shared_base = _place_shared(shared)
+        addresses, self.shared_base = place_shared(shared)
         symbols |= {variable.key: (variable, addresses[variable.key]) for variable in shared}
         self._shared = sorted(
             (addresses[variable.key], variable.size or 0, variable.name) for variable in shared
@@ -111,7 +126,7 @@ class CompiledKernel:
         for variable in flat.variables.values():
             if variable.space in ("local", "param"):
                 symbols[variable.key] = (variable, self._place_local(variable))
-        context = Context(source, version, symbols)
+        context = Context(source, version, symbols, _decode)
         self.blocks = build_blocks(context, flat)
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
         self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
@@ -206,38 +221,3 @@ def _told(parameter: Variable) -> str:
     if parameter.is_array:
         return f"{parameter.size} bytes {parameter.name}"
     return f"{parameter.type} {parameter.name}"
-
-
-def _place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
-    placed = []
-    end = 0
-    for parameter in entry.parameters:
-        offset = -(-end // parameter.alignment) * parameter.alignment
-        placed.append((parameter, offset))
-        end = offset + (parameter.size or 0)
-    return tuple(placed)
-
-
-def _place_shared(variables: list[Variable]) -> tuple[dict[str, int], int]:
-    """Addresses, and where the memory behind all variables of a given length begins."""
-    addresses: dict[str, int] = {}
-    end = 0
-    for variable in variables:
-        if variable.size is not None and not (variable.external and variable.is_array and not variable.size):
-            addresses[variable.key] = -(-end // variable.alignment) * variable.alignment
-            end = addresses[variable.key] + variable.size
-    dynamic = [variable for variable in variables if variable.key not in addresses]
-    alignment = max((variable.alignment for variable in dynamic), default=1)
-    base = -(-end // alignment) * alignment
-    return addresses | {variable.key: base for variable in dynamic}, base
-
-
-def _named(flat: FlatBody) -> frozenset[str]:
-    """The keys of what the instructions name."""
-    return frozenset(
-        part.key
-        for instruction in flat.instructions
-        for operand in instruction.operands
-        for part in parts(operand)
-        if isinstance(part, Symbol)
-    )

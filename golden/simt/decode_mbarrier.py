@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
+from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Address, Instruction, Operand, Sink
-from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.mbarrier_access import pending_count
-from golden.simt.writer import Step, Writer
+from golden.simt.writer import Writer
 
 __all__ = ["DECODERS", "copies_arrive"]
 
@@ -192,7 +192,7 @@ def _barrier_address(context: Context, operand: Operand) -> Address:
 
 def _head(context: Context, writer: Writer, instruction: Instruction, address: Address, index: int) -> str:
     """The first arguments of all operations: the threads, and their addresses in shared memory."""
-    where = context.address(writer, address)
+    where = writer.address(context, address)
     if context.space_of(address) is None and not any(part in _CLUSTER for part in instruction.opcode):
         where = f"B.to_shared({writer.threads}, {where}, {index})"
     return f"{writer.threads}, {where}"

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
-from golden.simt.decoding import Context, split_qualifiers
 from golden.simt.warp_operations import REDUCTIONS, active_mask, elect, match, reduce, shuffle, vote
-from golden.simt.writer import Step, Writer
+from golden.simt.writer import Writer
 
 __all__ = ["DECODERS"]
 

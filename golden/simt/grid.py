@@ -9,13 +9,13 @@ import numpy as np
 
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.source import SourceLine
+from golden.ptx.special_registers import Geometry
 from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock
 from golden.simt.matrix_engine import MatrixEngine
-from golden.simt.special_registers import Geometry
 
 __all__ = ["LaunchResult", "LaunchState", "block_indices", "geometry_of", "run_grid"]
 

@@ -19,15 +19,12 @@ from golden.ptx.syntax import (
     Guard,
     Immediate,
     Instruction,
-    Negated,
     Operand,
-    Pair,
     Register,
-    Selected,
     Sink,
     Symbol,
     Variable,
-    Vector,
+    mapped,
     parts,
 )
 from golden.simt.names import readable
@@ -357,23 +354,13 @@ class _Renaming:
         guard = instruction.guard
         return replace(
             instruction,
-            operands=tuple(self._operand(operand) for operand in instruction.operands),
-            guard=None if guard is None else Guard(self._operand(guard.register), guard.negated),
+            operands=tuple(mapped(operand, self._element) for operand in instruction.operands),
+            guard=None if guard is None else Guard(self._element(guard.register), guard.negated),
         )
 
-    def _operand(self, operand: Any) -> Any:
-        if isinstance(operand, Register):
-            return replace(operand, key=self._prefix + operand.key)
-        if isinstance(operand, Symbol):
-            return replace(operand, key=self._symbols.get(operand.key, operand.key))
-        if isinstance(operand, Address):
-            return replace(operand, base=self._operand(operand.base))
-        if isinstance(operand, Vector):
-            return replace(operand, elements=tuple(self._operand(part) for part in operand.elements))
-        if isinstance(operand, Arguments):
-            return replace(operand, elements=tuple(self._operand(part) for part in operand.elements))
-        if isinstance(operand, Negated | Selected):
-            return replace(operand, register=self._operand(operand.register))
-        if isinstance(operand, Pair):
-            return replace(operand, first=self._operand(operand.first), second=self._operand(operand.second))
-        return operand
+    def _element(self, element: Any) -> Any:
+        if isinstance(element, Register):
+            return replace(element, key=self._prefix + element.key)
+        if isinstance(element, Symbol):
+            return replace(element, key=self._symbols.get(element.key, element.key))
+        return element

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.invalid_argument import InvalidArgument
-from golden.lines import gather_lines
+from golden.lines import piece_addresses
 from golden.machine import Counters, Machine, Storage
 from golden.resolve import resolve_profile
 from golden.simt.arrays import Addresses, Strides, Warps, Words
@@ -105,8 +105,9 @@ class MachineEngine:
             commands: list[Command] = []
             firsts = []
             for warp, (place, start) in enumerate(group):
-                lines = _line_addresses(instruction, int(addresses[place]), int(strides[place]))
-                data = memory.gather(warps[place : place + 1], lines[None], 1)[0]
+                own = slice(place, place + 1)
+                lines = piece_addresses(instruction, addresses[own], strides[own], 1)
+                data = memory.gather(warps[own], lines, 1)[0]
                 stride, step = _own_stride(instruction, data.shape[1], layout.size)
                 storage.write(start, _spread(data, step))
                 first = self._registers[warp].take(layout.registers)
@@ -134,15 +135,17 @@ class MachineEngine:
             commands: list[Command] = []
             lines = []
             for warp, (place, start) in enumerate(group):
-                lines.append(_line_addresses(instruction, int(addresses[place]), int(strides[place])))
-                stride, step = _own_stride(instruction, lines[-1].shape[1], layout.size)
+                own = slice(place, place + 1)
+                lines.append(piece_addresses(instruction, addresses[own], strides[own], 1))
+                stride, step = _own_stride(instruction, lines[-1].shape[2], layout.size)
                 (first,) = self._registers[warp].hold(registers[place])
                 commands.append(Store(local, first, start - self._origin(space), stride, warp=warp))
             self._execute(commands)
-            for (place, start), own in zip(group, lines, strict=True):
-                _, step = _own_stride(instruction, own.shape[1], layout.size)
-                data = storage.read(start, step * len(own)).reshape(len(own), step)[:, : own.shape[1]]
-                memory.scatter(warps[place : place + 1], own[None], data[None], 1)
+            for (place, start), places in zip(group, lines, strict=True):
+                _, count, length = places.shape
+                _, step = _own_stride(instruction, length, layout.size)
+                data = storage.read(start, step * count).reshape(1, count, step)[..., :length]
+                memory.scatter(warps[place : place + 1], places, data, 1)
 
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
@@ -301,15 +304,6 @@ def missing_on_core(
     if formats is not None and not needed <= frozenset(formats):
         return f"{name} has no .{type_} multiply"
     return None
-
-
-def _line_addresses(
-    instruction: LoadInstruction | StoreInstruction, address: int, stride: int
-) -> NDArray[np.uint64]:
-    """The address of each byte of a matrix, shape (lines, bytes)."""
-    lines = gather_lines(instruction, address, stride)
-    starts = np.array([start for start, _ in lines], dtype=np.uint64)
-    return np.asarray(starts[:, None] + np.arange(lines[0][1], dtype=np.uint64), dtype=np.uint64)
 
 
 def _row_addresses(start: int) -> Words:

@@ -108,9 +108,9 @@ class MatrixOperations(MemoryAccess):
         warps = threads[::LANES] >> 5
         self.engine.store_matrices(warps, rows, transposed, _packed(registers), _Memory(self, index))
 
-    def transpose_matrix(self, threads: Threads, register: NDArray[np.uint32]) -> NDArray[Any]:
+    def transpose_matrix(self, threads: Threads, registers: Values) -> Values:
         """``movmatrix``."""
-        return self.engine.transpose(register.reshape(-1, LANES)).reshape(-1)
+        return [self.engine.transpose(register.reshape(-1, LANES)).reshape(-1) for register in registers]
 
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:

@@ -9,12 +9,12 @@ from typing import Any, Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.ptx.special_registers import Geometry
 from golden.simt.address_map import GLOBAL, SHARED, WINDOW_BYTES, WINDOWS
 from golden.simt.arrays import Addresses, Threads, Values
-from golden.simt.decoding import LOCAL_PARAMETERS
 from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
-from golden.simt.special_registers import Geometry
+from golden.simt.writer import LOCAL_PARAMETERS
 
 __all__ = ["BASES", "SHIFTS", "MemoryAccess"]
 

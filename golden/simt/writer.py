@@ -5,77 +5,22 @@ threads; ``n`` is their number; ``B`` is the block (`golden.simt.block.BlockRun`
 place, so registers may share them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from golden.ptx.syntax import Immediate, Instruction, Negated, Register, Sink, SpecialRegister
-from golden.simt.special_registers import SPECIAL
-from golden.tables.matrix_instructions import Instruction as MatrixInstruction
+from golden.ptx.decoding import Context, Step, constant_bits
+from golden.ptx.special_registers import SPECIAL
+from golden.ptx.syntax import Address, Immediate, Negated, Register, Sink, SpecialRegister, Symbol
 
-__all__ = ["DTYPES", "Step", "Writer", "constant_bits"]
+__all__ = ["DTYPES", "LOCAL_PARAMETERS", "Writer"]
 
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 """The dtype of the raw bits of a register, by its width."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """One decoded instruction.
-
-    Parameters
-    ----------
-    instruction : Instruction
-    index : int
-        Its number in the kernel: what reports name.
-    reads, writes : tuple of int
-        Registers, the guard among those read.
-    emit : callable
-        Writes its code.
-    guard : (int, bool) or None
-        Register of the guard, and whether it is negated.
-    select : bool
-        Whether a guarded instruction is computed in all threads, with its results kept where the guard holds;
-        otherwise it is executed for the threads alone whose guard holds.
-    pure : bool
-        Whether nothing is lost by leaving it out when its results are not used.
-    loads : bool
-        Whether it reads memory, so that leaving it out is worth a note.
-    mask : Operand, "all" or None
-        The lanes that must execute it together: a register or constant, or the whole warp.
-    matrix : golden.tables.matrix_instructions.Instruction or None
-        What the engine is asked to execute.
-    """
-
-    instruction: Instruction
-    index: int
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
-    emit: "Callable[[Writer], None]"
-    guard: tuple[int, bool] | None = None
-    select: bool = True
-    pure: bool = False
-    loads: bool = False
-    mask: object = None
-    matrix: MatrixInstruction | None = None
-
-
-def constant_bits(operand: Immediate, bits: int) -> int:
-    """The bits of a constant where an operand of this width stands; -1 where it does not fit."""
-    if operand.kind == "integer":
-        value = operand.value
-        if bits == 1:
-            return int(value != 0)
-        return value & ((1 << bits) - 1) if -(1 << 63) <= value < 1 << 64 else -1
-    if operand.kind == "f32":
-        return operand.value if bits == 32 else -1
-    if bits == 64:
-        return operand.value
-    if bits == 32:
-        return int(np.array(operand.value, np.uint64).view(np.float64).astype(np.float32).view(np.uint32))
-    return -1
+LOCAL_PARAMETERS: Final = 1 << 20
+"""Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
 
 
 class Writer:
@@ -192,6 +137,20 @@ class Writer:
         if isinstance(operand, Immediate):
             return self.uniform(constant_bits(operand, bits), bits)
         return self.read(operand, bits)
+
+    def address(self, context: Context, operand: Address) -> str:
+        """The code of an address within its state space: an array of uint64."""
+        base = operand.base
+        offset = operand.offset
+        if isinstance(base, Symbol):
+            return self.uniform(offset + context.symbol(base)[1] + base.offset, 64)
+        if isinstance(base, Immediate):
+            return self.uniform(base.value + offset, 64)
+        bits = base.type.bits
+        text = self.read(base, bits)
+        if offset:
+            text = f"({text} + {self.constant(offset, bits)})"
+        return text if bits == 64 else f"{text}.astype('u8')"
 
     def write(self, operand: object, value: str, bits: int, *, signed: bool = False) -> None:
         """Assign a value of this width to a destination operand; a narrower one is extended."""

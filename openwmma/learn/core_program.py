@@ -60,9 +60,7 @@ def answer_text(question: str) -> str:
     except ModuleNotFoundError as error:
         if error.name != "numpy":
             raise
-        return json.dumps(
-            {"error": "scalar floating-point arithmetic needs numpy, which no page has", "line": 0}
-        )
+        return json.dumps({"error": "this arithmetic needs numpy, which no page has", "line": 0})
 
 
 def _entry(text: str) -> Entry:

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from modules import commands, entry, vector
 
+from golden.memory import Memory
 from golden.ptx import PtxError, parse_instruction
 from golden.tables.commands import Elementwise, Fill, Load, Store, Uniform
+from golden.warp import GoldenMachine
 
 REGISTERS = (
     ".reg .b32 %a<8>, %r<4>; .reg .f32 %c<8>, %d<8>, %f<4>; .reg .b16 %h<4>; .reg .f64 %x<4>, %y<4>;"
@@ -104,6 +106,25 @@ def test_a_parameter_is_a_uniform_operand():
     assert command.sources == (Uniform(0xBF000000), 0)
 
 
+def test_a_negative_is_a_product_with_minus_one():
+    found = computed(f"{LOAD_C} {C}, [0]; {each('neg.ftz.f32 %d#, %c#;')} {STORE} [0], {D};")
+    assert found == [Elementwise("mul", "f32", 8, (0, Uniform(0xBF800000)), 8, True)]
+
+
+def test_a_constant_in_a_fragment_is_filled_before_each_use():
+    fragments = "{%a0, %a1, %a2, %a3}, {%a4, %a5}, {0f3F000000, %c1, %c2, 0f40000000}"
+    found = commands(
+        f"{REGISTERS} {each('mov.b32 %a#, 0;')} {each('mov.f32 %c#, 1.0;')}"
+        f"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {{%d0, %d1, %d2, %d3}}, {fragments};"
+    )
+    *_, multiply = found
+    machine = GoldenMachine(memory=Memory(64))
+    for command in found[:-1]:
+        machine.execute(command)
+    held = machine.read_registers(multiply.c, 4).view(np.float32)
+    assert held.tolist() == [[0.5] * 32, [1.0] * 32, [1.0] * 32, [2.0] * 32]
+
+
 def test_an_accumulator_computed_from_uniform_values_is_filled():
     found = commands(f"{REGISTERS} mov.f32 %f0, 1.5; {each('add.f32 %c#, %f0, %f0;')} {STORE} [0], {C};")
     assert found[0] == Fill(0, 8, 0x40400000)
@@ -131,45 +152,45 @@ def test_scalars(statements, expected):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (
-            "mul.rz.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .rz of mul.rz.f32 is not supported; supported: .rn, .ftz",
+        *(
+            (f"{LOAD_C} {C}, [0];\n{statement}", f"8:{message}")
+            for statement, message in (
+                (
+                    "mul.rz.f32 %c0, %c1, %f2;",
+                    "1: qualifier .rz of mul.rz.f32 on a fragment is not supported; supported: .rn, .ftz",
+                ),
+                (
+                    "mul.sat.f32 %c0, %f1, %c2;",
+                    "1: qualifier .sat of mul.sat.f32 on a fragment is not supported; supported: .rn, .ftz",
+                ),
+                (
+                    "max.NaN.f32 %c0, %c1, %f2;",
+                    "1: qualifier .NaN of max.NaN.f32 on a fragment is not supported; supported: .ftz",
+                ),
+                ("add %c0, %c1, %f2;", "1: add is not supported"),
+                ("fma.f32 %c0, %c1, %f2, %f3;", "1: fma.f32 lacks its rounding; supported: .rn"),
+                ("fma.rn.f32 %c0, %c1, %f2;", "1: fma.rn.f32 takes 4 operands, not 3"),
+                ("mul.f32 %x0, %c1, %f2;", "9: expected a destination of 32 bits, but %x0 is .f64"),
+                ("mul.f32 _, %c1, %f2;", "9: the destination must be a register"),
+                ("mul.f64 %x0, %c1, 1.0;", "14: expected an operand of 64 bits, but %c1 is .f32"),
+            )
         ),
         (
-            "mul.sat.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .sat of mul.sat.f32 is not supported; supported: .rn, .ftz",
+            f"{LOAD_X} {{%x0, %x1}}, [0];\nadd.ftz.f64 %x0, %x1, %x0;",
+            "8:1: qualifier .ftz of add.ftz.f64 on a fragment is not supported; supported: .rn",
         ),
         (
-            "mul.ftz.rn.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .rn of mul.ftz.rn.f32 is not supported; supported: .rn, .ftz",
+            f"{LOAD_X} {{%x0, %x1}}, [0];\nmin.rn.f64 %x0, %x1, %x0;",
+            "8:1: qualifier .rn of min.rn.f64 on a fragment is not supported; supported: nothing",
         ),
-        ("add.ftz.f64 %x0, %x1, %x2;", "7:1: qualifier .ftz of add.ftz.f64 is not supported; supported: .rn"),
-        (
-            "max.NaN.f32 %f0, %f1, %f2;",
-            "7:1: qualifier .NaN of max.NaN.f32 is not supported; supported: .ftz",
-        ),
-        (
-            "min.rn.f64 %x0, %x1, %x2;",
-            "7:1: qualifier .rn of min.rn.f64 is not supported; supported: nothing",
-        ),
-        ("max.f16x2 %r0, %r1, 0;", "7:21: max.f16x2 takes registers, not a constant"),
-        ("fma.f32 %f0, %f1, %f2, %f3;", "7:1: fma.f32 lacks its rounding; supported: .rn"),
-        ("fma.rn.f32 %f0, %f1, %f2;", "7:1: fma.rn.f32 takes 4 operands, not 3"),
-        (
-            "mul.bf16x2 %r0, %r1, %r2;",
-            "7:1: illegal type .bf16x2 in mul.bf16x2; allowed: .f16, .f16x2, .f32, .f64",
-        ),
-        ("mul.f32 %x0, %f1, %f2;", "7:9: %x0 is .f64, the instruction needs .f32"),
-        (f"{LOAD_C} {C}, [0];\nmul.f32 %x0, %c1, %f2;", "8:9: %x0 is .f64, the instruction needs .f32"),
-        (f"{LOAD_C} {C}, [0];\nmul.f64 %x0, %c1, 1.0;", "8:14: %c1 is .f32, the instruction needs .f64"),
-        (f"{LOAD_C} {C}, [0];\nmul.f32 %c0, %c0, 3;", "8:19: 3 is an integer constant, not .f32"),
+        ("mul.f32 %x0, %f1, %f2;", "7:9: expected a destination of 32 bits, but %x0 is .f64"),
         (f"{LOAD_C} {C}, [0];\nmul.f32 %c0, %c0, %f0;", "8:19: %f0 is read before it is written"),
         (f"mul.f32 %c0, %c0, 1.0;\n{STORE} [0], {C};", "7:14: %c0 is read before it is written"),
         (
             f"{LOAD_C} {C}, [0];\nsetp.eq.b32 %p, %c0, 0;",
             "8:17: %c0 belongs to a fragment and differs between lanes; only mov to a register of the same "
-            "width and arithmetic on whole elements may read it: add, sub, mul, fma, min, max in f16x2, "
-            "f32 and f64, add, sub, mul.lo, mad.lo, min, max in s32 and u32",
+            "width and arithmetic on whole elements may read it: add, sub, mul, fma, min, max and neg in "
+            "f16x2, f32 and f64, add, sub, mul.lo, mad.lo, min and max in s32 and u32",
         ),
         (
             f"{LOAD_A} {A}, [0];\nmul.f32 %a0, %a0, 1.0;",

@@ -16,7 +16,7 @@ from golden.warp import GoldenMachine
 LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"
 STORE = "stmatrix.sync.aligned.m8n8.x2.trans.shared.b16"
 MOVE = "movmatrix.sync.aligned.m8n8.trans.b16"
-REGISTERS = ".reg .b32 %r<8>, %x; .reg .u64 %rd<4>; .reg .pred %p;"
+REGISTERS = ".reg .b32 %r<8>, %x; .reg .f32 %f0; .reg .u64 %rd<4>; .reg .pred %p;"
 ROWS = "mov.u32 %x, %laneid; shl.b32 %x, %x, 4;"
 SHARED = range(0xFF000000, 0xFF004000)
 
@@ -201,8 +201,8 @@ STATEMENTS = [
     (f"§{MOVE} %r0;", f"{MOVE} takes two registers, not 1 operands"),
     (f"{LOAD} {vector('%r', 4)}, §%x;", "the address must be in brackets, as in [%rd1]"),
     (
-        "ldmatrix.sync.aligned.m8n8.x1.b16 {%r0}, [§%x];",
-        "the address %x is .b32; allowed: .b64, .u64, .s64",
+        "ldmatrix.sync.aligned.m8n8.x1.b16 {%r0}, [§%f0];",
+        "an address cannot be in %f0, which is .f32",
     ),
     (
         "§ldmatrix.sync.aligned.m8n8.x8.b16 {%r0}, [%x];",

@@ -7,7 +7,7 @@ from golden.ptx.body import parse_body
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source
-from golden.ptx.special_registers import SPECIAL_REGISTERS
+from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
     Arguments,
@@ -21,7 +21,6 @@ from golden.ptx.syntax import (
     Vector,
     parts,
 )
-from golden.simt.special_registers import SPECIAL
 
 HEADER = ".version 8.0 .target sm_90, debug .address_size 64\n"
 
@@ -159,7 +158,24 @@ def test_lists_of_branch_targets():
 
 
 def test_the_names_of_predefined_registers():
-    assert set(SPECIAL) == SPECIAL_REGISTERS
+    coordinates = (
+        "tid",
+        "ntid",
+        "ctaid",
+        "nctaid",
+        "clusterid",
+        "nclusterid",
+        "cluster_ctaid",
+        "cluster_nctaid",
+    )
+    assert set(SPECIAL) == {
+        *(f"%{name}.{axis}" for name in coordinates for axis in "xyz"),
+        *("%laneid", "%warpid", "%nwarpid", "%smid", "%nsmid", "%gridid"),
+        *(f"%lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),
+        *("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"),
+        *("%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"),
+        *("%is_explicit_cluster", "%cluster_ctarank", "%cluster_nctarank"),
+    }
     parsed = body(".reg .b32 %laneid; op %laneid, %clock, %other;", before=".global .b8 %other;")
     assert [type(operand) for operand in parsed.instructions[0].operands] == [
         *(Register, SpecialRegister, Symbol)

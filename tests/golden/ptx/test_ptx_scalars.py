@@ -5,10 +5,13 @@ import math
 import re
 
 import pytest
-from hypothesis import given, strategies
+from hypothesis import given, settings, strategies
 from modules import commands, vector
 
 from golden.ptx import PtxError
+from golden.ptx.arithmetic import ARITHMETIC, integer_operation
+from golden.ptx.lane_values import by_array
+from golden.scalar import operation
 
 LOAD = f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {vector('%a', 8)}, [%address], %stride;"
 DECLARATIONS = (
@@ -115,6 +118,15 @@ def test_arithmetic_wraps_like_the_machine_types_of_c(operation, type_, first, s
             0x4000300020001,
         ),
         (".reg .b128 q, s; mov.b128 q, {3, 4}; mov.b128 s, q; mov.b128 {_, %address}, s;", 4),
+        ("div.u64 %address, 1000, 24;", 41),
+        ("rem.s32 %r0, -7, 4; cvt.s64.s32 %address, %r0;", 2**64 - 3),
+        ("mov.b32 %r0, 5; bfind.u32 %r0, %r0; cvt.u64.u32 %address, %r0;", 2),
+        ("add.cc.u32 %r0, -1, 1; addc.u32 %r1, 3, 4; mov.b64 %address, {%r0, %r1};", 8 << 32),
+        ("setp.lt.and.u32 %p|%q, 1, 2, !%q; selp.u64 %address, 32, 64, %p;".replace("!%q", "1"), 32),
+        ("mov.pred %q, 0; setp.lt.and.u32 %p, 1, 2, !%q; selp.u64 %address, 32, 64, %p;", 32),
+        ("mul.rz.f32 %f0, 0f3F800001, 0f3F800001; mov.b32 %r0, %f0; cvt.u64.u32 %address, %r0;", 0x3F800002),
+        ("cvt.rn.f16.f32 %h0, 0f3F801000; cvt.u64.u16 %address, %h0;", 0x3C00),
+        ("cvt.rzi.u64.f64 %address, 33.75;", 33),
     ],
 )
 def test_values_in_an_address(statements, expected):
@@ -133,6 +145,7 @@ def test_values_in_an_address(statements, expected):
         ("mov.u32 %stride, %ntid.x;", 32),
         ("mov.u32 %stride, %ctaid.y;", 0),
         ("mov.u32 %stride, %nctaid.z;", 1),
+        ("mov.u32 %stride, %nsmid;", 1),
     ],
 )
 def test_values_in_a_stride(statements, expected):
@@ -162,6 +175,31 @@ def test_comparisons_guard_statements(comparison, a, b, expected):
     assert address(text.replace("@%p", "@!%p")) == (0 if expected else 64)
 
 
+@pytest.mark.parametrize(
+    "opcode", [f"{name}.{type_}" for name, item in ARITHMETIC.items() for type_ in item.types]
+)
+@settings(deadline=None)
+@given(strategies.data())
+def test_integers_without_numpy_are_those_of_arrays(opcode, data):
+    found, arrays = integer_operation(tuple(opcode.split("."))), operation(opcode)
+    assert (found.results, found.operands) == (arrays.results, arrays.operands)
+    operands = [data.draw(strategies.integers(0, 2**bits - 1)) for bits in found.operands]
+    assert [found.evaluate(*operands)] == by_array(arrays.evaluate, arrays.operands, *operands)
+
+
+@pytest.mark.parametrize("sat", ["", ".sat"])
+@pytest.mark.parametrize("to", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
+@settings(deadline=None)
+@given(strategies.sampled_from(sorted(WIDTHS)), strategies.integers(0, 2**64 - 1))
+def test_conversions_without_numpy_are_those_of_arrays(to, sat, of, number):
+    name = f"cvt{sat}.{to}.{of}"
+    found, arrays = integer_operation(tuple(name.split("."))), operation(name)
+    assert found[:2] + found[3:] == (arrays.results, arrays.operands, arrays.signed)
+    (bits,) = found.operands
+    pattern = number % 2**bits
+    assert [found.evaluate(pattern)] == by_array(arrays.evaluate, arrays.operands, pattern)
+
+
 def test_predicates_are_values():
     text = (
         "setp.eq.u32 %p, 1, 1; mov.pred %q, 0; or.pred %p, %p, %q; not.pred %q, %p; @%q mov.u64 %address, 1;"
@@ -178,6 +216,8 @@ def test_predicates_are_values():
         (".s32 x", "ld.param.s32 %address, [x];", -2, 2**64 - 2),
         (".u32 x", "ld.param.u32 %address, [x];", 2**32 - 1, 2**32 - 1),
         (".u8 x", "ld.param.u8 %address, [x];", 255, 255),
+        (".u64 x", "ld.param.u32 %address, [x+4];", 0x500000006, 5),
+        (".u64 x", "ld.param.v2.u32 {_, %r0}, [x]; cvt.u64.u32 %address, %r0;", 0x500000006, 5),
         (".b64 x", "ld.param::entry.u64 %address, [x];", -1, 2**64 - 1),
         (".f64 x", "ld.param.f64 %fd0, [x]; mov.b64 %address, %fd0;", 1.0, 0x3FF0000000000000),
         (".f64 x", "ld.param.f64 %fd0, [x]; mov.b64 %address, %fd0;", 0x4000000000000000, 0x4000000000000000),

@@ -1,9 +1,12 @@
 """What all decoders of instructions share: names to registers and addresses, and complaints."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any
 
+from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.source import Location, PtxError, Source
+from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
     Immediate,
@@ -17,13 +20,50 @@ from golden.ptx.syntax import (
     Variable,
     parts,
 )
-from golden.simt.special_registers import SPECIAL
-from golden.simt.writer import Step, Writer, constant_bits
+from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
-__all__ = ["LOCAL_PARAMETERS", "Context", "split_qualifiers"]
+__all__ = ["Context", "Decoder", "Step", "constant_bits", "split_qualifiers"]
 
-LOCAL_PARAMETERS: Final = 1 << 20
-"""Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One decoded instruction.
+
+    Parameters
+    ----------
+    instruction : Instruction
+    index : int
+        Its number in the kernel: what reports name.
+    reads, writes : tuple of int
+        Registers, the guard among those read.
+    emit : callable
+        Executes it, or writes its code: whatever its decoder is made for.
+    guard : (int, bool) or None
+        Register of the guard, and whether it is negated.
+    select : bool
+        Whether a guarded instruction is computed in all threads, with its results kept where the guard holds;
+        otherwise it is executed for the threads alone whose guard holds.
+    pure : bool
+        Whether nothing is lost by leaving it out when its results are not used.
+    loads : bool
+        Whether it reads memory, so that leaving it out is worth a note.
+    mask : Operand, "all" or None
+        The lanes that must execute it together: a register or constant, or the whole warp.
+    matrix : golden.tables.matrix_instructions.Instruction or None
+        What the engine is asked to execute.
+    """
+
+    instruction: Instruction
+    index: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    emit: Callable[[Any], Any]
+    guard: tuple[int, bool] | None = None
+    select: bool = True
+    pure: bool = False
+    loads: bool = False
+    mask: object = None
+    matrix: MatrixInstruction | None = None
 
 
 class Context:
@@ -36,6 +76,8 @@ class Context:
         PTX ISA version.
     symbols : mapping of str to (Variable, int)
         Each variable and parameter by its key, with its address within its state space.
+    decoder : callable
+        Decodes what ends no block, without its guard.
 
     Attributes
     ----------
@@ -46,13 +88,33 @@ class Context:
     """
 
     def __init__(
-        self, source: Source, version: tuple[int, int], symbols: Mapping[str, tuple[Variable, int]]
+        self,
+        source: Source,
+        version: tuple[int, int],
+        symbols: Mapping[str, tuple[Variable, int]],
+        decoder: "Decoder",
     ) -> None:
         self.source = source
         self.version = version
         self.symbols = symbols
+        self._decoder = decoder
         self.slots: dict[str, int] = {}
         self.widths: list[int] = []
+
+    def decode(self, instruction: Instruction, index: int) -> Step:
+        """Decode an instruction that ends no block; the guard of one that lanes execute together is left out.
+
+        Parameters
+        ----------
+        instruction : Instruction
+        index : int
+            Its number in the kernel.
+        """
+        step = self._decoder(self, instruction, index)
+        if instruction.guard is None or step.mask is not None:
+            return step
+        slot = self.slot(instruction.guard.register)
+        return replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))
 
     def error(self, location: Location, message: str) -> PtxError:
         """The error about something at `location`."""
@@ -91,7 +153,7 @@ class Context:
         index: int,
         sources: Iterable[Operand],
         targets: Iterable[Operand],
-        emit: Callable[[Writer], None],
+        emit: Callable[[Any], Any],
         **kind: Any,
     ) -> Step:
         """A decoded instruction.
@@ -104,9 +166,8 @@ class Context:
         sources, targets : iterable of Operand
             Whose registers it reads and writes.
         emit : callable
-            Writes its code.
         **kind
-            Further fields of `golden.simt.writer.Step`.
+            Further fields of `Step`.
         """
         reads, writes = self.registers(sources), self.registers(targets)
         return Step(instruction=instruction, index=index, reads=reads, writes=writes, emit=emit, **kind)
@@ -117,14 +178,17 @@ class Context:
         least: int,
         most: int | None = None,
         operands: tuple[Operand, ...] | None = None,
+        what: str = "",
     ) -> None:
-        """Refuse an instruction with another number of operands, or of operands that are given."""
+        """Refuse an instruction with another number of operands, or of operands that are given.
+
+        `what` names them in the message.
+        """
         given, most = len(instruction.operands if operands is None else operands), most or least
         if not least <= given <= most:
             expected = str(least) if least == most else f"{least} to {most}"
-            raise self.error(
-                instruction.location, f"{instruction.name} takes {expected} operands, not {given}"
-            )
+            told = f"{what}, not {given} operands" if what else f"{expected} operands, not {given}"
+            raise self.error(instruction.location, f"{instruction.name} takes {told}")
 
     def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a source of this width.
@@ -152,6 +216,10 @@ class Context:
         elif isinstance(operand, Immediate):
             if constant_bits(operand, bits) < 0:
                 raise self.error(operand.location, f"the constant does not fit an operand of {_bits(bits)}")
+        elif isinstance(operand, Symbol):
+            raise self.error(
+                operand.location, f"{operand.name} cannot stand here; only mov and cvta take an address"
+            )
         else:
             raise self.error(operand.location, f"expected a register or a constant of {_bits(bits)}")
 
@@ -178,7 +246,7 @@ class Context:
     def require_address(self, operand: Operand) -> Address:
         """The operand, which must be an address in brackets."""
         if not isinstance(operand, Address):
-            raise self.error(operand.location, "expected an address in brackets")
+            raise self.error(operand.location, "the address must be in brackets, as in [%rd1]")
         base = operand.base
         if isinstance(base, Register) and (base.type.bits not in (32, 64) or base.type.kind == "float"):
             raise self.error(base.location, f"an address cannot be in {base.name}, which is {base.type}")
@@ -190,20 +258,23 @@ class Context:
         """The state space of the variable or parameter that an address names; None if it names none."""
         return self.symbol(address.base)[0].space if isinstance(address.base, Symbol) else None
 
-    def address(self, writer: Writer, operand: Address) -> str:
-        """The code of an address within its state space: an array of uint64."""
-        base = operand.base
-        offset = operand.offset
-        if isinstance(base, Symbol):
-            offset += self.symbol(base)[1] + base.offset
-            return writer.uniform(offset, 64)
-        if isinstance(base, Immediate):
-            return writer.uniform(base.value + offset, 64)
-        bits = base.type.bits
-        text = writer.read(base, bits)
-        if offset:
-            text = f"({text} + {writer.constant(offset, bits)})"
-        return text if bits == 64 else f"{text}.astype('u8')"
+
+Decoder = Callable[[Context, Instruction, int], Step]
+"""From an instruction and its number to a step."""
+
+
+def constant_bits(operand: Immediate, bits: int) -> int:
+    """The bits of a constant where an operand of this width stands; -1 where it does not fit."""
+    if operand.kind == "integer":
+        value = operand.value
+        if bits == 1:
+            return int(value != 0)
+        return value & ((1 << bits) - 1) if -(1 << 63) <= value < 1 << 64 else -1
+    if operand.kind == "f32":
+        return operand.value if bits == 32 else -1
+    if bits == 64:
+        return operand.value
+    return float_bits(float_value(operand.value, 64), 32) if bits == 32 else -1
 
 
 def split_qualifiers(

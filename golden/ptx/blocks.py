@@ -1,28 +1,17 @@
 """Basic blocks: what runs without a branch, and where it goes on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
+from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.source import Location
 from golden.ptx.syntax import Guard, Immediate, Instruction, Operand, Register, Symbol
-from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
-from golden.simt.decoding import Context, split_qualifiers
-from golden.simt.inlining import FlatBody
-from golden.simt.writer import Step
 
-__all__ = ["EXIT", "Block", "Terminator", "build_blocks", "decode"]
+__all__ = ["EXIT", "Block", "Terminator", "build_blocks"]
 
 EXIT: Final = -1
 """The number of the block behind the end of the kernel."""
-
-_DECODERS: Final[Mapping[str, Callable[[Context, Instruction, int], Step]]] = {
-    **decode_scalar.DECODERS,
-    **decode_memory.DECODERS,
-    **decode_mbarrier.DECODERS,
-    **decode_warp.DECODERS,
-    **decode_matrix.DECODERS,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +56,7 @@ class Block:
     terminator : Terminator or None
         None where the next block follows.
     mask : object
-        The lanes that must enter it together; see `golden.simt.writer.Step`.
+        The lanes that must enter it together; see `golden.ptx.decoding.Step`.
     """
 
     first: int
@@ -83,7 +72,23 @@ class Block:
         return len(self.steps) + (self.terminator is not None)
 
 
-def build_blocks(context: Context, flat: FlatBody) -> list[Block]:
+class Body(Protocol):
+    """A body without calls: `golden.ptx.syntax.Body` or `golden.simt.inlining.FlatBody`."""
+
+    @property
+    def instructions(self) -> Sequence[Instruction]:
+        """In the order written."""
+
+    @property
+    def labels(self) -> Mapping[str, int]:
+        """The instruction that each label stands before."""
+
+    @property
+    def targets(self) -> Mapping[str, tuple[Symbol, ...]]:
+        """The labels of each list of branch targets."""
+
+
+def build_blocks(context: Context, body: Body) -> list[Block]:
     """Decode the instructions of a kernel and cut them into blocks.
 
     A guarded instruction that the lanes of a warp must execute together becomes a branch around it.
@@ -93,37 +98,20 @@ def build_blocks(context: Context, flat: FlatBody) -> list[Block]:
     PtxError
         For an instruction that is not supported or malformed.
     """
-    return _Builder(context, flat).build()
-
-
-def decode(context: Context, instruction: Instruction, index: int) -> Step:
-    """Decode an instruction that ends no block; the guard of one that lanes execute together is left out.
-
-    Parameters
-    ----------
-    context : Context
-    instruction : Instruction
-    index : int
-        Its number in the kernel.
-    """
-    step = _DECODERS.get(instruction.opcode[0], decode_scalar.decode_scalar)(context, instruction, index)
-    if instruction.guard is None or step.mask is not None:
-        return step
-    slot = context.slot(instruction.guard.register)
-    return replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))
+    return _Builder(context, body).build()
 
 
 class _Builder:
-    def __init__(self, context: Context, flat: FlatBody) -> None:
+    def __init__(self, context: Context, body: Body) -> None:
         self._context = context
-        self._flat = flat
+        self._body = body
         self._blocks: list[Block] = [Block(0)]
         self._starts: dict[int, int] = {}
         self._written: set[int] = set()
 
     def build(self) -> list[Block]:
-        leaders = set(self._flat.labels.values())
-        instructions = self._flat.instructions
+        leaders = set(self._body.labels.values())
+        instructions = self._body.instructions
         for index, instruction in enumerate(instructions):
             if index in leaders and (self._blocks[-1].size or self._blocks[-1].mask is not None):
                 self._open(index)
@@ -148,9 +136,9 @@ class _Builder:
 
     def _number(self, target: Any) -> int:
         if isinstance(target, Symbol):
-            if target.key not in self._flat.labels:
+            if target.key not in self._body.labels:
                 raise self._context.error(target.location, f"{target.name} is not a label")
-            return self._starts[self._flat.labels[target.key]]
+            return self._starts[self._body.labels[target.key]]
         return int(target)
 
     def _open(self, index: int) -> None:
@@ -162,7 +150,7 @@ class _Builder:
         if terminator is not None:
             self._end(terminator, index)
             return
-        step = decode(self._context, instruction, index)
+        step = self._context.decode(instruction, index)
         if step.mask is not None:
             self._together(step, instruction)
         else:
@@ -228,7 +216,10 @@ class _Builder:
 
     def _terminator(self, index: int, instruction: Instruction) -> Terminator | None:
         name = instruction.opcode[0]
+        if name in ("bra", "ret", "exit") and instruction.opcode[1:] not in ((), ("uni",)):
+            raise self._context.unsupported(instruction)
         if name in ("ret", "exit"):
+            self._context.require_count(instruction, 0)
             return Terminator(kind="branch", instruction=instruction, index=index, targets=(EXIT,))
         if name == "bra":
             self._context.require_count(instruction, 1)
@@ -250,14 +241,14 @@ class _Builder:
         choice, labels = instruction.operands
         if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
             raise context.unsupported(instruction)
-        if labels.key not in self._flat.targets:
+        if labels.key not in self._body.targets:
             raise context.error(labels.location, f"{labels.name} is not a list of branch targets")
         context.require_source(choice, 32)
         return Terminator(
             kind="indexed",
             instruction=instruction,
             index=index,
-            targets=self._flat.targets[labels.key],
+            targets=self._body.targets[labels.key],
             reads=context.registers((choice,)),
             details={"choice": choice},
         )

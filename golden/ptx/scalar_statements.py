@@ -1,0 +1,229 @@
+"""Statements that compute registers from registers, checked: arithmetic, moves, conversions of addresses."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from golden.ptx.decoding import Context, split_qualifiers
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.syntax import Instruction, Operand, Pair, Selected, SpecialRegister, Symbol, Vector
+
+__all__ = ["AddressConversion", "Computation", "MoveStatement", "Operation", "check_address_conversion"]
+__all__ += ["check_computation", "check_move", "scalar_operation"]
+
+
+class Operation(Protocol):
+    """A function of raw bits, as `golden.scalar.Operation` describes it."""
+
+    @property
+    def results(self) -> tuple[int, ...]:
+        """Bits of each result."""
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """Bits of each operand."""
+
+    @property
+    def signed(self) -> bool:
+        """Whether a wider destination is filled with the sign."""
+
+    @property
+    def evaluate(self) -> Callable[..., Any]:
+        """From operands to the result, or a tuple of them."""
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A statement that is an operation on registers.
+
+    Parameters
+    ----------
+    operation : Operation
+    targets, sources : tuple of Operand
+        Without the carry flag.
+    carries_in, carries_out : bool
+        Whether the carry flag is the last operand, and the last result.
+    """
+
+    operation: Operation
+    targets: tuple[Operand, ...]
+    sources: tuple[Operand, ...]
+    carries_in: bool
+    carries_out: bool
+
+
+def scalar_operation(context: Context, instruction: Instruction) -> Operation:
+    """The operation of `golden.scalar` that an instruction stands for; loads numpy.
+
+    Raises
+    ------
+    PtxError
+        For an instruction that it does not know.
+    """
+    from golden.scalar import UnsupportedInstruction, operation  # noqa: PLC0415  needs numpy
+
+    parts = tuple(_part(operand) for operand in instruction.operands)
+    paired = any(isinstance(operand, Pair) for operand in instruction.operands[:1])
+    try:
+        return operation(instruction.name, pair=paired and instruction.opcode[0] == "setp", parts=parts)
+    except UnsupportedInstruction as error:
+        raise context.unsupported(instruction, str(error).partition(": ")[2] if any(parts) else "") from error
+
+
+def _part(operand: Operand) -> str:
+    """The part of an operand that a video instruction takes."""
+    if not isinstance(operand, Selected):
+        return ""
+    return f"-{operand.selector}" if operand.negative else operand.selector
+
+
+def check_computation(context: Context, instruction: Instruction, found: Operation) -> Computation:
+    """Refuse operands whose number or width does not fit an operation.
+
+    Raises
+    ------
+    PtxError
+    """
+    if not instruction.operands:
+        raise context.error(instruction.location, f"{instruction.name} takes operands")
+    first, *sources = (
+        operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
+    )
+    targets = (first.first, first.second) if isinstance(first, Pair) else (first,)
+    carries_out = len(found.results) > 1 and ".cc" in instruction.name
+    explicit = len(found.results) - carries_out
+    if len(targets) != explicit:
+        raise context.error(
+            instruction.location, f"{instruction.name} has {explicit} results, not {len(targets)}"
+        )
+    carries_in = instruction.opcode[0] in ("addc", "subc", "madc")
+    expected = len(found.operands) - carries_in
+    if len(sources) != expected:
+        raise context.error(
+            instruction.location, f"{instruction.name} takes {expected} sources, not {len(sources)}"
+        )
+    wider = instruction.opcode[0] == "cvt"
+    for operand, bits in zip(sources, found.operands, strict=False):
+        context.require_source(operand, bits, wider=wider)
+    for operand, bits in zip(targets, found.results, strict=False):
+        context.require_destination(operand, bits, wider=wider)
+    return Computation(found, targets, tuple(sources), carries_in, carries_out)
+
+
+class MoveStatement(NamedTuple):
+    """A ``mov``: of one operand to one, of one to the elements of a vector, or of those to one.
+
+    Parameters
+    ----------
+    bits : int
+        Width of what is moved as a whole.
+    targets, sources : tuple of Operand
+        One or several; the first one is the lowest part.
+    """
+
+    bits: int
+    targets: tuple[Operand, ...]
+    sources: tuple[Operand, ...]
+
+    @property
+    def part(self) -> int:
+        """Bits of an element of the vector."""
+        return self.bits // max(len(self.targets), len(self.sources))
+
+
+def check_move(context: Context, instruction: Instruction) -> MoveStatement:
+    """Check a ``mov``.
+
+    Raises
+    ------
+    PtxError
+    """
+    context.require_count(instruction, 2)
+    target, source = instruction.operands
+    found = split_qualifiers(context, instruction, {"type": tuple(TYPES)})
+    if "type" not in found:
+        raise context.unsupported(instruction, "it has no type")
+    type_ = TYPES[found["type"]]
+    if isinstance(target, Vector) and isinstance(source, Vector):
+        raise context.error(instruction.location, "mov packs or unpacks one vector, not two")
+    if isinstance(target, Pair):
+        raise context.error(target.location, "mov has one destination")
+    targets, sources = (
+        operand.elements if isinstance(operand, Vector) else (operand,) for operand in (target, source)
+    )
+    move = MoveStatement(type_.bits, targets, sources)
+    for vector in (target, source):
+        if isinstance(vector, Vector) and not _splits(type_.bits, len(vector.elements)):
+            raise context.error(
+                vector.location, f"{type_} does not split into {len(vector.elements)} registers"
+            )
+    for item in targets:
+        context.require_destination(item, move.part if len(targets) > 1 else type_.bits)
+    if isinstance(source, Symbol):
+        space = context.symbol(source)[0].space
+        widths = "32 or 64" if space in ("shared", "local", "param") else "64"
+        if type_.kind == "float" or str(type_.bits) not in widths:
+            raise context.error(
+                source.location,
+                f"the address of {source.name} has {widths} bits, the instruction needs {type_}",
+            )
+        return move
+    for item in sources:
+        bits = move.part if len(sources) > 1 else type_.bits
+        context.require_source(item, bits, wider=isinstance(item, SpecialRegister))
+    return move
+
+
+def _splits(bits: int, count: int) -> bool:
+    return bits % count == 0 and bits // count in (8, 16, 32)
+
+
+class AddressConversion(NamedTuple):
+    """A ``cvta``.
+
+    Parameters
+    ----------
+    space : str
+        Without its block or function.
+    sign : {1, -1}
+        1 where the result is a generic address, -1 where the source is one.
+    bits : int
+    target, source : Operand
+    """
+
+    space: str
+    sign: int
+    bits: int
+    target: Operand
+    source: Operand
+
+
+def check_address_conversion(context: Context, instruction: Instruction) -> AddressConversion:
+    """Check a ``cvta``.
+
+    Raises
+    ------
+    PtxError
+    """
+    context.require_count(instruction, 2)
+    groups = {
+        "to": ("to",),
+        "space": ("global", "shared", "shared::cta", "local", "const", "param", "param::entry"),
+        "type": ("u32", "u64"),
+    }
+    found = split_qualifiers(context, instruction, groups)
+    if "space" not in found or "type" not in found:
+        raise context.unsupported(instruction)
+    bits, space = TYPES[found["type"]].bits, found["space"].partition("::")[0]
+    target, source = instruction.operands
+    context.require_destination(target, bits)
+    if not isinstance(source, Symbol):
+        context.require_source(source, bits)
+    else:
+        declared = context.symbol(source)[0].space
+        declared = "param" if declared == "entry" else declared
+        if "to" in found or declared != space:
+            raise context.error(
+                source.location, f"{source.name} is in .{declared}; {instruction.name} cannot convert that"
+            )
+    return AddressConversion(space, -1 if "to" in found else 1, bits, target, source)
