@@ -34,7 +34,6 @@ class FunctionalCoverage(Kind):
     """Directed programs, then random ones, steered to the types that missing bins name."""
 
     name = "functional"
-    what = "directed and random programs until every bin of the functional model was seen"
     unit = "programs"
     options: ClassVar[Configuration] = {"preset": "small"}
     amount = 600

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from hdl.config import PRESETS
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.kind import Kind
 from regression.campaign.task import Case, Configuration, Outcome, Task
 from regression.random_programs.choices import multiplies_of
@@ -33,7 +33,6 @@ class RandomPrograms(Kind):
     """Random programs; every fiftieth is compared after each command, the others in the end."""
 
     name = "random"
-    what = "random programs, core against golden model; one that fails is shrunk and saved as PTX"
     options: ClassVar[Configuration] = {"preset": "small", "type": None}
     amount = 100_000
 
