@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import typer
 from typer.exceptions import TyperException
 
-from golden.machine import Difference
 from golden.programs.array_types import ArrayTypeWarning
 from openwmma.commands.build import build
 from openwmma.commands.campaign import CONTEXT, campaign
@@ -22,15 +21,10 @@ from openwmma.commands.presets import presets
 from openwmma.commands.run import run
 from openwmma.commands.soc import soc
 from openwmma.commands.verilog import verilog
-from openwmma.cuda_source import CompilerError
 from openwmma.terminal import encodable, tell
-from openwmma.usage import INTERRUPTED, MISUSE, exit_code
-from sim.verilate import BuildError
+from openwmma.usage import INTERRUPTED, MISUSE, complain, explain_error
 
-__all__ = ["app", "explain_error", "main"]
-
-_OF_SEVERAL_LINES = (BuildError, CompilerError, Difference)
-"""Errors with what a tool said, or with a table."""
+__all__ = ["app", "main"]
 
 app = typer.Typer(
     help="An open tensor core: run PTX wmma programs on its golden model and on its RTL.",
@@ -62,35 +56,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _warnings_in_one_line():
             outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
     except TyperException as error:
-        return _complain(" ".join(error.format_message().split()), MISUSE)
+        return complain(" ".join(error.format_message().split()), MISUSE)
     except Exception as error:
         code = explain_error(error)
         if code is None:
             raise
         return code
     if outcome == INTERRUPTED:
-        return _complain("interrupted", INTERRUPTED)
+        return complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
-
-
-def explain_error(error: Exception) -> int | None:
-    """Print what an error says and return its exit code; None for an error that no input may cause."""
-    code = exit_code(error)
-    if code is None:
-        return None
-    text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
-    return _complain(text, code, lines=isinstance(error, _OF_SEVERAL_LINES))
-
-
-def _told(error: OSError) -> str:
-    """One sentence about an error of the system, which need not have a file or a number."""
-    reason = error.strerror or str(error) or type(error).__name__
-    return reason if error.filename is None else f"{error.filename}: {reason}"
-
-
-def _complain(message: str, code: int, *, lines: bool = False) -> int:
-    tell(f"openwmma: {message}", error=True, lines=lines)
-    return code
 
 
 @contextmanager

@@ -20,8 +20,8 @@ from golden.ptx.program import Entry, parse_module
 from golden.simt import LaunchResult, Module
 from golden.simt.machine_engine import MachineEngine
 from hdl.config import PRESETS
-from openwmma.cli import explain_error
 from openwmma.report import execution_rows
+from openwmma.usage import explain_error
 from sim.build import core_verilog
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, golden_machine, open_machine

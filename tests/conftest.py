@@ -1,5 +1,6 @@
 """What every run of the tests says about itself."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -10,3 +11,9 @@ from golden_captures import described
 
 def pytest_report_header() -> str:
     return described()
+
+
+def pytest_collection_finish() -> None:
+    """Elaboration makes many objects: what is imported is not searched for garbage again and again."""
+    gc.freeze()
+    gc.set_threshold(50_000)

@@ -5,13 +5,13 @@ import random
 import re
 import sys
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
-from openwmma.cli import explain_error
-from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError
+from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError, explain_error
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.cluster import connected
 from regression.campaign.identity import ROOT, identity
@@ -40,7 +40,7 @@ _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 @app.command()
 def campaign(
     kind: Annotated[
-        str, typer.Argument(help="; ".join(f"**{name}**: {item.what}" for name, item in KINDS.items()))
+        str, typer.Argument(help="; ".join(f"**{name}**: {what}" for name, (_, what) in KINDS.items()))
     ],
     results: Annotated[
         int | None, typer.Option("--results", min=1, help="Results to reach; of every run together.")
@@ -122,7 +122,7 @@ def campaign(
 def _kind(name: str, seed: int | None, given: dict[str, Any]) -> Kind:
     if name not in KINDS:
         raise UsageError(f"expected a kind of campaign, one of {', '.join(KINDS)}, not {name}")
-    found = KINDS[name]
+    found: type[Kind] = resolve_name(KINDS[name][0])
     for option in given:
         if option not in found.options:
             takes = ", ".join(f"--{item}" for item in found.options) or "no option of a kind"
@@ -147,7 +147,7 @@ def _single(kind: Kind, key: str) -> int:
     )
     if task is None:
         raise UsageError(f"--only: {kind.name} has no task {key}")
-    outcome = perform(kind.name, kind.seed, kind.configuration, task)
+    outcome = perform(kind, task)
     for case in outcome.cases:
         print(f"{case.name}: {case.failure or 'passed'}")
     return FAILURE if outcome.failures else 0
@@ -164,8 +164,10 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
             highlight=False,
         )
         try:
-            with connected(scheduler, jobs) as client, progress(errors, kind, amount) as tell:
-                work.run(client, lambda line: errors.print(line, markup=False, highlight=False), tell)
+            if work.has_tasks():
+                cluster = connected(scheduler, jobs, type(kind).__module__)
+                with cluster as client, progress(errors, kind, amount) as tell:
+                    work.run(client, lambda line: errors.print(line, markup=False, highlight=False), tell)
         except KeyboardInterrupt:
             print(
                 f"interrupted; {work.standing.tasks} tasks are recorded, and --seed {kind.seed} resumes",

@@ -91,11 +91,22 @@ class Campaign:
         self._amount = amount
         self._done: set[str] = set()
         self._deaths: Counter[str] = Counter()
+        self._running: dict[Future[Report], Task] = {}
+        self._ended: SimpleQueue[Future[Report]] = SimpleQueue()
+        self._again: list[tuple[float, Task]] = []
         self.standing = Standing()
         for task, outcome in store.outcomes():
             self._count(task, outcome)
         self.standing.resumed, self.standing.new_results = self.standing.tasks, 0
         self._planned = self.standing.results
+        self._tasks = self._new_tasks()
+
+    def has_tasks(self) -> bool:
+        """Whether there is work for a cluster; of a campaign that has ended there is none."""
+        first = self._next()
+        if first is not None:
+            self._again.append((0, first))
+        return first is not None
 
     def run(
         self, client: Client, tell: Callable[[str], None], on_progress: Callable[[Standing], None]
@@ -116,10 +127,6 @@ class Campaign:
             If the scheduler or all workers are gone.
         StoreError
         """
-        ended: SimpleQueue[Future[Report]] = SimpleQueue()
-        running: dict[Future[Report], Task] = {}
-        again: list[tuple[float, Task]] = []
-        tasks = self._tasks()
         end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
         had_workers = time.monotonic()
         looked = float("-inf")
@@ -138,25 +145,25 @@ class Campaign:
                     raise ClusterLost(f"no worker for {_PATIENCE_SECONDS} s; {self._kept()}")
                 is_over = end is not None and now > end
                 is_empty = False
-                while len(running) < sum(threads.values()) and not (is_over or is_empty):
-                    is_due = bool(again) and again[0][0] <= now
-                    task = again.pop(0)[1] if is_due else self._next(tasks)
+                while len(self._running) < sum(threads.values()) and not (is_over or is_empty):
+                    is_due = bool(self._again) and self._again[0][0] <= now
+                    task = self._again.pop(0)[1] if is_due else self._next()
                     is_empty = task is None
                     if task is not None:
                         future = self._submit(client, task)
-                        running[future] = task
-                        future.add_done_callback(ended.put)
-                if running:
-                    self._take(client, ended, running, again, tell)
-                elif is_over or (is_empty and not again):
+                        self._running[future] = task
+                        future.add_done_callback(self._ended.put)
+                if self._running:
+                    self._take(client, tell)
+                elif is_over or (is_empty and not self._again):
                     return
                 else:
                     time.sleep(_TICK_SECONDS)
         finally:
             if client.status == "running":
-                client.cancel(list(running), force=True)
+                client.cancel(list(self._running), force=True)
 
-    def _tasks(self) -> Iterator[Task]:
+    def _new_tasks(self) -> Iterator[Task]:
         tasks = self._kind.tasks()
         if self._kind.amount is None and not self._kind.has_coverage:
             listed = list(tasks)
@@ -164,51 +171,44 @@ class Campaign:
             tasks = iter(listed)
         return (task for task in tasks if task.key not in self._done)
 
-    def _next(self, tasks: Iterator[Task]) -> Task | None:
+    def _next(self) -> Task | None:
         amount = self._amount
         if amount.results is not None and max(self._planned, self.standing.results) >= amount.results:
             return None
         if amount.until_covered and not self._kind.holes():
             return None
-        task = next(tasks, None)
+        task = next(self._tasks, None)
         self._planned += task.results if task else 0
         return task
 
     def _submit(self, client: Client, task: Task) -> Future[Report]:
         kind = self._kind
-        arguments = (kind.name, kind.seed, kind.configuration, task.key, task.arguments, identity())
+        arguments = (kind.place, kind.seed, kind.configuration, task.key, task.arguments, identity())
         return client.submit(work, *arguments, pure=False)
 
-    def _take(
-        self,
-        client: Client,
-        ended: "SimpleQueue[Future[Report]]",
-        running: dict[Future[Report], Task],
-        again: list[tuple[float, Task]],
-        tell: Callable[[str], None],
-    ) -> None:
+    def _take(self, client: Client, tell: Callable[[str], None]) -> None:
         """Wait for a task to end, and record it with all others that have ended meanwhile."""
         reports: list[tuple[Task, Report]] = []
         try:
-            future: Future[Report] | None = ended.get(timeout=_TICK_SECONDS)
+            future: Future[Report] | None = self._ended.get(timeout=_TICK_SECONDS)
         except Empty:
             return
         try:
             while future is not None:
-                task = running.pop(future)
+                task = self._running.pop(future)
                 report = self._report(future, task)
                 if report is None:
-                    again.append((time.monotonic() + _AGAIN_SECONDS, task))
+                    self._again.append((time.monotonic() + _AGAIN_SECONDS, task))
                 elif report.refusal:
                     tell(report.refusal)
-                    again.append((0, task))
+                    self._again.append((0, task))
                     future.release()
                     client.run_on_scheduler(_remove_worker, address=report.worker)
                     if not client.nthreads():
                         raise ClusterLost(f"no worker is left; {self._kept()}")
                 else:
                     reports.append((task, report))
-                future = None if ended.empty() else ended.get()
+                future = None if self._ended.empty() else self._ended.get()
         finally:
             if reports:
                 self._store.add(reports)
@@ -236,6 +236,8 @@ class Campaign:
             raise ClusterLost(
                 f"workers cannot do tasks of this client: {type(error).__name__}: {error}; {self._kept()}"
             )
+        if future.status == "lost":  # with the worker, and the scheduler has noticed
+            return None
         raise ClusterLost(f"the scheduler is gone; {self._kept()}")
 
     def _count(self, task: Task, outcome: Outcome) -> None:

@@ -8,15 +8,15 @@ from typing import Any, Final
 import dask
 from distributed import Client, LocalCluster
 from distributed.scheduler import Scheduler
+from distributed.utils import get_mp_context
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 
 __all__ = ["DEATHS", "ClusterLost", "connected", "restore_workers"]
 
 DEATHS: Final = 3
 """A task that ended so many workers is recorded as a failure and not tried again."""
 
-_CONNECT_SECONDS: Final = 20
 _WORKER_SECONDS: Final = 300
 
 
@@ -25,7 +25,7 @@ class ClusterLost(UsageError):
 
 
 @contextmanager
-def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
+def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]:
     """A client of a cluster with at least one worker.
 
     Parameters
@@ -34,6 +34,8 @@ def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
         Address of a scheduler; None for a cluster of this machine that ends with the campaign.
     jobs : int
         Worker processes of that cluster, of one thread each.
+    module : str
+        What tasks need. The process that forks these workers imports it once.
 
     Raises
     ------
@@ -41,11 +43,14 @@ def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
         If the scheduler cannot be reached, or no worker comes.
     """
     settings: dict[str, Any] = {
-        "distributed.comm.timeouts.connect": f"{_CONNECT_SECONDS}s",
         "distributed.scheduler.worker-saturation": 1.0,
+        "distributed.worker.multiprocessing-method": "forkserver",
     }
     with dask.config.set(settings), _silent():
         if scheduler is None:
+            get_mp_context().set_forkserver_preload(
+                ["distributed.nanny", "regression.campaign.worker", module]
+            )
             local = LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
@@ -58,7 +63,7 @@ def connected(scheduler: str | None, jobs: int) -> Iterator[Client]:
                 yield _ready(client, "the local cluster")
             return
         try:
-            client = Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+            client = Client(scheduler, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ClusterLost(f"scheduler {scheduler} cannot be reached: {reason}") from None

@@ -65,9 +65,6 @@ class Kind(ABC):
     name: ClassVar[str]
     """As on the command line."""
 
-    what: ClassVar[str]
-    """A sentence for the command line."""
-
     unit: ClassVar[str] = "results"
     """What `Outcome.results` counts."""
 
@@ -83,6 +80,11 @@ class Kind(ABC):
     def __init__(self, seed: int, configuration: Configuration) -> None:
         self.seed = seed
         self.configuration = configuration
+
+    @property
+    def place(self) -> str:
+        """The class, as `pkgutil.resolve_name` takes it."""
+        return f"{type(self).__module__}:{type(self).__qualname__}"
 
     def require(self) -> None:  # noqa: B027  # most kinds need nothing
         """Check the configuration before anything runs.

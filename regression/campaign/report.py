@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from regression.campaign.identity import Identity
 from regression.campaign.kind import Kind, Verdict
+from regression.campaign.kinds import KINDS
 from regression.campaign.task import Case, Outcome, Task
 from sim.files import write_files
 
@@ -80,6 +81,7 @@ def _page(result: Result) -> str:
     )
     return environment.get_template("report.html").render(
         result=result,
+        what=KINDS[result.kind.name][1],
         results=sum(outcome.results for _, outcome in result.outcomes),
         holes=result.verdict.holes[:_LINES],
         pictures=[_results_picture(result), _trend_picture(result)],

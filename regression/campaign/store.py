@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.identity import Identity
 from regression.campaign.kind import Kind
 from regression.campaign.task import Outcome, Report, Task

@@ -3,12 +3,13 @@
 import time
 import traceback
 from collections.abc import Mapping
+from pkgutil import resolve_name
 from typing import Any, Final
 
 from distributed import get_worker
 
 from regression.campaign.identity import Identity, identity
-from regression.campaign.kinds import KINDS
+from regression.campaign.kind import Kind
 from regression.campaign.task import Case, Configuration, Outcome, Report, Task
 
 __all__ = ["perform", "work"]
@@ -30,7 +31,7 @@ def work(
     Parameters
     ----------
     kind : str
-        Of `regression.campaign.kinds.KINDS`.
+        `Kind.place`.
     seed, configuration
         As of `regression.campaign.kind.Kind`.
     key, arguments
@@ -44,15 +45,14 @@ def work(
         refusal = f"worker {address} is refused: {difference}"
         return Report(outcome=Outcome(cases=()), seconds=0, worker=address, refusal=refusal)
     began = time.perf_counter()
-    outcome = perform(kind, seed, configuration, Task(key=key, arguments=arguments))
+    outcome = perform(resolve_name(kind)(seed, configuration), Task(key=key, arguments=arguments))
     return Report(outcome=outcome, seconds=time.perf_counter() - began, worker=address)
 
 
-def perform(kind: str, seed: int, configuration: Configuration, task: Task) -> Outcome:
+def perform(kind: Kind, task: Task) -> Outcome:
     """Do a task in this process. An exception is a failure of the task."""
-    chosen = KINDS[kind](seed, configuration)
     try:
-        return chosen.run(task)
+        return kind.run(task)
     except Exception:  # noqa: BLE001  # whatever it is, other tasks go on
         text = "\n".join(traceback.format_exc().splitlines()[-_LINES:])
-        return Outcome(cases=(Case(name=task.key, failure=text, command=chosen.command(task)),))
+        return Outcome(cases=(Case(name=task.key, failure=text, command=kind.command(task)),))

@@ -19,7 +19,7 @@ from golden.simt.errors import SimtError
 from golden.tables.faults import Fault
 from golden.tables.matrix_instructions import IllegalInstruction
 from openwmma.cuda_source import CompilerError
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from sim.capabilities import CapabilityError
 
 __all__ = [

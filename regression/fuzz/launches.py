@@ -13,7 +13,7 @@ import numpy as np
 from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
 from openwmma.launch_repeat import read_launches
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.fuzz.corpus import LAUNCH_PTX
 from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_short
 from regression.fuzz.ptx import damaged_bytes, damaged_text

@@ -31,18 +31,20 @@ class Mutant:
         How yosys makes it, without what controls it.
     what : str
         The fault in words.
-    sources : tuple of str
-        The lines that made the cell, as ``file:line``, the one that matters first.
+    source : str
+        The line that made the cell, as ``file:line``; empty where it is not known.
     """
 
     command: str
     what: str
-    sources: tuple[str, ...]
+    source: str
 
     @property
-    def texts(self) -> tuple[str, ...]:
-        """The source lines themselves, stripped."""
-        return tuple(_text(source) for source in self.sources)
+    def text(self) -> str:
+        """The source line itself, stripped."""
+        name, _, line = self.source.rpartition(":")
+        path = ROOT / name
+        return path.read_text().splitlines()[int(line) - 1].strip() if path.is_file() else ""
 
 
 def parse(line: str, netlist: Mapping[str, Any]) -> Mutant:
@@ -64,7 +66,7 @@ def parse(line: str, netlist: Mapping[str, Any]) -> Mutant:
     name = f" ({options['wire']}[{options['wirebit']}])" if "wire" in options else ""
     what = f"{cell['type'].lstrip('$')}.{options['port']}[{options['portbit']}]{name} {fault}"
     command = re.sub(r" -(?:src|wire|wirebit) \S+", "", line.strip())
-    return Mutant(command=command, what=what, sources=_sources(cell["attributes"].get("src", "")))
+    return Mutant(command=command, what=what, source=_source(cell["attributes"].get("src", "")))
 
 
 def worth_simulating(line: str, netlist: Mapping[str, Any], used: frozenset[int]) -> bool:
@@ -98,17 +100,10 @@ def _options(line: str) -> dict[str, str]:
     return {words[index].lstrip("-"): words[index + 1] for index in range(0, len(words), 2)}
 
 
-def _sources(attribute: str) -> tuple[str, ...]:
-    found = []
-    for part in attribute.split("|"):
-        if match := _SOURCE.search(part):
-            path = Path(match["file"])
-            name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
-            found.append(f"{name}:{match['line']}")
-    return tuple(dict.fromkeys(found))
-
-
-def _text(source: str) -> str:
-    name, _, line = source.rpartition(":")
-    path = ROOT / name
-    return path.read_text().splitlines()[int(line) - 1].strip() if path.exists() else ""
+def _source(attribute: str) -> str:
+    match = next(filter(None, map(_SOURCE.search, attribute.split("|"))), None)
+    if match is None:
+        return ""
+    path = Path(match["file"])
+    name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else path.name
+    return f"{name}:{match['line']}"

@@ -24,7 +24,7 @@ class Record:
     command : str
         How yosys makes the mutant.
     how : str
-        As in `regression.mutation.simulation.Outcome`.
+        As `regression.mutation.simulation.run_mutants` says it.
     killed_by : str
         The test that failed, or nothing.
     proof : Proof

@@ -3,11 +3,10 @@
 import json
 import shutil
 import signal
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from cocotb_tools.runner import get_runner
 
@@ -17,7 +16,15 @@ from regression.mutation.units import Simulation
 from sim.testbench.parameters import bench_variables
 from sim.testbench.runner import BenchFailure, build, tool_environment
 
-__all__ = ["Outcome", "run_mutants"]
+__all__ = ["run_mutants"]
+
+_ENDS: Final = {
+    SURVIVED: "survived",
+    FAILED: "failed",
+    -signal.SIGPROF: "time",
+    -signal.SIGKILL: "time",
+}
+"""What becomes of a mutant by the status of its process."""
 
 _FORK_POINT: Final = "regression.mutation.fork_point"
 _SEED: Final = 1
@@ -31,26 +38,7 @@ _LIMIT_SECONDS: Final = 1.0
 """A test may take so many times, and so many seconds beside, as on the unit without a fault."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What became of one mutant.
-
-    Parameters
-    ----------
-    number : int
-        Its number within its unit, from 1.
-    killed_by : str
-        The test that failed; empty where all passed.
-    how : str
-        ``failed``, ``time`` (it took too long), ``crash`` (the simulation broke off), or ``survived``.
-    """
-
-    number: int
-    killed_by: str
-    how: str
-
-
-def run_mutants(mutated: Mutated, simulation: Simulation) -> list[Outcome]:
+def run_mutants(mutated: Mutated, simulation: Simulation) -> dict[int, tuple[str, str]]:
     """Run the tests on the unit without a fault, and then on each mutant until one of them fails.
 
     Parameters
@@ -58,6 +46,12 @@ def run_mutants(mutated: Mutated, simulation: Simulation) -> list[Outcome]:
     mutated : Mutated
     simulation : Simulation
         What `mutated` was made of.
+
+    Returns
+    -------
+    dict of int to (str, str)
+        By the number of the mutant, from 1: ``failed``, ``time`` (it took too long), ``crash`` (the
+        simulation broke off) or ``survived``, and the test that failed; empty where all passed.
 
     Raises
     ------
@@ -76,7 +70,7 @@ def run_mutants(mutated: Mutated, simulation: Simulation) -> list[Outcome]:
         measure=True,
     )
     outcomes = _run(settings, simulation, log)
-    if [outcome.how for outcome in outcomes] != ["survived"]:
+    if outcomes != {0: ("survived", "")}:
         raise BenchFailure(f"{mutated.design.name}: the unit without a fault must pass: {outcomes}", log)
     times = json.loads(settings.times.read_text())
     limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
@@ -89,13 +83,13 @@ def run_mutants(mutated: Mutated, simulation: Simulation) -> list[Outcome]:
         measure=False,
     )
     outcomes = _run(settings, simulation, log)
-    missing = sorted({*settings.mutants} - {outcome.number for outcome in outcomes})
+    missing = sorted({*settings.mutants} - {*outcomes})
     if missing:
         raise BenchFailure(f"{mutated.design.name}: no outcome of mutants {missing}", log)
     return outcomes
 
 
-def _run(settings: Settings, simulation: Simulation, log: Path) -> list[Outcome]:
+def _run(settings: Settings, simulation: Simulation, log: Path) -> dict[int, tuple[str, str]]:
     """Start the simulator for some mutants; what is known of them when it ends."""
     folder = Path(settings.folder)
     shutil.rmtree(folder, ignore_errors=True)
@@ -118,15 +112,9 @@ def _run(settings: Settings, simulation: Simulation, log: Path) -> list[Outcome]
             results_xml=str(folder / "none.xml"),
             log_file=log,
         )
-    ended = settings.ended.read_text().splitlines() if settings.ended.exists() else []
-    return [_outcome(json.loads(line)) for line in ended]
-
-
-def _outcome(ended: Mapping[str, Any]) -> Outcome:
-    """The outcome that a line about a mutant's end tells."""
-    status = ended["status"]
-    how = {SURVIVED: "survived", FAILED: "failed", -signal.SIGPROF: "time", -signal.SIGKILL: "time"}.get(
-        status, "crash"
-    )
-    killed_by = "" if how == "survived" else ended["test"]
-    return Outcome(number=ended["number"], killed_by=killed_by, how=how)
+    found = {}
+    for line in settings.ended.read_text().splitlines() if settings.ended.exists() else ():
+        ended = json.loads(line)
+        how = _ENDS.get(ended["status"], "crash")
+        found[ended["number"]] = how, "" if how == "survived" else ended["test"]
+    return found

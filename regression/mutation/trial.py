@@ -1,15 +1,13 @@
 """Mutates a unit, runs its tests, and tries to prove of the survivors that they are no faults."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 from regression.mutation.equivalence import is_equivalent
-from regression.mutation.mutants import Mutant
 from regression.mutation.netlist import mutate
-from regression.mutation.records import Record
+from regression.mutation.records import Proof, Record
 from regression.mutation.rules import rules_of
-from regression.mutation.simulation import Outcome, run_mutants
+from regression.mutation.simulation import run_mutants
 from regression.mutation.units import Unit, simulation_of
 from sim.files import locked
 
@@ -45,25 +43,23 @@ def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
     with locked(folder.with_suffix(".lock")):
         simulation = simulation_of(unit)
         mutated = mutate(simulation.design, unit.sources, count, seed, folder)
-        records = [
-            _record(unit, mutated.mutants[outcome.number - 1], outcome)
-            for outcome in run_mutants(mutated, simulation)
-        ]
-        for index, record in enumerate(records):
-            if record.survived:
-                is_equal = is_equivalent(mutated.mutants[record.number - 1], folder, rules_of(unit.name))
-                records[index] = replace(record, proof="equal" if is_equal else "none")
+        records = []
+        for number, (how, killed_by) in run_mutants(mutated, simulation).items():
+            mutant = mutated.mutants[number - 1]
+            proof: Proof = ""
+            if how == "survived":
+                proof = "equal" if is_equivalent(mutant, folder, rules_of(unit.name)) else "none"
+            records.append(
+                Record(
+                    unit=unit.name,
+                    number=number,
+                    what=mutant.what,
+                    source=mutant.source,
+                    text=mutant.text,
+                    command=mutant.command,
+                    how=how,
+                    killed_by=killed_by,
+                    proof=proof,
+                )
+            )
     return records
-
-
-def _record(unit: Unit, mutant: Mutant, outcome: Outcome) -> Record:
-    return Record(
-        unit=unit.name,
-        number=outcome.number,
-        what=mutant.what,
-        source=mutant.sources[0] if mutant.sources else "",
-        text=mutant.texts[0] if mutant.sources else "",
-        command=mutant.command,
-        how=outcome.how,
-        killed_by=outcome.killed_by,
-    )

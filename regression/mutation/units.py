@@ -119,9 +119,7 @@ def _unit(
         bench=f"cocotb_tests.{bench}",
         test=test or bench.rpartition(".")[2],
         arguments=arguments,
-        sources=tuple(
-            source if source.startswith("boards/") else f"hdl/{source}" for source in sources.split()
-        ),
+        sources=tuple(f"hdl/{source}" for source in sources.split()),
         mutants=mutants,
     )
 

@@ -1,4 +1,4 @@
-"""Kinds of campaign for its tests; `--preload planted_kinds` brings them to a worker.
+"""Kinds of campaign for its tests.
 
 ``python -m planted_kinds ...`` is ``openwmma campaign ...`` with these kinds.
 """
@@ -7,13 +7,11 @@ import os
 import signal
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
-import planted
-
-from regression.campaign.__main__ import main
 from regression.campaign.kind import Kind
-from regression.campaign.kinds import KINDS, fuzzing
+from regression.campaign.kinds import KINDS
 from regression.campaign.task import Case, Outcome, Task
 
 COUNT = 40
@@ -23,7 +21,6 @@ class Squares(Kind):
     """Squares of numbers; one is wrong, and one raises an error."""
 
     name = "squares"
-    what = "squares"
     unit = "squares"
     options = {"path": ["0.1"]}  # noqa: RUF012
 
@@ -54,16 +51,15 @@ class Deadly(Squares):
         return super().run(task)
 
 
-class BrokenFuzz(fuzzing.Fuzz):
-    """Inputs meet a defect."""
-
-    name = "broken-fuzz"
-    inputs = 20
-    prepare = staticmethod(planted.raises)
+KINDS["squares"] = ("planted_kinds:Squares", "squares")
+KINDS["deadly"] = ("planted_kinds:Deadly", "squares and a death")
+KINDS["broken-fuzz"] = ("planted_fuzz:BrokenFuzz", "inputs that meet a defect")
 
 
-for _kind in (Squares, Deadly, BrokenFuzz):
-    KINDS[_kind.name] = _kind
+def main():
+    """Run `openwmma campaign`, which is no part of a worker."""
+    return import_module("regression.campaign.__main__").main()
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from distributed import KilledWorker
 from junitparser import JUnitXml
@@ -16,6 +17,7 @@ from planted_kinds import COUNT, Squares
 
 from openwmma.gpu.certify import Outcome as Found
 from openwmma.usage import UsageError
+from regression.campaign.__main__ import main
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.identity import Identity, identity
 from regression.campaign.kinds import chip
@@ -31,8 +33,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def environment(**variables):
     paths = [str(ROOT), str(Path(__file__).parent)]
-    preload = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "planted_kinds"}
-    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"} | preload | variables
+    return os.environ | {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200"} | variables
 
 
 def start(*arguments, **variables):
@@ -91,21 +92,9 @@ def wait_for_rows(process, folder, count):
     pytest.fail(f"{count} tasks were not recorded in {LIMIT} s: {output}{errors}")
 
 
-def children(pid):
-    """Processes whose parent is this one, and their children."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid:
-            found += [int(path.parent.name), *children(int(path.parent.name))]
-    return found
-
-
 def workers(pid):
-    return [child for child in children(pid) if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    """Worker processes of a local cluster: another child of the client forks them."""
+    return [worker.pid for child in psutil.Process(pid).children() for worker in child.children()]
 
 
 @pytest.fixture(scope="module")
@@ -186,20 +175,26 @@ def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(undisturbed, 
     assert rows(tmp_path) == rows(undisturbed[0])
 
 
-def test_a_worker_that_dies_before_its_result_is_fetched_is_one_that_died(tmp_path):
-    class Ended:
-        status = "finished"
+class Killed:
+    status = "finished"
 
-        def result(self):
-            self.status = "error"
-            raise KilledWorker("work", None, 0)
+    def result(self):
+        self.status = "error"
+        raise KilledWorker("work", None, 0)
 
-        def exception(self):
-            return KilledWorker("work", None, 0)
+    def exception(self):
+        return KilledWorker("work", None, 0)
 
+
+class Lost:
+    status = "lost"
+
+
+@pytest.mark.parametrize("ended", [Killed, Lost])
+def test_a_task_is_done_again_whose_worker_dies_before_the_result_is_fetched(ended, tmp_path):
     kind = Squares(1, Squares.options)
     one = Campaign(kind, Store(tmp_path / "store.sqlite", kind, HERE), Amount())
-    assert one._report(Ended(), next(kind.tasks())) is None, "to be done again"
+    assert one._report(ended(), next(kind.tasks())) is None, "to be done again"
 
 
 def test_a_task_that_kills_three_workers_is_a_failure_and_the_others_go_on(tmp_path):
@@ -269,7 +264,7 @@ def test_a_campaign_survives_its_scheduler(undisturbed, cluster, tmp_path):
 
 
 def test_an_unreachable_scheduler_is_told_in_a_sentence(tmp_path):
-    settings = {"DASK_DISTRIBUTED__COMM__RETRY__COUNT": "0"}
+    settings = {"DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "1s"}
     code, _, errors = ended(campaign(tmp_path, "--scheduler", "tcp://127.0.0.1:9", **settings))
     assert code == 2
     assert re.fullmatch(r"openwmma: scheduler tcp://127.0.0.1:9 cannot be reached: [^\n]+\n", errors)
@@ -328,9 +323,10 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_store_resumes(undisturbed, tm
         (("squares", "--only", "square 99"), "--only: squares has no task square 99"),
     ],
 )
-def test_what_cannot_be_done_is_told_before_anything_runs(arguments, sentence):
-    code, output, errors = ended(start("-m", "planted_kinds", *arguments))
-    assert (code, output) == (2, "")
+def test_what_cannot_be_done_is_told_before_anything_runs(capsys, arguments, sentence):
+    assert main(arguments) == 2
+    output, errors = capsys.readouterr()
+    assert output == ""
     assert re.fullmatch(f"openwmma: {sentence}\n", errors)
 
 

@@ -35,10 +35,9 @@ def outcome(drawn, prepare=None, limits=SMALL):
 def run(*command):
     """Exit code and output of a campaign in a process of its own, where planted kinds are known."""
     paths = os.pathsep.join((str(ROOT), str(Path(__file__).parent)))
-    preload = {"DASK_DISTRIBUTED__WORKER__PRELOAD": "planted_kinds", "COLUMNS": "200"}
     ran = subprocess.run(
         [sys.executable, "-m", *map(str, command)],
-        env=os.environ | preload | {"PYTHONPATH": paths},
+        env=os.environ | {"PYTHONPATH": paths, "COLUMNS": "200"},
         capture_output=True,
         text=True,
         timeout=300,

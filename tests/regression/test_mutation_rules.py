@@ -79,7 +79,7 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     width = 5 if "highest" in name else 4
     cell = [name for name, ports in words.items() if len(ports.get("D", width * "d")) == width][-1]
     command = f"mutate -module mutated -cell {cell} {options}"
-    return is_equivalent(Mutant(command=command, what=name, sources=()), folder, given)
+    return is_equivalent(Mutant(command=command, what=name, source=""), folder, given)
 
 
 @pytest.mark.parametrize(

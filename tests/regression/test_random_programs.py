@@ -22,8 +22,8 @@ from regression.random_programs.illegal import WAYS, illegal_commands
 from regression.random_programs.image import HOT_BYTES
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
 from regression.random_programs.program import SHARED_WINDOW, Program, observations
-from regression.random_programs.program_run import ProgramRun
 from regression.random_programs.results import compared_results
+from regression.random_programs.running import difference
 
 SQUARE = Shape(16, 16, 16)
 COLD = BASE + HOT_BYTES
@@ -178,33 +178,32 @@ def test_the_core_refuses_illegal_commands_and_changes_nothing(preset, seed):
     assert len(verdicts) > 100
 
 
-def compare(programs, results):
+def compare(preset, seed, results, lockstep_every=0):
     """Run programs until so many results have been compared."""
     compared = 0
     for number in count():
-        verdict = programs.check(number)
-        assert verdict.difference is None, f"program {number} of seed {programs.seed}: {verdict.difference}"
-        compared += verdict.results
+        program = make_program(preset, seed, number)
+        lockstep = bool(lockstep_every) and number % lockstep_every == lockstep_every - 1
+        assert difference(program, lockstep=lockstep) is None, f"program {number} of seed {seed}"
+        compared += compared_results(program.commands)
         if compared >= results:
             return
 
 
 @pytest.mark.parametrize(("preset", "results"), [("tiny", 10_000), ("small", 25_000), ("standard", 10_000)])
 def test_random_programs_end_as_on_the_golden_machine(preset, results):
-    compare(ProgramRun(preset=preset, seed=1, lockstep_every=0), results)
+    compare(preset, 1, results)
 
 
 @pytest.mark.parametrize("preset", ["tiny", "small"])
 def test_random_programs_are_as_on_the_golden_machine_after_each_command(preset):
-    programs = ProgramRun(preset=preset, seed=1, lockstep_every=1, multiplies=16)
-    assert programs.is_lockstep(0)
-    assert programs.check(0).difference is None
+    assert difference(make_program(preset, 1, multiplies=2), lockstep=True) is None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("preset", "results"), [("small", 10_000_000), ("standard", 2_000_000)])
 def test_millions_of_results(preset, results):
-    compare(ProgramRun(preset=preset, seed=2026), results)
+    compare(preset, 2026, results, lockstep_every=50)
 
 
 def test_accesses_of_a_core_are_those_of_its_families():

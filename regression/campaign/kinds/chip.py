@@ -17,7 +17,6 @@ class Chip(Kind):
     """Every instruction that both have, as `openwmma certify` compares them; each worker needs a GPU."""
 
     name = "chip"
-    what = "instructions, golden model against the NVIDIA GPU of each worker"
     options: ClassVar[Configuration] = {"profile": "hopper"}
     amount = 1_000_000_000
 

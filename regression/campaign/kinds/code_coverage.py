@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind, Verdict
 from regression.campaign.kinds.pytest_runs import run_tests
@@ -34,7 +34,6 @@ class CodeCoverage(Kind):
     """
 
     name = "coverage"
-    what = "testbenches: lines, branches and signal bits of the hardware that they reach"
     unit = "tests"
     options: ClassVar[Configuration] = {"path": ["cocotb_tests"], "changed-since": None}
 

@@ -17,8 +17,8 @@ from regression.functional.fp8_directed import fp8_program
 from regression.functional.model import Seen
 from regression.functional.report import share, tables
 from regression.random_programs.faulting import FaultSession, FaultVerdict
+from regression.random_programs.generator import make_program
 from regression.random_programs.program import Program
-from regression.random_programs.program_run import ProgramRun
 from regression.random_programs.running import Core, difference
 
 __all__ = ["FunctionalCoverage", "types_in"]
@@ -34,7 +34,6 @@ class FunctionalCoverage(Kind):
     """Directed programs, then random ones, steered to the types that missing bins name."""
 
     name = "functional"
-    what = "directed and random programs until every bin of the functional model was seen"
     unit = "programs"
     options: ClassVar[Configuration] = {"preset": "small"}
     amount = 600
@@ -70,15 +69,9 @@ class FunctionalCoverage(Kind):
         if "directed" in task.arguments:
             found = _DIRECTED[task.arguments["directed"]](seen, self.configuration["preset"], self.seed)
         else:
-            programs = ProgramRun(
-                preset=self.configuration["preset"],
-                seed=self.seed,
-                type=task.arguments["type"],
-                lockstep_every=0,
-                observe=observe,
-            )
-            verdict = programs.check(task.arguments["number"])
-            found, seen = verdict.difference, verdict.seen
+            number, type = task.arguments["number"], task.arguments["type"]
+            program = make_program(self.configuration["preset"], self.seed, number, type=type)
+            found = _run_program(seen, program)
         case = Case(name=task.key, failure=found or "", command=self.command(task))
         data = [] if found else [(point, item, hits) for (point, item), hits in sorted(seen.items())]
         return Outcome(cases=(case,), results=int("number" in task.arguments), data=data)

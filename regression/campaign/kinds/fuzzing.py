@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar, Final
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.kind import Kind, Table, Verdict
 from regression.campaign.task import Case, Configuration, Outcome, Task
 from regression.fuzz.kinds import KINDS, SCHEDULE
@@ -27,7 +27,6 @@ class Fuzz(Kind):
     """The inputs 0, 1, 2, ... of a seed; the same whoever runs them."""
 
     name = "fuzz"
-    what = "drawn and damaged input for every entrance; what fails is shrunk and saved"
     unit = "inputs"
     options: ClassVar[Configuration] = {"family": list(KINDS)}
     amount = 10_000

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind
 from regression.campaign.task import Case, Configuration, Outcome, Task
@@ -21,7 +21,6 @@ class Kernels(Kind):
     """Every launch of some launch files."""
 
     name = "kernels"
-    what = "launches of launch files, repeated and compared in every byte"
     unit = "launches"
     options: ClassVar[Configuration] = {"launch": [], "on": "golden", "preset": None}
 

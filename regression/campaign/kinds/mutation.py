@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import ClassVar
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind, Verdict
 from regression.campaign.task import Case, Configuration, Outcome, Task
@@ -20,7 +20,6 @@ class Mutation(Kind):
     """The mutants of some units; a task is all mutants of one, which have one netlist."""
 
     name = "mutation"
-    what = "faults in the hardware, one by one: whether the tests of each unit notice"
     unit = "mutants"
     options: ClassVar[Configuration] = {"unit": [], "mutants": None}
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from hdl.config import PRESETS
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.kind import Kind
 from regression.campaign.task import Case, Configuration, Outcome, Task
 from regression.random_programs.choices import multiplies_of
+from regression.random_programs.generator import MULTIPLIES, make_program
 from regression.random_programs.program import Program
-from regression.random_programs.program_run import ProgramRun
+from regression.random_programs.results import compared_results
 from regression.random_programs.running import difference
 from regression.random_programs.saving import save_program
 from regression.random_programs.shrink import shrink
@@ -22,6 +23,9 @@ __all__ = ["RandomPrograms", "require_preset"]
 _PROGRAMS: Final = 2
 """In a task."""
 
+_LOCKSTEP_EVERY: Final = 50
+"""Every so many programs one is short and compared after each command."""
+
 
 def require_preset(name: str) -> None:
     """UsageError for a name that is no preset's."""
@@ -30,10 +34,9 @@ def require_preset(name: str) -> None:
 
 
 class RandomPrograms(Kind):
-    """Random programs; every fiftieth is compared after each command, the others in the end."""
+    """Random programs, most of which are compared in the end."""
 
     name = "random"
-    what = "random programs, core against golden model; one that fails is shrunk and saved as PTX"
     options: ClassVar[Configuration] = {"preset": "small", "type": None}
     amount = 100_000
 
@@ -46,11 +49,12 @@ class RandomPrograms(Kind):
                 f"--type: expected one of {', '.join(sorted(types))}, not {self.configuration['type']}"
             )
 
-    @property
-    def _programs(self) -> ProgramRun:
-        return ProgramRun(
-            preset=self.configuration["preset"], seed=self.seed, type=self.configuration["type"]
-        )
+    def _program(self, number: int) -> tuple[Program, bool]:
+        """A program, and whether it is compared after each command."""
+        is_lockstep = number % _LOCKSTEP_EVERY == _LOCKSTEP_EVERY - 1
+        multiplies = MULTIPLIES // 8 if is_lockstep else MULTIPLIES
+        preset, type = self.configuration["preset"], self.configuration["type"]
+        return make_program(preset, self.seed, number, multiplies, type), is_lockstep
 
     def tasks(self) -> Iterator[Task]:
         """Some programs each, without end."""
@@ -60,28 +64,27 @@ class RandomPrograms(Kind):
     def run(self, task: Task) -> Outcome:
         """Run the programs, each until it ends or differs."""
         first = task.arguments["first"]
-        verdicts = [self._programs.check(number) for number in range(first, first + _PROGRAMS)]
-        cases = (
-            Case(name=f"program {item.number}", failure=item.difference or "", command=self.command(task))
-            for item in verdicts
-        )
-        return Outcome(cases=tuple(cases), results=sum(item.results for item in verdicts))
+        cases, results = [], 0
+        for number in range(first, first + _PROGRAMS):
+            program, is_lockstep = self._program(number)
+            failure = difference(program, lockstep=is_lockstep) or ""
+            cases.append(Case(name=f"program {number}", failure=failure, command=self.command(task)))
+            results += compared_results(program.commands)
+        return Outcome(cases=tuple(cases), results=results)
 
     def save(self, case: Case, task: Task, folder: Path) -> Case:
         """Shrink a program that differs, and save it as PTX with its memory."""
         number = int(case.name.removeprefix("program "))
-        programs = self._programs
-        is_lockstep = programs.is_lockstep(number)
+        program, is_lockstep = self._program(number)
 
         def fails(candidate: Program) -> bool:
             return difference(candidate, lockstep=is_lockstep) is not None
 
-        program = programs.program(number)
         if not fails(program):
             return replace(case, failure=f"on a worker, but not here: {case.failure}")
         program = shrink(program, fails)
         found = difference(program, lockstep=is_lockstep) or case.failure
-        place = folder / f"{programs.preset}-{self.seed}-{number}"
+        place = folder / f"{program.preset}-{self.seed}-{number}"
         save_program(place, program, found)
         return replace(
             case,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import count
 from typing import ClassVar, Final
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.kind import Kind
 from regression.campaign.kinds.random_programs import require_preset
 from regression.campaign.task import Case, Configuration, Outcome, Task
@@ -20,7 +20,6 @@ class Results(Kind):
     """Random tiles of each family of mma.sync, every bit of their results compared."""
 
     name = "results"
-    what = "results of families of mma.sync, core against golden model"
     options: ClassVar[Configuration] = {"preset": "standard", "family": list(FAMILIES)}
     amount = 1_000_000
 

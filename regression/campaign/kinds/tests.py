@@ -20,7 +20,6 @@ class Tests(Kind):
     """Tests with some marks; a task is a few of one file."""
 
     name = "tests"
-    what = "tests of this repository, by pytest"
     unit = "tests"
     options: ClassVar[Configuration] = {
         "marks": "not icarus and not cuda and not gpu and not browser and not soc",
