@@ -4,9 +4,15 @@ import gc
 import sys
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
 sys.path.insert(0, str(Path(__file__).parent / "golden"))
 
 from golden_captures import described
+
+# A loaded machine is slow, and code that is compiled on first use is slow once.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 
 def pytest_report_header() -> str:

@@ -40,7 +40,7 @@ PROFILES = ("hopper", "volta", "ampere", "exact")
 
 seeds = st.integers(0, 2**32 - 1)
 instructions = st.sampled_from(INSTRUCTIONS)
-quick = settings(max_examples=60, deadline=None)
+quick = settings(max_examples=60)
 
 
 def tile(seed, instruction):
@@ -167,7 +167,7 @@ EXACT = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data(), st.sampled_from(sorted(EXACT)), st.sampled_from(("rn", "rz", "rm", "rp")))
 def test_exact_equals_rational_arithmetic(data, name, mode):
     multiplicand, c_type, d_type = EXACT[name]
@@ -215,7 +215,7 @@ FRAGMENTS = sorted(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(seeds, st.sampled_from(FRAGMENTS), st.lists(st.integers(1, 3), max_size=2))
 def test_distribute_then_collect(seed, what, leading):
     use, element, shape = what
@@ -237,7 +237,7 @@ STORED = sorted(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(seeds, st.sampled_from(STORED), st.data())
 def test_store_then_load(seed, what, data):
     """Registers come back from memory, at any aligned address and stride, in either layout."""

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies
 
 from golden.scalar import operation
 
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=60)
 EDGES = [0, 1, 2, 31, 32, 33, 0x7FFF, 0x8000, 0x7FFFFF, 0x800000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF]
 WORD = strategies.one_of(strategies.sampled_from(EDGES), strategies.integers(0, 2**32 - 1))
 

@@ -51,7 +51,7 @@ def aligned(held, offset, step, strict):
     return not (offset % size or step % size or (strict and (offset % 32 or step % 16)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data(), held=st.sampled_from(HELD), layout=st.sampled_from(LAYOUTS), strict=st.booleans())
 def test_a_view_is_the_matrix_that_it_shows(data, held, layout, strict):
     use, type_, shape = held
@@ -87,7 +87,7 @@ def test_a_view_is_the_matrix_that_it_shows(data, held, layout, strict):
                 load(held, layout, matrix)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     held=st.sampled_from(HELD),
     layout=st.sampled_from(LAYOUTS),
@@ -115,7 +115,7 @@ def test_ldm_says_how_memory_is_a_matrix(held, layout, start, ldm, spare, strict
                 load(held, layout, memory[start:], ldm=ldm)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     held=st.sampled_from([held for held in HELD if held[0] == "c"]),
     layout=st.sampled_from(LAYOUTS),

@@ -143,7 +143,7 @@ statement = strategies.one_of(
 )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(strategies.lists(statement, min_size=1, max_size=20))
 def test_random_fills_moves_and_stores(statements):
     """Registers that hold one value in all lanes, stored from vectors with any register at any place."""

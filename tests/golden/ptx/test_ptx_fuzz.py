@@ -3,7 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings, strategies
+from hypothesis import given, strategies
 from modules import entry
 
 from golden.ptx import PtxError, parse_module
@@ -43,7 +43,6 @@ def test_any_words_in_a_body(words):
         entry(" ".join(words))
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies.sampled_from(TEXTS), strategies.data())
 def test_damaged_examples(text, data):
     for _ in range(data.draw(strategies.integers(1, 3))):

@@ -5,7 +5,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given, settings, strategies
+from hypothesis import given, strategies
 from modules import commands, vector
 
 from golden.ptx import PtxError
@@ -178,7 +178,6 @@ def test_comparisons_guard_statements(comparison, a, b, expected):
 @pytest.mark.parametrize(
     "opcode", [f"{name}.{type_}" for name, item in ARITHMETIC.items() for type_ in item.types]
 )
-@settings(deadline=None)
 @given(strategies.data())
 def test_integers_without_numpy_are_those_of_arrays(opcode, data):
     found, arrays = integer_operation(tuple(opcode.split("."))), operation(opcode)
@@ -189,7 +188,6 @@ def test_integers_without_numpy_are_those_of_arrays(opcode, data):
 
 @pytest.mark.parametrize("sat", ["", ".sat"])
 @pytest.mark.parametrize("to", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
-@settings(deadline=None)
 @given(strategies.sampled_from(sorted(WIDTHS)), strategies.integers(0, 2**64 - 1))
 def test_conversions_without_numpy_are_those_of_arrays(to, sat, of, number):
     name = f"cvt{sat}.{to}.{of}"

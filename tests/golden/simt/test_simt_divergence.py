@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from one_thread import OPERATIONS, VARIABLES, If, Leave, Loop, Reference, Set, Share, Shuffle, ptx
 
@@ -42,13 +42,13 @@ def run(program, threads):
     return out.tolist()
 
 
-@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(PROGRAM, st.sampled_from([1, 31, 32, 33, 64, 100]), st.integers(0, 1 << 30))
 def test_any_program(program, threads, seed):
     assert run(tuple(program), threads) == Reference(tuple(program), threads, seed).run()
 
 
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(st.lists(INNER, max_size=3), st.integers(0, 16), PROGRAM, st.integers(0, 1 << 30))
 def test_threads_that_end_early(before, bound, after, seed):
     # Loads of cells of threads that have ended see zeros or what those stored: the reference agrees.

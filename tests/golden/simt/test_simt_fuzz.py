@@ -101,9 +101,8 @@ def test_any_words_in_a_body(words):
 
 
 @settings(
-    deadline=None,
     max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.large_base_example],
+    suppress_health_check=[HealthCheck.large_base_example],
 )
 @given(strategies.sampled_from(KERNELS), strategies.data())
 def test_damaged_kernels(text, data):

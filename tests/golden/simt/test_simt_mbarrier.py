@@ -38,7 +38,7 @@ class Counts:
         return before
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_sequence_of_operations(data):
     """Pending counts and phases after each operation, as the manual's rules give them."""
