@@ -20,6 +20,6 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_finish() -> None:
-    """Elaboration makes many objects: what is imported is not searched for garbage again and again."""
+    """Leave imported modules out of garbage collection, which the many objects of an elaboration trigger."""
     gc.freeze()
     gc.set_threshold(50_000)

@@ -153,7 +153,7 @@ class SharedMemory(wiring.Component):
             port.addr.eq(address),
             port.en.eq(fetch & ~outside),
             step.eq(self.read_beats.ready | ~fetched),
-            # Whether it is written in this very cycle would come too late to wait for.
+            # The next word to be written waits: whether it is written in this cycle is known too late.
             fetch.eq(active & step & ~(writing & (next_write == address))),
             self.read_bursts.ready.eq(~active | (fetch & at_last)),
             self.read_beats.valid.eq(fetched),
