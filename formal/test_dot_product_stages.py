@@ -14,8 +14,10 @@ from golden.tables.formats import float_format
 from golden.tables.profiles import PROFILES
 from hdl.config import DotProductConfig
 from hdl.dot_product import align, normalize, reduce, round
+from hdl.dot_product.fields import fields
 from hdl.dot_product.operands import Multiplicand, Operation, Result
 from hdl.dot_product.widths import LANES, Widths
+from hdl.stream.pipeline import Pipeline
 
 pytestmark = pytest.mark.formal
 
@@ -33,6 +35,17 @@ def is_float(operation: Any) -> Value:
     return Cat(operation.multiplicand == name for name in FLOATS).any()
 
 
+def aligner(hdl: ModuleType) -> Pipeline:
+    """`AlignSelects` and `Align`."""
+    found = fields(CONFIG)
+    given = "operation coarse sign c_sign c_value c_beyond c_distance count product"
+    return Pipeline(
+        {name: found[name] for name in given.split()},
+        {name: found[name] for name in ("term", "carry", "c_term")},
+        [hdl.AlignSelects(CONFIG), hdl.Align(CONFIG)],
+    )
+
+
 def aligned(hdl: ModuleType = align) -> Claim:
     """`Align`, floating point: each product and C, cut off at the last bit, with its sign.
 
@@ -41,7 +54,7 @@ def aligned(hdl: ModuleType = align) -> Claim:
     2 ** (window + 4), and no popcount; and that C is a significand of 24 bits.
     """
     claim = Claim()
-    unit = hdl.Align(CONFIG)
+    unit = aligner(hdl)
     claim.include(unit)
     end = WIDTHS.integer_bit + WIDTHS.window
     floating = is_float(unit.input.operation)
@@ -195,7 +208,7 @@ def rounded(hdl: ModuleType = round, config: DotProductConfig = CONFIG) -> Claim
 
 
 def test_align() -> None:
-    prove("dot_product_align", aligned(), Flushed(len(align.Align.delays)))
+    prove("dot_product_align", aligned(), Flushed(aligner(align).latency))
 
 
 @pytest.mark.long
@@ -221,9 +234,9 @@ def test_round_without_least_maximum() -> None:
 
 
 def test_faulty_align() -> None:
-    broken = faulty(align, "(magnitude ^ sign.replicate(bits))", "(magnitude ^ sign.replicate(bits - 1))")
+    broken = faulty(align, "fill.replicate(beyond)", "fill.replicate(beyond - 1)")
     with pytest.raises(Counterexample, match=r"broken: .*term"):
-        prove("faulty_dot_product_align", aligned(broken), Flushed(len(align.Align.delays)))
+        prove("faulty_dot_product_align", aligned(broken), Flushed(aligner(align).latency))
 
 
 def test_faulty_reduce() -> None:

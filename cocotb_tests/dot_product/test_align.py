@@ -8,14 +8,29 @@ import cocotb
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
 from hdl.config import DotProductConfig
-from hdl.dot_product.align import Align
+from hdl.dot_product.align import Align, AlignSelects
+from hdl.dot_product.fields import fields
 from hdl.dot_product.widths import FLOATING, LANES, Widths
+from hdl.stream.pipeline import Pipeline
 from sim.testbench.dot_product_operands import MODES
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 WIDTHS = Widths(CONFIG)
 FLOAT_BITS = 29
+
+
+class FromDistancesToTerms(Pipeline):
+    """`AlignSelects` and `Align`."""
+
+    def __init__(self) -> None:
+        found = fields(CONFIG)
+        given = "operation coarse sign c_sign c_value c_beyond c_distance count product"
+        super().__init__(
+            {name: found[name] for name in given.split()},
+            {name: found[name] for name in ("term", "carry", "c_term")},
+            [AlignSelects(CONFIG), Align(CONFIG)],
+        )
 
 
 @cocotb.test
@@ -80,8 +95,8 @@ async def terms(dut: Any) -> None:
             }
         )
         expected.append({"term": join(results, term_bits), "carry": join(carries, 1), "c_term": c_term})
-    await check_stage(dut, inputs, expected, len(Align.delays))
+    await check_stage(dut, inputs, expected, len(AlignSelects.delays) + len(Align.delays))
 
 
 def test_align(simulate: Simulate) -> None:
-    simulate(unit_design("dot_product_align", Align(CONFIG)), __name__)
+    simulate(unit_design("dot_product_align", FromDistancesToTerms()), __name__)

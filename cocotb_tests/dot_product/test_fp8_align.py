@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Out
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
 from hdl.config import DotProductConfig
-from hdl.dot_product.align import Align
+from hdl.dot_product.align import Align, AlignSelects
 from hdl.dot_product.factors import Factors
 from hdl.dot_product.fp8_align import Fp8Align
 from hdl.dot_product.multiply import Multiply
@@ -42,7 +42,7 @@ class FromFactorsToTerms(Pipeline):
             **{"coarse": Out(3).array(LANES), "quarter": Out(LANES), "foreign": Out(3).array(LANES)},
             **{"sign": Out(LANES), "fp8_shifted": Out(lanes)},
         }
-        factors = (Factors(config),) if widths.lanes else ()
+        factors, selects = ((Factors(config),), (AlignSelects(config),)) if widths.lanes else ((), ())
         super().__init__(
             {
                 **{"operation": Out(Operation), "c_sign": Out(1), "c_value": Out(32), "c_distance": Out(6)},
@@ -55,7 +55,7 @@ class FromFactorsToTerms(Pipeline):
                 **{"fp8_term": Out(16).array(lanes), "fp8_carry": Out(lanes), "c_term": Out(widths.total)},
                 **({"term": Out(28).array(LANES), "carry": Out(LANES)} if widths.lanes else {}),
             },
-            [*factors, Multiply(config), (Align(config), Fp8Align(config))],
+            [*factors, *selects, Multiply(config), (Align(config), Fp8Align(config))],
         )
 
 

@@ -1,33 +1,25 @@
 """Align: every term as a number of multiples of 2**(Emax - fraction bits)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Align"]
+__all__ = ["Align", "AlignSelects"]
 
 _FIELD = 11
-"""Bits of an aligned term that come from a pair of 4-bit products; what lies above is another field."""
+"""Bits of an aligned term that come from a pair of 4-bit products, below their sign."""
+
+_MIDDLE = 12
+"""Where that field begins in the product."""
 
 
-class Align(DotProductStage):
-    """Bring products and C to Emax, cutting off what lies below the last bit, then apply the signs.
+class AlignSelects(DotProductStage):
+    """What `Align` does with each product, found while they are multiplied.
 
-    The magnitude is cut before it is negated, which truncates towards zero. A negative term leaves as its
-    one's complement; `Reduce` adds the missing one, told by `carry`.
-
-    Integer products pass: of 8 bits as if at distance 0, the middle fields of 4-bit pairs as if at
-    distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
-    theirs need 10.
-
-    The odd products of fp8 come shifted left by 8 less the lower two bits of their distance from the
-    reference (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count
-    (`_parts`).
-
-    Expected critical path: a choice of four by one-hot selects, then the sign.
+    Expected critical path: two look-up tables.
 
     Parameters
     ----------
@@ -41,8 +33,73 @@ class Align(DotProductStage):
     input.quarter : 16
         Another 4 of the distance, of fp8; then `coarse` is that from the reference. Only with fp8 beside
         other formats.
+    output.selects : 16 x Selects
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_align.py, together with `Align`.
+    """
+
+    delays = (1.6,)
+
+    def __init__(self, config: DotProductConfig) -> None:
+        super().__init__(config, "operation coarse quarter", "selects")
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the module."""
+        m = Module()
+        (cut,) = self.cuts(m)
+        multiplicand = self.input.operation.multiplicand
+        floating = self.widths.chosen(multiplicand, FLOATING)
+        i4 = self.widths.chosen(multiplicand, frozenset({"i4"}))
+        fp8 = self.widths.chosen(multiplicand, frozenset({"fp8"}))
+        for lane, coarse in enumerate(self.input.coarse):
+            near, far = (floating & ~coarse[2] & choice for choice in (~coarse[1], coarse[1]))
+            quarter = near & self.input.quarter[lane] if self.widths.fp8 else Const(0, 1)
+            selects = {
+                "low": near & ~fp8 | ~floating,
+                "middle": near & ~quarter | ~floating,
+                "high": near & ~quarter | ~floating & ~i4,
+                "sixteen": far & ~fp8,
+                "four": quarter,
+                "eight": floating & coarse[0] | i4,
+            }
+            m.d.comb += [
+                self.output.selects[lane][name].eq(cut(select, f"{name}{lane}"))
+                for name, select in selects.items()
+            ]
+        return m
+
+
+class Align(DotProductStage):
+    """Bring products and C to Emax, cutting off what lies below the last bit, then apply the signs.
+
+    The magnitude is cut before it is negated, which truncates towards zero. A negative term leaves as its
+    one's complement; `Reduce` adds the missing one, told by `carry`.
+
+    Integer products pass: of 8 bits as if at distance 0, the middle fields of 4-bit pairs as if at
+    distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
+    theirs need 10.
+
+    The odd products of fp8 come shifted left by 8 less the lower two bits of their distance from the
+    reference (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count.
+
+    A product is shifted by 0 or 16, then by 0 or 8 in the look-up tables of the sign.
+
+    Expected critical path: a look-up table behind each register.
+
+    Parameters
+    ----------
+    config : DotProductConfig
+
+    Members
+    -------
+    input.operation : Operation
+    input.selects : 16 x Selects
+        From `AlignSelects`.
     input.foreign : 16 x 3
-        Of the three bits from `Widths.fp8_upper` on, whether they count as zero. Together with `quarter`.
+        Of the three bits from `Widths.fp8_upper` on, whether they count as zero. Only with fp8 beside other
+        formats.
     input.sign : 16, input.c_sign : 1
     input.c_value : 32
         Significand with 23 fraction bits, or s32.
@@ -61,12 +118,12 @@ class Align(DotProductStage):
         A significand is never negative: signs are relative to the sign of C.
     """
 
-    delays = (0.8, 2.9)
+    delays = (0.9, 1.6)
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(
             config,
-            "operation coarse quarter foreign sign c_sign count product c_value c_beyond c_distance",
+            "operation selects foreign sign c_sign count product c_value c_beyond c_distance",
             "term carry c_term",
         )
 
@@ -80,77 +137,63 @@ class Align(DotProductStage):
         return m
 
     def _lanes(self, m: Module, first: Cut, second: Cut) -> None:
-        widths = self.widths
-        given = self.input
+        widths, given = self.widths, self.input
         multiplicand = given.operation.multiplicand
         floating = widths.chosen(multiplicand, FLOATING)
         i4 = widths.chosen(multiplicand, frozenset({"i4"}))
         fp8 = widths.chosen(multiplicand, frozenset({"fp8"}))
-        floating_2 = first(floating, "floating_2")
-        i4_2 = first(i4, "i4_2")
         # Relative to the sign of C, so that C is always added.
         relative = given.sign ^ given.c_sign.replicate(LANES)
         sign = first(relative & floating.replicate(LANES), "sign")
-        products = [
-            first(self._own(Value.cast(product), lane), f"product{lane}")
-            for lane, product in enumerate(given.product)
-        ]
-        # Where the sign of an integer stands: above the field of a pair, or just on top.
-        fill = Signal(widths.window + 1)
-        field = Signal(widths.window)
-        m.d.comb += [
-            fill.eq(Cat(Const(0, _FIELD), i4_2.replicate(widths.window - _FIELD), ~floating_2)),
-            field.eq(Cat(Const(-1, _FIELD), (~i4_2).replicate(widths.window - _FIELD))),
-        ]
-        integer_select = Cat(~floating & ~i4, i4)
-        for lane in range(LANES):
-            select = (Const(1, 1) << given.coarse[lane])[:4] & floating.replicate(4)
-            select |= integer_select
-            if widths.fp8:
-                select = _with_fp8(select, fp8, given.quarter[lane])
-            select = first(select, f"select{lane}")
-            term = self._term(products[lane], select, sign[lane], fill, field)
+        padding = widths.fp8_padding
+        low_signs = []
+        for lane, product in enumerate(given.product):
+            shifted = first(self._by_sixteen(lane), f"shifted{lane}")
+            eight = given.selects[lane].eight
+            low_eight, high_eight = first(eight & ~fp8, f"low_eight{lane}"), first(eight, f"high_eight{lane}")
+            fill = first(Mux(floating, relative[lane], i4 & product[_FIELD + _MIDDLE]), f"fill{lane}")
+            magnitude = Cat(
+                Mux(low_eight, shifted[8:][:padding], shifted[:padding]),
+                Mux(high_eight, shifted[8:][padding:], shifted[padding:]),
+            )
+            beyond = len(magnitude) - _FIELD - 1
+            term = magnitude ^ Cat(sign[lane].replicate(_FIELD + 1), fill.replicate(beyond))
             if lane == 0 and "b1" in widths.config.formats:
                 term |= first(given.count, "count")
-            m.d.comb += self.output.term[lane].eq(second(term[: widths.window + 1], f"term{lane}"))
-        low_signs = Cat(product[11] for product in products) & i4_2.replicate(LANES)
-        m.d.comb += self.output.carry.eq(second(low_signs | sign, "carry"))
+            m.d.comb += self.output.term[lane].eq(second(term, f"term{lane}"))
+            low_signs.append(shifted[_MIDDLE - 1 - widths.integer_bit])
+        carry = Cat(low_signs) & first(i4, "i4_2").replicate(LANES) | sign
+        m.d.comb += self.output.carry.eq(second(carry, "carry"))
 
-    def _term(self, product: Value, select: Value, sign: Value, fill: Value, field: Value) -> Value:
-        widths = self.widths
-        magnitude: Value = Const(0, widths.window)
-        for index, (shift, first, last) in enumerate(self._parts()):
-            part = product[widths.integer_bit + shift + first : widths.integer_bit + shift + last]
-            if shift == 8:
-                part &= field[first:last]
-            magnitude |= Mux(select[index], Cat(Const(0, first), part), 0)
-        # Bit 23 tells the sign of both kinds of integers.
+    def _by_sixteen(self, lane: int) -> Value:
+        """A product shifted right by 0 or 16, one of fp8 by 0 or 4; zero if it is 32 or more below Emax.
+
+        A product placed at distance 0 ends below ``integer_bit + window``, one of fp8 a bit higher, and that
+        begins at `Widths.fp8_upper`. Of 4-bit pairs the sign of the middle field is the last bit.
+        """
+        widths, selects = self.widths, self.input.selects[lane]
+        product = self._own(lane)[widths.integer_bit :]
+        upper, above = widths.fp8_upper - widths.integer_bit, _FIELD + _MIDDLE - widths.integer_bit + 1
         bits = widths.window + 1
-        return (magnitude ^ sign.replicate(bits)) | (product[23].replicate(bits) & fill)
+        shifted: Value = Const(0, bits)
+        for select, shift, start, stop in (
+            (selects.low, 0, 0, upper),
+            (selects.middle, 0, upper, above),
+            (selects.high, 0, above, bits),
+            (selects.sixteen, 16, 0, widths.window - 16),
+            (selects.four, 4, upper - 4, bits - 4),
+        ):
+            shifted |= Mux(select, Cat(Const(0, start), product[start + shift : stop + shift]), 0)
+        return shifted
 
-    def _own(self, product: Value, lane: int) -> Value:
+    def _own(self, lane: int) -> Value:
         """A product, without what the other one of fp8 left in its lowest bits."""
+        product = Value.cast(self.input.product[lane])
         if not self.widths.fp8:
             return product
         first = self.widths.fp8_upper
         own = (Mux(self.input.foreign[lane][bit], 0, product[first + bit]) for bit in range(3))
         return Cat(product[:first], *own, product[first + 3 :])
-
-    def _parts(self) -> list[tuple[int, int, int]]:
-        """By how much the product goes right, and from which bit of the term to which, for each select.
-
-        A product placed at distance 0 ends below ``integer_bit + window``, one of fp8 a bit higher, and that
-        begins at `Widths.fp8_upper`. Where a select is both, the others' products have zeros in that bit.
-        """
-        window = self.widths.window
-        if not self.widths.fp8:
-            return [(shift, 0, window - shift) for shift in (0, 8, 16, 24)]
-        kept, lowest = self.widths.fp8_padding, self.widths.fp8_upper - self.widths.integer_bit
-        return [
-            *((0, 0, lowest), (8, 0, kept), (16, 0, window - 16), (24, 0, window - 24)),
-            *((0, lowest, window), (8, kept, window - 7)),
-            *((4, lowest - 4, window - 3), (12, kept, window - 11)),
-        ]
 
     def _c(self, m: Module, first: Cut, second: Cut) -> None:
         widths = self.widths
@@ -172,13 +215,3 @@ class Align(DotProductStage):
             shifted = Cat(Mux(late_fp8, 0, shifted[: widths.fp8_padding]), shifted[widths.fp8_padding :])
         c_term = Cat(shifted, negative.replicate(widths.total - len(shifted)))
         m.d.comb += self.output.c_term.eq(second(c_term.as_signed(), "c_term"))
-
-
-def _with_fp8(select: Value, fp8: Value, quarter: Value) -> Value:
-    """The selects of all parts: the lower parts are not of fp8, and a quarter makes 4 of 0 and 12 of 8."""
-    near, far = select[0], select[1]
-    return Cat(
-        select & (~fp8).replicate(4),
-        *(near & ~quarter, far & ~quarter),
-        *(near & quarter, far & quarter),
-    )

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.align import Align
+from hdl.dot_product.align import Align, AlignSelects
 from hdl.dot_product.decode import Decode
 from hdl.dot_product.decode_c import DecodeC
 from hdl.dot_product.distance import Distance
@@ -77,7 +77,7 @@ def _stages(config: DotProductConfig) -> list[Stage | tuple[Stage, ...]]:
         *when(lanes, ProductMaximum),
         MaximumExponent(config),
         (Distance(config), *when(lanes, Factors), *when(fp8, Fp8Distance)),
-        Multiply(config),
+        (Multiply(config), *when(lanes, AlignSelects)),
         (Align(config), *when(fp8, Fp8Align)),
         Reduce(config),
         Normalize(config),

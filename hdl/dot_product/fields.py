@@ -10,7 +10,7 @@ from hdl.dot_product.widths import FP8_EXPONENT_BITS, FP8_SIGNIFICAND_BITS, LANE
 from hdl.dot_product.words import WORDS
 from hdl.stream.pipeline import Stage
 
-__all__ = ["DotProductStage", "Special", "fields"]
+__all__ = ["DotProductStage", "Selects", "Special", "fields"]
 
 
 class Special(data.Struct):
@@ -26,6 +26,26 @@ class Special(data.Struct):
     nan: unsigned(1)
     positive: unsigned(1)
     negative: unsigned(1)
+
+
+class Selects(data.Struct):
+    """How a product is shifted right: what passes the first step, and whether the second one takes eight.
+
+    Members
+    -------
+    low, middle, high : unsigned(1)
+        Its bits below the upper product of fp8, up to the field of 4-bit pairs, and above, where they are.
+    sixteen, four : unsigned(1)
+        Its bits, that far to the right; four for fp8.
+    eight : unsigned(1)
+    """
+
+    low: unsigned(1)
+    middle: unsigned(1)
+    high: unsigned(1)
+    sixteen: unsigned(1)
+    four: unsigned(1)
+    eight: unsigned(1)
 
 
 def fields(config: DotProductConfig) -> dict[str, Member]:
@@ -78,7 +98,8 @@ def _of_lanes(widths: Widths) -> dict[str, Member]:
         **dict.fromkeys(("significand_a", "significand_b", "nan", "infinite", "float_a", "float_b"), words),
         **{"product_exponent": exponent.array(LANES), "product_maximum": exponent, "sign": Out(LANES)},
         **{"product_special": Out(Special), "fine": Out(3).array(LANES), "coarse": Out(3).array(LANES)},
-        **{"term": Out(signed(widths.window + 1)).array(LANES), "carry": Out(LANES)},
+        **{"selects": Out(Selects).array(LANES), "carry": Out(LANES)},
+        **{"term": Out(signed(widths.window + 1)).array(LANES)},
     }
 
 
