@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from golden.tables.formats import float_format
 from hdl.registers.register_ports import QUAD_BITS
 
-__all__ = ["RowConversion"]
+__all__ = ["RowConversion", "half_of_row"]
 
 _ROW_BITS: Final = 2 * QUAD_BITS
 _E4M3: Final = float_format("e4m3")
@@ -19,24 +19,43 @@ _PERIOD: Final = 4
 """Of every so many k, the first half belongs to the first dot product, the others to the second."""
 
 
+def half_of_row(row: Value, converted: Value, upper: Value) -> Value:
+    """Half of a row's bytes, each as the high byte of 16 bits, the low byte zero.
+
+    One of two bytes is in its place already, and the sum of a dot product does not depend on the order of
+    the products, so the other one goes where it takes least.
+
+    Parameters
+    ----------
+    row : Value
+        32 bytes, k ascending.
+    converted : Value
+        Otherwise the row is returned as it is.
+    upper : Value
+        Take the k with ``k % 4 >= 2``; otherwise the others.
+    """
+    places: list[Value] = []
+    for first in range(0, _ROW_BITS // 8, _PERIOD):
+        k0, k1, k2, k3 = (row.word_select(first + k, 8) for k in range(_PERIOD))
+        low = (Mux(converted, 0, byte) for byte in (k0, k2))
+        places += [next(low), Mux(converted & upper, k2, k1), next(low), Mux(converted & ~upper, k0, k3)]
+    return Cat(*places)
+
+
 class RowConversion(wiring.Component):
-    """Makes 16 f16 of 16 of a row's 32 bytes; each f16 has the value of its byte exactly.
+    """Makes f16 of the 16 numbers of `half_of_row`; each f16 has the value of its byte exactly.
 
     An e5m2 is the high byte of its f16. The exponent of an e4m3 is 8 less; its seven subnormal numbers are
     normal in f16. A NaN becomes some NaN: the dot product returns the canonical one for all of them.
 
-    Combinational. Expected depth: four look-up tables, the last of them the choice of the type.
+    Combinational. Expected depth: three look-up tables.
 
     Members
     -------
     row : In(256)
-        k ascending from the low bits on.
-    upper : In(1)
-        Convert the k with ``k % 4 >= 2``; otherwise the others.
-    is_e5m2 : In(1)
-        Otherwise e4m3.
+    is_e4m3 : In(1)
+        Otherwise the row passes as it is.
     converted : Out(256)
-        k ascending from the low bits on.
 
     Testbench
     ---------
@@ -44,20 +63,16 @@ class RowConversion(wiring.Component):
     """
 
     row: In(_ROW_BITS)
-    upper: In(1)
-    is_e5m2: In(1)
+    is_e4m3: In(1)
     converted: Out(_ROW_BITS)
 
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        half = _PERIOD // 2
-        numbers = []
-        for first in range(0, _ROW_BITS // 8, _PERIOD):
-            for k in range(first, first + half):
-                byte = Mux(self.upper, self.row.word_select(k + half, 8), self.row.word_select(k, 8))
-                numbers.append(Mux(self.is_e5m2, Cat(Const(0, 8), byte), _f16_of_e4m3(byte)))
-        m.d.comb += self.converted.eq(Cat(*numbers))
+        numbers = [self.row.word_select(number, 16) for number in range(_ROW_BITS // 16)]
+        m.d.comb += self.converted.eq(
+            Cat(Mux(self.is_e4m3, _f16_of_e4m3(number[8:]), number) for number in numbers)
+        )
         return m
 
 

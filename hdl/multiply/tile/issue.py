@@ -13,7 +13,7 @@ from hdl.multiply.tile.chains import (
     has_integer_chains,
     splits_words,
 )
-from hdl.multiply.tile.conversion import RowConversion
+from hdl.multiply.tile.conversion import RowConversion, half_of_row
 from hdl.multiply.tile.fetch import FetchedTile
 from hdl.multiply.tile.request import TileShape, last_block
 from hdl.multiply.tile.rows import row_read_layout, row_widths
@@ -233,22 +233,22 @@ class TileIssue(wiring.Component):
         elements: list[Value],
     ) -> tuple[Value, Signal]:
         """Put a register and the conversion behind rows and elements; returns operation and valid, late."""
-        late = Signal(_ReadStep, reset_less=True, name="late_read")
+        late = Signal(Operation, reset_less=True, name="late_operation")
         late_valid = Signal()
         with m.If(advance):
-            m.d.sync += [late.eq(read), late_valid.eq(valid)]
+            m.d.sync += [late.eq(read.operation), late_valid.eq(valid)]
         elements[:] = [_held(m, advance, element, f"late_c_{unit}") for unit, element in enumerate(elements)]
-        for name, is_e5m2 in (("x", late.operation.a_e5m2), ("y", late.operation.b_e5m2)):
+        for name, is_e5m2 in (("x", read.operation.a_e5m2), ("y", read.operation.b_e5m2)):
+            is_e4m3 = _held(m, advance, read.converted & ~is_e5m2, f"late_{name}_is_e4m3")
             for number, given in enumerate(rows[name]):
-                row = _held(m, advance, given, f"late_{name}_row_{number}")
+                half = half_of_row(given, read.converted, read.upper_half)
                 m.submodules[f"convert_{name}_{number}"] = conversion = RowConversion()
                 m.d.comb += [
-                    conversion.row.eq(row),
-                    conversion.upper.eq(late.upper_half),
-                    conversion.is_e5m2.eq(is_e5m2),
+                    conversion.row.eq(_held(m, advance, half, f"late_{name}_row_{number}")),
+                    conversion.is_e4m3.eq(is_e4m3),
                 ]
-                rows[name][number] = Mux(late.converted, conversion.converted, row)
-        return Value.cast(late.operation), late_valid
+                rows[name][number] = conversion.converted
+        return Value.cast(late), late_valid
 
     def _rows(self, read: data.View, name: str, count: int) -> list[Value]:
         """The rows of a step, k ascending from the low bits on."""
