@@ -35,6 +35,8 @@ class RegisterPorts:
     config : CoreConfig
     read_pause, write_pause : iterator of bool or None
         Whether another user has the port in a cycle; None for never.
+    holds : bool
+        Whether the unit must ask for the same until it gets it.
 
     Attributes
     ----------
@@ -51,11 +53,14 @@ class RegisterPorts:
         config: CoreConfig,
         read_pause: Iterator[bool] | None = None,
         write_pause: Iterator[bool] | None = None,
+        *,
+        holds: bool = True,
     ) -> None:
         self.values: NDArray[np.uint32] = np.zeros((config.all_registers, LANES), dtype=np.uint32)
         self.reads = 0
         self.written: list[tuple[int, int]] = []
         self._dut = dut
+        self._holds = holds
         names = [
             f"{port}_{name}"
             for port in (*_READ_PORTS, "write")
@@ -154,5 +159,6 @@ class RegisterPorts:
         ready = self._handles.get(f"{port}_ready")
         if ready is None or ready.value:
             return asked
-        self._held[port] = asked
+        if self._holds:
+            self._held[port] = asked
         return None

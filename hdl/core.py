@@ -136,7 +136,8 @@ class Core(wiring.Component):
         connect(m, store.bursts, memory.write_bursts)
         connect(m, store.beats, memory.write_beats)
         connect(m, memory.write_responses, store.responses)
-        writers = [*multipliers, load, mover, host]
+        connect(m, host.write, mover.host)
+        writers = [*multipliers, load, mover]
         readers = [*multipliers[1:], store, mover, *rows, host]
         share_write_port(m, registers.write[-1], [unit.write for unit in writers[len(own_writes) :]])
         words = tile.c_read if len(own_reads) == len(tile.read) else None

@@ -135,6 +135,59 @@ async def one_waits_for_another(dut: Any) -> None:
     assert np.array_equal(registers.values, golden.read_registers())
 
 
+@cocotb.test
+async def words_of_the_host(dut: Any) -> None:
+    """Words for registers that no command writes, offered at any time: each is written."""
+    config = config_of(parameters()["units"])
+    rng = random.Random(cocotb.RANDOM_SEED)
+    golden = GoldenMachine(registers=config.all_registers, memory=Memory(64), shared=Memory(64))
+    # A word of the host that waits is replaced by what the mover writes.
+    registers = RegisterPorts(dut, config, pauses(rng, 0.2), pauses(rng, 0.2), holds=False)
+    await start(dut)
+    source = StreamSource(dut, "request")
+    half = config.registers // 2
+    for number in range(120):
+        count, first = rng.randrange(3), rng.randrange(half - 3)
+        command: Fill | Move | MoveMatrix = rng.choice(
+            [Fill(first, count, rng.getrandbits(32)), Move(first, rng.randrange(half - 3), count)]
+        )
+        if number % 8 == 7:
+            command = MoveMatrix(first, rng.randrange(half))
+        source.put(payload(command))
+        golden.execute(command)
+        finished = cocotb.start_soon(until_done(dut))
+        for _ in range(rng.randrange(6)):
+            register, lane, value = (
+                rng.randrange(half, config.registers),
+                rng.randrange(LANES),
+                rng.getrandbits(32),
+            )
+            await write_of_host(dut, config, register, lane, value)
+            changed = golden.read_registers()[register]
+            changed[lane] = value
+            golden.write_registers(register, changed[np.newaxis])
+        await finished
+        await RisingEdge(dut.aclk)
+        assert np.array_equal(registers.values, golden.read_registers()), command
+
+
+async def write_of_host(dut: Any, config: CoreConfig, register: int, lane: int, value: int) -> None:
+    """Hold a word until it is taken."""
+    lanes = 4 * config.word_quads
+    dut.host_address.value = register * (LANES // lanes) + lane // lanes
+    dut.host_data.value = sum(value << 32 * each for each in range(lanes))
+    dut.host_lanes.value = 1 << lane % lanes
+    dut.host_enable.value = 1
+    for _ in range(1000):
+        await RisingEdge(dut.aclk)
+        if dut.host_ready.value:
+            break
+    else:
+        raise AssertionError("the word was never taken")
+    dut.host_enable.value = 0
+    await RisingEdge(dut.aclk)
+
+
 async def until_done(dut: Any) -> int:
     """Cycles from the acceptance of a request to its end."""
     while not (dut.request_valid.value and dut.request_ready.value):

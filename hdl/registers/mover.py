@@ -57,6 +57,9 @@ class RegisterMover(wiring.Component):
     all rows are in the memory, so a register may become its own transpose: the two elements of a lane come
     from the same place of two rows, one in each cycle, and replace the value of a fill.
 
+    A word of the host passes as if it were a fill's, in a cycle in which nothing else is written, so that
+    the write port has one source less.
+
     Throughput: a fill one word per cycle, a move one register in 12 cycles, a transposition in 76, while the
     ports are free. Latency: one cycle more.
     Expected critical path: the rows' memory to the write port.
@@ -71,7 +74,10 @@ class RegisterMover(wiring.Component):
         Taken when idle.
     done : Out(1)
         High for one cycle when the last word has been written.
+    host : In(register_write_signature(config))
+        The same value in all lanes.
     write : Out(register_write_signature(config))
+        It may change from a word of the host that waits to the mover's own.
     read : Out(quad_read_signature(config))
     """
 
@@ -81,6 +87,7 @@ class RegisterMover(wiring.Component):
             {
                 "request": In(stream.Signature(MoveRequest)),
                 "done": Out(1),
+                "host": In(register_write_signature(config)),
                 "write": Out(register_write_signature(config)),
                 "read": Out(quad_read_signature(config)),
             }
@@ -94,13 +101,18 @@ class RegisterMover(wiring.Component):
         m.submodules.rows = rows = Memory(shape=unsigned(QUAD_BITS), depth=QUADS, init=[])
         into, out = rows.write_port(), rows.read_port(domain="comb")
         offered = self.request.payload
-        request = Signal(MoveRequest)
+        request = Signal(MoveRequest, reset_less=True)
         reading = Signal()
         to_read = Signal(range(QUADS))
         arrived = Signal(range(QUADS + 1))  # rows
         quad, row = Signal(range(QUADS)), Signal(range(QUADS))
         lane, written_quad = Signal(2), Signal(range(QUADS))
-        accepted, arrives, written = Signal(), Signal(), Signal()
+        accepted = Signal()
+        arrives = Signal()
+        written = Signal()
+        writes = Signal()
+        lanes = Signal(4 * config.word_quads)
+        value = Signal(LANE_BITS)
         m.d.comb += [
             self.read.enable.eq(reading),
             self.read.address.eq(Cat(to_read, request.source)),
@@ -111,13 +123,23 @@ class RegisterMover(wiring.Component):
             into.data.eq(self.read.data),
             out.addr.eq(Mux(request.transposes, row, quad)),
             written_quad.eq(quad),
-            self.write.address.eq(word_address(config, request.destination, written_quad[inner:])),
+            value.eq(Mux(writes, request.value, self.host.data[:LANE_BITS])),
+            self.write.enable.eq(writes | self.host.enable),
+            self.write.address.eq(
+                Mux(
+                    writes,
+                    word_address(config, request.destination, written_quad[inner:]),
+                    self.host.address,
+                )
+            ),
+            self.write.lanes.eq(Mux(writes, lanes, self.host.lanes)),
             self.write.data.eq(
-                Mux(request.is_move, out.data, request.value.replicate(QUAD_BITS // LANE_BITS)).replicate(
+                Mux(writes & request.is_move, out.data, value.replicate(QUAD_BITS // LANE_BITS)).replicate(
                     config.word_quads
                 )
             ),
-            written.eq(self.write.enable & self.write.ready),
+            self.host.ready.eq(self.write.ready & ~writes),
+            written.eq(writes & self.write.ready),
         ]
         m.d.sync += [self.done.eq(0), arrived.eq(arrived + arrives)]
         with m.If(accepted):
@@ -139,8 +161,8 @@ class RegisterMover(wiring.Component):
                         m.next = "WRITE"
             with m.State("WRITE"):
                 m.d.comb += [
-                    self.write.enable.eq(~request.is_move | (arrived != quad)),
-                    self.write.lanes.eq(Mux(request.is_move, 0b1111 << Cat(0, 0, quad[:inner]), ~0)),
+                    writes.eq(~request.is_move | (arrived != quad)),
+                    lanes.eq(Mux(request.is_move, 0b1111 << Cat(0, 0, quad[:inner]), ~0)),
                 ]
                 with m.If(written):
                     m.d.sync += quad.eq(quad + Mux(request.is_move, 1, config.word_quads))
@@ -161,8 +183,8 @@ class RegisterMover(wiring.Component):
                 of_quad = Signal(range(QUADS))
                 element = out.data.word_select(quad, _ELEMENT_BITS)
                 m.d.comb += [
-                    self.write.enable.eq(writing),
-                    self.write.lanes.eq(1 << Cat(lane, of_quad[:inner])),
+                    writes.eq(writing),
+                    lanes.eq(1 << Cat(lane, of_quad[:inner])),
                     written_quad.eq(of_quad),
                     shift.eq(arrived[-1] & (~writing | self.write.ready)),
                 ]

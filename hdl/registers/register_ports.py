@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -199,8 +199,10 @@ def share_write_port(m: Module, port: Any, users: Sequence[Any]) -> None:
 def _share(m: Module, port: Any, users: Sequence[Any], fields: tuple[str, ...]) -> None:
     wanted = Signal(len(users))
     m.d.comb += [wanted.eq(Cat(user.enable for user in users)), port.enable.eq(wanted.any())]
+    chosen: dict[str, Value] = dict.fromkeys(fields, Const(0, 1))
     for index, user in enumerate(users):
         first = wanted[: index + 1] == 1 << index
         m.d.comb += user.ready.eq(first & port.ready)
-        with m.If(first):
-            m.d.comb += [getattr(port, field).eq(getattr(user, field)) for field in fields]
+        for field in fields:
+            chosen[field] |= Mux(first, getattr(user, field), 0)
+    m.d.comb += [getattr(port, field).eq(value) for field, value in chosen.items()]
