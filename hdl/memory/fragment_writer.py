@@ -1,18 +1,31 @@
 """From the crossbar's words to the registers."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hdl.config import QUADS, CoreConfig
+from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.memory.load_crossbar import loaded_layout
 from hdl.registers.register_ports import LANE_BITS, register_write_signature, word_address
+from hdl.stream.queue import Queue
 
 __all__ = ["FragmentWriter"]
 
 _REGISTER_BYTES_LOG2 = log2_exact(32 * LANE_BITS // 8)
+
+
+class _Target(data.Struct):
+    """Where the words of a load go: so many registers differ, and are written `last_copy` times more.
+
+    The bytes in memory tell how many differ; the registers behind them repeat these.
+    """
+
+    register: unsigned(REGISTER_BITS)
+    different_log2: unsigned(2)
+    last_copy: unsigned(2)
+    is_single: unsigned(1)
 
 
 class FragmentWriter(wiring.Component):
@@ -26,11 +39,13 @@ class FragmentWriter(wiring.Component):
     Parameters
     ----------
     config : CoreConfig
+    depth : int
+        Loads whose words may be still to come.
 
     Members
     -------
     access : In(stream.Signature(access_layout(config)))
-        Whose words come; taken with the last of them, and there before the first.
+        Whose words will come, three cycles later at the earliest. It is ready until there are `depth`.
     words : In(stream.Signature(loaded_layout(config)))
     write : Out(register_write_signature(config, registers=config.word_registers))
     done : Out(1)
@@ -43,8 +58,9 @@ class FragmentWriter(wiring.Component):
     cocotb_tests/memory/test_load_engine.py, through `LoadEngine`.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, depth: int) -> None:
         self._config = config
+        self._depth = depth
         super().__init__(
             {
                 "access": In(stream.Signature(access_layout(config))),
@@ -59,40 +75,43 @@ class FragmentWriter(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        access, tag = self.access.payload, self.words.payload.tag
-        geometry = access.geometry
+        m.submodules.targets = targets = Queue(_Target, self._depth, buffered=True)
+        access, target, tag = self.access.payload, targets.output.payload, self.words.payload.tag
+        geometry, different_log2 = access.geometry, Signal(2)
         words_log2 = log2_exact(QUADS // config.word_quads)
         at_once_log2 = log2_exact(config.word_registers)
         word = Signal(words_log2 + 3 - at_once_log2)
         number, index = word[:words_log2], Cat(Const(0, at_once_log2), word[words_log2:])
         lanes: Value = Const((1 << len(self.write.lanes)) - 1)
         if config.word_registers > 1:
-            lanes = Mux(geometry.registers == 1, (1 << 4 * config.word_quads) - 1, lanes)
+            lanes = Mux(target.is_single, (1 << 4 * config.word_quads) - 1, lanes)
         copy = Signal(2)
-        # The bytes in memory tell how many registers differ; the ones behind them repeat these.
-        different_log2 = Signal(2)
-        last_copy = Signal()
         failed = Signal()
         leaves = Signal()
         m.d.comb += [
             different_log2.eq(geometry.lines_log2 + geometry.line_log2 - _REGISTER_BYTES_LOG2),
-            last_copy.eq(copy == ((geometry.registers >> different_log2) - 1)[:2]),
+            targets.input.payload.register.eq(access.register),
+            targets.input.payload.different_log2.eq(different_log2),
+            targets.input.payload.last_copy.eq((geometry.registers >> different_log2) - 1),
+            targets.input.payload.is_single.eq(geometry.registers == 1),
+            targets.input.valid.eq(self.access.valid),
+            self.access.ready.eq(targets.input.ready),
             failed.eq(tag.cause != 0),
             self.write.enable.eq(self.words.valid & ~failed),
             self.write.address.eq(
-                word_address(config, access.register + (index | (copy << different_log2)), number)
+                word_address(config, target.register + (index | (copy << target.different_log2)), number)
             ),
             self.write.data.eq(self.words.payload.data),
             self.write.lanes.eq(lanes),
-            leaves.eq(self.words.valid & (failed | (self.write.ready & last_copy))),
+            leaves.eq(self.words.valid & (failed | (self.write.ready & (copy == target.last_copy)))),
             self.words.ready.eq(leaves),
-            self.access.ready.eq(leaves & tag.last),
+            targets.output.ready.eq(leaves & tag.last),
         ]
         with m.If(self.write.enable & self.write.ready):
             m.d.sync += copy.eq(copy + 1)
         with m.If(leaves):
             m.d.sync += [word.eq(word + 1), copy.eq(0)]
-        with m.If(self.access.ready):
+        with m.If(targets.output.ready):
             m.d.sync += word.eq(0)
-        m.d.sync += [self.done.eq(self.access.ready), self.cause.eq(tag.cause)]
+        m.d.sync += [self.done.eq(targets.output.ready), self.cause.eq(tag.cause)]
         return m

@@ -77,18 +77,21 @@ class LoadEngine(wiring.Component):
         m.submodules.bursts = bursts = BurstGenerator(config)
         m.submodules.crossbar = crossbar = LoadCrossbar(config)
         connect(m, crossbar.banks, flipped(self.banks))
-        m.submodules.writer = writer = FragmentWriter(config)
-        # A load leaves the last of these queues last, so that it alone says whether there is room in all.
+        m.submodules.writer = writer = FragmentWriter(config, LOADS_IN_FLIGHT)
+        # A load leaves the writer last, so that it alone says whether there is room in all queues.
         # Bursts are asked for at once; until their bytes come there is time for a register.
-        for name, taker in (("bursts", bursts), ("crossbar", crossbar), ("writer", writer)):
+        takers = [writer.access]
+        for name, taker in (("bursts", bursts), ("crossbar", crossbar)):
             queue = Queue(access_layout(config), LOADS_IN_FLIGHT, buffered=taker is not bursts)
             m.submodules[f"{name}_queue"] = queue
-            m.d.comb += [
-                queue.input.payload.eq(self.request.payload),
-                queue.input.valid.eq(self.request.valid & self.request.ready),
-            ]
             connect(m, queue.output, taker.access)
-        m.d.comb += self.request.ready.eq(queue.input.ready)
+            takers.append(queue.input)
+        for taken in takers:
+            m.d.comb += [
+                taken.payload.eq(self.request.payload),
+                taken.valid.eq(self.request.valid & self.request.ready),
+            ]
+        m.d.comb += self.request.ready.eq(writer.access.ready)
 
         connect(m, bursts.bursts, flipped(self.bursts))
         if config.shared_bytes:
