@@ -34,9 +34,15 @@ _ANSWERS = 8
 
 
 class _Access(data.Struct):
-    """An access of the host; `whole` says that all bytes of a word are written."""
+    """An access of the host, and whether its address is of a host register, of a lane, of a word on chip.
+
+    `whole` says that all bytes of a word are written.
+    """
 
     address: unsigned(HOST_ADDRESS_BITS)
+    in_map: unsigned(1)
+    in_lanes: unsigned(1)
+    in_shared: unsigned(1)
     value: unsigned(LANE_BITS)
     is_write: unsigned(1)
     whole: unsigned(1)
@@ -120,6 +126,7 @@ class HostInterface(wiring.Component):
         wiring.connect(m, answers.output, wiring.flipped(self.axi.r))
         offered = requests.input
         is_write = self.axi.aw.valid & self.axi.w.valid
+        self._regions(m, offered.payload)
         m.d.comb += [
             offered.valid.eq(is_write | self.axi.ar.valid),
             offered.payload.address.eq(Mux(is_write, self.axi.aw.payload, self.axi.ar.payload)),
@@ -138,7 +145,9 @@ class HostInterface(wiring.Component):
         reads = Signal()
         served = Signal()
         response = Signal(Response)
-        in_map, in_lanes, in_shared = self._regions(m, access.address, registers_idle)
+        # Registers and memory are open to the host while no command is executed.
+        in_map = access.in_map
+        in_lanes, in_shared = access.in_lanes & registers_idle, access.in_shared & registers_idle
         refused = ~(in_lanes | in_shared | in_map) | registers.refused | (access.is_write & ~access.whole)
         m.d.comb += [
             access.eq(requests.output.payload),
@@ -190,22 +199,18 @@ class HostInterface(wiring.Component):
         ]
         return m
 
-    def _regions(self, m: Module, address: Value, idle: Signal) -> tuple[Signal, Signal, Signal]:
-        """Whether an address is of a host register, of a lane of a register, of a word on chip."""
-        in_map = Signal()
-        in_lanes = Signal()
-        in_shared = Signal()
-        open_window = Signal()
+    def _regions(self, m: Module, access: data.View) -> None:
+        """Tell by its address what an access is to."""
+        address = access.address
+        aligned = address[:2] == 0
         register = address[_LANE_ADDRESS_BITS:_WINDOW_BITS]
         m.d.comb += [
-            open_window.eq(idle & (address[:2] == 0)),
-            in_map.eq(address[MAP_ADDRESS_BITS:] == 0),
-            in_lanes.eq(open_window & (address[_WINDOW_BITS:] == 1) & (register < self._config.registers)),
+            access.in_map.eq(address[MAP_ADDRESS_BITS:] == 0),
+            access.in_lanes.eq(aligned & (address[_WINDOW_BITS:] == 1) & (register < self._config.registers)),
         ]
         if self._config.shared_bytes:
             in_chip = address[2:_SHARED_BITS] < self._config.shared_bytes // 4
-            m.d.comb += in_shared.eq(open_window & (address[_SHARED_BITS:] == 1) & in_chip)
-        return in_map, in_lanes, in_shared
+            m.d.comb += access.in_shared.eq(aligned & (address[_SHARED_BITS:] == 1) & in_chip)
 
     def _address_lanes(self, m: Module, address: Value, value: Value, warp: Value) -> None:
         """Point the register ports at the lane that an address means, of the selected warp."""
