@@ -116,8 +116,8 @@ class Decoder(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        command = Signal(COMMAND_BITS)
-        found = Signal(Constants)
+        command = Signal(COMMAND_BITS, reset_less=True)
+        found = Signal(Constants, reset_less=True)
         with m.If(self.take):
             m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
         operands = Signal(_Operands)

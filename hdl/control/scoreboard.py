@@ -225,7 +225,11 @@ class Scoreboard(wiring.Component):
         ring = [
             _Slot(
                 **{
-                    field.name: Signal(shapes.get(field.name, 1), name=f"{name}_{index}_{field.name}")
+                    field.name: Signal(
+                        shapes.get(field.name, 1),
+                        name=f"{name}_{index}_{field.name}",
+                        reset_less=field.name not in ("reading", "writing"),
+                    )
                     for field in fields(_Slot)
                 }
             )

@@ -180,7 +180,7 @@ class Sequencer(wiring.Component):
         m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
         m.submodules.check = check = AccessCheck(self._config)
         pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
-        decoded = Signal(Decoded)
+        decoded = Signal(Decoded, reset_less=True)
         tag_values = 1 << tag_bits(self._config)
         tag = Signal(range(tag_values), init=self._count_from % tag_values)  # of the next command
         change = Signal(signed(len(tag)))  # of `executed`: what has completed, or is taken back
@@ -212,7 +212,8 @@ class Sequencer(wiring.Component):
         self._decode(m, pipe, decoded)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
-        self._stop(m, pipe, decoded, bus_fault, quiet & check.request.ready)
+        refused_cause = Mux(decoded.cause == 0, check.checked.payload.cause, decoded.cause)
+        self._stop(m, pipe, refused_cause, bus_fault, quiet & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
             m.d.comb += [
@@ -278,7 +279,6 @@ class Sequencer(wiring.Component):
                 with m.If(pipe.halt):
                     m.next = "EMPTY"
                 with m.Elif(is_checked & ~legal):
-                    m.d.sync += decoded.cause.eq(checked.cause)
                     m.next = "REFUSED"
                 with m.Elif(pipe.allocate):
                     m.next = "EMPTY"
@@ -300,7 +300,7 @@ class Sequencer(wiring.Component):
         may_start: Value,
     ) -> None:
         """Third stage: wait for the last conflict to end, and give the command to its unit."""
-        issued = Signal(_Issued)
+        issued = Signal(_Issued, reset_less=True)
         with m.If(~pipe.has_issued):
             m.d.sync += [
                 issued.unit.eq(decoded.unit),
@@ -370,7 +370,7 @@ class Sequencer(wiring.Component):
         self,
         m: Module,
         pipe: "_Handover",
-        decoded: data.View,
+        refused_cause: Value,
         bus_fault: data.View,
         is_quiet: Value,
     ) -> None:
@@ -387,7 +387,7 @@ class Sequencer(wiring.Component):
                         | pipe.refused_rows
                     ),
                 ]
-                m.d.sync += refusal.eq(Mux(pipe.refused_rows, self.rows_cause, decoded.cause))
+                m.d.sync += refusal.eq(Mux(pipe.refused_rows, self.rows_cause, refused_cause))
                 with m.If(pipe.halt):
                     m.next = "STOP"
             with m.State("STOP"):

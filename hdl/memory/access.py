@@ -95,19 +95,19 @@ class AccessCheck(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        request = Signal(AccessRequest)
+        request = Signal(AccessRequest, reset_less=True)
         geometry = request.geometry
         cause = Signal(CAUSE_BITS)
         default_stride = Signal(32)
-        stride_bits = Signal(STRIDE_BITS + 3)
+        stride_bits = Signal(STRIDE_BITS + 3, reset_less=True)
         stride_bytes = Signal(STRIDE_BITS)
         size_mask = Signal(6)
         short = Signal()
         contiguous = Signal()
-        span_less_one = Signal(STRIDE_BITS + 6)
-        last = Signal(66)
+        span_less_one = Signal(STRIDE_BITS + 6, reset_less=True)
+        last = Signal(66, reset_less=True)
         line_less_one = Signal(7)
-        checked = Signal(checked_layout(config))
+        checked = Signal(checked_layout(config), reset_less=True)
         m.d.comb += [
             default_stride.eq(1 << geometry.stride_log2),
             size_mask.eq((1 << geometry.size_log2) - 1),

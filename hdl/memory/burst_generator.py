@@ -64,13 +64,13 @@ class BurstGenerator(wiring.Component):
         config = self._config
         offset_bits = log2_exact(SEGMENT_BYTES * config.beat_quads)
         burst = self.bursts.payload
-        access = Signal(access_layout(config))
+        access = Signal(access_layout(config), reset_less=True)
         active = Signal()
-        address = Signal(config.address_bits)  # of the line
+        address = Signal(config.address_bits, reset_less=True)  # of the line
         line = Signal(5)
         is_rest = Signal()  # of a line that crosses a boundary
 
-        extent = Signal(10)  # bytes of the line, less one
+        extent = Signal(10, reset_less=True)  # bytes of the line, less one
         in_page = address[offset_bits:_PAGE_BITS]
         end = Signal(len(in_page) + 1)
         goes_on = Signal()

@@ -40,13 +40,13 @@ class StreamBuffer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Return the unit's module."""
         m = Module()
-        spare = Signal(self._shape)
+        offered, spare = (Signal(self._shape, name=name, reset_less=True) for name in ("offered", "spare"))
         spare_valid = Signal()
-        m.d.comb += self.input.ready.eq(~spare_valid)
+        m.d.comb += [self.input.ready.eq(~spare_valid), self.output.payload.eq(offered)]
         with m.If(self.output.ready | ~self.output.valid):
             m.d.sync += [
                 self.output.valid.eq(self.input.valid | spare_valid),
-                self.output.payload.eq(Mux(spare_valid, spare, self.input.payload)),
+                offered.eq(Mux(spare_valid, spare, self.input.payload)),
                 spare_valid.eq(0),
             ]
         with m.Elif(self.input.valid & self.input.ready):
