@@ -31,13 +31,22 @@ def buffer_in_order(claim: Claim, inside: Opened, name: str, valid: Value) -> No
     claim.always(f"{name}_in_order", implies(inside.signal(f"{name}.spare_valid"), valid))
 
 
+def second_in_queue(
+    claim: Claim, inside: Opened, name: str, layout: data.StructLayout
+) -> tuple[Value, data.View]:
+    """Of a queue of two, whether there is another payload behind the one on offer, and that payload."""
+    level, produce, consume = (
+        inside.signal(f"{name}.fifo.{register}") for register in ("level", "produce", "consume")
+    )
+    claim.always(f"{name}_in_order", (level <= 2) & (produce == (consume + level)[0]))
+    return level == 2, data.View(layout, claim.word(inside, f"{name}.fifo.storage", ~consume))
+
+
 def waiting_addresses(claim: Claim, inside: Opened, config: CoreConfig, channel: Any) -> Value:
     """How many bursts wait to be taken by the bus; they stay in their page."""
-    spare_valid = inside.signal("asking.spare_valid")
-    spare = data.View(burst_layout(config), inside.signal("asking.spare"))
-    buffer_in_order(claim, inside, "asking", channel.valid)
-    claim.always("waiting_in_page", implies(spare_valid, burst_in_page(spare, beat_bytes(config))))
-    return channel.valid + spare_valid
+    has_second, second = second_in_queue(claim, inside, "asking", burst_layout(config))
+    claim.always("waiting_in_page", implies(has_second, burst_in_page(second, beat_bytes(config))))
+    return channel.valid + has_second
 
 
 def reads(bits: int, hdl: ModuleType = axi_reads) -> Claim:
@@ -92,9 +101,8 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
         fields["lane"] = unsigned((bits // 128).bit_length() - 1)
     layout = data.StructLayout(fields)
     first = data.View(layout, inside.signal("giving.output__payload"))
-    second = data.View(layout, inside.signal("giving.spare"))
-    first_valid, second_valid = unit.w.valid, inside.signal("giving.spare_valid")
-    buffer_in_order(claim, inside, "giving", first_valid)
+    second_valid, second = second_in_queue(claim, inside, "giving", layout)
+    first_valid = unit.w.valid
     buffer_in_order(claim, inside, "answers", unit.responses.valid)
     ending = (first_valid & first.beat.last) + (second_valid & second.beat.last)
     offered = bus["addresses"] + (unit.aw.valid & seen)

@@ -11,7 +11,6 @@ from hdl.memory.axi import Axi4Signature, Response, beat_bytes, burst_layout
 from hdl.memory.beats import read_beat_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 from hdl.stream.queue import Queue
-from hdl.stream.stream_buffer import StreamBuffer
 
 __all__ = ["AxiReads", "bus_burst"]
 
@@ -36,7 +35,7 @@ class AxiReads(wiring.Component):
     each burst in flight is kept.
 
     Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, none from the bus
-    to its beat. Every output to the bus comes from a register but `r.ready`, which depends on `beats.ready`.
+    to its beat. No output to the bus depends on an input within a cycle but `r.ready`, on `beats.ready`.
 
     Parameters
     ----------
@@ -71,7 +70,7 @@ class AxiReads(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        m.submodules.asking = asking = StreamBuffer(burst_layout(config))
+        m.submodules.asking = asking = Queue(burst_layout(config), 2)
         connect(m, asking.output, flipped(self.ar))
 
         # Counted from the moment in which it is certain to be asked for, so the bus sees no more.

@@ -28,8 +28,8 @@ class AxiWrites(wiring.Component):
 
     On a bus of 8 bytes each beat goes in two halves, on a wider one on the byte lanes of its address.
 
-    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle to the bus, 1 for the response. Addresses
-    come from registers, data and strobes from registers and one choice of lanes.
+    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle to the bus, 1 for the response. Addresses,
+    data and strobes come from distributed memories of two words, the latter through one choice of lanes.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class AxiWrites(wiring.Component):
         """Return the unit's module."""
         m = Module()
         config = self._config
-        m.submodules.asking = asking = StreamBuffer(burst_layout(config))
+        m.submodules.asking = asking = Queue(burst_layout(config), 2)
         m.submodules.answers = answers = StreamBuffer(unsigned(2))
         connect(m, asking.output, flipped(self.aw))
         connect(m, answers.output, flipped(self.responses))
@@ -108,7 +108,7 @@ class AxiWrites(wiring.Component):
         fields: dict[str, Any] = {"beat": write_beat_layout(config)}
         if lanes > 1:
             fields["lane"] = unsigned(lane_bits)
-        m.submodules.giving = giving = StreamBuffer(data.StructLayout(fields))
+        m.submodules.giving = giving = Queue(data.StructLayout(fields), 2)
 
         unwritten = Signal(range(OUTSTANDING_WRITES + 1))
         expected = unwritten != 0
