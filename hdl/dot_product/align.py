@@ -37,7 +37,7 @@ class AlignSelects(DotProductStage):
 
     Testbench
     ---------
-    cocotb_tests/dot_product/test_align.py, together with `Align`.
+    cocotb_tests/dot_product/test_align.py, through `FromDistancesToTerms`.
     """
 
     delays = (1.6,)
@@ -116,6 +116,10 @@ class Align(DotProductStage):
         Where only fp8 is computed, there are neither terms nor carries, nor what they are made of.
     output.c_term : signed(total)
         A significand is never negative: signs are relative to the sign of C.
+
+    Testbench
+    ---------
+    cocotb_tests/dot_product/test_align.py, through `FromDistancesToTerms`.
     """
 
     delays = (0.9, 1.6)
