@@ -38,6 +38,11 @@ async def every_byte_at_every_place(dut: Any) -> None:
                 else:
                     assert found == wanted, (name, byte)
                 compared += 1
+        for row in (rng.getrandbits(256) for _ in range(40)):
+            dut.row.value = row
+            dut.is_e4m3.value = 0
+            await Timer(1, "ns")
+            assert int(dut.converted.value) == row
     assert compared == 2 * 256 * NUMBERS
     assert nans == NUMBERS * (2 + 6)
 
