@@ -91,7 +91,7 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     offer_stays(claim, "responses", unit.responses)
 
     waiting = waiting_addresses(claim, inside, config, unit.aw)
-    unanswered, unwritten = inside.signal("unanswered"), inside.signal("unwritten")
+    unanswered, unwritten = inside.signal("unanswered"), inside.signal("unwritten") + 1
     seen = inside.signal("seen")
     claim.always("unanswered", unanswered == bus["addresses"] + waiting)
     claim.always("room", unanswered <= axi_writes.OUTSTANDING_WRITES)

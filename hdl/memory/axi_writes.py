@@ -110,8 +110,9 @@ class AxiWrites(wiring.Component):
             fields["lane"] = unsigned(lane_bits)
         m.submodules.giving = giving = Queue(data.StructLayout(fields), 2)
 
-        unwritten = Signal(range(OUTSTANDING_WRITES + 1))
-        expected = unwritten != 0
+        # One less than the number of bursts whose beats are to come: the sign says that there are none.
+        unwritten = Signal(range(-1, OUTSTANDING_WRITES), init=-1)
+        expected = ~unwritten[-1]
         taken = Signal()
         ended = Signal()
         m.d.comb += [
