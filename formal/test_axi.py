@@ -94,6 +94,7 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     unanswered, unwritten = inside.signal("unanswered"), inside.signal("unwritten") + 1
     seen = inside.signal("seen")
     claim.always("unanswered", unanswered == bus["addresses"] + waiting)
+    claim.always("unwritten", unwritten >= 0)
     claim.always("room", unanswered <= axi_writes.OUTSTANDING_WRITES)
     claim.always("seen", implies(seen, unit.aw.valid))
     fields: dict[str, Any] = {"beat": write_beat_layout(config)}

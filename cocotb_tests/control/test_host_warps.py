@@ -86,7 +86,7 @@ async def reports_are_of_the_selected_warp(dut: Any) -> None:
 async def commands_reach_their_warp(dut: Any) -> None:
     """Each queue holds its depth; what is for no warp that exists goes to warp 0; a full queue refuses."""
     host, rng = await host_of(dut)
-    for _ in range(4):
+    for _ in range(12):
         expected: list[list[int]] = [[] for _ in range(WARPS)]
         refused = 0
         for _ in range(4 * WARPS):
