@@ -107,7 +107,7 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
     answered = unit.checked.valid
     good = answered & (answer.cause == 0)
     result = answer.access
-    claim.always("cause", implies(answered, answer.cause == cause))
+    claim.always("cause", implies(answered, (answer.cause == cause) & (answer.legal == (cause == 0))))
     claim.always("span", implies(good, (answer.first == first + base) & (answer.last == last + base)))
     claim.always(
         "address", implies(good, (result.address == request.address) & (result.space == request.space))

@@ -220,7 +220,7 @@ def test_dispatched() -> None:
 FAULTS = [
     ("free.eq(~scoreboard.conflict & ~scoreboard.span_conflict & may_start)", "free.eq(may_start)", 11),
     ("pipe.start.eq(wanted & unit_ready)", "pipe.start.eq(wanted)", 11),
-    ("~full & ~pipe.has_issued & ~pipe.halt", "~pipe.has_issued & ~pipe.halt", 11),
+    ("~full & ~pipe.has_issued & ~pipe.failed", "~pipe.has_issued & ~pipe.failed", 11),
     ("(~pipe.has_decoded | pipe.allocate)", "1", 11),
     ("quiet & check.request.ready", "check.request.ready", 14),
     ("self.rows_keep.eq(pipe.start & issued.listed)", "self.rows_keep.eq(pipe.start)", 11),

@@ -111,9 +111,7 @@ class BurstTraffic:
         payloads = []
         for burst, values in zip(bursts, beats, strict=True):
             assert len(values) == burst.beats
-            for place, (value, strobes) in enumerate(values, start=1):
-                fields = {"data": value, "strb": strobes, "last": place == burst.beats}
-                payloads.append(self._write_beat.pack(fields))
+            payloads += [self._write_beat.pack({"data": value, "strb": strobes}) for value, strobes in values]
         self._offer("write_beats", payloads)
 
 

@@ -141,7 +141,7 @@ class Scoreboard(wiring.Component):
     fetched, done : In(5)
         A bit for each `Unit`.
     clear : In(1)
-        All slots become free.
+        All slots become free; to be given in the cycle after a reset, which leaves them as they are.
     load_tag, store_tag : Out(tag_bits(config))
         Of the oldest load and store in flight: with its `done`, the one that has finished.
     """
@@ -228,7 +228,7 @@ class Scoreboard(wiring.Component):
                     field.name: Signal(
                         shapes.get(field.name, 1),
                         name=f"{name}_{index}_{field.name}",
-                        reset_less=field.name not in ("reading", "writing"),
+                        reset_less=True,
                     )
                     for field in fields(_Slot)
                 }
@@ -237,7 +237,8 @@ class Scoreboard(wiring.Component):
         ]
         mine = self.unit == unit
         newest, unread, oldest = (
-            Signal(range(max(capacity, 2)), name=f"{name}_{what}") for what in ("newest", "unread", "oldest")
+            Signal(range(max(capacity, 2)), name=f"{name}_{what}", reset_less=True)
+            for what in ("newest", "unread", "oldest")
         )
         with m.If(mine):
             m.d.comb += self.full.eq(Array(slot.writing for slot in ring)[newest])

@@ -192,7 +192,6 @@ class Sequencer(wiring.Component):
             scoreboard.tag.eq(tag),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
-            scoreboard.clear.eq(pipe.stopped),
             quiet.eq(was_quiet & (in_flight == 0)),
             completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
         ]
@@ -213,7 +212,7 @@ class Sequencer(wiring.Component):
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
         refused_cause = Mux(decoded.cause == 0, check.checked.payload.cause, decoded.cause)
-        self._stop(m, pipe, refused_cause, bus_fault, quiet & check.request.ready)
+        self._stop(m, pipe, scoreboard, refused_cause, bus_fault, quiet & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
             m.d.comb += [
@@ -270,11 +269,12 @@ class Sequencer(wiring.Component):
                     m.next = "SECOND"
             with m.State("SECOND"):
                 is_checked = ~in_memory | check.checked.valid
-                legal = ~in_memory | (checked.cause == 0)
+                legal = ~in_memory | checked.legal
+                # With an empty third stage, a failure is all that can halt the pipeline now.
                 m.d.comb += [
                     scoreboard.second.eq(1),
                     self.stall_unit.eq(is_checked & legal & full & ~pipe.has_issued),
-                    pipe.allocate.eq(is_checked & legal & ~full & ~pipe.has_issued & ~pipe.halt),
+                    pipe.allocate.eq(is_checked & legal & ~full & ~pipe.has_issued & ~pipe.failed),
                 ]
                 with m.If(pipe.halt):
                     m.next = "EMPTY"
@@ -370,13 +370,17 @@ class Sequencer(wiring.Component):
         self,
         m: Module,
         pipe: "_Handover",
+        scoreboard: Scoreboard,
         refused_cause: Value,
         bus_fault: data.View,
         is_quiet: Value,
     ) -> None:
         """Empty the stages at a refusal or failure, and report it when all that started has ended."""
         refusal = Signal(CAUSE_BITS)
-        with m.FSM(name="core"):
+        with m.FSM(name="core", init="START"):
+            with m.State("START"):
+                m.d.comb += scoreboard.clear.eq(1)
+                m.next = "RUN"
             with m.State("RUN"):
                 # Rows that are being read come to their end: no later command may see them.
                 m.d.comb += [
@@ -395,7 +399,7 @@ class Sequencer(wiring.Component):
                 with m.If(pipe.stopped):
                     m.next = "TAKE_BACK"
             with m.State("TAKE_BACK"):
-                m.d.comb += self.busy.eq(1)
+                m.d.comb += [self.busy.eq(1), scoreboard.clear.eq(1)]
                 m.d.sync += self.cause.eq(Mux(pipe.failed, bus_fault.cause, refusal))
                 m.next = "FAULT"
             with m.State("FAULT"):

@@ -49,6 +49,8 @@ def checked_layout(config: CoreConfig) -> data.StructLayout:
     -------
     cause : unsigned(4)
         Zero, or the `Cause` of the refusal; then nothing else has a meaning.
+    legal : unsigned(1)
+        Whether `cause` is zero.
     access : access_layout(config)
     first, last : unsigned(address_bits + 1)
         First and last byte touched, both in generic addresses, so that the same byte of the on-chip memory is
@@ -57,6 +59,7 @@ def checked_layout(config: CoreConfig) -> data.StructLayout:
     return data.StructLayout(
         {
             "cause": unsigned(CAUSE_BITS),
+            "legal": unsigned(1),
             "access": access_layout(config),
             "first": unsigned(config.address_bits + 1),
             "last": unsigned(config.address_bits + 1),
@@ -126,11 +129,15 @@ class AccessCheck(wiring.Component):
         base = Signal(config.address_bits)
         if config.shared_bytes:
             m.d.comb += base.eq(Mux(request.space == SPACES.index("shared"), config.shared_base, 0))
+
+        def refuse(reason: Cause) -> None:
+            m.d.sync += [cause.eq(reason), checked.legal.eq(0)]
+
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.request.ready.eq(1)
                 with m.If(self.request.valid):
-                    m.d.sync += [request.eq(self.request.payload), cause.eq(0)]
+                    m.d.sync += [request.eq(self.request.payload), cause.eq(0), checked.legal.eq(1)]
                     m.next = "STRIDE"
             with m.State("STRIDE"):
                 stride = Mux(request.has_stride, request.stride, default_stride)
@@ -146,13 +153,13 @@ class AccessCheck(wiring.Component):
                 )
                 m.next = "RANGE"
                 with m.If((request.address & size_mask).any()):
-                    m.d.sync += cause.eq(Cause.MISALIGNED_ADDRESS)
+                    refuse(Cause.MISALIGNED_ADDRESS)
                     m.next = "CHECKED"
                 with m.Elif(short):
-                    m.d.sync += cause.eq(Cause.SHORT_STRIDE)
+                    refuse(Cause.SHORT_STRIDE)
                     m.next = "CHECKED"
                 with m.Elif((stride_bits & Cat(Const(0b111, 3), size_mask)).any()):
-                    m.d.sync += cause.eq(Cause.MISALIGNED_STRIDE)
+                    refuse(Cause.MISALIGNED_STRIDE)
                     m.next = "CHECKED"
             with m.State("RANGE"):
                 m.d.sync += last.eq(request.address + span_less_one)
@@ -166,7 +173,7 @@ class AccessCheck(wiring.Component):
                 with m.If(request.listed):
                     m.d.sync += [checked.first.eq(0), checked.last.eq(~0)]
                 with m.If(last[config.address_bits :].any()):
-                    m.d.sync += cause.eq(Cause.ADDRESS_RANGE)
+                    refuse(Cause.ADDRESS_RANGE)
             with m.State("CHECKED"):
                 m.d.comb += self.checked.valid.eq(1)
                 with m.If(self.checked.ready):

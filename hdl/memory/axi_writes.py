@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import bus_burst
-from hdl.memory.beats import write_beat_layout
+from hdl.memory.beats import is_last_beat, write_beat_layout
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
@@ -17,7 +17,7 @@ from hdl.stream.stream_buffer import StreamBuffer
 __all__ = ["OUTSTANDING_WRITES", "AxiWrites"]
 
 OUTSTANDING_WRITES = 16
-"""Write bursts that may wait for their response at once: the lines of a fragment."""
+"""Write bursts that may wait for their response at once: the lines of a fragment. A power of two."""
 
 
 class AxiWrites(wiring.Component):
@@ -79,7 +79,7 @@ class AxiWrites(wiring.Component):
         asked = Signal()
         answered = Signal()
         m.d.comb += [
-            room.eq(unanswered != OUTSTANDING_WRITES),
+            room.eq(~unanswered[-1]),
             asking.input.valid.eq(self.bursts.valid & room),
             self.bursts.ready.eq(asking.input.ready & room),
             asked.eq(self.bursts.valid & self.bursts.ready),
@@ -88,7 +88,8 @@ class AxiWrites(wiring.Component):
             self.b.ready.eq(answers.input.ready & (unanswered != 0)),
             answered.eq(self.b.valid & self.b.ready),
         ]
-        _count(m, unanswered, more=asked, fewer=answered)
+        with m.If(asked != answered):
+            m.d.sync += unanswered.eq(unanswered + Mux(answered, -1, 1))
         for name, value in bus_burst(config, self.bursts.payload).items():
             m.d.comb += getattr(asking.input.payload, name).eq(value)
 
@@ -105,35 +106,41 @@ class AxiWrites(wiring.Component):
         beat_bits = len(self.beats.payload.data)
         lanes = max(config.data_bits // beat_bits, 1)
         lane_bits = log2_exact(lanes)
-        fields: dict[str, Any] = {"beat": write_beat_layout(config)}
+        burst_fields: dict[str, Any] = {"length": unsigned(8)}
+        beat_fields: dict[str, Any] = {"beat": write_beat_layout(config), "last": 1}
         if lanes > 1:
-            fields["lane"] = unsigned(lane_bits)
-        m.submodules.giving = giving = Queue(data.StructLayout(fields), 2)
+            burst_fields["lane"] = beat_fields["lane"] = unsigned(lane_bits)
+        m.submodules.expected = expected = Queue(data.StructLayout(burst_fields), OUTSTANDING_WRITES)
+        m.submodules.giving = giving = Queue(data.StructLayout(beat_fields), 2)
 
-        # One less than the number of bursts whose beats are to come: the sign says that there are none.
-        unwritten = Signal(range(-1, OUTSTANDING_WRITES), init=-1)
-        expected = ~unwritten[-1]
+        burst: Any = expected.output.payload
+        active = Signal()
         taken = Signal()
-        ended = Signal()
+        begins = Signal()
+        is_last = is_last_beat(m, burst.length, begin=begins, step=taken)
         m.d.comb += [
+            expected.input.payload.length.eq(self.aw.payload.length[int(config.data_bits < beat_bits) :]),
+            expected.input.valid.eq(offered),
+            begins.eq(~active | (taken & is_last)),
+            expected.output.ready.eq(begins),
             giving.input.payload.beat.eq(self.beats.payload),
-            giving.input.valid.eq(self.beats.valid & expected),
-            self.beats.ready.eq(giving.input.ready & expected),
+            giving.input.payload.last.eq(is_last),
+            giving.input.valid.eq(self.beats.valid & active),
+            self.beats.ready.eq(giving.input.ready & active),
             taken.eq(self.beats.valid & self.beats.ready),
-            ended.eq(taken & self.beats.payload.last),
         ]
-        _count(m, unwritten, more=offered, fewer=ended)
+        with m.If(begins):
+            m.d.sync += active.eq(expected.output.valid)
         if lanes > 1:
-            m.submodules.lanes = first_lanes = Queue(unsigned(lane_bits), OUTSTANDING_WRITES)
-            passed = Signal(lane_bits)
+            lane = Signal(lane_bits)
             m.d.comb += [
-                first_lanes.input.payload.eq(self.aw.payload.address[log2_exact(beat_bits // 8) :]),
-                first_lanes.input.valid.eq(offered),
-                first_lanes.output.ready.eq(ended),
-                giving.input.payload.lane.eq(first_lanes.output.payload + passed),
+                expected.input.payload.lane.eq(self.aw.payload.address[log2_exact(beat_bits // 8) :]),
+                giving.input.payload.lane.eq(lane),
             ]
             with m.If(taken):
-                m.d.sync += passed.eq(Mux(ended, 0, passed + 1))
+                m.d.sync += lane.eq(lane + 1)
+            with m.If(begins):
+                m.d.sync += lane.eq(burst.lane)
 
         source: Any = giving.output
         beat = source.payload.beat
@@ -143,7 +150,7 @@ class AxiWrites(wiring.Component):
             m.d.comb += [
                 self.w.payload.data.eq(beat.data.word_select(upper, config.data_bits)),
                 self.w.payload.strb.eq(beat.strb.word_select(upper, config.data_bits // 8)),
-                self.w.payload.last.eq(beat.last & upper),
+                self.w.payload.last.eq(source.payload.last & upper),
                 source.ready.eq(self.w.ready & upper),
             ]
             with m.If(self.w.valid & self.w.ready):
@@ -154,13 +161,6 @@ class AxiWrites(wiring.Component):
             self.w.payload.strb.eq(
                 beat.strb << (source.payload.lane << log2_exact(beat_bits // 8)) if lanes > 1 else beat.strb
             ),
-            self.w.payload.last.eq(beat.last),
+            self.w.payload.last.eq(source.payload.last),
             source.ready.eq(self.w.ready),
         ]
-
-
-def _count(m: Module, counter: Signal, *, more: Signal, fewer: Signal) -> None:
-    with m.If(more & ~fewer):
-        m.d.sync += counter.eq(counter + 1)
-    with m.Elif(fewer & ~more):
-        m.d.sync += counter.eq(counter - 1)

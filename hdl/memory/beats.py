@@ -1,6 +1,6 @@
 """What passes between the loads and stores and the memories."""
 
-from amaranth.hdl import unsigned
+from amaranth.hdl import Module, Signal, Value, unsigned
 from amaranth.lib import data
 
 from hdl.config import REGISTER_BITS, CoreConfig
@@ -10,6 +10,7 @@ __all__ = [
     "CAUSE_BITS",
     "STRIDE_BITS",
     "access_layout",
+    "is_last_beat",
     "read_beat_layout",
     "space_burst_layout",
     "write_beat_layout",
@@ -95,8 +96,29 @@ def write_beat_layout(config: CoreConfig) -> data.StructLayout:
     -------
     data : unsigned(128 * beat_quads)
     strb : unsigned(16 * beat_quads)
-    last : unsigned(1)
-        The last beat of its burst.
     """
     quads = config.beat_quads
-    return data.StructLayout({"data": 128 * quads, "strb": 16 * quads, "last": 1})
+    return data.StructLayout({"data": 128 * quads, "strb": 16 * quads})
+
+
+def is_last_beat(m: Module, length: Value, *, begin: Value, step: Value) -> Signal:
+    """A register that says whether the next beat is the last one of its burst.
+
+    Parameters
+    ----------
+    m : Module
+    length : Value
+        Beats of a burst less one.
+    begin : Value
+        In this cycle the register begins with the burst of `length`; this may be the cycle of the last beat
+        before.
+    step : Value
+        In this cycle a beat passes.
+    """
+    left = Signal.like(length, name="beats_left")
+    is_last = Signal()
+    with m.If(step):
+        m.d.sync += [left.eq(left - 1), is_last.eq(left == 1)]
+    with m.If(begin):
+        m.d.sync += [left.eq(length), is_last.eq(length == 0)]
+    return is_last

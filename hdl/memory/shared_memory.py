@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import Response, burst_layout
-from hdl.memory.beats import read_beat_layout, write_beat_layout
+from hdl.memory.beats import is_last_beat, read_beat_layout, write_beat_layout
 from hdl.memory.burst_router import within
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.collision_free_memory import collision_free_memory
@@ -142,13 +142,12 @@ class SharedMemory(wiring.Component):
         active = Signal()
         outside = Signal()
         address = Signal.like(port.addr)
-        left = Signal.like(burst.length)
-        at_last = Signal()
         fetched = Signal()
         response = Signal(Response)
         last = Signal()
         step = Signal()
         fetch = Signal()
+        at_last = is_last_beat(m, burst.length, begin=self.read_bursts.ready, step=fetch)
         m.d.comb += [
             port.addr.eq(address),
             port.en.eq(fetch & ~outside),
@@ -167,17 +166,13 @@ class SharedMemory(wiring.Component):
             m.d.sync += [
                 response.eq(Mux(outside, Response.DECERR, Response.OKAY)),
                 last.eq(at_last),
-                at_last.eq(left == 1),
                 address.eq(address + 1),
-                left.eq(left - 1),
             ]
         with m.If(self.read_bursts.ready):
             m.d.sync += [
                 active.eq(self.read_bursts.valid),
                 outside.eq(self._outside(burst)),
                 address.eq(burst.address[log2_exact(len(self.write_beats.payload.strb)) :]),
-                left.eq(burst.length),
-                at_last.eq(burst.length == 0),
             ]
         return active | fetched
 
@@ -190,10 +185,11 @@ class SharedMemory(wiring.Component):
         outside = Signal()
         taken = Signal()
         ended = Signal()
+        at_last = is_last_beat(m, burst.length, begin=self.write_bursts.ready, step=taken)
         m.d.comb += [
             self.write_beats.ready.eq(active & responses.input.ready),
             taken.eq(self.write_beats.valid & self.write_beats.ready),
-            ended.eq(taken & beat.last),
+            ended.eq(taken & at_last),
             self.write_bursts.ready.eq(~active | ended),
             responses.input.valid.eq(ended),
             responses.input.payload.eq(Mux(outside, Response.DECERR, Response.OKAY)),

@@ -29,8 +29,8 @@ _PROGRESS_BITS = 16
 class StoreEngine(wiring.Component):
     """Reads the registers of its stores one after the other, and sends them to the memories.
 
-    A store asks for the bus only when all its registers have been read, and every burst goes out before its
-    first beat. A store whose bursts are in part refused writes the others all the same.
+    A store asks for the bus only when all its registers have been read. A store whose bursts are in part
+    refused writes the others all the same.
 
     Throughput: a beat per cycle, from one store to the next without a gap as long as the registers are read
     as fast; they are read while the stores before leave. At most `BURSTS_IN_FLIGHT` bursts are unanswered.
@@ -56,7 +56,7 @@ class StoreEngine(wiring.Component):
         With `done`, after a failure: bursts acknowledged before the first that was refused.
     bursts : Out(stream.Signature(space_burst_layout(config)))
     beats : Out(stream.Signature(write_beat_layout(config)))
-        Those of each burst, in the order of the bursts.
+        In the order of the bursts. One may be offered before its burst is, and waits for it.
     responses : In(stream.Signature(2))
         A `hdl.memory.axi.Response` for each burst, in order.
     read : Out(quad_read_signature(config, quads=config.beat_quads))
@@ -117,42 +117,24 @@ class StoreEngine(wiring.Component):
         return m
 
     def _send(self, m: Module, bursts: BurstGenerator, crossbar: StoreCrossbar, fetched: Signal) -> None:
-        """Bursts out, their beats behind them, and their answers in."""
-        m.submodules.lengths = lengths = Queue(unsigned(8), BURSTS_IN_FLIGHT)
+        """Bursts and beats out, and their answers in."""
         m.submodules.finals = finals = Queue(unsigned(1), BURSTS_IN_FLIGHT)
         # Stores whose registers have all been read and that have not asked for their last burst.
         unasked = Signal(range(STORES_IN_FLIGHT + 1))
-        room = finals.input.ready & lengths.input.ready & (unasked != 0)
+        room = finals.input.ready & (unasked != 0)
         issued = bursts.bursts.valid & bursts.bursts.ready
-        has_burst = Signal()
-        beats_after = Signal(8)
-        is_last = Signal()
-        sent = Signal()
         m.d.comb += [
             self.bursts.payload.eq(bursts.bursts.payload),
             self.bursts.valid.eq(bursts.bursts.valid & room),
             bursts.bursts.ready.eq(self.bursts.ready & room),
-            lengths.input.payload.eq(bursts.bursts.payload.length),
-            lengths.input.valid.eq(issued),
             finals.input.payload.eq(bursts.ends),
             finals.input.valid.eq(issued),
             self.beats.payload.data.eq(crossbar.beats.payload.data),
             self.beats.payload.strb.eq(Cat(lane.replicate(4) for lane in crossbar.beats.payload.tag)),
-            self.beats.payload.last.eq(is_last),
-            self.beats.valid.eq(crossbar.beats.valid & has_burst),
-            crossbar.beats.ready.eq(self.beats.ready & has_burst),
-            sent.eq(self.beats.valid & self.beats.ready),
-            lengths.output.ready.eq(~has_burst | (sent & is_last)),
+            self.beats.valid.eq(crossbar.beats.valid),
+            crossbar.beats.ready.eq(self.beats.ready),
         ]
         m.d.sync += unasked.eq(unasked + fetched - (issued & bursts.ends))
-        with m.If(sent):
-            m.d.sync += [beats_after.eq(beats_after - 1), is_last.eq(beats_after == 1)]
-        with m.If(lengths.output.ready):
-            m.d.sync += [
-                has_burst.eq(lengths.output.valid),
-                beats_after.eq(lengths.output.payload),
-                is_last.eq(lengths.output.payload == 0),
-            ]
 
         cause = Signal(CAUSE_BITS)
         progress = Signal(_PROGRESS_BITS)
