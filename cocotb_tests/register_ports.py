@@ -37,6 +37,8 @@ class RegisterPorts:
         Whether another user has the port in a cycle; None for never.
     holds : bool
         Whether the unit must ask for the same until it gets it.
+    on_demand : bool
+        Whether the write port is ready only in the cycles behind those in which the unit asks for it.
 
     Attributes
     ----------
@@ -55,12 +57,14 @@ class RegisterPorts:
         write_pause: Iterator[bool] | None = None,
         *,
         holds: bool = True,
+        on_demand: bool = False,
     ) -> None:
         self.values: NDArray[np.uint32] = np.zeros((config.all_registers, LANES), dtype=np.uint32)
         self.reads = 0
         self.written: list[tuple[int, int]] = []
         self._dut = dut
         self._holds = holds
+        self._on_demand = on_demand
         names = [
             f"{port}_{name}"
             for port in (*_READ_PORTS, "write")
@@ -104,7 +108,8 @@ class RegisterPorts:
             if self._quads_read:
                 inputs["read_ready"].set(not next(read_pause))
             if writes:
-                inputs["write_ready"].set(not next(write_pause))
+                asked = not self._on_demand or bool(self._handles["write_enable"].value)
+                inputs["write_ready"].set(asked and not next(write_pause))
             await edge
             write = self._made("write", ("address", "data", "lanes")) if writes else None
             for port in ports:

@@ -139,8 +139,14 @@ class Stubs:
     async def _serve(self) -> None:
         dut, rng = self._dut, self._rng
         edge = RisingEdge(dut.aclk)
+        stalled = [0] * len(STALLS)
         while True:
             await edge
+            for unit, layout in REQUESTS.items():
+                if getattr(dut, f"{unit.name.lower()}_valid").value:
+                    bits = int(getattr(dut, f"{unit.name.lower()}_payload").value)
+                    starts = owner(unit, layout.from_bits(bits))
+                    assert not any(waits >> starts & 1 for waits in stalled), "it started in the cycle before"
             stalled = [int(getattr(dut, name).value) for name in STALLS]
             for one, other in combinations(stalled, 2):
                 assert not one & other, "a cycle of a warp counts once"
@@ -270,15 +276,17 @@ def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Comman
         store = StoreInstruction(layout=layout, shape=shape, type=name)
         return Store(store, register, address, random_stride(rng, store, address))
     if kind in (2, 3):
-        shape, name, accumulator = rng.choice([(rng.choice(SHAPES), "f16", "f32"), (F64, "f64", "f64")])
+        shape, name, accumulators = rng.choice(
+            [(rng.choice(SHAPES), "f16", ("f16", "f32")), (F64, "f64", ("f64",))]
+        )
         multiply = MmaInstruction(
             shape=shape,
             a_layout="row",
             b_layout="col",
             a_type=name,
             b_type=name,
-            c_type=accumulator,
-            d_type=accumulator,
+            c_type=rng.choice(accumulators),
+            d_type=rng.choice(accumulators),
             rounding=rng.choice(ROUNDINGS) if name == "f64" else None,
             saturate=name == "f16" and rng.random() < 0.5,
         )
@@ -375,14 +383,17 @@ def unit_of(command: Command) -> Unit:
             return Unit.MOVE
 
 
-async def start_with_ready_units(dut: Any) -> StreamSource:
-    """Start; the units take every request, and what they say of it is the test's to drive."""
+async def start_with_ready_units(dut: Any) -> list[StreamSource]:
+    """Start; the units take every request, and what they say of it is the test's to drive.
+
+    Returns the commands of each warp.
+    """
     for name in ("fetched", "done", "load_cause", "store_cause", "clear", "serial"):
         getattr(dut, name).value = 0
     for unit in Unit:
         getattr(dut, f"{unit.name.lower()}_ready").value = 1
     await start(dut)
-    return StreamSource(dut, "commands_0")
+    return [StreamSource(dut, f"commands_{warp}") for warp in range(warps())]
 
 
 async def until_idle(dut: Any, *sources: StreamSource) -> None:

@@ -285,6 +285,8 @@ async def ranges_beyond_the_registers(dut: Any) -> None:
             for kind, count in product((LoadMatrix, StoreMatrix), MATRIX_COUNTS):
                 commands += [kind(end - count, 0, count), kind(0, end - 1, count)]
             commands += [MoveMatrix(end - 1, 0), MoveMatrix(0, end - 1)]
+    for first in range(config.registers + 1, LIMIT):
+        commands += [Fill(first, 0, 1), Move(first, 0, 0), Move(0, first, 0)]
     for command in commands:
         assert (await decode(dut, bits_of(command))).cause == Cause.REGISTER_RANGE, command
 

@@ -226,14 +226,14 @@ ENDINGS = {
 async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
     """A load and a store under way: the older failure is reported, whichever of them ends first.
 
-    Up to seven commands were started between them, which have ended.
+    Up to seven commands were started between them, which have ended. Of the first warp, then of the last one.
     """
     load, store, move = (1 << unit.value for unit in (Unit.LOAD, Unit.STORE, Unit.MOVE))
     bits = {1: load, 2: store, 3: load | store}
-    source = await start_with_ready_units(dut)
+    sources = await start_with_ready_units(dut)
 
     async def issue(*commands: Command) -> None:
-        await source.send(*map(bits_of, commands))
+        await sources[warp].send(*(bits_of(command, warp) for command in commands))
         for _ in range(30):
             await RisingEdge(dut.aclk)
 
@@ -247,8 +247,9 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
         await end(move, 0)
         await end(0, move)
 
-    executed = 0
-    for round_number in range(24):  # the tags of the commands begin anew meanwhile
+    executed = [0] * warps()
+    # The tags of the commands begin anew meanwhile.
+    for warp, round_number in product(sorted({0, warps() - 1}), range(24)):
         between = round_number % 8
         await issue(A_STORE if store_first else A_LOAD)
         for _ in range(between):
@@ -265,18 +266,18 @@ async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
         while not dut.cause.value:
             await RisingEdge(dut.aclk)
         place, cause = min(failed)
-        executed += place
-        assert int(dut.cause.value) == cause
-        assert count_of(dut) == executed
+        executed[warp] += place
+        assert int(dut.cause.value) == cause << CAUSE_BITS * warp
+        assert count_of(dut, warp) == executed[warp]
         if cause in (Cause.WRITE_SLAVE_ERROR, Cause.WRITE_DECODE_ERROR):
-            assert int(dut.progress.value) == progress_of(round_number)
-        dut.clear.value = 1
+            assert of_warp(dut.progress, warp, 16) == progress_of(round_number)
+        dut.clear.value = 1 << warp
         await RisingEdge(dut.aclk)
         dut.clear.value = 0
         await fill()
-        executed += 1
-        await until_idle(dut, source)
-        assert count_of(dut) == executed
+        executed[warp] += 1
+        await until_idle(dut, sources[warp])
+        assert count_of(dut, warp) == executed[warp]
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -284,9 +285,9 @@ async def stalls_have_one_reason(dut: Any) -> None:
     """A load or store that waits for registers and bytes of another one: each cycle counts for one of them.
 
     The registers first; the bytes while it waits for nothing else, until the older one ends. Before there
-    is a second, the older one alone is under way.
+    is a second, the older one alone is under way. A command also waits for a unit that is not ready.
     """
-    source = await start_with_ready_units(dut)
+    source, *_ = await start_with_ready_units(dut)
     same_registers = Store(A_STORE.instruction, A_LOAD.register, A_LOAD.address)
     other_registers = Store(A_STORE.instruction, A_LOAD.register + 64, A_LOAD.address)
     same_bytes = Load(A_LOAD.instruction, A_STORE.register, A_STORE.address)
@@ -312,6 +313,12 @@ async def stalls_have_one_reason(dut: Any) -> None:
             for _ in range(10):
                 await RisingEdge(dut.aclk)
         await until_idle(dut, source)
+    dut.move_ready.value = 0
+    await source.send(bits_of(Fill(0, 1, 7)))
+    for cycle in range(40):
+        await RisingEdge(dut.aclk)
+        waits = [name for name in STALLS if getattr(dut, name).value]
+        assert cycle < 30 or waits == ["stall_unit"]
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -321,7 +328,7 @@ async def ends_of_operands(dut: Any) -> None:
     The fill writes, so it waits for what the older command reads and writes, until that ends.
     """
     rng = random.Random(cocotb.RANDOM_SEED)
-    source = await start_with_ready_units(dut)
+    source, *_ = await start_with_ready_units(dut)
     executed = 0
     for _ in range(250):
         older = random_command(rng, rng.randrange(1, CONFIG.registers - 65))
@@ -352,7 +359,7 @@ async def ends_of_operands(dut: Any) -> None:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def single_bits_out_of_range(dut: Any) -> None:
     """An address with one bit more than the bus, and a count with one bit beyond the registers."""
-    source = await start_with_ready_units(dut)
+    source, *_ = await start_with_ready_units(dut)
     refused = [(Load(A_LOAD.instruction, 0, 1 << bit), Cause.ADDRESS_RANGE) for bit in range(32, 64)]
     refused += [(Fill(0, 1 << bit, 1), Cause.REGISTER_RANGE) for bit in range(9, 12)]
     for command, cause in refused:
@@ -369,7 +376,7 @@ async def single_bits_out_of_range(dut: Any) -> None:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def all_slots_taken(dut: Any) -> None:
     """As many commands under way as there may be: the oldest fails, and others end in the same cycle."""
-    source = await start_with_ready_units(dut)
+    source, *_ = await start_with_ready_units(dut)
     multiply, f64 = (
         MmaInstruction(
             shape=shape, a_layout="row", b_layout="col", a_type=a, b_type=a, c_type=c, d_type=c, rounding=how

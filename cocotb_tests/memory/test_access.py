@@ -54,6 +54,7 @@ def random_access(rng: random.Random, config: CoreConfig) -> Load:
             rng.randrange(2 * least),
             least + step * rng.randrange(20),
             rng.getrandbits(32),
+            step * rng.randrange((1 << 32) // step),
             1 << rng.randrange(32),
         ]
     )

@@ -38,7 +38,7 @@ def expected_bursts(fields: dict[str, int]) -> list[Burst]:
 
 
 def random_fields(rng: random.Random) -> dict[str, int]:
-    lines_log2, line_log2 = rng.randrange(3, 6), rng.randrange(3, 8)
+    lines_log2, line_log2 = rng.randrange(2, 6), rng.randrange(3, 8)
     if lines_log2 + line_log2 > 10:
         line_log2 = 10 - lines_log2
     unit = rng.choice([4, 8, BEAT, BEAT, 2 * BEAT])

@@ -55,7 +55,8 @@ async def random_commands(dut: Any, share: float) -> None:
     bits = np.random.default_rng(cocotb.RANDOM_SEED)
     total = config.all_registers
     golden = GoldenMachine(registers=total, memory=Memory(64), shared=Memory(64))
-    registers = RegisterPorts(dut, config, pauses(rng, share), pauses(rng, share))
+    waits = pauses(rng, share), pauses(rng, share)
+    registers = RegisterPorts(dut, config, *waits, on_demand=share > 0)
     start_values = bits.integers(0, 1 << 32, (total, LANES), dtype=np.uint32)
     golden.write_registers(0, start_values)
     registers.values[:] = start_values

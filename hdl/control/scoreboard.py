@@ -247,13 +247,13 @@ class Scoreboard(wiring.Component):
             (self.fetched[unit.value], unread),
             (self.done[unit.value], oldest),
         ):
-            with m.If(event):
+            with m.If(event & (capacity > 1)):
                 m.d.sync += pointer.eq(Mux(pointer == capacity - 1, 0, pointer + 1))
         for index, slot in enumerate(ring):
             with m.If(self.allocate & mine & (newest == index)):
                 m.d.sync += [slot.reading.eq(1), slot.writing.eq(1)]
-            # The next slot follows what is offered until it is taken, so no long wire enables all these bits.
-            with m.If((newest == index) & ~slot.writing):
+            # A free slot follows what is offered, so no long wire enables all these bits.
+            with m.If(~slot.writing):
                 m.d.sync += [
                     slot.footprint.eq(self.footprint),
                     slot.tag.eq(self.tag),

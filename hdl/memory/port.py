@@ -46,7 +46,8 @@ class MemoryPort(wiring.Component):
         At most 128 beats each.
     read_beats : Out(stream.Signature(read_beat_layout(config)))
     write_beats : In(stream.Signature(write_beat_layout(config)))
-        Taken once their burst has been; what is not to be written is masked.
+        Those of bursts yet to be taken wait, the first two of them within; what is not to be written is
+        masked.
     write_responses : Out(stream.Signature(2))
         A `hdl.memory.axi.Response` for each write burst.
     axi : Out(Axi4Signature(config))
@@ -77,12 +78,15 @@ class MemoryPort(wiring.Component):
         m.submodules.bus_reads = reads = AxiReads(config)
         m.submodules.bus_writes = writes = AxiWrites(config)
         m.submodules.beats = beats = Queue(read_beat_layout(config), _BEATS)
+        # Whether a memory takes a beat is known near it alone.
+        m.submodules.write_beats = write_beats = Queue(write_beat_layout(config), 2)
+        connect(m, flipped(self.write_beats), write_beats.input)
         for unit, channels in ((reads, ("ar", "r")), (writes, ("aw", "w", "b"))):
             for channel in channels:
                 connect(m, getattr(unit, channel), flipped(getattr(self.axi, channel)))
         connect(m, beats.output, flipped(self.read_beats))
         if config.shared_bytes:
-            self._two_memories(m, reads, writes, beats)
+            self._two_memories(m, reads, writes, beats, write_beats.output)
             return m
         for burst, target in ((self.read_bursts, reads.bursts), (self.write_bursts, writes.bursts)):
             m.d.comb += [
@@ -92,11 +96,13 @@ class MemoryPort(wiring.Component):
                 burst.ready.eq(target.ready),
             ]
         connect(m, reads.beats, beats.input)
-        connect(m, flipped(self.write_beats), writes.beats)
+        connect(m, write_beats.output, writes.beats)
         connect(m, writes.responses, flipped(self.write_responses))
         return m
 
-    def _two_memories(self, m: Module, bus_reads: AxiReads, bus_writes: AxiWrites, arrived: Queue) -> None:
+    def _two_memories(
+        self, m: Module, bus_reads: AxiReads, bus_writes: AxiWrites, arrived: Queue, beats: Any
+    ) -> None:
         m.submodules.shared = shared = SharedMemory(self._config)
         m.submodules.reads = reads = BurstRouter(self._config)
         m.submodules.writes = writes = BurstRouter(self._config)
@@ -110,7 +116,6 @@ class MemoryPort(wiring.Component):
         _choose(m, reads.is_shared, shared.read_beats, bus_reads.beats, arrived.input)
         _choose(m, writes.is_shared, shared.write_responses, bus_writes.responses, self.write_responses)
 
-        beats: Any = self.write_beats
         m.d.comb += [
             reads.answered.eq(arrived.input.valid & arrived.input.ready & arrived.input.payload.last),
             writes.answered.eq(self.write_responses.valid & self.write_responses.ready),

@@ -173,7 +173,7 @@ class RegisterMover(wiring.Component):
                             request.destination.eq(request.destination + 1),
                             request.count.eq(request.count - 1),
                         ]
-                        with m.If(request.count == 1):
+                        with m.If(request.count[1:] == 0):
                             m.d.sync += self.done.eq(1)
                             m.next = "IDLE"
                         with m.Else():

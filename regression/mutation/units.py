@@ -157,7 +157,7 @@ UNITS: Final = (
     ),
     _unit("register mover", "registers.test_register_mover", "registers/mover.py", units=4),
     _unit("row addresses", "memory.test_row_addresses", "memory/row_addresses.py"),
-    _unit("access check", "memory.test_access", "memory/access.py", config="global"),
+    _unit("access check", "memory.test_access", "memory/access.py", config="wide"),
     _unit("burst generator", "memory.test_burst_generator", "memory/burst_generator.py", quads=4),
     _unit(
         "load crossbar",

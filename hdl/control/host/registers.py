@@ -156,8 +156,9 @@ class HostRegisters(wiring.Component):
                 with m.Case(word_index("WARP")):
                     warp = fields_of("WARP", self.value).warp
                     m.d.comb += writable.eq(warp < len(warps))
-                    with m.If(writable & (len(warps) > 1)):
-                        m.d.sync += self.warp.eq(warp)
+                    if len(warps) > 1:
+                        with m.If(writable):
+                            m.d.sync += self.warp.eq(warp)
                 with m.Case(word_index("COMMAND")):
                     m.d.comb += [
                         push.eq(1),
