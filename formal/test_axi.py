@@ -87,8 +87,10 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     offer_stays(claim, "responses", unit.responses)
 
     waiting = waiting_addresses(claim, inside, config, unit.aw)
-    level = queue_in_order(claim, inside, "expected", axi_writes.OUTSTANDING_WRITES)
     active, unanswered = inside.signal("active"), inside.signal("unanswered")
+    level = inside.signal("expected.waiting") + 1
+    newest, oldest = inside.signal("expected.newest"), inside.signal("expected.oldest")
+    claim.always("expected_in_order", (level >= 0) & (newest == (oldest + level)[: len(newest)]))
     unwritten = level + active
     seen = inside.signal("seen")
     claim.always("unanswered", unanswered == bus["addresses"] + waiting)

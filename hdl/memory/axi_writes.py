@@ -11,6 +11,7 @@ from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import bus_burst
 from hdl.memory.beats import is_last_beat, write_beat_layout
 from hdl.memory.fragment_geometry import log2_exact
+from hdl.stream.elastic import CreditQueue
 from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
@@ -107,7 +108,8 @@ class AxiWrites(wiring.Component):
         fields: dict[str, Any] = {"length": unsigned(8)}
         if lanes > 1:
             fields["lane"] = unsigned(lane_bits)
-        m.submodules.expected = expected = Queue(data.StructLayout(fields), OUTSTANDING_WRITES)
+        # Whether there is a burst is the sign of a counter: in a `Queue` it would be the longest path.
+        m.submodules.expected = expected = CreditQueue(data.StructLayout(fields), depth=OUTSTANDING_WRITES)
 
         burst: Any = expected.output.payload
         beat: Any = self.beats.payload
@@ -117,8 +119,9 @@ class AxiWrites(wiring.Component):
         taken = Signal()
         is_last = is_last_beat(m, burst.length, begin=begins, step=taken)
         m.d.comb += [
-            expected.input.payload.length.eq(self.aw.payload.length[int(config.data_bits < beat_bits) :]),
-            expected.input.valid.eq(offered),
+            expected.payload.length.eq(self.aw.payload.length[int(config.data_bits < beat_bits) :]),
+            expected.enter.eq(offered),
+            expected.push.eq(offered),
             begins.eq(~active | (taken & is_last)),
             expected.output.ready.eq(begins),
             self.w.valid.eq(self.beats.valid & active),
@@ -144,7 +147,7 @@ class AxiWrites(wiring.Component):
         if lanes > 1:
             lane = Signal(lane_bits)
             m.d.comb += [
-                expected.input.payload.lane.eq(self.aw.payload.address[log2_exact(beat_bits // 8) :]),
+                expected.payload.lane.eq(self.aw.payload.address[log2_exact(beat_bits // 8) :]),
                 self.w.payload.strb.eq(beat.strb << (lane << log2_exact(beat_bits // 8))),
             ]
             with m.If(taken):
