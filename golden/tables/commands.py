@@ -114,15 +114,23 @@ class Move(_OfWarp):
     count: int
 
 
-def _require_matrices(count: int, space: Space) -> None:
-    if count not in MATRIX_COUNTS:
-        raise ValueError(f"matrices must be 1, 2 or 4, not {count}")
-    if space not in MATRIX_SPACES:
-        raise ValueError(f"rows of matrices must be in shared or generic space, not {space}")
+@dataclass(frozen=True)
+class _OfMatrices(_OfWarp):
+    register: int
+    addresses: int
+    count: int
+    transposed: bool = False
+    space: Space = "shared"
+
+    def __post_init__(self) -> None:
+        if self.count not in MATRIX_COUNTS:
+            raise ValueError(f"matrices must be 1, 2 or 4, not {self.count}")
+        if self.space not in MATRIX_SPACES:
+            raise ValueError(f"rows of matrices must be in shared or generic space, not {self.space}")
 
 
 @dataclass(frozen=True)
-class LoadMatrix(_OfWarp):
+class LoadMatrix(_OfMatrices):
     """`ldmatrix`: load 8 x 8 matrices of 16-bit elements, whose rows of 16 bytes may lie anywhere.
 
     Parameters
@@ -143,28 +151,10 @@ class LoadMatrix(_OfWarp):
         For another count or space.
     """
 
-    register: int
-    addresses: int
-    count: int
-    transposed: bool = False
-    space: Space = "shared"
-
-    def __post_init__(self) -> None:
-        _require_matrices(self.count, self.space)
-
 
 @dataclass(frozen=True)
-class StoreMatrix(_OfWarp):
+class StoreMatrix(_OfMatrices):
     """`stmatrix`: the same the other way; parameters as for `LoadMatrix`."""
-
-    register: int
-    addresses: int
-    count: int
-    transposed: bool = False
-    space: Space = "shared"
-
-    def __post_init__(self) -> None:
-        _require_matrices(self.count, self.space)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, NamedTuple
 
 from golden.tables.formats import FORMATS
 
@@ -59,7 +59,7 @@ class Shape(NamedTuple):
 _WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Family:
     """One row of the instruction tables.
 
@@ -67,15 +67,15 @@ class Family:
     ----------
     name : str
         For messages.
-    mnemonic : {"wmma", "mma", "wgmma"}
-        `wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only.
     shapes : tuple of Shape
     multiplicands : tuple of str
         Types of A and B.
-    mixed : bool
-        Whether A and B may differ in type.
     accumulators : tuple of str
         Types of C and D.
+    mnemonic : {"wmma", "mma", "wgmma"}
+        `wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only.
+    mixed : bool
+        Whether A and B may differ in type.
     same_accumulators : bool
         Whether D has the type of C.
     fixed_layout : bool
@@ -90,14 +90,15 @@ class Family:
     """
 
     name: str
-    mnemonic: Mnemonic = "wmma"
     shapes: tuple[Shape, ...]
     multiplicands: tuple[str, ...]
-    mixed: bool = False
     accumulators: tuple[str, ...]
+    _: KW_ONLY
+    mnemonic: Mnemonic = "wmma"
+    mixed: bool = False
     same_accumulators: bool = False
     fixed_layout: bool = False
-    saturate: Literal["never", "integer", "float"]
+    saturate: Literal["never", "integer", "float"] = "never"
     roundings: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     converted_to: str | None = None
@@ -127,163 +128,64 @@ _MULTIPLICAND_FORMATS: dict[str, str] = {
 """Types that a multiplier has together, and the name of both."""
 
 
+def _m16n8(*depths: int) -> tuple[Shape, ...]:
+    return tuple(Shape(16, 8, k) for k in depths)
+
+
+def _mma(
+    name: str,
+    shapes: tuple[Shape, ...],
+    multiplicands: tuple[str, ...],
+    accumulators: tuple[str, ...],
+    *,
+    mnemonic: Mnemonic = "mma",
+    **others: Any,
+) -> Family:
+    """A row of multiplies on raw registers: A in rows, B in columns, and types of A and B as they like."""
+    mixed = len(multiplicands) > 1
+    return Family(
+        name, shapes, multiplicands, accumulators, mnemonic=mnemonic, mixed=mixed, fixed_layout=True, **others
+    )
+
+
 FAMILIES: tuple[Family, ...] = (
+    Family("f16", _WIDE_K16, ("f16",), ("f16", "f32"), saturate="float"),
+    Family("bf16", _WIDE_K16, ("bf16",), ("f32",), saturate="float"),
+    Family("tf32", (Shape(16, 16, 8),), ("tf32",), ("f32",), saturate="float"),
+    Family("f64", (Shape(8, 8, 4),), ("f64",), ("f64",), roundings=ROUNDINGS),
+    Family("integer", _WIDE_K16, ("s8", "u8"), ("s32",), saturate="integer"),
+    Family("sub-byte", (Shape(8, 8, 32),), ("s4", "u4"), ("s32",), fixed_layout=True, saturate="integer"),
     Family(
-        name="f16",
-        shapes=_WIDE_K16,
-        multiplicands=("f16",),
-        accumulators=("f16", "f32"),
-        saturate="float",
+        "single-bit", (Shape(8, 8, 128),), ("b1",), ("s32",), fixed_layout=True, operations=BIT_OPERATIONS
     ),
-    Family(
-        name="bf16",
-        shapes=_WIDE_K16,
-        multiplicands=("bf16",),
-        accumulators=("f32",),
-        saturate="float",
+    _mma("mma.m8n8k16", (Shape(8, 8, 16),), ("s8", "u8"), ("s32",), saturate="integer"),
+    _mma("mma.f16", _m16n8(8, 16), ("f16",), ("f16", "f32"), same_accumulators=True),
+    _mma("mma.bf16", _m16n8(8, 16), ("bf16",), ("f32",)),
+    _mma("mma.tf32", _m16n8(4, 8), ("tf32",), ("f32",)),
+    _mma("mma.f64", (Shape(8, 8, 4), *_m16n8(4, 8, 16)), ("f64",), ("f64",), roundings=ROUNDINGS),
+    _mma("mma.integer", _m16n8(16, 32), ("s8", "u8"), ("s32",), saturate="integer"),
+    _mma("mma.sub-byte", (Shape(8, 8, 32), *_m16n8(32, 64)), ("s4", "u4"), ("s32",), saturate="integer"),
+    _mma(
+        "mma.single-bit", (Shape(8, 8, 128), *_m16n8(128, 256)), ("b1",), ("s32",), operations=BIT_OPERATIONS
     ),
-    Family(
-        name="tf32",
-        shapes=(Shape(16, 16, 8),),
-        multiplicands=("tf32",),
-        accumulators=("f32",),
-        saturate="float",
-    ),
-    Family(
-        name="f64",
-        shapes=(Shape(8, 8, 4),),
-        multiplicands=("f64",),
-        accumulators=("f64",),
-        saturate="never",
-        roundings=ROUNDINGS,
-    ),
-    Family(
-        name="integer",
-        shapes=_WIDE_K16,
-        multiplicands=("s8", "u8"),
-        accumulators=("s32",),
-        saturate="integer",
-    ),
-    Family(
-        name="sub-byte",
-        shapes=(Shape(8, 8, 32),),
-        multiplicands=("s4", "u4"),
-        accumulators=("s32",),
-        fixed_layout=True,
-        saturate="integer",
-    ),
-    Family(
-        name="single-bit",
-        shapes=(Shape(8, 8, 128),),
-        multiplicands=("b1",),
-        accumulators=("s32",),
-        fixed_layout=True,
-        saturate="never",
-        operations=BIT_OPERATIONS,
-    ),
-    Family(
-        name="mma.m8n8k16",
-        mnemonic="mma",
-        shapes=(Shape(8, 8, 16),),
-        multiplicands=("s8", "u8"),
-        mixed=True,
-        accumulators=("s32",),
-        fixed_layout=True,
-        saturate="integer",
-    ),
-    Family(
-        name="mma.f16",
-        mnemonic="mma",
-        shapes=(Shape(16, 8, 8), Shape(16, 8, 16)),
-        multiplicands=("f16",),
-        accumulators=("f16", "f32"),
+    _mma(
+        "mma.fp8",
+        _m16n8(16, 32),
+        ("e4m3", "e5m2"),
+        ("f16", "f32"),
         same_accumulators=True,
-        fixed_layout=True,
-        saturate="never",
-    ),
-    Family(
-        name="mma.bf16",
-        mnemonic="mma",
-        shapes=(Shape(16, 8, 8), Shape(16, 8, 16)),
-        multiplicands=("bf16",),
-        accumulators=("f32",),
-        fixed_layout=True,
-        saturate="never",
-    ),
-    Family(
-        name="mma.tf32",
-        mnemonic="mma",
-        shapes=(Shape(16, 8, 4), Shape(16, 8, 8)),
-        multiplicands=("tf32",),
-        accumulators=("f32",),
-        fixed_layout=True,
-        saturate="never",
-    ),
-    Family(
-        name="mma.f64",
-        mnemonic="mma",
-        shapes=(Shape(8, 8, 4), Shape(16, 8, 4), Shape(16, 8, 8), Shape(16, 8, 16)),
-        multiplicands=("f64",),
-        accumulators=("f64",),
-        fixed_layout=True,
-        saturate="never",
-        roundings=ROUNDINGS,
-    ),
-    Family(
-        name="mma.integer",
-        mnemonic="mma",
-        shapes=(Shape(16, 8, 16), Shape(16, 8, 32)),
-        multiplicands=("s8", "u8"),
-        mixed=True,
-        accumulators=("s32",),
-        fixed_layout=True,
-        saturate="integer",
-    ),
-    Family(
-        name="mma.sub-byte",
-        mnemonic="mma",
-        shapes=(Shape(8, 8, 32), Shape(16, 8, 32), Shape(16, 8, 64)),
-        multiplicands=("s4", "u4"),
-        mixed=True,
-        accumulators=("s32",),
-        fixed_layout=True,
-        saturate="integer",
-    ),
-    Family(
-        name="mma.single-bit",
-        mnemonic="mma",
-        shapes=(Shape(8, 8, 128), Shape(16, 8, 128), Shape(16, 8, 256)),
-        multiplicands=("b1",),
-        accumulators=("s32",),
-        fixed_layout=True,
-        saturate="never",
-        operations=BIT_OPERATIONS,
-    ),
-    Family(
-        name="mma.fp8",
-        mnemonic="mma",
-        shapes=(Shape(16, 8, 16), Shape(16, 8, 32)),
-        multiplicands=("e4m3", "e5m2"),
-        mixed=True,
-        accumulators=("f16", "f32"),
-        same_accumulators=True,
-        fixed_layout=True,
-        saturate="never",
         converted_to="f16",
     ),
 )
 """Every instruction of one warp."""
 
-WGMMA_TILE = Family(
-    name="wgmma.fp8.tile",
+WGMMA_TILE = _mma(
+    "wgmma.fp8.tile",
+    _m16n8(32),
+    ("e4m3", "e5m2"),
+    ("f16", "f32"),
     mnemonic="wgmma",
-    shapes=(Shape(16, 8, 32),),
-    multiplicands=("e4m3", "e5m2"),
-    mixed=True,
-    accumulators=("f16", "f32"),
     same_accumulators=True,
-    fixed_layout=True,
-    saturate="never",
 )
 """One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a core's command.
 
@@ -297,15 +199,13 @@ def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tupl
     """A row of `WGMMA_FAMILIES`: 64 rows, up to 256 columns in steps of 8; of integers, from 32 on, of 16."""
     is_integer = accumulators == ("s32",)
     columns = (8, 16, 24, *range(32, 264, 16)) if is_integer else range(8, 264, 8)
-    return Family(
-        name=f"wgmma.{name}",
+    return _mma(
+        f"wgmma.{name}",
+        tuple(Shape(64, n, k) for n in columns),
+        multiplicands,
+        accumulators,
         mnemonic="wgmma",
-        shapes=tuple(Shape(64, n, k) for n in columns),
-        multiplicands=multiplicands,
-        mixed=len(multiplicands) > 1,
-        accumulators=accumulators,
         same_accumulators=True,
-        fixed_layout=True,
         saturate="integer" if is_integer else "never",
     )
 

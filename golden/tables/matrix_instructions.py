@@ -5,7 +5,7 @@ that exists is legal.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 from golden.message_text import sentence
@@ -78,7 +78,26 @@ def _families(use: Use, context: str, element: str, shape: Shape) -> tuple[Famil
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoadInstruction:
+class _Access:
+    use: Use
+    layout: Layout
+    shape: Shape
+    type: str
+    space: Space = "generic"
+
+    @property
+    def fragment(self) -> FragmentLayout:
+        """The layout of the fragment that is loaded or stored."""
+        return fragment(self.use, self.type, self.shape)
+
+    def __str__(self) -> str:
+        kind = "store" if self.use == "d" else "load"
+        space = "" if self.space == "generic" else f".{self.space}"
+        return f"wmma.{kind}.{self.use}.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadInstruction(_Access):
     """`wmma.load.{a,b,c}`: memory to fragment.
 
     Raises
@@ -86,12 +105,6 @@ class LoadInstruction:
     IllegalInstruction
         For a combination that is in no table.
     """
-
-    use: Use
-    layout: Layout
-    shape: Shape
-    type: str
-    space: Space = "generic"
 
     def __post_init__(self) -> None:
         _require(self.use, ("a", "b", "c"), "wmma.load")
@@ -102,18 +115,9 @@ class LoadInstruction:
         _require(self.layout, only if fixed else LAYOUTS, f"{context} of .{self.type}")
         _require(self.space, SPACES, context)
 
-    @property
-    def fragment(self) -> FragmentLayout:
-        """The layout of the fragment that is loaded."""
-        return fragment(self.use, self.type, self.shape)
-
-    def __str__(self) -> str:
-        space = "" if self.space == "generic" else f".{self.space}"
-        return f"wmma.load.{self.use}.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
-
 
 @dataclass(frozen=True, kw_only=True)
-class StoreInstruction:
+class StoreInstruction(_Access):
     """`wmma.store.d`: fragment to memory.
 
     Raises
@@ -122,29 +126,12 @@ class StoreInstruction:
         For a combination that is in no table.
     """
 
-    layout: Layout
-    shape: Shape
-    type: str
-    space: Space = "generic"
+    use: Use = field(default="d", init=False, repr=False)
 
     def __post_init__(self) -> None:
         _families("d", "wmma.store.d", self.type, self.shape)
         _require(self.layout, LAYOUTS, "wmma.store.d")
         _require(self.space, SPACES, "wmma.store.d")
-
-    @property
-    def use(self) -> Use:
-        """The role of the stored fragment, always ``"d"``."""
-        return "d"
-
-    @property
-    def fragment(self) -> FragmentLayout:
-        """The layout of the fragment that is stored."""
-        return fragment("d", self.type, self.shape)
-
-    def __str__(self) -> str:
-        space = "" if self.space == "generic" else f".{self.space}"
-        return f"wmma.store.d.sync.aligned.{self.layout}.{self.shape}{space}.{self.type}"
 
 
 @dataclass(frozen=True, kw_only=True)

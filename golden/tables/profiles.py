@@ -1,11 +1,11 @@
 """Numerics profiles: the constants in which tensor-core generations differ, as data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
 from golden.tables.formats import FloatFormat
-from golden.tables.instruction_set import Mnemonic
+from golden.tables.instruction_set import ROUNDINGS, Mnemonic
 
 __all__ = ["EXACT_PROFILES", "HOPPER", "PROFILES", "ExactProfile", "Profile"]
 
@@ -96,47 +96,25 @@ HOPPER: Final = Profile(
 )
 """Measured on an NVIDIA H200; the default."""
 
+_AMPERE: Final = Profile(
+    name="ampere",
+    fraction_bits=24,
+    half_block=8,
+    tf32_block=4,
+    tf32_mma_block=4,
+    exponent_margin=6,
+    half_exponent_margin=6,
+)
+
 PROFILES: Final = MappingProxyType(
     {
         profile.name: profile
         for profile in (
             HOPPER,
-            Profile(
-                name="blackwell",
-                fraction_bits=25,
-                half_block=16,
-                tf32_block=4,
-                tf32_mma_block=8,
-                exponent_margin=7,
-                half_exponent_margin=7,
-            ),
-            Profile(
-                name="ada",
-                fraction_bits=24,
-                half_block=8,
-                tf32_block=4,
-                tf32_mma_block=4,
-                exponent_margin=6,
-                half_exponent_margin=6,
-            ),
-            Profile(
-                name="ampere",
-                fraction_bits=24,
-                half_block=8,
-                tf32_block=4,
-                tf32_mma_block=4,
-                exponent_margin=6,
-                half_exponent_margin=6,
-            ),
-            Profile(
-                name="turing",
-                fraction_bits=24,
-                half_block=8,
-                tf32_block=None,
-                tf32_mma_block=None,
-                exponent_margin=6,
-                half_exponent_margin=6,
-            ),
+            replace(HOPPER, name="blackwell", fp8_block=None, fp8_fraction_bits=None),
+            replace(_AMPERE, name="ada"),
+            _AMPERE,
+            replace(_AMPERE, name="turing", tf32_block=None, tf32_mma_block=None),
             Profile(
                 name="volta",
                 fraction_bits=23,
@@ -158,10 +136,7 @@ EXACT_PROFILES: Final = MappingProxyType(
         profile.name: profile
         for profile in (
             ExactProfile(name="exact", rounding=None),
-            ExactProfile(name="exact.rn", rounding="rn"),
-            ExactProfile(name="exact.rz", rounding="rz"),
-            ExactProfile(name="exact.rm", rounding="rm"),
-            ExactProfile(name="exact.rp", rounding="rp"),
+            *(ExactProfile(name=f"exact.{rounding}", rounding=rounding) for rounding in ROUNDINGS),
         )
     }
 )
