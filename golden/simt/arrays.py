@@ -1,18 +1,33 @@
 """Types of the arrays that stand for many threads or warps at once."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Addresses", "Strides", "Threads", "Values", "Warps", "Words"]
+__all__ = ["Access", "Addresses", "Strides", "Threads", "Values", "Warps", "Words"]
 
 Threads = NDArray[np.int64]
 """Numbers of threads in their block."""
 
 Addresses = NDArray[np.uint64]
 """An address for each thread, or for each warp."""
+
+
+class Access(NamedTuple):
+    """What some threads access by one instruction."""
+
+    threads: Threads
+    addresses: Addresses
+    """Of each thread, all in one state space."""
+    number: int
+    """Of the instruction."""
+
+    def some(self, positions: NDArray[Any] | slice) -> "Access":
+        """The accesses of the threads at these positions."""
+        return Access(self.threads[positions], self.addresses[positions], self.number)
+
 
 Values = Sequence[NDArray[Any]]
 """Raw bits, an element for each thread; an array for each register, or for each element of a vector."""

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from golden.locks import SHARED
 from golden.simt.address_map import GLOBAL
-from golden.simt.arrays import Addresses, Threads, Values
+from golden.simt.arrays import Access, Values
 from golden.simt.device_memory import TYPES
-from golden.simt.memory_access import BASES, SHIFTS, MemoryAccess
+from golden.simt.memory_access import SHIFTS, MemoryAccess
 
 __all__ = ["AtomicAccess"]
 
@@ -17,50 +17,29 @@ __all__ = ["AtomicAccess"]
 class AtomicAccess(MemoryAccess):
     """What ``atom`` and ``red`` do: operations go from old bits of cells and sources to new bits."""
 
-    def atomic_global(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
-    ) -> NDArray[Any]:
-        """Do an atomic on global memory, thread after thread; the old values."""
-        found = self._buffer(addresses, size)
-        if found is not None:
-            offsets = (addresses - np.uint64(found.address)).view(np.int64)
-            self._require_aligned(threads, addresses, offsets, size, index)
-            self._require_writable(found, threads, addresses, index)
-            result = self._atomic(found.views[size], offsets >> SHIFTS[size], operation, sources)
-        else:
-            result = np.zeros(threads.size, dtype=TYPES[size])
-            for buffer, where, offsets in self._by_buffer(threads, addresses, size, index):
-                self._require_aligned(threads[where], addresses[where], offsets, size, index)
-                self._require_writable(buffer, threads[where], addresses[where], index)
-                some = [source[where] for source in sources]
-                result[where] = self._atomic(buffer.views[size], offsets >> SHIFTS[size], operation, some)
-        self.note_access("global", threads, addresses, size, index, reads=True, writes=True)
-        return result
+    def atomic(self, space: str, access: Access, operation: Any, sources: Values, size: int) -> NDArray[Any]:
+        """Do an atomic on global or shared memory, thread after thread; the old values.
 
-    def atomic_shared(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
-    ) -> NDArray[Any]:
-        """Do an atomic on shared memory."""
-        offsets = self._offsets("shared", threads, addresses, size, index)
-        result = self._atomic(self.shared.views[size], offsets >> SHIFTS[size], operation, sources)
-        self.note_access("shared", threads, addresses, size, index, reads=True, writes=True)
-        return result
-
-    def atomic_generic(
-        self, threads: Threads, addresses: Addresses, operation: Any, sources: Values, size: int, index: int
-    ) -> NDArray[Any]:
-        """Do an atomic on global or shared memory, wherever the addresses lie."""
-        if not threads.size or int(addresses.min()) >= GLOBAL:
-            return self.atomic_global(threads, addresses, operation, sources, size, index)
-        result = np.zeros(threads.size, dtype=TYPES[size])
-        for name, where in self._by_space(threads, addresses, index):
-            if name not in ("global", "shared"):
-                self.fault(index, threads[where], f"an atomic on .{name} memory", 0, int(addresses[where][0]))
-            atomic = getattr(self, f"atomic_{name}")
-            some = [source[where] for source in sources]
-            result[where] = atomic(
-                threads[where], addresses[where] - BASES[name], operation, some, size, index
-            )
+        Parameters
+        ----------
+        space : {"global", "shared", "generic"}
+        access : Access
+        operation : callable
+        sources : sequence of ndarray
+        size : int
+            Bytes of a cell.
+        """
+        if space == "generic" and access.threads.size and int(access.addresses.min()) < GLOBAL:
+            for name, where in self._by_space(access):
+                if name not in ("global", "shared"):
+                    self.refuse(access.some(where), 0, f"an atomic on .{name} memory")
+        result = np.zeros(access.threads.size, dtype=TYPES[size])
+        for piece in self._pieces(space, access, size, writes=True):
+            positions = slice(None) if piece.where is None else piece.where
+            some = [source[positions] for source in sources]
+            places = piece.offsets >> SHIFTS[size]
+            result[positions] = self._atomic(piece.memory.views[size], places, operation, some)
+            self.note_access(piece, size, reads=True, writes=True)
         return result
 
     def _atomic(

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.address_map import SHARED
-from golden.simt.arrays import Addresses, Threads
+from golden.simt.arrays import Access, Threads
 from golden.simt.block import BlockRun
-from golden.simt.device_memory import Allocation
+from golden.simt.memory_access import Piece
 from golden.simt.races import Races
 
 __all__ = ["CheckedBlock", "Report"]
@@ -69,39 +69,24 @@ class CheckedBlock(BlockRun):
         self._tracked: dict[int, list[NDArray[np.int64]]] = {}
         self._races = Races(self.total, size) if launch.races else None
 
-    def note_access(
-        self,
-        space: str,
-        threads: Threads,
-        addresses: Addresses,
-        width: int,
-        index: int,
-        *,
-        reads: bool = False,
-        writes: bool = False,
-    ) -> None:
-        """Check an access; the bytes of a store count as written."""
-        if space == "global":
-            self._check_global(threads, addresses, width, index, reads=reads, writes=writes)
-        elif space == "shared":
-            self._check_shared(threads, addresses, width, index, reads=reads, writes=writes)
-        else:
-            offsets = self._offsets("local", threads, addresses, width, index)
-            if reads:
-                self._require_written(self.local, threads, addresses, offsets, width, index)
-            if writes:
-                self._note_written(self.local, offsets, width)
+    def note_access(self, piece: Piece, width: int, *, reads: bool = False, writes: bool = False) -> None:
+        """Check accesses; the bytes of a store count as written."""
+        places = piece.offsets[:, None] + np.arange(width)  # of each byte, shape (accesses, width)
+        if reads:
+            self._require_written(piece, places)
+        if piece.space == "shared":
+            self._check_shared(piece, places, reads=reads, writes=writes)
+        if writes and piece.memory.written is not None:
+            piece.memory.written[places] = True
 
     # Asynchronous copies
 
-    def copy_async(
-        self, threads: Threads, targets: Addresses, sources: Addresses, size: int, valid: Any, index: int
-    ) -> None:
+    def copy_async(self, target: Access, source: Access, size: int, valid: Any) -> None:
         """As `AsyncCopies.copy_async`, and the bytes are in flight until their thread has waited for them."""
-        super().copy_async(threads, targets, sources, size, valid, index)
-        places = _bytes(targets.view(np.int64), size)
-        self._copying[places] = threads[:, None] + 1
-        self._group[places] = self._committed[threads][:, None]
+        super().copy_async(target, source, size, valid)
+        places = target.addresses.view(np.int64)[:, None] + np.arange(size)
+        self._copying[places] = target.threads[:, None] + 1
+        self._group[places] = self._committed[target.threads][:, None]
 
     def commit_copies(self, threads: Threads) -> None:
         """``cp.async.commit_group``."""
@@ -117,10 +102,11 @@ class CheckedBlock(BlockRun):
 
     # Barriers
 
-    def arrive_copies(self, threads: Threads, addresses: Addresses, increment: bool, index: int) -> None:
+    def arrive_copies(self, access: Access, increment: bool) -> None:
         """As `MbarrierAccess.arrive_copies`; a wait for the barrier is one for the copies."""
+        threads, addresses, _ = access
         phases = [self.mbarriers[offset].phase for offset in addresses.tolist() if offset in self.mbarriers]
-        super().arrive_copies(threads, addresses, increment, index)
+        super().arrive_copies(access, increment)
         flying = np.flatnonzero(self._copying)
         for offset in np.unique(addresses).tolist():
             theirs = np.isin(self._copying[flying] - 1, threads[addresses == offset])
@@ -128,23 +114,22 @@ class CheckedBlock(BlockRun):
         if self._races is not None:
             self._races.arrive(threads, addresses, np.array(phases))
 
-    def arrive_mbarrier(self, threads: Threads, addresses: Addresses, *arguments: Any) -> NDArray[np.uint64]:
+    def arrive_mbarrier(self, access: Access, *arguments: Any) -> NDArray[np.uint64]:
         """As `MbarrierAccess.arrive_mbarrier`, noted."""
-        words = super().arrive_mbarrier(threads, addresses, *arguments)
+        words = super().arrive_mbarrier(access, *arguments)
         if self._races is not None:
-            self._races.arrive(threads, addresses, words >> np.uint64(63))
+            self._races.arrive(access.threads, access.addresses, words >> np.uint64(63))
         return words
 
-    def wait_mbarrier(
-        self, threads: Threads, addresses: Addresses, phases: NDArray[Any], index: int
-    ) -> NDArray[np.bool_]:
+    def wait_mbarrier(self, access: Access, phases: NDArray[Any]) -> NDArray[np.bool_]:
         """As `MbarrierAccess.wait_mbarrier`; the copies that the barrier tracks have landed."""
-        done = super().wait_mbarrier(threads, addresses, phases, index)
-        for offset in np.unique(addresses[done]).tolist():
+        done = super().wait_mbarrier(access, phases)
+        found = access.some(done)
+        for offset in np.unique(found.addresses).tolist():
             for places in self._tracked.pop(offset, ()):
                 self._copying[places] = 0
         if self._races is not None:
-            self._races.wait(threads[done], addresses[done], phases[done])
+            self._races.wait(found.threads, found.addresses, phases[done])
         return done
 
     def note_early_exit(self, index: int) -> None:
@@ -163,85 +148,42 @@ class CheckedBlock(BlockRun):
 
     # Reports
 
-    def _check_global(
-        self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
-    ) -> None:
-        for buffer, where, offsets in self._by_buffer(threads, addresses, width, index):
-            if reads:
-                self._require_written(buffer, threads[where], addresses[where], offsets, width, index)
-            if writes:
-                self._note_written(buffer, offsets, width)
-
-    def _check_shared(
-        self, threads: Threads, addresses: Addresses, width: int, index: int, *, reads: bool, writes: bool
-    ) -> None:
-        offsets = addresses.view(np.int64)
-        places = _bytes(offsets, width)
-        generic = addresses + np.uint64(SHARED)
-        if reads:
-            self._require_written(self.shared, threads, generic, offsets, width, index)
-            flying = (self._copying[places] != 0).any(axis=1)
-            if flying.any():
-                position = int(np.argmax(flying))
-                self._report(
-                    "flight",
-                    index,
-                    "read of bytes that cp.async may still be copying: "
-                    f"{self.describe_shared(int(offsets[position]))}",
-                    int(threads[position]),
-                    int(generic[position]),
-                    int(flying.sum()),
-                )
+    def _check_shared(self, piece: Piece, places: NDArray[np.int64], *, reads: bool, writes: bool) -> None:
+        flying = (self._copying[places] != 0).any(axis=1)
+        if reads and flying.any():
+            position = int(np.argmax(flying))
+            message = f"read of bytes that cp.async may still be copying: {self._place(piece, position)}"
+            self._report_access("flight", piece, position, message, int(flying.sum()))
         if self._races is not None:
+            threads, _, index = piece.access
             found = self._races.access(threads, places, index, writes=writes, atomic=reads and writes)
             if found is not None:
                 position, other, other_index = found
-                line = self.kernel.line_of(other_index)
-                self._report(
-                    "race",
-                    index,
-                    f"data race with thread {self.coordinates(other)} at line {line}: "
-                    f"{self.describe_shared(int(offsets[position]))}",
-                    int(threads[position]),
-                    int(generic[position]),
-                )
-        if writes:
-            self._note_written(self.shared, offsets, width)
+                with_whom = f"thread {self.coordinates(other)} at line {self.kernel.line_of(other_index)}"
+                message = f"data race with {with_whom}: {self._place(piece, position)}"
+                self._report_access("race", piece, position, message)
 
-    def _note_written(self, memory: Allocation, offsets: NDArray[np.int64], width: int) -> None:
-        if memory.written is not None:
-            memory.written[_bytes(offsets, width)] = True
+    def _require_written(self, piece: Piece, places: NDArray[np.int64]) -> None:
+        if piece.memory.written is None:
+            return
+        missing = ~piece.memory.written[places].all(axis=1)
+        if missing.any():
+            position = int(np.argmax(missing))
+            where = self._place(piece, position)
+            message = f"read of {places.shape[1]} bytes that were never written: {where}"
+            self._report_access("unwritten", piece, position, message, int(missing.sum()))
 
-    def _require_written(
-        self,
-        memory: Allocation,
-        threads: Threads,
-        addresses: Addresses,
-        offsets: NDArray[np.int64],
-        width: int,
-        index: int,
-    ) -> None:
-        if memory.written is None:
-            return
-        missing = ~memory.written[_bytes(offsets, width)].all(axis=1)
-        if not missing.any():
-            return
-        position = int(np.argmax(missing))
-        address = int(addresses[position])
-        if memory is self.local:
-            where = f"byte {address} of local memory"
-        elif memory is self.shared:
-            where = self.describe_shared(int(offsets[position]))
-        else:
-            where = self.device.describe(address)
-        self._report(
-            "unwritten",
-            index,
-            f"read of {width} bytes that were never written: {where}",
-            int(threads[position]),
-            address,
-            int(missing.sum()),
-        )
+    def _place(self, piece: Piece, position: int) -> str:
+        """Where an access lies, for a message."""
+        address = int(piece.access.addresses[position])
+        if piece.space == "local":
+            return f"byte {address} of local memory"
+        return self.describe_shared(address) if piece.space == "shared" else self.device.describe(address)
+
+    def _report_access(self, kind: str, piece: Piece, position: int, message: str, times: int = 1) -> None:
+        threads, addresses, index = piece.access
+        address = int(addresses[position]) + (SHARED if piece.space == "shared" else 0)
+        self._report(kind, index, message, int(threads[position]), address, times)
 
     def _report(
         self,
@@ -267,8 +209,3 @@ class CheckedBlock(BlockRun):
             address,
             times,
         )
-
-
-def _bytes(offsets: NDArray[np.int64], width: int) -> NDArray[np.int64]:
-    """The place of each byte of accesses, shape (accesses, width)."""
-    return offsets[:, None] + np.arange(width)

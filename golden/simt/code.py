@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.ptx.blocks import Block, Terminator
+from golden.simt.arrays import Access
 from golden.simt.writer import Writer
 
 __all__ = ["BlockCode", "compile_block"]
@@ -21,7 +22,9 @@ def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> ND
     return result
 
 
-_GLOBALS: Final[Mapping[str, Any]] = {"where": np.where, "full": np.full, "merge": _merge}
+_GLOBALS: Final[Mapping[str, Any]] = {
+    **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge}
+}
 
 
 def compile_block(

@@ -46,18 +46,16 @@ def _call(context: Context, writer: Writer, found: MatrixStatement, index: int) 
         return f"B.multiply({writer.bind(parsed)}, {threads}, {values}, {index})"
     if found.address is None:
         return f"B.transpose_matrix({threads}, {_tuple(writer, found, 'a')})"
-    where = writer.address(context, found.address)
-    if parsed.space == "shared":
-        where = f"({where} + {writer.constant(SHARED, 64)})"
+    access = writer.access(context, found.address, SHARED if parsed.space == "shared" else 0)
     if isinstance(parsed, MoveInstruction):
-        what, head = "matrices", f"{threads}, {where}, {parsed.count}, {parsed.transposed}"
+        what, head = "matrices", f"{access}, {parsed.count}, {parsed.transposed}"
     else:
         step = "None" if found.stride is None else writer.array(found.stride, 32)
-        what, head = "fragment", f"{writer.bind(parsed)}, {threads}, {where}, {step}"
+        what, head = "fragment", f"{writer.bind(parsed)}, {access}, {step}"
     if found.destination is not None:
-        return f"B.load_{what}({head}, {index})"
+        return f"B.load_{what}({head})"
     (use,) = found.fragments
-    return f"B.store_{what}({head}, {_tuple(writer, found, use)}, {index})"
+    return f"B.store_{what}({head}, {_tuple(writer, found, use)})"
 
 
 def _tuple(writer: Writer, found: MatrixStatement, use: Use) -> str:

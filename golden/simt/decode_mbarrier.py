@@ -30,8 +30,8 @@ def _init(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_source(count, 32)
 
     def emit(writer: Writer) -> None:
-        head = _head(context, writer, instruction, address, index)
-        writer.line(f"B.init_mbarrier({head}, {writer.array(count, 32)}, {index})")
+        access = _access(context, writer, instruction, address)
+        writer.line(f"B.init_mbarrier({access}, {writer.array(count, 32)})")
 
     return context.step(instruction, index, (address, count), (), emit, select=False)
 
@@ -42,7 +42,7 @@ def _invalidate(context: Context, instruction: Instruction, index: int) -> Step:
     address = _barrier_address(context, instruction.operands[0])
 
     def emit(writer: Writer) -> None:
-        writer.line(f"B.invalidate_mbarrier({_head(context, writer, instruction, address, index)}, {index})")
+        writer.line(f"B.invalidate_mbarrier({_access(context, writer, instruction, address)})")
 
     return context.step(instruction, index, (address,), (), emit, select=False)
 
@@ -95,11 +95,11 @@ def _signal(
         context.require_source(operand, 32)
 
     def emit(writer: Writer) -> None:
-        head = _head(context, writer, instruction, address, index)
+        access = _access(context, writer, instruction, address)
         value = writer.array(amount[0], 32) if amount else "None"
         amounts = f"None, {value}" if transactions else f"{value}, None"
         state = writer.name()
-        writer.line(f"{state} = B.arrive_mbarrier({head}, {amounts}, {mode!r}, {completes}, {index})")
+        writer.line(f"{state} = B.arrive_mbarrier({access}, {amounts}, {mode!r}, {completes})")
         writer.write(target, state, 64)
 
     return context.step(instruction, index, (address, *amount), (target,), emit, select=False)
@@ -124,11 +124,11 @@ def _wait(context: Context, instruction: Instruction, index: int) -> Step:
         context.require_source(operand, 32)
 
     def emit(writer: Writer) -> None:
-        head = _head(context, writer, instruction, address, index)
+        access = _access(context, writer, instruction, address)
         value = writer.array(phase, bits)
         one = writer.constant(1, bits)
         parity = f"{value} & {one}" if bits == 32 else f"{value} >> {writer.constant(63, 64)}"
-        writer.write(target, f"B.wait_mbarrier({head}, {parity}, {index})", 1)
+        writer.write(target, f"B.wait_mbarrier({access}, {parity})", 1)
 
     return context.step(instruction, index, (address, phase, *hint), (target,), emit, select=False)
 
@@ -165,8 +165,8 @@ def copies_arrive(context: Context, instruction: Instruction, index: int) -> Ste
     increment = "form" not in found
 
     def emit(writer: Writer) -> None:
-        head = _head(context, writer, instruction, address, index)
-        writer.line(f"B.arrive_copies({head}, {increment}, {index})")
+        access = _access(context, writer, instruction, address)
+        writer.line(f"B.arrive_copies({access}, {increment})")
 
     return context.step(instruction, index, (address,), (), emit, select=False)
 
@@ -190,12 +190,13 @@ def _barrier_address(context: Context, operand: Operand) -> Address:
     return address
 
 
-def _head(context: Context, writer: Writer, instruction: Instruction, address: Address, index: int) -> str:
-    """The first arguments of all operations: the threads, and their addresses in shared memory."""
-    where = writer.address(context, address)
-    if context.space_of(address) is None and not any(part in _CLUSTER for part in instruction.opcode):
-        where = f"B.to_shared({writer.threads}, {where}, {index})"
-    return f"{writer.threads}, {where}"
+def _access(context: Context, writer: Writer, instruction: Instruction, address: Address) -> str:
+    """The first argument of all operations: the threads, and their addresses in shared memory."""
+    access = writer.access(context, address)
+    is_generic = context.space_of(address) is None and not any(
+        part in _CLUSTER for part in instruction.opcode
+    )
+    return f"B.to_shared({access})" if is_generic else access
 
 
 _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {

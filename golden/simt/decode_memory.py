@@ -33,8 +33,7 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
         if offset is not None:
             values = [f"B.parameter({offset + size * i}, {size}, {writer.count})" for i in range(count)]
         else:
-            where = writer.address(context, address)
-            call = f"B.load_{space}({writer.threads}, {where}, {size}, {count}, {index})"
+            call = f"B.load({space!r}, {writer.access(context, address)}, {size}, {count})"
             values = [call] if count == 1 else [writer.name() for _ in targets]
             if count > 1:
                 writer.line(f"{', '.join(values)} = {call}")
@@ -58,9 +57,9 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
     size = type_.bits // 8
 
     def emit(writer: Writer) -> None:
-        where = writer.address(context, address)
+        access = writer.access(context, address)
         values = ", ".join(writer.array(element, type_.bits) for element in elements)
-        writer.line(f"B.store_{space}({writer.threads}, {where}, ({values},), {size}, {index})")
+        writer.line(f"B.store({space!r}, {access}, ({values},), {size})")
 
     return context.step(instruction, index, (address, *elements), (), emit, select=False)
 
@@ -101,20 +100,13 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     flush = type_name == "f32" and space != "shared"
 
     def emit(writer: Writer) -> None:
-        where = writer.address(context, address)
-        base = writer.name()
-        writer.line(f"{base} = {where}")
+        accesses = [writer.access(context, address, i * bits // 8) for i in range(count)]
         function = writer.bind(operation.flushed if flush else operation.evaluate)
-        values = []
-        for i in range(count):
-            at = base if not i else f"{base} + {writer.constant(i * bits // 8, 64)}"
+        values = [writer.name() for _ in accesses]
+        for i, (value, access) in enumerate(zip(values, accesses, strict=True)):
             arguments = ", ".join(writer.array(source[i], bits) for source in sources)
-            value = writer.name()
-            writer.line(
-                f"{value} = B.atomic_{space}({writer.threads}, {at}, {function}, "
-                f"({arguments},), {bits // 8}, {index})"
-            )
-            values.append(value)
+            call = f"B.atomic({space!r}, {access}, {function}, ({arguments},), {bits // 8})"
+            writer.line(f"{value} = {call}")
         for element, value in zip(targets, values if targets else (), strict=True):
             writer.write(element, value, bits)
 
@@ -153,14 +145,14 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     bytes_copied = size.value
 
     def emit(writer: Writer) -> None:
-        target, origin = writer.address(context, to), writer.address(context, source)
+        accesses = f"{writer.access(context, to)}, {writer.access(context, source)}"
         valid = "None"
         if count is not None and ignore:
             none, everything = writer.constant(0, 32), writer.constant(bytes_copied, 32)
             valid = f"where({writer.array(count, 1)}, {none}, {everything})"
         elif count is not None:
             valid = writer.array(count, 32)
-        writer.line(f"B.copy_async({writer.threads}, {target}, {origin}, {bytes_copied}, {valid}, {index})")
+        writer.line(f"B.copy_async({accesses}, {bytes_copied}, {valid})")
 
     return context.step(instruction, index, (to, source, *operands[3:]), (), emit, select=False)
 

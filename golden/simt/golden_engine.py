@@ -11,7 +11,7 @@ from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.multiply import mma
 from golden.resolve import resolve_profile
-from golden.simt.arrays import Addresses, Strides, Warps, Words
+from golden.simt.arrays import Addresses, Strides, Words
 from golden.simt.matrix_engine import FragmentMemory
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
@@ -54,24 +54,18 @@ class GoldenEngine:
         return None
 
     def load(
-        self,
-        instruction: LoadInstruction,
-        warps: Warps,
-        addresses: Addresses,
-        strides: Strides,
-        memory: FragmentMemory,
+        self, instruction: LoadInstruction, addresses: Addresses, strides: Strides, memory: FragmentMemory
     ) -> Words:
         """The fragments that the warps load, shape (warps, registers, 32)."""
         layout = fragment(instruction.use, instruction.type, instruction.shape)
         size = min(layout.size, _PIECE_BYTES)
-        pieces = memory.gather(warps, piece_addresses(instruction, addresses, strides, size), size)
+        pieces = memory.gather(piece_addresses(instruction, addresses, strides, size), size)
         matrices = matrix_of_lines(pieces.view(np.uint8), instruction)
         return distribute(matrices, instruction.use, instruction.type, instruction.shape)
 
     def store(
         self,
         instruction: StoreInstruction,
-        warps: Warps,
         addresses: Addresses,
         strides: Strides,
         registers: Words,
@@ -82,7 +76,7 @@ class GoldenEngine:
         size = min(layout.size, _PIECE_BYTES)
         matrices = collect(registers, "d", instruction.type, instruction.shape)
         pieces = matrix_to_lines(matrices, instruction).view(f"u{size}")
-        memory.scatter(warps, piece_addresses(instruction, addresses, strides, size), pieces, size)
+        memory.scatter(piece_addresses(instruction, addresses, strides, size), pieces, size)
 
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
@@ -96,17 +90,17 @@ class GoldenEngine:
         )
         return distribute(result, "d", instruction.d_type, shape)
 
-    def load_matrices(self, warps: Warps, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
+    def load_matrices(self, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
-        matrices = memory.gather(warps, rows[..., None] + _ROW_HALVES, 2)
+        matrices = memory.gather(rows[..., None] + _ROW_HALVES, 2)
         return ldmatrix(matrices, transposed=transposed)
 
     def store_matrices(
-        self, warps: Warps, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
+        self, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
         matrices = stmatrix(registers, transposed=transposed)
-        memory.scatter(warps, rows[..., None] + _ROW_HALVES, matrices, 2)
+        memory.scatter(rows[..., None] + _ROW_HALVES, matrices, 2)
 
     def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives."""

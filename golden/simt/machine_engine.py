@@ -5,7 +5,7 @@ and what is stored is copied back. Fragments stay in the registers as long as th
 instruction needs is not written again if a register already holds its bits.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.lines import piece_addresses
 from golden.machine import Counters, Machine, Storage
 from golden.resolve import resolve_profile
-from golden.simt.arrays import Addresses, Strides, Warps, Words
+from golden.simt.arrays import Addresses, Strides, Words
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.simt.matrix_engine import FragmentMemory
@@ -43,6 +43,9 @@ _SCRATCH_BYTES: Final = 4096
 
 _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix."""
+
+_Group = list[tuple[int, int]]
+"""Places of a kernel's warps, each with an address of memory for it."""
 
 
 class MachineEngine:
@@ -89,39 +92,27 @@ class MachineEngine:
         return missing_on_core(instruction, self._machine.profile, self._formats, self._name)
 
     def load(
-        self,
-        instruction: LoadInstruction,
-        warps: Warps,
-        addresses: Addresses,
-        strides: Strides,
-        memory: FragmentMemory,
+        self, instruction: LoadInstruction, addresses: Addresses, strides: Strides, memory: FragmentMemory
     ) -> Words:
         """The fragments that the warps load, shape (warps, registers, 32)."""
         layout = fragment(instruction.use, instruction.type, instruction.shape)
-        results = np.empty((len(warps), layout.registers, LANES), dtype=np.uint32)
         storage, base, space = self._scratch(instruction.space)
         local = replace(instruction, space=space)
-        for group in self._groups(len(warps), storage, base):
-            commands: list[Command] = []
-            firsts = []
-            for warp, (place, start) in enumerate(group):
-                own = slice(place, place + 1)
-                lines = piece_addresses(instruction, addresses[own], strides[own], 1)
-                data = memory.gather(warps[own], lines, 1)[0]
-                stride, step = _own_stride(instruction, data.shape[1], layout.size)
-                storage.write(start, _spread(data, step))
-                first = self._registers[warp].take(layout.registers)
-                firsts.append(first)
-                commands.append(Load(local, first, start - self._origin(space), stride, warp=warp))
-            self._execute(commands)
-            for warp, (place, _) in enumerate(group):
-                results[place] = self._registers[warp].read(firsts[warp], layout.registers)
-        return results
+
+        def load(warp: int, place: int, start: int) -> tuple[int, Command]:
+            own = slice(place, place + 1)
+            lines = piece_addresses(instruction, addresses[own], strides[own], 1)
+            data = memory.of(own).gather(lines, 1)[0]
+            stride, step = _own_stride(instruction, data.shape[1], layout.size)
+            storage.write(start, _spread(data, step))
+            first = self._registers[warp].take(layout.registers)
+            return first, Load(local, first, start - self._origin(space), stride, warp=warp)
+
+        return self._results(self._groups(len(addresses), storage, base), layout.registers, load)
 
     def store(
         self,
         instruction: StoreInstruction,
-        warps: Warps,
         addresses: Addresses,
         strides: Strides,
         registers: Words,
@@ -131,7 +122,7 @@ class MachineEngine:
         layout = fragment("d", instruction.type, instruction.shape)
         storage, base, space = self._scratch(instruction.space)
         local = replace(instruction, space=space)
-        for group in self._groups(len(warps), storage, base):
+        for group in self._groups(len(addresses), storage, base):
             commands: list[Command] = []
             lines = []
             for warp, (place, start) in enumerate(group):
@@ -145,66 +136,56 @@ class MachineEngine:
                 _, count, length = places.shape
                 _, step = _own_stride(instruction, length, layout.size)
                 data = storage.read(start, step * count).reshape(1, count, step)[..., :length]
-                memory.scatter(warps[place : place + 1], places, data, 1)
+                memory.of(slice(place, place + 1)).scatter(places, data, 1)
 
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
         count = fragment("d", instruction.d_type, instruction.shape).registers
-        results = np.empty((len(a), count, LANES), dtype=np.uint32)
-        for group in self._groups(len(a)):
-            commands: list[Command] = []
-            firsts = []
-            for warp, (place, _) in enumerate(group):
-                registers = self._registers[warp]
-                first_a, first_b, first_c = registers.hold(a[place], b[place], c[place])
-                first = first_c
-                if count != c.shape[1]:
-                    first = registers.take(
-                        count, keep=((first_a, a.shape[1]), (first_b, b.shape[1]), (first_c, c.shape[1]))
-                    )
-                firsts.append(first)
-                commands.append(Mma(instruction, first, first_a, first_b, first_c, warp=warp))
-            self._execute(commands)
-            for warp, (place, _) in enumerate(group):
-                results[place] = self._registers[warp].read(firsts[warp], count)
-        return results
 
-    def load_matrices(self, warps: Warps, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
+        def multiply(warp: int, place: int, _: int) -> tuple[int, Command]:
+            registers = self._registers[warp]
+            first_a, first_b, first_c = registers.hold(a[place], b[place], c[place])
+            first = first_c
+            if count != c.shape[1]:
+                first = registers.take(
+                    count, keep=((first_a, a.shape[1]), (first_b, b.shape[1]), (first_c, c.shape[1]))
+                )
+            return first, Mma(instruction, first, first_a, first_b, first_c, warp=warp)
+
+        return self._results(self._groups(len(a)), count, multiply)
+
+    def load_matrices(self, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
         if self._machine.shared is None:
-            return self._host.load_matrices(warps, rows, transposed, memory)
+            return self._host.load_matrices(rows, transposed, memory)
         count = rows.shape[1]
-        results = np.empty((len(warps), count, LANES), dtype=np.uint32)
         storage, base, _ = self._scratch("global")
-        for group in self._groups(len(warps), storage, base):
-            commands: list[Command] = []
-            firsts = []
-            for warp, (_, start) in enumerate(group):
-                registers = self._registers[warp]
-                (addresses,) = registers.hold(_row_addresses(start))
-                first = registers.take(count, keep=((addresses, 1),))
-                firsts.append(first)
-                commands.append(LoadMatrix(first, addresses, count, transposed, "generic", warp=warp))
-            # What is held goes through the same memory, so the rows come behind it.
+
+        def load(warp: int, _: int, start: int) -> tuple[int, Command]:
+            registers = self._registers[warp]
+            (addresses,) = registers.hold(_row_addresses(start))
+            first = registers.take(count, keep=((addresses, 1),))
+            return first, LoadMatrix(first, addresses, count, transposed, "generic", warp=warp)
+
+        def write_rows(group: _Group) -> None:
             for place, start in group:
-                halves = rows[place : place + 1, ..., None] + _ROW_HALVES
-                data = memory.gather(warps[place : place + 1], halves, 2).astype("<u2")
+                own = slice(place, place + 1)
+                data = memory.of(own).gather(rows[own, ..., None] + _ROW_HALVES, 2).astype("<u2")
                 storage.write(start, data.reshape(-1).view(np.uint8))
-            self._execute(commands)
-            for warp, (place, _) in enumerate(group):
-                results[place] = self._registers[warp].read(firsts[warp], count)
-        return results
+
+        # What is held goes through the same memory, so the rows come behind it.
+        return self._results(self._groups(len(rows), storage, base), count, load, write_rows)
 
     def store_matrices(
-        self, warps: Warps, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
+        self, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
         if self._machine.shared is None:
-            self._host.store_matrices(warps, rows, transposed, registers, memory)
+            self._host.store_matrices(rows, transposed, registers, memory)
             return
         count = rows.shape[1]
         storage, base, _ = self._scratch("global")
-        for group in self._groups(len(warps), storage, base):
+        for group in self._groups(len(rows), storage, base):
             commands: list[Command] = []
             for warp, (place, start) in enumerate(group):
                 first, addresses = self._registers[warp].hold(registers[place], _row_addresses(start))
@@ -212,34 +193,55 @@ class MachineEngine:
             self._execute(commands)
             for place, start in group:
                 data = storage.read(start, rows[place].size * MATRIX_ROW_BYTES)
-                halves = rows[place : place + 1, ..., None] + _ROW_HALVES
-                memory.scatter(warps[place : place + 1], halves, data.view("<u2").reshape(halves.shape), 2)
+                own = slice(place, place + 1)
+                halves = rows[own, ..., None] + _ROW_HALVES
+                memory.of(own).scatter(halves, data.view("<u2").reshape(halves.shape), 2)
 
     def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives."""
         if self._machine.shared is None:
             return self._host.transpose(registers)
-        results = np.empty_like(registers)
-        for group in self._groups(len(registers)):
-            commands: list[Command] = []
-            firsts = []
-            for warp, (place, _) in enumerate(group):
-                (source,) = self._registers[warp].hold(registers[place : place + 1])
-                first = self._registers[warp].take(1, keep=((source, 1),))
-                firsts.append(first)
-                commands.append(MoveMatrix(first, source, warp=warp))
-            self._execute(commands)
-            for warp, (place, _) in enumerate(group):
-                results[place] = self._registers[warp].read(firsts[warp], 1)[0]
-        return results
+
+        def transpose(warp: int, place: int, _: int) -> tuple[int, Command]:
+            (source,) = self._registers[warp].hold(registers[place : place + 1])
+            first = self._registers[warp].take(1, keep=((source, 1),))
+            return first, MoveMatrix(first, source, warp=warp)
+
+        return self._results(self._groups(len(registers)), 1, transpose)[:, 0]
 
     def finish(self) -> None:
         """Have the machine end its work."""
         self._machine.finish()
 
-    def _groups(
-        self, count: int, storage: Storage | None = None, base: int = 0
-    ) -> Iterator[list[tuple[int, int]]]:
+    def _results(
+        self,
+        groups: Iterable[_Group],
+        count: int,
+        command: Callable[[int, int, int], tuple[int, Command]],
+        prepare: Callable[[_Group], None] = lambda group: None,
+    ) -> Words:
+        """Execute a command for each place of some groups; the registers that each has written.
+
+        Parameters
+        ----------
+        groups : iterable of list of (int, int)
+            As of `_groups`.
+        count : int
+            Registers that a command writes.
+        command : callable
+            From a warp of the machine, a place and an address to the first register and the command.
+        prepare : callable
+            Called when the commands of a group have been made, before they are executed.
+        """
+        results = []
+        for group in groups:
+            made = [command(warp, place, start) for warp, (place, start) in enumerate(group)]
+            prepare(group)
+            self._execute([item for _, item in made])
+            results += [self._registers[warp].read(first, count) for warp, (first, _) in enumerate(made)]
+        return np.stack(results)
+
+    def _groups(self, count: int, storage: Storage | None = None, base: int = 0) -> Iterator[_Group]:
         """The places of a kernel's warps, as many together as the machine has warps.
 
         The n-th of a group is executed by warp n, with its part of the memory `storage`, from `base` on, of

@@ -5,17 +5,20 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from golden.machine import Counters
-from golden.simt.arrays import Addresses, Strides, Warps, Words
+from golden.simt.arrays import Addresses, Strides, Words
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["FragmentMemory", "MatrixEngine"]
 
 
 class FragmentMemory(Protocol):
-    """The memory of a kernel, as a matrix instruction sees it: generic addresses, of any warp."""
+    """The memory of a kernel, as a matrix instruction of some warps sees it: generic addresses."""
 
-    def gather(self, warps: Warps, addresses: Addresses, size: int) -> NDArray[Any]:
-        """The elements of `size` bytes at addresses, shape (warps, ...); `warps` number them for messages.
+    def of(self, warps: slice) -> "FragmentMemory":
+        """The same for some of the warps."""
+
+    def gather(self, addresses: Addresses, size: int) -> NDArray[Any]:
+        """The elements of `size` bytes at addresses, shape (warps, ...).
 
         Raises
         ------
@@ -23,7 +26,7 @@ class FragmentMemory(Protocol):
             Where there is no memory.
         """
 
-    def scatter(self, warps: Warps, addresses: Addresses, values: NDArray[Any], size: int) -> None:
+    def scatter(self, addresses: Addresses, values: NDArray[Any], size: int) -> None:
         """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
 
 
@@ -46,19 +49,13 @@ class MatrixEngine(Protocol):
         """Why an instruction cannot be executed; None if it can. Asked before a kernel starts."""
 
     def load(
-        self,
-        instruction: LoadInstruction,
-        warps: Warps,
-        addresses: Addresses,
-        strides: Strides,
-        memory: FragmentMemory,
+        self, instruction: LoadInstruction, addresses: Addresses, strides: Strides, memory: FragmentMemory
     ) -> Words:
         """The fragments that the warps load."""
 
     def store(
         self,
         instruction: StoreInstruction,
-        warps: Warps,
         addresses: Addresses,
         strides: Strides,
         registers: Words,
@@ -69,12 +66,11 @@ class MatrixEngine(Protocol):
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps."""
 
-    def load_matrices(self, warps: Warps, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
+    def load_matrices(self, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
         """What ``ldmatrix`` loads.
 
         Parameters
         ----------
-        warps : ndarray of int64, shape (warps,)
         rows : ndarray of uint64, shape (warps, matrices, 8)
             Address of each row of 16 bytes.
         transposed : bool
@@ -86,7 +82,7 @@ class MatrixEngine(Protocol):
         """
 
     def store_matrices(
-        self, warps: Warps, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
+        self, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
         """Store matrices as ``stmatrix`` does; `registers` has shape (warps, matrices, 32)."""
 

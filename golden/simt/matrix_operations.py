@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Difference
-from golden.simt.arrays import Addresses, Threads, Values, Warps, Words
+from golden.simt.arrays import Access, Addresses, Threads, Values, Warps, Words
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
@@ -25,22 +25,28 @@ _ROW_ALIGNMENT: Final = 16
 class _Memory:
     """The memory of a block as a matrix instruction sees it; implements `FragmentMemory`."""
 
-    def __init__(self, block: MemoryAccess, index: int) -> None:
+    def __init__(self, block: MemoryAccess, warps: Warps, index: int) -> None:
         self._block = block
+        self._warps = warps
         self._index = index
 
-    def gather(self, warps: Warps, addresses: Addresses, size: int) -> NDArray[Any]:
+    def of(self, warps: slice) -> "_Memory":
+        """The same for some of the warps."""
+        return _Memory(self._block, self._warps[warps], self._index)
+
+    def gather(self, addresses: Addresses, size: int) -> NDArray[Any]:
         """The elements of `size` bytes at addresses, shape (warps, ...)."""
-        threads = np.repeat(warps * LANES, addresses[0].size)
-        values = self._block.load_generic(threads, addresses.reshape(-1), size, 1, self._index)
+        values = self._block.load("generic", self._access(addresses), size, 1)
         return np.asarray(values).reshape(addresses.shape)
 
-    def scatter(self, warps: Warps, addresses: Addresses, values: NDArray[Any], size: int) -> None:
+    def scatter(self, addresses: Addresses, values: NDArray[Any], size: int) -> None:
         """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
-        threads = np.repeat(warps * LANES, addresses[0].size)
-        self._block.store_generic(
-            threads, addresses.reshape(-1), [np.ascontiguousarray(values).reshape(-1)], size, self._index
-        )
+        flat = [np.ascontiguousarray(values).reshape(-1)]
+        self._block.store("generic", self._access(addresses), flat, size)
+
+    def _access(self, addresses: Addresses) -> Access:
+        threads = np.repeat(self._warps * LANES, addresses[0].size)
+        return Access(threads, addresses.reshape(-1), self._index)
 
 
 class MatrixOperations(MemoryAccess):
@@ -49,33 +55,26 @@ class MatrixOperations(MemoryAccess):
     engine: MatrixEngine
 
     def load_fragment(
-        self,
-        instruction: LoadInstruction,
-        threads: Threads,
-        addresses: Addresses,
-        strides: NDArray[np.uint32] | None,
-        index: int,
+        self, instruction: LoadInstruction, access: Access, strides: NDArray[np.uint32] | None
     ) -> Values:
         """``wmma.load``: one array for each register."""
-        places, steps = self._checked_access(instruction, threads, addresses, strides, index)
-        with self._faults(threads, index):
-            words = self.engine.load(instruction, threads[::LANES] >> 5, places, steps, _Memory(self, index))
+        places, steps = self._checked_access(instruction, access, strides)
+        with self._faults(access.threads, access.number):
+            words = self.engine.load(instruction, places, steps, self._memory(access))
         return _unpacked(words, FORMATS[instruction.type].bits)
 
     def store_fragment(
         self,
         instruction: StoreInstruction,
-        threads: Threads,
-        addresses: Addresses,
+        access: Access,
         strides: NDArray[np.uint32] | None,
         registers: Values,
-        index: int,
     ) -> None:
         """``wmma.store``."""
-        places, steps = self._checked_access(instruction, threads, addresses, strides, index)
+        places, steps = self._checked_access(instruction, access, strides)
         words = _packed(registers)
-        with self._faults(threads, index):
-            self.engine.store(instruction, threads[::LANES] >> 5, places, steps, words, _Memory(self, index))
+        with self._faults(access.threads, access.number):
+            self.engine.store(instruction, places, steps, words, self._memory(access))
 
     def multiply(
         self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
@@ -86,31 +85,22 @@ class MatrixOperations(MemoryAccess):
             words = self.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
 
-    def load_matrices(
-        self, threads: Threads, addresses: Addresses, count: int, transposed: bool, index: int
-    ) -> Values:
+    def load_matrices(self, access: Access, count: int, transposed: bool) -> Values:
         """``ldmatrix``."""
-        rows = self._rows(threads, addresses, count, index)
-        words = self.engine.load_matrices(threads[::LANES] >> 5, rows, transposed, _Memory(self, index))
-        return _unpacked(words, 32)
+        rows = self._rows(access, count)
+        return _unpacked(self.engine.load_matrices(rows, transposed, self._memory(access)), 32)
 
-    def store_matrices(
-        self,
-        threads: Threads,
-        addresses: Addresses,
-        count: int,
-        transposed: bool,
-        registers: Values,
-        index: int,
-    ) -> None:
+    def store_matrices(self, access: Access, count: int, transposed: bool, registers: Values) -> None:
         """``stmatrix``."""
-        rows = self._rows(threads, addresses, count, index)
-        warps = threads[::LANES] >> 5
-        self.engine.store_matrices(warps, rows, transposed, _packed(registers), _Memory(self, index))
+        rows = self._rows(access, count)
+        self.engine.store_matrices(rows, transposed, _packed(registers), self._memory(access))
 
     def transpose_matrix(self, threads: Threads, registers: Values) -> Values:
         """``movmatrix``."""
         return [self.engine.transpose(register.reshape(-1, LANES)).reshape(-1) for register in registers]
+
+    def _memory(self, access: Access) -> _Memory:
+        return _Memory(self, access.threads[::LANES] >> 5, access.number)
 
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:
@@ -125,58 +115,40 @@ class MatrixOperations(MemoryAccess):
         except Fault as fault:
             self.fault(index, threads, f"the machine refused the instruction: {fault}")
 
-    def _rows(self, threads: Threads, addresses: Addresses, count: int, index: int) -> NDArray[np.uint64]:
-        rows = addresses.reshape(-1, LANES)[:, : 8 * count]
+    def _rows(self, access: Access, count: int) -> NDArray[np.uint64]:
+        rows = access.addresses.reshape(-1, LANES)[:, : 8 * count]
         if int(np.bitwise_or.reduce(rows, axis=None)) & 15:
             warp, lane = np.argwhere(rows & np.uint64(15))[0].tolist()
-            address = int(rows[warp, lane])
-            self.fault(
-                index,
-                threads,
-                f"row address {address:#x} is not a multiple of 16",
-                warp * LANES + lane,
-                address,
-            )
+            message = f"row address {rows[warp, lane]:#x} is not a multiple of 16"
+            self.refuse(access, warp * LANES + lane, message)
         return rows.reshape(-1, count, 8)
 
     def _checked_access(
         self,
         instruction: LoadInstruction | StoreInstruction,
-        threads: Threads,
-        addresses: Addresses,
+        access: Access,
         strides: NDArray[np.uint32] | None,
-        index: int,
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Address and stride of each warp; both must keep rows aligned as the chip's loads need it.
 
         The chip takes strides of 16 bytes where the specification asks for the size of a fragment, and
         strides of less than a row: a bias of one row is loaded with stride 0.
         """
-        places = addresses[::LANES]
+        places = access.addresses[::LANES]
         layout = fragment(instruction.use, instruction.type, instruction.shape)
         unit = min(_ROW_ALIGNMENT, layout.size)
         least = instruction.shape.default_stride(instruction.use, instruction.layout)
         steps = np.full(len(places), least) if strides is None else strides[::LANES].astype(np.int64)
         if int(np.bitwise_or.reduce(places)) & (unit - 1):
             position = int(np.flatnonzero(places & np.uint64(unit - 1))[0])
-            address = int(places[position])
-            self.fault(
-                index,
-                threads,
-                f"address {address:#x} is not a multiple of {unit} bytes",
-                position * LANES,
-                address,
-            )
+            message = f"address {places[position]:#x} is not a multiple of {unit} bytes"
+            self.refuse(access, position * LANES, message)
         spans = steps * layout.element_bits
         if int(np.bitwise_or.reduce(spans)) & (8 * unit - 1):
             position = int(np.flatnonzero(spans & (8 * unit - 1))[0])
-            self.fault(
-                index,
-                threads,
-                f"stride {steps[position]} of {layout.element_bits}-bit elements "
-                f"is not a multiple of {unit} bytes",
-                position * LANES,
-            )
+            stride = f"stride {steps[position]} of {layout.element_bits}-bit elements"
+            message = f"{stride} is not a multiple of {unit} bytes"
+            self.fault(access.number, access.threads, message, position * LANES)
         return places, steps
 
 

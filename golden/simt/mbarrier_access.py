@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.address_map import SHARED
-from golden.simt.arrays import Addresses, Threads
+from golden.simt.arrays import Access
 from golden.simt.memory_access import MemoryAccess
 
 __all__ = ["MbarrierAccess", "pending_count"]
@@ -76,39 +76,34 @@ class MbarrierAccess(MemoryAccess):
     mbarriers: dict[int, _State]
     awaited: set[int]
 
-    def init_mbarrier(
-        self, threads: Threads, addresses: Addresses, counts: NDArray[np.uint32], index: int
-    ) -> None:
+    def init_mbarrier(self, access: Access, counts: NDArray[np.uint32]) -> None:
         """``mbarrier.init``."""
-        self._require_counts(threads, counts, index)
-        for offset, count in zip(
-            self._barrier_offsets(threads, addresses, index), counts.tolist(), strict=True
-        ):
+        self._require_counts(access, counts)
+        for offset, count in zip(self._barrier_offsets(access), counts.tolist(), strict=True):
             self._put(offset, _State(count, count))
 
-    def invalidate_mbarrier(self, threads: Threads, addresses: Addresses, index: int) -> None:
+    def invalidate_mbarrier(self, access: Access) -> None:
         """``mbarrier.inval``."""
-        offsets = self._barrier_offsets(threads, addresses, index)
+        offsets = self._barrier_offsets(access)
         for position, offset in enumerate(offsets):
-            self._barrier(offset, threads, position, index)
+            self._barrier(offset, access, position)
         for offset in offsets:
             self.mbarriers.pop(offset, None)
             self.awaited.discard(offset)
 
     def arrive_mbarrier(
         self,
-        threads: Threads,
-        addresses: Addresses,
+        access: Access,
         counts: NDArray[np.uint32] | None,
         transactions: NDArray[np.uint32] | None,
         mode: str,
         completes: bool,
-        index: int,
     ) -> NDArray[np.uint64]:
         """Arrivals, each after its transactions; the state of the barrier before each of them.
 
         Parameters
         ----------
+        access : Access
         counts, transactions : ndarray of uint32 or None
             Arrivals, and transactions to expect, of each thread; None for one and for none.
         mode : {"arrive", "arrive_drop", "expect_tx", "complete_tx"}
@@ -116,25 +111,23 @@ class MbarrierAccess(MemoryAccess):
         completes : bool
             Whether a phase may become complete.
         """
-        arrives = mode.startswith("arrive")
+        threads = access.threads
         if counts is not None:
-            self._require_counts(threads, counts, index)
-        amounts = [int(arrives)] * threads.size if counts is None else counts.tolist()
+            self._require_counts(access, counts)
+        amounts = [int(mode.startswith("arrive"))] * threads.size if counts is None else counts.tolist()
         sign = -1 if mode == "complete_tx" else 1
         expected = [0] * threads.size if transactions is None else transactions.tolist()
         words = np.empty(threads.size, dtype=np.uint64)
-        for position, offset in enumerate(self._barrier_offsets(threads, addresses, index)):
-            state = self._barrier(offset, threads, position, index)
+        for position, offset in enumerate(self._barrier_offsets(access)):
+            state = self._barrier(offset, access, position)
             words[position] = state.word & _RESULT
             amount, total = amounts[position], state.transactions + sign * expected[position]
             if amount > state.pending:
-                self._refuse(
-                    offset, threads, position, index, f"{amount} arrivals, but {state.pending} are pending"
-                )
+                problem = f"{amount} arrivals, but {state.pending} are pending"
+                self._refuse(offset, access, position, problem)
             if abs(total) > _MOST:
-                self._refuse(
-                    offset, threads, position, index, f"{total} transactions, beyond -{_MOST} to {_MOST}"
-                )
+                problem = f"{total} transactions, beyond -{_MOST} to {_MOST}"
+                self._refuse(offset, access, position, problem)
             state = replace(
                 state,
                 pending=state.pending - amount,
@@ -143,29 +136,25 @@ class MbarrierAccess(MemoryAccess):
             )
             following = state.completed()
             if following is not state and not completes:
-                self._refuse(
-                    offset, threads, position, index, "an arrival with .noComplete completes the phase"
-                )
+                problem = "an arrival with .noComplete completes the phase"
+                self._refuse(offset, access, position, problem)
             self._put(offset, following)
         return words
 
-    def arrive_copies(self, threads: Threads, addresses: Addresses, increment: bool, index: int) -> None:
+    def arrive_copies(self, access: Access, increment: bool) -> None:
         """``cp.async.mbarrier.arrive``: the copies of each thread have landed already."""
         if not increment:
-            self.arrive_mbarrier(threads, addresses, None, None, "arrive", True, index)
+            self.arrive_mbarrier(access, None, None, "arrive", True)
             return
-        for position, offset in enumerate(self._barrier_offsets(threads, addresses, index)):
-            state = self._barrier(offset, threads, position, index)
-            if state.pending == _MOST:
-                self._refuse(offset, threads, position, index, f"more than {_MOST} arrivals")
+        for position, offset in enumerate(self._barrier_offsets(access)):
+            if self._barrier(offset, access, position).pending == _MOST:
+                self._refuse(offset, access, position, f"more than {_MOST} arrivals")
 
-    def wait_mbarrier(
-        self, threads: Threads, addresses: Addresses, phases: NDArray[Any], index: int
-    ) -> NDArray[np.bool_]:
+    def wait_mbarrier(self, access: Access, phases: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether phases are complete, each given by its parity."""
-        done = np.empty(threads.size, dtype=np.bool_)
-        for position, offset in enumerate(self._barrier_offsets(threads, addresses, index)):
-            done[position] = self._barrier(offset, threads, position, index).phase != int(phases[position])
+        done = np.empty(access.threads.size, dtype=np.bool_)
+        for position, offset in enumerate(self._barrier_offsets(access)):
+            done[position] = self._barrier(offset, access, position).phase != int(phases[position])
             if done[position]:
                 self.awaited.discard(offset)
             else:
@@ -186,45 +175,33 @@ class MbarrierAccess(MemoryAccess):
         if self.shared.written is not None:
             self.shared.written[offset : offset + _BYTES] = True
 
-    def _barrier(self, offset: int, threads: Threads, position: int, index: int) -> _State:
+    def _barrier(self, offset: int, access: Access, position: int) -> _State:
         state = self.mbarriers.get(offset)
         if state is None:
-            self._refuse(offset, threads, position, index, "no mbarrier.init before this operation")
+            self._refuse(offset, access, position, "no mbarrier.init before this operation")
         return state
 
-    def _refuse(self, offset: int, threads: Threads, position: int, index: int, problem: str) -> NoReturn:
-        self.fault(
-            index,
-            threads,
-            f"{problem}, at the mbarrier at {self.describe_shared(offset)}",
-            position,
-            SHARED + offset,
-        )
+    def _refuse(self, offset: int, access: Access, position: int, problem: str) -> NoReturn:
+        message = f"{problem}, at the mbarrier at {self.describe_shared(offset)}"
+        self.fault(access.number, access.threads, message, position, SHARED + offset)
 
-    def _require_counts(self, threads: Threads, counts: NDArray[np.uint32], index: int) -> None:
+    def _require_counts(self, access: Access, counts: NDArray[np.uint32]) -> None:
         wrong = np.flatnonzero((counts < 1) | (counts > _MOST))
         if wrong.size:
             position = int(wrong[0])
-            self.fault(
-                index, threads, f"a count of arrivals is 1 to {_MOST}, not {int(counts[position])}", position
-            )
+            message = f"a count of arrivals is 1 to {_MOST}, not {int(counts[position])}"
+            self.fault(access.number, access.threads, message, position)
 
-    def to_shared(self, threads: Threads, addresses: Addresses, index: int) -> Addresses:
-        """Generic addresses of barriers as addresses in shared memory."""
-        outside = np.flatnonzero(~self.in_window("shared", addresses))
+    def to_shared(self, access: Access) -> Access:
+        """Accesses of barriers at generic addresses as ones at addresses in shared memory."""
+        outside = np.flatnonzero(~self.in_window("shared", access.addresses))
         if outside.size:
             position = int(outside[0])
-            address = int(addresses[position])
-            self.fault(
-                index,
-                threads,
-                f"an mbarrier at {address:#x}, which is not in shared memory",
-                position,
-                address,
-            )
-        return addresses - np.uint64(SHARED)
+            place = f"an mbarrier at {access.addresses[position]:#x}"
+            self.refuse(access, position, f"{place}, which is not in shared memory")
+        return access._replace(addresses=access.addresses - np.uint64(SHARED))
 
-    def _barrier_offsets(self, threads: Threads, addresses: Addresses, index: int) -> list[int]:
+    def _barrier_offsets(self, access: Access) -> list[int]:
         """Where in shared memory the barriers lie."""
-        offsets: list[int] = self._offsets("shared", threads, addresses, _BYTES, index).tolist()
+        offsets: list[int] = self._offsets("shared", access, _BYTES).tolist()
         return offsets

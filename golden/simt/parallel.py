@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters
-from golden.simt.arrays import Addresses, Threads
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
 from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
+from golden.simt.memory_access import Piece
 
 __all__ = ["run_parallel"]
 
@@ -58,32 +58,19 @@ class _TracedBlock(BlockRun):
 
     traces: dict[int, _Trace]
 
-    def note_access(
-        self,
-        space: str,
-        threads: Threads,
-        addresses: Addresses,
-        width: int,
-        index: int,
-        *,
-        reads: bool = False,
-        writes: bool = False,
-    ) -> None:
+    def note_access(self, piece: Piece, width: int, *, reads: bool = False, writes: bool = False) -> None:
         """Note an access to global memory."""
-        if space != "global":
+        if piece.space != "global":
             return
-        for buffer, _, offsets in self._by_buffer(threads, addresses, width, index):
-            trace = self.traces.get(buffer.address)
-            if trace is None:
-                size = buffer.nbytes
-                trace = self.traces[buffer.address] = _Trace(
-                    np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-                )
-            places = offsets[:, None] + np.arange(width)
-            if reads:
-                trace.read[places] |= ~trace.written[places]
-            if writes:
-                trace.written[places] = True
+        size = piece.memory.nbytes
+        if piece.memory.address not in self.traces:
+            self.traces[piece.memory.address] = _Trace(np.zeros(size, np.bool_), np.zeros(size, np.bool_))
+        trace = self.traces[piece.memory.address]
+        places = piece.offsets[:, None] + np.arange(width)
+        if reads:
+            trace.read[places] |= ~trace.written[places]
+        if writes:
+            trace.written[places] = True
 
 
 def run_parallel(

@@ -44,6 +44,7 @@ class Writer:
         self._constants: dict[tuple[Any, ...], str] = {}
         self._specials: dict[str, str] = {}
         self._count = 0
+        self._index = 0
         self._subset = ""
         self._select = ""
         self._indent = "    "
@@ -95,6 +96,7 @@ class Writer:
 
     def emit(self, step: Step) -> None:
         """Add the code of an instruction, under its guard."""
+        self._index = step.index
         if step.guard is None:
             step.emit(self)
             return
@@ -151,6 +153,12 @@ class Writer:
         if offset:
             text = f"({text} + {self.constant(offset, bits)})"
         return text if bits == 64 else f"{text}.astype('u8')"
+
+    def access(self, context: Context, operand: Address, base: int = 0) -> str:
+        """The code of a `golden.simt.arrays.Access`, with `base` added to the addresses."""
+        where = self.address(context, operand)
+        where = f"({where} + {self.constant(base, 64)})" if base else where
+        return f"Access({self.threads}, {where}, {self._index})"
 
     def write(self, operand: object, value: str, bits: int, *, signed: bool = False) -> None:
         """Assign a value of this width to a destination operand; a narrower one is extended."""
