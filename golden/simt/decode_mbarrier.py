@@ -1,6 +1,6 @@
 """``mbarrier`` and ``cp.async.mbarrier.arrive``."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
@@ -26,25 +26,13 @@ def _init(context: Context, instruction: Instruction, index: int) -> Step:
     _qualifiers(context, instruction)
     context.require_count(instruction, 2)
     place, count = instruction.operands
-    address = _barrier_address(context, place)
-    context.require_source(count, 32)
-
-    def emit(writer: Writer) -> None:
-        access = _access(context, writer, instruction, address)
-        writer.line(f"B.init_mbarrier({access}, {writer.array(count, 32)})")
-
-    return context.step(instruction, index, (address, count), (), emit, select=False)
+    return _step(context, instruction, index, place, [(count, 32)], "init_mbarrier({}, {})".format)
 
 
 def _invalidate(context: Context, instruction: Instruction, index: int) -> Step:
     _qualifiers(context, instruction)
     context.require_count(instruction, 1)
-    address = _barrier_address(context, instruction.operands[0])
-
-    def emit(writer: Writer) -> None:
-        writer.line(f"B.invalidate_mbarrier({_access(context, writer, instruction, address)})")
-
-    return context.step(instruction, index, (address,), (), emit, select=False)
+    return _step(context, instruction, index, instruction.operands[0], [], "invalidate_mbarrier({})".format)
 
 
 def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
@@ -62,11 +50,7 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
     target, place, *amount = instruction.operands
     if found.get("space") == "shared::cluster" and not isinstance(target, Sink):
         raise context.error(target.location, "an arrival in .shared::cluster has no state: write _")
-    mode = instruction.opcode[1]
-    transactions = form == "expect_tx"
-    return _signal(
-        context, instruction, index, target, place, amount, mode, transactions, form != "noComplete"
-    )
+    return _signal(context, instruction, index, target, place, amount, form or "")
 
 
 def _transact(context: Context, instruction: Instruction, index: int) -> Step:
@@ -74,8 +58,7 @@ def _transact(context: Context, instruction: Instruction, index: int) -> Step:
     _qualifiers(context, instruction, _CLUSTER, order=("relaxed",), scope=("cta", "cluster"))
     context.require_count(instruction, 2)
     place, *amount = instruction.operands
-    mode = instruction.opcode[1]
-    return _signal(context, instruction, index, Sink(place.location), place, amount, mode, True, True)
+    return _signal(context, instruction, index, Sink(place.location), place, amount, "expect_tx")
 
 
 def _signal(
@@ -85,24 +68,16 @@ def _signal(
     target: Operand,
     place: Operand,
     amount: list[Operand],
-    mode: str,
-    transactions: bool,
-    completes: bool,
+    form: str,
 ) -> Step:
-    context.require_destination(target, 64)
-    address = _barrier_address(context, place)
-    for operand in amount:
-        context.require_source(operand, 32)
+    mode, completes = instruction.opcode[1], form != "noComplete"
 
-    def emit(writer: Writer) -> None:
-        access = _access(context, writer, instruction, address)
-        value = writer.array(amount[0], 32) if amount else "None"
-        amounts = f"None, {value}" if transactions else f"{value}, None"
-        state = writer.name()
-        writer.line(f"{state} = B.arrive_mbarrier({access}, {amounts}, {mode!r}, {completes})")
-        writer.write(target, state, 64)
+    def call(access: str, value: str = "None") -> str:
+        amounts = f"None, {value}" if form == "expect_tx" else f"{value}, None"
+        return f"arrive_mbarrier({access}, {amounts}, {mode!r}, {completes})"
 
-    return context.step(instruction, index, (address, *amount), (target,), emit, select=False)
+    sources = [(operand, 32) for operand in amount]
+    return _step(context, instruction, index, place, sources, call, target, 64)
 
 
 def _wait(context: Context, instruction: Instruction, index: int) -> Step:
@@ -115,22 +90,16 @@ def _wait(context: Context, instruction: Instruction, index: int) -> Step:
         scope=("cta", "cluster"),
     )
     context.require_count(instruction, 3, 4 if instruction.opcode[1] == "try_wait" else 3)
-    target, place, phase, *hint = instruction.operands
-    context.require_destination(target, 1)
-    address = _barrier_address(context, place)
-    bits = 32 if "form" in found else 64
-    context.require_source(phase, bits)
-    for operand in hint:
-        context.require_source(operand, 32)
+    target, place, *sources = instruction.operands
+    widths = [
+        (source, bits) for source, bits in zip(sources, (32 if "form" in found else 64, 32), strict=False)
+    ]
 
-    def emit(writer: Writer) -> None:
-        access = _access(context, writer, instruction, address)
-        value = writer.array(phase, bits)
-        one = writer.constant(1, bits)
-        parity = f"{value} & {one}" if bits == 32 else f"{value} >> {writer.constant(63, 64)}"
-        writer.write(target, f"B.wait_mbarrier({access}, {parity})", 1)
+    def call(access: str, phase: str, hint: str = "") -> str:
+        del hint
+        return f"wait_mbarrier({access}, {phase} {'& 1' if 'form' in found else '>> 63'})"
 
-    return context.step(instruction, index, (address, phase, *hint), (target,), emit, select=False)
+    return _step(context, instruction, index, place, widths, call, target, 1)
 
 
 def _pending(context: Context, instruction: Instruction, index: int) -> Step:
@@ -161,14 +130,44 @@ def copies_arrive(context: Context, instruction: Instruction, index: int) -> Ste
         },
     )
     context.require_count(instruction, 1)
-    address = _barrier_address(context, instruction.operands[0])
-    increment = "form" not in found
+    call = f"arrive_copies({{}}, {'form' not in found})".format
+    return _step(context, instruction, index, instruction.operands[0], [], call)
+
+
+def _step(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    place: Operand,
+    sources: Sequence[tuple[Operand, int]],
+    call: Callable[..., str],
+    target: Operand | None = None,
+    bits: int = 0,
+) -> Step:
+    """A call of a method of `golden.simt.mbarrier_access.MbarrierAccess`.
+
+    `call` makes its code from the code of the access and of the sources, each of some bits. Its result of
+    `bits` bits goes to `target`, where there is one.
+    """
+    if target is not None:
+        context.require_destination(target, bits)
+    address = _barrier_address(context, place)
+    for operand, width in sources:
+        context.require_source(operand, width)
+    is_generic = context.space_of(address) is None and not any(
+        part in _CLUSTER for part in instruction.opcode
+    )
 
     def emit(writer: Writer) -> None:
-        access = _access(context, writer, instruction, address)
-        writer.line(f"B.arrive_copies({access}, {increment})")
+        access = writer.access(context, address)
+        values = [writer.array(operand, width) for operand, width in sources]
+        result = writer.name()
+        writer.line(f"{result} = B.{call(f'B.to_shared({access})' if is_generic else access, *values)}")
+        if target is not None:
+            writer.write(target, result, bits)
 
-    return context.step(instruction, index, (address,), (), emit, select=False)
+    reads = (address, *(operand for operand, _ in sources))
+    return context.step(instruction, index, reads, () if target is None else (target,), emit, select=False)
 
 
 def _qualifiers(
@@ -188,15 +187,6 @@ def _barrier_address(context: Context, operand: Operand) -> Address:
         space = "param" if named == "entry" else named
         raise context.error(address.location, f"an mbarrier lies in .shared, not in .{space}")
     return address
-
-
-def _access(context: Context, writer: Writer, instruction: Instruction, address: Address) -> str:
-    """The first argument of all operations: the threads, and their addresses in shared memory."""
-    access = writer.access(context, address)
-    is_generic = context.space_of(address) is None and not any(
-        part in _CLUSTER for part in instruction.opcode
-    )
-    return f"B.to_shared({access})" if is_generic else access
 
 
 _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {

@@ -1,7 +1,7 @@
 """Instructions that exchange values between the lanes of a warp."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
@@ -23,14 +23,9 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_count(instruction, 4 + synchronous)
     target, *sources = instruction.operands
     mask = sources.pop() if synchronous else None
-    for source in sources:
-        context.require_source(source, 32)
-
-    def call(writer: Writer) -> str:
-        texts = ", ".join(writer.array(source, 32) for source in sources)
-        return f"{writer.bind(shuffle)}({rest[0]!r}, {writer.threads}, B.total, {texts})"
-
-    return _exchange(context, instruction, index, tuple(sources), target, call, mask)
+    widths = [(source, 32) for source in sources]
+    call = _Call(shuffle, (repr(rest[0]),), ("B.total",))
+    return _step(context, instruction, index, call, widths, _with_predicate(target), mask)
 
 
 def _vote(context: Context, instruction: Instruction, index: int) -> Step:
@@ -41,16 +36,10 @@ def _vote(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.unsupported(instruction)
     context.require_count(instruction, 2 + synchronous)
     target, source = instruction.operands[:2]
-    bits = 32 if mode == "ballot" else 1
-    context.require_destination(target, bits)
-    context.require_source(source, 1)
-
-    def emit(writer: Writer) -> None:
-        call = f"{writer.bind(vote)}({mode!r}, {writer.threads}, B.warps, {writer.array(source, 1)})"
-        writer.write(target, call, bits)
-
+    targets = [(target, 32 if mode == "ballot" else 1)]
     mask = instruction.operands[2] if synchronous else None
-    return _step(context, instruction, index, (source,), (target,), emit, mask)
+    call = _Call(vote, (repr(mode),), ("B.warps",))
+    return _step(context, instruction, index, call, [(source, 1)], targets, mask)
 
 
 def _match(context: Context, instruction: Instruction, index: int) -> Step:
@@ -63,14 +52,10 @@ def _match(context: Context, instruction: Instruction, index: int) -> Step:
     ):
         raise context.unsupported(instruction)
     context.require_count(instruction, 3)
-    bits = int(parts[2][1:])
     target, source, mask = instruction.operands
-    context.require_source(source, bits)
-
-    def call(writer: Writer) -> str:
-        return f"{writer.bind(match)}({parts[0]!r}, {writer.threads}, {writer.array(source, bits)})"
-
-    return _exchange(context, instruction, index, (source,), target, call, mask)
+    sources = [(source, int(parts[2][1:]))]
+    call = _Call(match, (repr(parts[0]),))
+    return _step(context, instruction, index, call, sources, _with_predicate(target), mask)
 
 
 def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
@@ -79,14 +64,8 @@ def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.unsupported(instruction)
     context.require_count(instruction, 3)
     target, source, mask = instruction.operands
-    context.require_destination(target, 32)
-    context.require_source(source, 32)
-
-    def emit(writer: Writer) -> None:
-        arguments = f"{writer.threads}, B.warps, {writer.array(source, 32)}"
-        writer.write(target, f"{writer.bind(reduce)}({parts[1]!r}, {parts[2]!r}, {arguments})", 32)
-
-    return _step(context, instruction, index, (source,), (target,), emit, mask)
+    call = _Call(reduce, (repr(parts[1]), repr(parts[2])), ("B.warps",))
+    return _step(context, instruction, index, call, [(source, 32)], [(target, 32)], mask)
 
 
 def _active_mask(context: Context, instruction: Instruction, index: int) -> Step:
@@ -94,12 +73,8 @@ def _active_mask(context: Context, instruction: Instruction, index: int) -> Step
     if instruction.opcode[1:] != ("b32",):
         raise context.unsupported(instruction)
     (target,) = instruction.operands
-    context.require_destination(target, 32)
-
-    def emit(writer: Writer) -> None:
-        writer.write(target, f"{writer.bind(active_mask)}({writer.threads}, B.warps)", 32)
-
-    return _step(context, instruction, index, (), (target,), emit, None)
+    call = _Call(active_mask, (), ("B.warps",))
+    return _step(context, instruction, index, call, [], [(target, 32)], None)
 
 
 def _elect(context: Context, instruction: Instruction, index: int) -> Step:
@@ -107,53 +82,58 @@ def _elect(context: Context, instruction: Instruction, index: int) -> Step:
     target, mask = instruction.operands
     if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
         raise context.unsupported(instruction)
-
-    def call(writer: Writer) -> str:
-        return f"{writer.bind(elect)}({writer.threads}, B.warps)"
-
-    return _exchange(context, instruction, index, (), target, call, mask)
+    call = _Call(elect, (), ("B.warps",))
+    return _step(context, instruction, index, call, [], _with_predicate(target), mask)
 
 
-def _exchange(
-    context: Context,
-    instruction: Instruction,
-    index: int,
-    sources: tuple[Operand, ...],
-    target: Operand,
-    call: Callable[[Writer], str],
-    mask: Operand | None,
-) -> Step:
-    """An instruction with 32 bits and, where the target is a pair, a predicate as results."""
-    targets = (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
-    for operand, bits in zip(targets, (32, 1), strict=True):
-        context.require_destination(operand, bits)
+class _Call(NamedTuple):
+    """A function of `golden.simt.warp_operations`, and the code of its arguments around the threads."""
 
-    def emit(writer: Writer) -> None:
-        names = writer.name(), writer.name()
-        writer.line(f"{', '.join(names)} = {call(writer)}")
-        for operand, name, bits in zip(targets, names, (32, 1), strict=True):
-            writer.write(operand, name, bits)
+    function: Callable[..., Any]
+    before: tuple[str, ...]
+    behind: tuple[str, ...] = ()
 
-    return _step(context, instruction, index, sources, targets, emit, mask)
+
+def _with_predicate(target: Operand) -> list[tuple[Operand, int]]:
+    """The destinations of 32 bits and, where the target is a pair, a predicate."""
+    if isinstance(target, Pair):
+        return [(target.first, 32), (target.second, 1)]
+    return [(target, 32), (Sink(target.location), 1)]
 
 
 def _step(
     context: Context,
     instruction: Instruction,
     index: int,
-    sources: tuple[Operand, ...],
-    targets: tuple[Operand, ...],
-    emit: Callable[[Writer], None],
+    call: _Call,
+    sources: Sequence[tuple[Operand, int]],
+    targets: Sequence[tuple[Operand, int]],
     mask: Operand | None,
 ) -> Step:
+    """A call with sources behind the other arguments, each of some bits, and as many results as targets."""
+    for operand, bits in targets:
+        context.require_destination(operand, bits)
+    for operand, bits in sources:
+        context.require_source(operand, bits)
+    reads = [source for source, _ in sources]
     if mask is not None:
         context.require_source(mask, 32)
         if isinstance(mask, Negated):
             raise context.error(mask.location, "the mask of lanes must be a 32-bit register or constant")
         if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
             raise context.error(mask.location, "the mask of lanes is empty")
-        sources = (*sources, mask)
-    return context.step(instruction, index, sources, targets, emit, select=False, mask=mask)
+        reads.append(mask)
+
+    def emit(writer: Writer) -> None:
+        values = [writer.array(operand, bits) for operand, bits in sources]
+        names = [writer.name() for _ in targets]
+        arguments = ", ".join((*call.before, writer.threads, *call.behind, *values))
+        writer.line(f"{', '.join(names)} = {writer.bind(call.function)}({arguments})")
+        for (operand, bits), name in zip(targets, names, strict=True):
+            writer.write(operand, name, bits)
+
+    writes = [target for target, _ in targets]
+    return context.step(instruction, index, reads, writes, emit, select=False, mask=mask)
 
 
 DECODERS: Final = {
