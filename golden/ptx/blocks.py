@@ -1,12 +1,14 @@
 """Basic blocks: what runs without a branch, and where it goes on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final, Protocol
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.source import Location
-from golden.ptx.syntax import Guard, Immediate, Instruction, Operand, Register, Symbol
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Symbol
 
 __all__ = ["EXIT", "Block", "Terminator", "build_blocks"]
 
@@ -148,11 +150,11 @@ class _Builder:
     def _add(self, index: int, instruction: Instruction) -> None:
         terminator = self._terminator(index, instruction)
         if terminator is not None:
-            self._end(terminator, index)
+            self._end(terminator)
             return
         step = self._context.decode(instruction, index)
         if step.mask is not None:
-            self._together(step, instruction)
+            self._together(step)
         else:
             self._append(step)
 
@@ -160,39 +162,36 @@ class _Builder:
         self._blocks[-1].steps.append(step)
         self._written.update(step.writes)
 
-    def _together(self, step: Step, instruction: Instruction) -> None:
+    def _together(self, step: Step) -> None:
         """Add an instruction that lanes execute together: in a block that they enter together."""
-        guard = instruction.guard
-        if guard is not None:
-            around = self._jump_around(step.index, instruction, guard)
-        block = self._blocks[-1]
-        same = block.mask is not None and self._same_mask(block.mask, step.mask)
-        if not same:
-            if block.size:
-                self._open(step.index)
-            self._blocks[-1].mask = step.mask
-        self._append(step)
-        if guard is not None:
-            self._open(step.index + 1)
-            self._close(around)
+        with self._around(step.index, step.instruction):
+            mask = self._blocks[-1].mask
+            if mask is None or not self._same_mask(mask, step.mask):
+                if self._blocks[-1].size:
+                    self._open(step.index)
+                self._blocks[-1].mask = step.mask
+            self._append(step)
+            if step.instruction.guard is not None:
+                self._open(step.index + 1)
 
-    def _jump_around(self, index: int, instruction: Instruction, guard: Guard) -> Block:
-        """End the block with a branch that skips an instruction; its target is set by `_close`."""
+    @contextmanager
+    def _around(self, index: int, instruction: Instruction) -> Iterator[None]:
+        """Put a branch around what is added meanwhile, if the instruction has a guard."""
+        guard, block = instruction.guard, self._blocks[-1]
+        if guard is None:
+            yield
+            return
         slot = self._context.slot(guard.register)
-        block = self._blocks[-1]
+        self._open(index)
+        yield
         block.terminator = Terminator(
             kind="branch",
             instruction=instruction,
             index=index,
             guard=(slot, not guard.negated),
+            targets=(len(self._blocks) - 1,),
             reads=(slot,),
         )
-        self._open(index)
-        return block
-
-    def _close(self, around: Block) -> None:
-        assert around.terminator is not None
-        around.terminator = replace(around.terminator, targets=(len(self._blocks) - 1,))
 
     def _same_mask(self, first: object, second: object) -> bool:
         if isinstance(first, Register) and isinstance(second, Register):
@@ -200,88 +199,62 @@ class _Builder:
             return first.key == second.key and slot not in self._written
         return _constant_mask(first) is not None and _constant_mask(first) == _constant_mask(second)
 
-    def _end(self, terminator: Terminator, index: int) -> None:
-        guard = terminator.instruction.guard
-        if terminator.kind == "branch" and guard is not None:
-            slot = self._context.slot(guard.register)
-            terminator = replace(terminator, guard=(slot, guard.negated), reads=(slot,))
-            guard = None
-        around = None
-        if guard is not None:
-            around = self._jump_around(index, terminator.instruction, guard)
-        self._blocks[-1].terminator = terminator
-        self._open(index + 1)
-        if around is not None:
-            self._close(around)
+    def _end(self, terminator: Terminator) -> None:
+        instruction, index = terminator.instruction, terminator.index
+        if terminator.kind == "branch" and instruction.guard is not None:
+            slot = self._context.slot(instruction.guard.register)
+            terminator = replace(terminator, guard=(slot, instruction.guard.negated), reads=(slot,))
+            instruction = replace(instruction, guard=None)
+        with self._around(index, instruction):
+            self._blocks[-1].terminator = terminator
+            self._open(index + 1)
 
     def _terminator(self, index: int, instruction: Instruction) -> Terminator | None:
+        context, operands = self._context, instruction.operands
+        end = partial(Terminator, instruction=instruction, index=index)
         name = instruction.opcode[0]
         if name in ("bra", "ret", "exit") and instruction.opcode[1:] not in ((), ("uni",)):
-            raise self._context.unsupported(instruction)
-        if name in ("ret", "exit"):
-            self._context.require_count(instruction, 0)
-            return Terminator(kind="branch", instruction=instruction, index=index, targets=(EXIT,))
-        if name == "bra":
-            self._context.require_count(instruction, 1)
-            (target,) = instruction.operands
-            if not isinstance(target, Symbol):
-                raise self._context.error(instruction.location, "bra needs a label")
-            return Terminator(kind="branch", instruction=instruction, index=index, targets=(target,))
-        if name == "brx":
-            return self._indexed(index, instruction)
-        if name in ("trap", "brkpt"):
-            return Terminator(kind="trap", instruction=instruction, index=index)
-        if name in ("bar", "barrier"):
-            return self._barrier(index, instruction)
-        return None
-
-    def _indexed(self, index: int, instruction: Instruction) -> Terminator:
-        context = self._context
-        context.require_count(instruction, 2)
-        choice, labels = instruction.operands
-        if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
             raise context.unsupported(instruction)
-        if labels.key not in self._body.targets:
-            raise context.error(labels.location, f"{labels.name} is not a list of branch targets")
-        context.require_source(choice, 32)
-        return Terminator(
-            kind="indexed",
-            instruction=instruction,
-            index=index,
-            targets=self._body.targets[labels.key],
-            reads=context.registers((choice,)),
-            details={"choice": choice},
-        )
-
-    def _barrier(self, index: int, instruction: Instruction) -> Terminator:
-        context, operands = self._context, instruction.operands
-        parts = [part for part in instruction.opcode[1:] if part not in ("cta", "aligned")]
-        if parts[:1] == ["warp"]:
+        if name in ("ret", "exit"):
+            context.require_count(instruction, 0)
+            return end(kind="branch", targets=(EXIT,))
+        if name == "bra":
             context.require_count(instruction, 1)
-            context.require_source(operands[0], 32)
-            return Terminator(
-                kind="warp barrier",
-                instruction=instruction,
-                index=index,
-                reads=context.registers(operands),
-                details={"mask": operands[0]},
-            )
+            (target,) = operands
+            if not isinstance(target, Symbol):
+                raise context.error(instruction.location, "bra needs a label")
+            return end(kind="branch", targets=(target,))
+        if name == "brx":
+            context.require_count(instruction, 2)
+            choice, labels = operands
+            if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
+                raise context.unsupported(instruction)
+            if labels.key not in self._body.targets:
+                raise context.error(labels.location, f"{labels.name} is not a list of branch targets")
+            context.require_source(choice, 32)
+            reads, targets = context.registers((choice,)), self._body.targets[labels.key]
+            return end(kind="indexed", targets=targets, reads=reads, details={"choice": choice})
+        if name in ("trap", "brkpt"):
+            return end(kind="trap")
+        if name not in ("bar", "barrier"):
+            return None
+        parts = [part for part in instruction.opcode[1:] if part not in ("cta", "aligned")]
+        if parts[:1] != ["warp"]:
+            return end(kind="barrier", **self._barrier(instruction, parts))
+        context.require_count(instruction, 1)
+        context.require_source(operands[0], 32)
+        return end(kind="warp barrier", reads=context.registers(operands), details={"mask": operands[0]})
+
+    def _barrier(self, instruction: Instruction, parts: list[str]) -> dict[str, Any]:
+        """What a barrier of a block reads and writes, and its details; `parts` are its qualifiers."""
+        context, operands = self._context, instruction.operands
         mode = parts[0] if parts else ""
         details: dict[str, Any] = {"mode": mode, "operation": None, "target": None, "value": None}
         targets: tuple[Operand, ...] = ()
         sources = list(operands)
         if mode == "red":
-            found = split_qualifiers(
-                context,
-                instruction,
-                {
-                    "scope": ("cta",),
-                    "red": ("red",),
-                    "operation": ("popc", "and", "or"),
-                    "type": ("u32", "pred"),
-                },
-                ("aligned",),
-            )
+            groups = {"scope": ("cta",), "red": ("red",), "operation": ("popc", "and", "or")}
+            found = split_qualifiers(context, instruction, {**groups, "type": ("u32", "pred")}, ("aligned",))
             expected = "u32" if found.get("operation") == "popc" else "pred"
             if found.get("type") != expected or len(operands) not in (3, 4):
                 raise context.unsupported(instruction)
@@ -302,14 +275,7 @@ class _Builder:
             context.require_source(source, 32)
         details.update(barrier=sources[0], count=sources[1] if len(sources) == 2 else None)
         reads = (*sources, *((details["value"],) if details["value"] is not None else ()))
-        return Terminator(
-            kind="barrier",
-            instruction=instruction,
-            index=index,
-            reads=context.registers(reads),
-            writes=context.registers(targets),
-            details=details,
-        )
+        return {"reads": context.registers(reads), "writes": context.registers(targets), "details": details}
 
 
 def _constant_mask(mask: object) -> int | None:
