@@ -1,6 +1,7 @@
 """Batches of tiles, compiled: the loops around the scalar functions of this package."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,25 +165,19 @@ def exact_tiles(
 ) -> Patterns:
     """D = A B + C by `golden.arithmetic.exact`; arguments as in `float_tiles`, in Python integers."""
     d = np.empty(c.shape, np.dtype(f"u{d_format.bits // 8}"))
-    place = ROUNDINGS.index(rounding)
+    element = partial(
+        exact_dot_product,
+        a_format=a_format,
+        b_format=b_format,
+        c_format=c_format,
+        d_format=d_format,
+        rounding=ROUNDINGS.index(rounding),
+    )
     for tile in range(len(d)):
         rows = [[decode(x, a_format) for x in row] for row in a[tile].tolist()]
         columns = [[decode(x, b_format) for x in column] for column in b[tile].T.tolist()]
-        addends = c[tile].tolist()
         d[tile] = [
-            [
-                exact_dot_product(
-                    row,
-                    column,
-                    addend,
-                    a_format=a_format,
-                    b_format=b_format,
-                    c_format=c_format,
-                    d_format=d_format,
-                    rounding=place,
-                )
-                for column, addend in zip(columns, line, strict=True)
-            ]
-            for row, line in zip(rows, addends, strict=True)
+            [element(row, column, addend) for column, addend in zip(columns, line, strict=True)]
+            for row, line in zip(rows, c[tile].tolist(), strict=True)
         ]
     return filled(out, saturate(d, d_format) if satf else d)

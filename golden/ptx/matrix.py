@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from golden.ptx.decoding import Context
@@ -84,23 +85,20 @@ def decode_matrix_statement(
     """
     instruction = _parsed(context, statement, raw=raw)
     operands = statement.operands
+    made = partial(MatrixStatement, statement=statement)
     if isinstance(instruction, MmaInstruction):
         context.require_count(statement, 4, what="the fragments d, a, b and c")
         fragments = {
             use: _fragment(context, operand, instruction, use, type_, raw=raw)
             for (use, type_), operand in zip(instruction.types.items(), operands, strict=True)
         }
-        return MatrixStatement(
-            statement=statement, instruction=instruction, fragments=fragments, destination="d"
-        )
+        return made(instruction=instruction, fragments=fragments, destination="d")
     if isinstance(instruction, MoveInstruction):
         if instruction.mnemonic == "movmatrix":
             context.require_count(statement, 2, what="two registers")
             to = _matrices(context, operands[0], instruction, written=not raw)
             of = _matrices(context, operands[1], instruction, written=False)
-            return MatrixStatement(
-                statement=statement, instruction=instruction, fragments={"d": to, "a": of}, destination="d"
-            )
+            return made(instruction=instruction, fragments={"d": to, "a": of}, destination="d")
         loads = instruction.mnemonic == "ldmatrix"
         what = "its matrices and an address" if loads else "an address and its matrices"
         context.require_count(statement, 2, what=what)
@@ -124,11 +122,11 @@ def decode_matrix_statement(
         context.require_source(stride, 32)
         if isinstance(stride, Immediate) and not 0 <= stride.value < 1 << 32:
             raise context.error(stride.location, f"the stride {stride.value} is not in 0 to {2**32 - 1}")
-    return MatrixStatement(
-        statement=statement,
+    to_use = use if loads else None
+    return made(
         instruction=instruction,
         fragments={use: registers},
-        destination=use if loads else None,
+        destination=to_use,
         address=address,
         stride=stride,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from golden.ptx.qualifiers import MalformedInstruction, Qualifiers
 from golden.tables.formats import FORMATS
@@ -11,12 +11,13 @@ from golden.tables.instruction_set import (
     FAMILIES,
     LAYOUTS,
     ROUNDINGS,
+    USES,
     WGMMA_FAMILIES,
     WGMMA_TILE,
     Layout,
+    Mnemonic,
     Shape,
     Space,
-    Use,
 )
 from golden.tables.matrix_instructions import (
     IllegalInstruction,
@@ -28,24 +29,25 @@ from golden.tables.matrix_instructions import (
 
 __all__ = ["MalformedInstruction", "parse_instruction", "parse_qualifiers"]
 
-_LAYOUT: Final[Mapping[str, Layout]] = MappingProxyType({layout: layout for layout in LAYOUTS})
+_Name = TypeVar("_Name", bound=str)
+
+
+def _only(*names: _Name) -> Mapping[str, _Name]:
+    return MappingProxyType({name: name for name in names})
+
+
+_LAYOUT: Final = _only(*LAYOUTS)
 _SPACE: Final[Mapping[str, Space]] = MappingProxyType(
     {"global": "global", "shared": "shared", "shared::cta": "shared"}
 )
-_TYPE: Final[Mapping[str, str]] = MappingProxyType({name: name for name in FORMATS})
-_ROUNDING: Final[Mapping[str, str]] = MappingProxyType({name: name for name in ROUNDINGS})
-_SATFINITE: Final[Mapping[str, str]] = MappingProxyType({"satfinite": "satfinite"})
-_LOAD_USE: Final[Mapping[str, Use]] = MappingProxyType({"a": "a", "b": "b", "c": "c"})
+_TYPE: Final = _only(*FORMATS)
+_MODIFIERS: Final = _only(*ROUNDINGS, "satfinite")
 
 _IMPLICIT_MULTIPLICAND: Final = "f16"
 """The type of A and B that ``wmma.mma`` does not spell out."""
 
 _LAST_FLOAT_SATFINITE: Final = (6, 4)
 """The last PTX ISA version with ``.satfinite`` on floating point."""
-
-
-def _only(*names: str) -> dict[str, str]:
-    return {name: name for name in names}
 
 
 def _sync(qualifiers: Qualifiers, following: Mapping[str, object]) -> None:
@@ -73,7 +75,7 @@ def _memory(qualifiers: Qualifiers) -> tuple[Layout, Shape, Space, str]:
 
 
 def _load(qualifiers: Qualifiers) -> LoadInstruction:
-    use = qualifiers.take(_LOAD_USE)
+    use = qualifiers.take(_only(*USES[:3]))
     layout, shape, space, element = _memory(qualifiers)
     return LoadInstruction(use=use, layout=layout, shape=shape, space=space, type=element)
 
@@ -85,7 +87,6 @@ def _store(qualifiers: Qualifiers) -> StoreInstruction:
 
 
 def _multiply(qualifiers: Qualifiers) -> MmaInstruction:
-    operation = None
     shapes = _shapes("wmma")
     operation = qualifiers.accept(_only(*BIT_OPERATIONS), _only("sync"))
     if operation is not None:
@@ -94,29 +95,18 @@ def _multiply(qualifiers: Qualifiers) -> MmaInstruction:
     first = qualifiers.accept(_LAYOUT, shapes)
     if first is None:
         shape = qualifiers.take(shapes)
-        a_layout, b_layout = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
+        layouts = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
     else:
-        a_layout, b_layout = first, qualifiers.take(_LAYOUT)
+        layouts = first, qualifiers.take(_LAYOUT)
         shape = qualifiers.take(shapes)
     families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
     if operation is None and all(family.operations for family in families):
         operations = [name for family in families for name in family.operations]
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
-    rounding, saturate = _modifiers(qualifiers, _TYPE)
-    d_type, a_type, b_type, c_type = _types(qualifiers, shape)
-    rounding, saturate = _last_modifiers(qualifiers, rounding, saturate)
-    return MmaInstruction(
-        shape=shape,
-        a_layout=a_layout,
-        b_layout=b_layout,
-        a_type=a_type,
-        b_type=b_type,
-        c_type=c_type,
-        d_type=d_type,
-        saturate=saturate,
-        rounding=rounding,
-        operation=operation,
-    )
+    modifier = qualifiers.accept(_MODIFIERS, _TYPE)
+    types = _types(qualifiers, shape)
+    modifier = _last_modifier(qualifiers, modifier)
+    return _instruction("wmma", shape, layouts, types, modifier, operation)
 
 
 def _multiply_registers(qualifiers: Qualifiers) -> MmaInstruction:
@@ -124,26 +114,14 @@ def _multiply_registers(qualifiers: Qualifiers) -> MmaInstruction:
     shapes = _shapes("mma")
     _sync(qualifiers, shapes)
     shape = qualifiers.take(shapes)
-    a_layout, b_layout = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
-    rounding, saturate = _modifiers(qualifiers, _TYPE)
-    d_type, a_type, b_type, c_type = (qualifiers.take(_TYPE) for _ in range(4))
+    layouts = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
+    modifier = qualifiers.accept(_MODIFIERS, _TYPE)
+    types = [qualifiers.take(_TYPE) for _ in range(4)]
     operation = qualifiers.accept(_only(*BIT_OPERATIONS), {})
     if operation is not None:
         qualifiers.take(_only("popc"))
-    rounding, saturate = _last_modifiers(qualifiers, rounding, saturate)
-    return MmaInstruction(
-        mnemonic="mma",
-        shape=shape,
-        a_layout=a_layout,
-        b_layout=b_layout,
-        a_type=a_type,
-        b_type=b_type,
-        c_type=c_type,
-        d_type=d_type,
-        saturate=saturate,
-        rounding=rounding,
-        operation=operation,
-    )
+    modifier = _last_modifier(qualifiers, modifier)
+    return _instruction("mma", shape, layouts, types, modifier, operation)
 
 
 def _multiply_group(qualifiers: Qualifiers, *, warp_tile: bool) -> MmaInstruction:
@@ -153,36 +131,39 @@ def _multiply_group(qualifiers: Qualifiers, *, warp_tile: bool) -> MmaInstructio
     qualifiers.take(_only("mma_async"))
     _sync(qualifiers, shapes)
     shape = qualifiers.take(shapes)
-    d_type, a_type, b_type = (qualifiers.take(_TYPE) for _ in range(3))
-    saturate = qualifiers.accept(_only("satfinite"), {}) is not None
-    qualifiers.end({} if saturate else _only("satfinite"))
+    types = [qualifiers.take(_TYPE) for _ in range(3)]
+    modifier = qualifiers.accept(_only("satfinite"), {})
+    qualifiers.end({} if modifier else _only("satfinite"))
+    return _instruction("wgmma", shape, ("row", "col"), [*types, types[0]], modifier)
+
+
+def _instruction(
+    mnemonic: Mnemonic,
+    shape: Shape,
+    layouts: tuple[Layout, Layout],
+    types: Sequence[str],
+    modifier: str | None,
+    operation: str | None = None,
+) -> MmaInstruction:
+    """A multiply of types in the order d, a, b, c; the modifier is a rounding or ``satfinite``."""
     return MmaInstruction(
-        mnemonic="wgmma",
+        mnemonic=mnemonic,
         shape=shape,
-        a_layout="row",
-        b_layout="col",
-        a_type=a_type,
-        b_type=b_type,
-        c_type=d_type,
-        d_type=d_type,
-        saturate=saturate,
+        a_layout=layouts[0],
+        b_layout=layouts[1],
+        **{f"{use}_type": type_ for use, type_ in zip("dabc", types, strict=True)},
+        saturate=modifier == "satfinite",
+        rounding=None if modifier == "satfinite" else modifier,
+        operation=operation,
     )
 
 
-def _modifiers(qualifiers: Qualifiers, following: Mapping[str, object]) -> tuple[str | None, bool]:
-    """A rounding or ``.satfinite`` before the types."""
-    taken = qualifiers.accept({**_ROUNDING, **_SATFINITE}, following)
-    return (None, True) if taken == "satfinite" else (taken, False)
-
-
-def _last_modifiers(qualifiers: Qualifiers, rounding: str | None, saturate: bool) -> tuple[str | None, bool]:
-    """A rounding or ``.satfinite`` at the very end, where there was none before the types."""
-    allowed = {} if rounding is not None or saturate else {**_ROUNDING, **_SATFINITE}
+def _last_modifier(qualifiers: Qualifiers, before: str | None) -> str | None:
+    """A rounding or ``satfinite`` at the very end, where there was none before the types."""
+    allowed = {} if before is not None else _MODIFIERS
     taken = qualifiers.accept(allowed, {})
     qualifiers.end({} if taken else allowed)
-    if taken is None:
-        return rounding, saturate
-    return (None, True) if taken == "satfinite" else (taken, False)
+    return before or taken
 
 
 def _types(qualifiers: Qualifiers, shape: Shape) -> tuple[str, str, str, str]:

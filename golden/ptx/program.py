@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 
 from golden.integers import checked_text, integer_of, shortened
 from golden.ptx.allocation import allocate
@@ -197,51 +198,39 @@ class Entry:
         return {variable.key: self._address(variable, arguments) for variable in self.variables}
 
     def _address(self, variable: Variable, arguments: Mapping[str, int | float]) -> int:
+        refuse = partial(self._source.error, variable.location)
         if variable.name not in arguments:
-            raise self._source.error(
-                variable.location, f"variable {variable.name} in .global has no argument: its address"
-            )
+            raise refuse(f"variable {variable.name} in .global has no argument: its address")
         address = arguments[variable.name]
         number = integer_of(address)
         if number is None or not 0 <= number < 1 << 64 or number % variable.alignment:
-            raise self._source.error(
-                variable.location,
+            raise refuse(
                 f"the address {shortened(address)} of variable {variable.name} is no 64-bit multiple of "
-                f"{variable.alignment}, its alignment",
+                f"{variable.alignment}, its alignment"
             )
         return number
 
     def _pattern(self, parameter: Variable, arguments: Mapping[str, int | float]) -> int:
         name, type_ = parameter.name, parameter.type
+        refuse = partial(self._source.error, parameter.location)
         if parameter.is_array:
-            raise self._source.error(
-                parameter.location, f"parameter {name} is an array, which is not supported"
-            )
+            raise refuse(f"parameter {name} is an array, which is not supported")
         if name not in arguments:
-            raise self._source.error(parameter.location, f"parameter {name} ({type_}) has no argument")
+            raise refuse(f"parameter {name} ({type_}) has no argument")
         value = arguments[name]
         if isinstance(value, float):
             if type_.kind != "float":
-                raise self._source.error(
-                    parameter.location, f"argument {name} must be an integer, as {type_} is, not {value}"
-                )
+                raise refuse(f"argument {name} must be an integer, as {type_} is, not {value}")
             bits = type_.float_bits(value)
             if math.isfinite(value) and bits in (type_.float_bits(math.inf), type_.float_bits(-math.inf)):
-                raise self._source.error(
-                    parameter.location, f"argument {name} is {value}, which {type_} cannot hold"
-                )
+                raise refuse(f"argument {name} is {value}, which {type_} cannot hold")
             return bits
         number = integer_of(value)
         if number is None:
-            raise self._source.error(
-                parameter.location, f"argument {name} must be a number, not {type(value).__name__}"
-            )
+            raise refuse(f"argument {name} must be a number, not {type(value).__name__}")
         least, greatest = type_.range
         if not least <= number <= greatest:
-            raise self._source.error(
-                parameter.location,
-                f"argument {name} is {shortened(number)}, outside {least} to {greatest} of {type_}",
-            )
+            raise refuse(f"argument {name} is {shortened(number)}, outside {least} to {greatest} of {type_}")
         return type_.wrap(number)
 
 

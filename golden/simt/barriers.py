@@ -2,6 +2,7 @@
 
 import weakref
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,32 +72,21 @@ class Barriers:
         for number in np.unique(numbers).tolist():
             where = np.flatnonzero(numbers == number)
             some = threads[where]
+            refuse = partial(self._block.fault, terminator.index, some)
             if number >= _BARRIERS:
-                self._block.fault(terminator.index, some, f"barrier {number}, but there are {_BARRIERS}")
+                refuse(f"barrier {number}, but there are {_BARRIERS}")
             barrier = self._open.setdefault(number, _Barrier())
             expected = None if counts is None else int(counts[where[0]])
             if expected is not None and (expected == 0 or expected % 32):
-                self._block.fault(
-                    terminator.index,
-                    some,
-                    f"barrier {number} for {expected} threads, which is no multiple of 32",
-                )
+                refuse(f"barrier {number} for {expected} threads, which is no multiple of 32")
             if barrier.arrivals and barrier.expected != expected:
-                self._block.fault(
-                    terminator.index,
-                    some,
+                refuse(
                     f"barrier {number} for {_told(expected)} threads, "
-                    f"but others wait at it for {_told(barrier.expected)}",
+                    f"but others wait at it for {_told(barrier.expected)}"
                 )
             barrier.expected = expected
-            barrier.arrivals.append(
-                _Arrival(
-                    some,
-                    None if only_arrive else resume,
-                    terminator,
-                    None if values is None else values[where],
-                )
-            )
+            own = None if values is None else values[where]
+            barrier.arrivals.append(_Arrival(some, None if only_arrive else resume, terminator, own))
             if only_arrive:
                 self._block.resume(resume, some)
             self._complete(number)

@@ -59,7 +59,7 @@ class DeviceBuffer:
     def numpy(self) -> NDArray[Any]:
         """A copy of the contents now."""
         count = math.prod(self.shape) * self.dtype.itemsize
-        return self._live().bytes[:count].copy().view(self.dtype).reshape(self.shape)
+        return self.allocation.bytes[:count].copy().view(self.dtype).reshape(self.shape)
 
     def write(self, values: ArrayLike) -> None:
         """Replace the contents.
@@ -75,7 +75,7 @@ class DeviceBuffer:
             raise LaunchError(f"{self.name} takes values of {self.dtype}: {shortened(str(error))}") from None
         if data.nbytes != self.nbytes:
             raise LaunchError(f"{self.name} has {self.nbytes} bytes, but the values have {data.nbytes}")
-        allocation = self._live()
+        allocation = self.allocation
         allocation.bytes[:] = raw_bytes(data)
         allocation.written = None
 
@@ -94,12 +94,14 @@ class DeviceBuffer:
         LaunchError
             If the buffer has been freed.
         """
-        return self._live().address
+        return self.allocation.address
 
     @property
     def allocation(self) -> Allocation:
-        """The memory behind it."""
-        return self._live()
+        """The memory behind it; LaunchError if it has been freed."""
+        if self._allocation is None:
+            raise LaunchError(f"{self.name} has been freed")
+        return self._allocation
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
@@ -118,11 +120,6 @@ class DeviceBuffer:
         if self.dtype.kind in "iu" and not np.array_equal(converted, values):
             raise ValueError("it does not have all of these")
         return converted
-
-    def _live(self) -> Allocation:
-        if self._allocation is None:
-            raise LaunchError(f"{self.name} has been freed")
-        return self._allocation
 
 
 def device(

@@ -6,11 +6,12 @@ value; a parameter that the callee only reads is the variable of the caller itse
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 from golden.limits import CALL_DEPTH, KERNEL_INSTRUCTIONS
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.source import Location, PtxError, Source
+from golden.ptx.source import Location, Source
 from golden.ptx.syntax import (
     Address,
     Arguments,
@@ -95,11 +96,8 @@ class _Inliner:
         self._entry_parameters = {parameter.key: parameter for parameter in entry.parameters}
         size = self._measure(entry, ())
         if size > KERNEL_INSTRUCTIONS:
-            raise self._error(
-                entry.location,
-                f"{readable(entry.name)} has {size} instructions with all its calls, "
-                f"more than {KERNEL_INSTRUCTIONS}",
-            )
+            told = f"{readable(entry.name)} has {size} instructions with all its calls"
+            raise self._source.error(entry.location, f"{told}, more than {KERNEL_INSTRUCTIONS}")
         self._insert(entry, "", {}, None)
         return self._flat
 
@@ -114,11 +112,13 @@ class _Inliner:
                 if callee is None or callee.kind != "function" or not callee.tokens:
                     continue
                 if callee.name in callers:
-                    raise self._error(
+                    raise self._source.error(
                         instruction.location, f"{readable(callee.name)} calls itself, which is not supported"
                     )
                 if len(callers) > CALL_DEPTH:
-                    raise self._error(instruction.location, f"calls are nested more than {CALL_DEPTH} deep")
+                    raise self._source.error(
+                        instruction.location, f"calls are nested more than {CALL_DEPTH} deep"
+                    )
                 total += self._measure(callee, callers)
             self._sizes[function.name] = total
         return self._sizes[function.name]
@@ -139,7 +139,7 @@ class _Inliner:
         for index, instruction in enumerate(body.instructions):
             for label in places.get(index, ()):
                 flat.labels[label] = len(flat.instructions)
-            changed = _Renaming(prefix, symbols).instruction(instruction) if prefix else instruction
+            changed = _renamed(instruction, prefix, symbols) if prefix else instruction
             if instruction.opcode[0] == "call":
                 self._call(changed)
             elif end is not None and instruction.opcode[0] == "ret":
@@ -156,10 +156,10 @@ class _Inliner:
         if operands and isinstance(operands[0], Arguments):
             results = operands.pop(0).elements  # type: ignore[union-attr]
         if not operands:
-            raise self._error(call.location, "call needs the name of a function")
+            raise self._source.error(call.location, "call needs the name of a function")
         named = operands.pop(0)
         if not isinstance(named, Symbol):
-            raise self._error(call.location, "a call through a register is not supported")
+            raise self._source.error(call.location, "a call through a register is not supported")
         arguments: tuple[Any, ...] = ()
         if operands and isinstance(operands[0], Arguments):
             arguments = operands[0].elements
@@ -191,18 +191,17 @@ class _Inliner:
         arguments: tuple[Any, ...],
     ) -> None:
         function = self._functions.get(name)
+        refuse = partial(self._source.error, call.location)
         if function is None or function.kind != "function":
-            raise self._error(call.location, f"{readable(name)} is not a function of this module")
+            raise refuse(f"{readable(name)} is not a function of this module")
         if not function.tokens:
-            raise self._error(call.location, f"{readable(name)} is declared, but has no body in this module")
+            raise refuse(f"{readable(name)} is declared, but has no body in this module")
         for what, formal, actual in (
             ("results", function.results, results),
             ("arguments", function.parameters, arguments),
         ):
             if len(formal) != len(actual):
-                raise self._error(
-                    call.location, f"{readable(name)} has {len(formal)} {what}, not {len(actual)}"
-                )
+                raise refuse(f"{readable(name)} has {len(formal)} {what}, not {len(actual)}")
         symbols: dict[str, str] = {}
         incoming: list[Instruction] = []
         outgoing: list[Instruction] = []
@@ -245,7 +244,9 @@ class _Inliner:
         if formal.space == "reg":
             inner: Operand = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
             if isinstance(actual, Symbol):
-                raise self._error(location, f"{formal.name} is passed in a register, not in a variable")
+                raise self._source.error(
+                    location, f"{formal.name} is passed in a register, not in a variable"
+                )
             pair = (inner, actual) if inward else (actual, inner)
             moves.append(Instruction(("mov", type_.name), pair, None, location))  # type: ignore[arg-type]
             return
@@ -278,10 +279,10 @@ class _Inliner:
         if isinstance(actual, Symbol):
             variable = self._flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)
             if variable is None or variable.space != "param":
-                raise self._error(actual.location, f"{actual.name} is not a variable in .param")
+                raise self._source.error(actual.location, f"{actual.name} is not a variable in .param")
             told, size = actual.name, variable.size
         elif formal.is_array:
-            raise self._error(
+            raise self._source.error(
                 location, f"{formal.name} of {readable(name)} is an array: its argument is a variable"
             )
         elif isinstance(actual, Register):
@@ -289,7 +290,7 @@ class _Inliner:
         else:
             return
         if size != formal.size:
-            raise self._error(
+            raise self._source.error(
                 location,
                 f"{told} has {size} bytes, but {formal.name} of {readable(name)} has {formal.size}",
             )
@@ -313,19 +314,13 @@ class _Inliner:
 
     def _return_zero(self, results: tuple[Any, ...], location: Location) -> None:
         for result in results:
+            zero = Immediate(0, "integer", location)
             if isinstance(result, Symbol):
-                zero = Immediate(0, "integer", location)
-                place = Address(result, 0, location)
-                self._flat.instructions.append(
-                    Instruction(("st", "param", "b32"), (place, zero), None, location)
-                )
+                store: tuple[Operand, ...] = (Address(result, 0, location), zero)
+                self._flat.instructions.append(Instruction(("st", "param", "b32"), store, None, location))
             elif isinstance(result, Register) and result.type is not TYPES["pred"]:
-                zero = Immediate(0, "integer", location)
                 move = ("mov", f"b{result.type.bits}")
                 self._flat.instructions.append(Instruction(move, (result, zero), None, location))
-
-    def _error(self, location: Location, message: str) -> PtxError:
-        return self._source.error(location, message)
 
 
 def _callee(instruction: Instruction) -> str | None:
@@ -343,24 +338,19 @@ def _unit(alignment: int, left: int) -> int:
     return unit
 
 
-class _Renaming:
-    """Gives the registers and names of one copy of a body their own keys."""
+def _renamed(instruction: Instruction, prefix: str, symbols: Mapping[str, str]) -> Instruction:
+    """An instruction of one copy of a body, whose registers and names have their own keys."""
 
-    def __init__(self, prefix: str, symbols: Mapping[str, str]) -> None:
-        self._prefix = prefix
-        self._symbols = symbols
-
-    def instruction(self, instruction: Instruction) -> Instruction:
-        guard = instruction.guard
-        return replace(
-            instruction,
-            operands=tuple(mapped(operand, self._element) for operand in instruction.operands),
-            guard=None if guard is None else Guard(self._element(guard.register), guard.negated),
-        )
-
-    def _element(self, element: Any) -> Any:
+    def own(element: Any) -> Any:
         if isinstance(element, Register):
-            return replace(element, key=self._prefix + element.key)
+            return replace(element, key=prefix + element.key)
         if isinstance(element, Symbol):
-            return replace(element, key=self._symbols.get(element.key, element.key))
+            return replace(element, key=symbols.get(element.key, element.key))
         return element
+
+    guard = instruction.guard
+    return replace(
+        instruction,
+        operands=tuple(mapped(operand, own) for operand in instruction.operands),
+        guard=None if guard is None else Guard(own(guard.register), guard.negated),
+    )
