@@ -7,27 +7,18 @@ __all__ = ["FORMS", "ApproximateInstruction"]
 
 @dataclass(frozen=True, kw_only=True)
 class ApproximateInstruction:
-    """One form.
-
-    Parameters
-    ----------
-    text : str
-        PTX text without operands.
-    function : str
-        The first part of the text: ``"ex2"``, ``"rcp"``, ``"div"``, ...
-    type : str
-        Type of operands and result, a pair (``"f16x2"``, ``"bf16x2"``) included.
-    flush : bool
-        ``.ftz``: subnormal operands and results count as zero of their sign.
-    full : bool
-        `div.full`: the divisor may have any magnitude.
-    """
+    """One form."""
 
     text: str
+    """PTX text without operands."""
     function: str
+    """The first part of the text: ``"ex2"``, ``"rcp"``, ``"div"``, ..."""
     type: str
+    """Type of operands and result, a pair (``"f16x2"``, ``"bf16x2"``) included."""
     flush: bool = False
+    """``.ftz``: subnormal operands and results count as zero of their sign."""
     full: bool = False
+    """`div.full`: the divisor may have any magnitude."""
 
     @property
     def element(self) -> str:

@@ -23,35 +23,23 @@ Overflow = Literal["infinity", "ieee"]
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """How sums are formed.
-
-    Parameters
-    ----------
-    format : FloatFormat
-        Of the sums' results.
-    block : int
-        Products in one sum.
-    rounding : str
-    overflow : {"ieee", "infinity"}
-        ``"infinity"`` also makes every zero +0, as the fused dot-product-add does.
-    propagate_nan : bool
-        Whether a NaN operand comes back made quiet; otherwise NaN is canonical.
-    fraction_bits : int or None
-        Alignment keeps multiples of ``2**(Emax - fraction_bits)``; None for all bits.
-    least_exponent : int or None
-        Lower limit of Emax.
-    discarded_bits : int
-        Lowest fraction bits that are zero in every result.
-    """
+    """How sums are formed."""
 
     format: FloatFormat
+    """Of the sums' results."""
     block: int
+    """Products in one sum."""
     rounding: str
     overflow: Overflow = "ieee"
+    """``"infinity"`` also makes every zero +0, as the fused dot-product-add does."""
     propagate_nan: bool = False
+    """Whether a NaN operand comes back made quiet; otherwise NaN is canonical."""
     fraction_bits: int | None = None
+    """Alignment keeps multiples of ``2**(Emax - fraction_bits)``; None for all bits."""
     least_exponent: int | None = None
+    """Lower limit of Emax."""
     discarded_bits: int = 0
+    """Lowest fraction bits that are zero in every result."""
 
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:

@@ -26,46 +26,30 @@ def words(register: Register) -> int:
 
 @dataclass(frozen=True)
 class Allocation:
-    """Places in the machine's register file.
-
-    Parameters
-    ----------
-    position : mapping of str to int
-        First machine register of each fragment register, by key.
-    window : mapping of (int, use) to int
-        First machine register of each vector, by statement index and operand.
-    copied : frozenset of (int, use)
-        The vectors whose window is not where their registers are.
-    registers : int
-        How many machine registers are used.
-    """
+    """Places in the machine's register file."""
 
     position: Mapping[str, int]
+    """First machine register of each fragment register, by key."""
     window: Mapping[tuple[int, Use], int]
+    """First machine register of each vector, by statement index and operand."""
     copied: frozenset[tuple[int, Use]]
+    """The vectors whose window is not where their registers are."""
     registers: int
+    """How many machine registers are used."""
 
 
 @dataclass
 class _Group:
-    """Registers with fixed distances, or the window of one copied vector.
-
-    Parameters
-    ----------
-    offsets : dict of str to int
-        Distance of each register, by key, from the group's first machine register.
-    sizes : dict of str to int
-        Machine registers that each takes.
-    live : int
-        Statements that the group must be kept through, as a mask.
-    size : int
-        Machine registers from the first to the last.
-    """
+    """Registers with fixed distances, or the window of one copied vector."""
 
     offsets: dict[str, int] = field(default_factory=dict)
+    """Distance of each register, by key, from the group's first machine register."""
     sizes: dict[str, int] = field(default_factory=dict)
+    """Machine registers that each takes."""
     live: int = 0
+    """Statements that the group must be kept through, as a mask."""
     size: int = 0
+    """Machine registers from the first to the last."""
 
     def normalize(self) -> None:
         """Let the offsets begin at zero, and set the size."""

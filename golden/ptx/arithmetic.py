@@ -23,22 +23,14 @@ _NARROW = ("u16", "s16", "u32", "s32")
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """An instruction without side effects.
-
-    Parameters
-    ----------
-    types : tuple of str
-        Types that the instruction exists for.
-    compute : callable
-        From the width in bits and the values of the sources to the result, which is wrapped afterwards.
-    sources : tuple of OperandType
-        One for each source.
-    destination : OperandType
-    """
+    """An instruction without side effects."""
 
     types: tuple[str, ...]
+    """Types that the instruction exists for."""
     compute: Callable[..., int]
+    """From the width in bits and the values of the sources to the result, which is wrapped afterwards."""
     sources: tuple[OperandType, ...] = ("same", "same")
+    """One for each source."""
     destination: OperandType = "same"
 
 

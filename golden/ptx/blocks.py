@@ -18,53 +18,37 @@ EXIT: Final = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Terminator:
-    """What ends a block.
-
-    Parameters
-    ----------
-    kind : {"branch", "indexed", "barrier", "warp barrier", "trap"}
-        A branch without a guard is a jump; an exit is a branch to `EXIT`.
-    instruction : Instruction
-    index : int
-        Number of the instruction.
-    guard : (int, bool) or None
-        Register of the guard of a branch, and whether it is negated.
-    targets : tuple of str or int
-        Labels, which become numbers of blocks; `EXIT` as it is.
-    reads, writes : tuple of int
-    details : mapping of str to object
-        Operands of a barrier.
-    """
+    """What ends a block."""
 
     kind: str
+    """``branch``, ``indexed``, ``barrier``, ``warp barrier`` or ``trap``.
+
+    A branch without a guard is a jump; an exit is a branch to `EXIT`.
+    """
     instruction: Instruction
     index: int
+    """Number of the instruction."""
     guard: tuple[int, bool] | None = None
+    """Register of the guard of a branch, and whether it is negated."""
     targets: tuple[Any, ...] = ()
+    """Labels, which become numbers of blocks; `EXIT` as it is."""
     reads: tuple[int, ...] = ()
     writes: tuple[int, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    """Operands of a barrier."""
 
 
 @dataclass
 class Block:
-    """A basic block.
-
-    Parameters
-    ----------
-    first : int
-        Number of its first instruction, or of the one behind it if it has none.
-    steps : list of Step
-    terminator : Terminator or None
-        None where the next block follows.
-    mask : object
-        The lanes that must enter it together; see `golden.ptx.decoding.Step`.
-    """
+    """A basic block."""
 
     first: int
+    """Number of its first instruction, or of the one behind it if it has none."""
     steps: list[Step] = field(default_factory=list)
     terminator: Terminator | None = None
+    """None where the next block follows."""
     mask: object = None
+    """The lanes that must enter it together; see `golden.ptx.decoding.Step`."""
     live_in: tuple[int, ...] = ()
     live_out: frozenset[int] = frozenset()
 

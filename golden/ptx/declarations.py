@@ -106,19 +106,12 @@ def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...
 
 @dataclass(frozen=True)
 class _Form:
-    """What a declaration says of all its variables.
-
-    Parameters
-    ----------
-    type : ScalarType
-        Of an element.
-    length : int
-        Elements of a vector.
-    alignment : int or None
-    """
+    """What a declaration says of all its variables."""
 
     type: ScalarType
+    """Of an element."""
     length: int
+    """Elements of a vector."""
     alignment: int | None
 
     @classmethod

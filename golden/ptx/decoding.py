@@ -27,43 +27,29 @@ __all__ = ["Context", "Decoder", "Step", "constant_bits", "split_qualifiers"]
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One decoded instruction.
-
-    Parameters
-    ----------
-    instruction : Instruction
-    index : int
-        Its number in the kernel: what reports name.
-    reads, writes : tuple of int
-        Registers, the guard among those read.
-    emit : callable
-        Executes it, or writes its code: whatever its decoder is made for.
-    guard : (int, bool) or None
-        Register of the guard, and whether it is negated.
-    select : bool
-        Whether a guarded instruction is computed in all threads, with its results kept where the guard holds;
-        otherwise it is executed for the threads alone whose guard holds.
-    pure : bool
-        Whether nothing is lost by leaving it out when its results are not used.
-    loads : bool
-        Whether it reads memory, so that leaving it out is worth a note.
-    mask : Operand, "all" or None
-        The lanes that must execute it together: a register or constant, or the whole warp.
-    matrix : golden.tables.matrix_instructions.Instruction or None
-        What the engine is asked to execute.
-    """
+    """One decoded instruction."""
 
     instruction: Instruction
     index: int
+    """Its number in the kernel: what reports name."""
     reads: tuple[int, ...]
     writes: tuple[int, ...]
+    """Registers, the guard among those read."""
     emit: Callable[[Any], Any]
+    """Executes it, or writes its code: whatever its decoder is made for."""
     guard: tuple[int, bool] | None = None
+    """Register of the guard, and whether it is negated."""
     select: bool = True
+    """Whether a guarded instruction is computed in all threads, with its results kept where the guard holds;
+    otherwise it is executed for the threads alone whose guard holds."""
     pure: bool = False
+    """Whether nothing is lost by leaving it out when its results are not used."""
     loads: bool = False
+    """Whether it reads memory, so that leaving it out is worth a note."""
     mask: object = None
+    """The lanes that must execute it together: a register or constant, or the whole warp."""
     matrix: MatrixInstruction | None = None
+    """What the engine is asked to execute."""
 
 
 class Context:

@@ -36,21 +36,14 @@ _TOKEN: Final = re.compile(
 
 
 class Token(NamedTuple):
-    """One token.
-
-    Parameters
-    ----------
-    kind : Kind
-        A word is a name, or an opcode with all its qualifiers; a directive begins with a dot.
-    text : str
-        As written; empty at the end of the file.
-    location : Location
-        Of its first character.
-    """
+    """One token."""
 
     kind: Kind
+    """A word is a name, or an opcode with all its qualifiers; a directive begins with a dot."""
     text: str
+    """As written; empty at the end of the file."""
     location: Location
+    """Of its first character."""
 
     def __str__(self) -> str:
         return "the end of the file" if self.kind == "end" else repr(self.text)

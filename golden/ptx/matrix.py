@@ -29,31 +29,20 @@ MNEMONICS: Final = ("wmma", "mma", *MOVES)
 
 @dataclass(frozen=True, kw_only=True)
 class MatrixStatement:
-    """One statement of wmma or mma, or one that moves matrices.
-
-    Parameters
-    ----------
-    statement : Instruction
-    instruction : MatrixInstruction or MoveInstruction
-        Where the address is a variable in ``.shared``, it accesses shared memory, written or not.
-    fragments : mapping of {"a", "b", "c", "d"} to tuple of Operand
-        The registers of each operand in order, with constants among those read and `Sink` among those
-        written; a loaded fragment stands under the use it is loaded for. A move of matrices writes d and
-        reads a.
-    destination : {"a", "b", "c", "d"} or None
-        Which of them is written; the others are read.
-    address : Address or None
-        Of a load or store.
-    stride : Operand or None
-        Of a load or store, where it is given.
-    """
+    """One statement of wmma or mma, or one that moves matrices."""
 
     statement: Instruction
     instruction: MatrixInstruction | MoveInstruction
+    """Where the address is a variable in ``.shared``, it accesses shared memory, written or not."""
     fragments: Mapping[Use, tuple[Operand, ...]]
+    """The registers of each operand in order, with constants among those read and `Sink` among those written;
+    a loaded fragment stands under the use it is loaded for. A move of matrices writes d and reads a."""
     destination: Use | None
+    """Which of them is written; the others are read."""
     address: Address | None = None
+    """Of a load or store."""
     stride: Operand | None = None
+    """Of a load or store, where it is given."""
 
     def bits(self, use: Use) -> int:
         """The width of the registers of a fragment."""

@@ -83,28 +83,18 @@ def accessed_values(
 
 
 class LoadStatement(NamedTuple):
-    """A load of registers.
-
-    Parameters
-    ----------
-    type : ScalarType
-    targets : tuple of Operand
-        One for each element.
-    address : Address
-    space : str
-        State space, or ``"generic"``.
-    offset : int or None
-        Of a load from a parameter of the entry, by its name: where it is among all parameters.
-    volatile : bool
-        Whether it must be executed.
-    """
+    """A load of registers."""
 
     type: ScalarType
     targets: tuple[Operand, ...]
+    """One for each element."""
     address: Address
     space: str
+    """State space, or ``"generic"``."""
     offset: int | None
+    """Of a load from a parameter of the entry, by its name: where it is among all parameters."""
     volatile: bool
+    """Whether it must be executed."""
 
 
 def check_load(context: Context, instruction: Instruction) -> LoadStatement:

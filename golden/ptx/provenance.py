@@ -23,42 +23,27 @@ _HOLDING: Final = MappingProxyType[ElementType, tuple[str, ...]](
 
 @dataclass(frozen=True)
 class _Fragment:
-    """What the registers of a fragment must agree on.
-
-    Parameters
-    ----------
-    matrix : str
-        In words; c and d are both an accumulator, and interchangeable.
-    shape : Shape
-    type : str
-    layout : {"row", "col"} or None
-        None for accumulators, whose registers are the same for both.
-    """
+    """What the registers of a fragment must agree on."""
 
     matrix: str
+    """In words; c and d are both an accumulator, and interchangeable."""
     shape: Shape
     type: str
     layout: Layout | None
+    """None for accumulators, whose registers are the same for both."""
 
 
 @dataclass(frozen=True)
 class _Origin:
-    """What one register holds.
-
-    Parameters
-    ----------
-    fragment : _Fragment or None
-        None for a register that fits everywhere: filled with one value, or made by raw ``mma`` or
-        a move of matrices.
-    element : int
-        Which register of the fragment it is.
-    line : int
-        Where it was written.
-    """
+    """What one register holds."""
 
     fragment: _Fragment | None
+    """None for a register that fits everywhere: filled with one value, or made by raw ``mma`` or a move of
+    matrices."""
     element: int
+    """Which register of the fragment it is."""
     line: int
+    """Where it was written."""
 
 
 class Provenance:

@@ -34,22 +34,15 @@ class Operation(Protocol):
 
 @dataclass(frozen=True)
 class Computation:
-    """A statement that is an operation on registers.
-
-    Parameters
-    ----------
-    operation : Operation
-    targets, sources : tuple of Operand
-        Without the carry flag.
-    carries_in, carries_out : bool
-        Whether the carry flag is the last operand, and the last result.
-    """
+    """A statement that is an operation on registers."""
 
     operation: Operation
     targets: tuple[Operand, ...]
     sources: tuple[Operand, ...]
+    """Without the carry flag."""
     carries_in: bool
     carries_out: bool
+    """Whether the carry flag is the last operand, and the last result."""
 
 
 def scalar_operation(context: Context, instruction: Instruction) -> Operation:
@@ -111,19 +104,13 @@ def check_computation(context: Context, instruction: Instruction, found: Operati
 
 
 class MoveStatement(NamedTuple):
-    """A ``mov``: of one operand to one, of one to the elements of a vector, or of those to one.
-
-    Parameters
-    ----------
-    bits : int
-        Width of what is moved as a whole.
-    targets, sources : tuple of Operand
-        One or several; the first one is the lowest part.
-    """
+    """A ``mov``: of one operand to one, of one to the elements of a vector, or of those to one."""
 
     bits: int
+    """Width of what is moved as a whole."""
     targets: tuple[Operand, ...]
     sources: tuple[Operand, ...]
+    """One or several; the first one is the lowest part."""
 
     @property
     def part(self) -> int:
@@ -179,20 +166,12 @@ def _splits(bits: int, count: int) -> bool:
 
 
 class AddressConversion(NamedTuple):
-    """A ``cvta``.
-
-    Parameters
-    ----------
-    space : str
-        Without its block or function.
-    sign : {1, -1}
-        1 where the result is a generic address, -1 where the source is one.
-    bits : int
-    target, source : Operand
-    """
+    """A ``cvta``."""
 
     space: str
+    """Without its block or function."""
     sign: int
+    """1 where the result is a generic address, -1 where the source is one."""
     bits: int
     target: Operand
     source: Operand

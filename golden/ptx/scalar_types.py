@@ -14,19 +14,12 @@ __all__ = ["TYPES", "ScalarType", "float_bits", "float_value"]
 
 @dataclass(frozen=True)
 class ScalarType:
-    """A fundamental PTX type.
-
-    Parameters
-    ----------
-    name : str
-        The qualifier without its dot.
-    bits : int
-        Width; 1 for a predicate.
-    kind : {"bits", "unsigned", "signed", "float", "predicate"}
-    """
+    """A fundamental PTX type."""
 
     name: str
+    """The qualifier without its dot."""
     bits: int
+    """Width; 1 for a predicate."""
     kind: Literal["bits", "unsigned", "signed", "float", "predicate"]
 
     def __str__(self) -> str:

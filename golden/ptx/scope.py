@@ -20,44 +20,29 @@ _SELECTOR: Final = re.compile(r"b[0-7]{1,4}|h[0-3]{1,2}")
 
 
 class _Registers(NamedTuple):
-    """What a name in a declaration stands for.
-
-    Parameters
-    ----------
-    type : ScalarType
-        Of an element.
-    length : int
-        Elements of a vector; 1 for a scalar.
-    numbers : int
-        How many there are of numbered ones.
-    """
+    """What a name in a declaration stands for."""
 
     type: ScalarType
+    """Of an element."""
     length: int
+    """Elements of a vector; 1 for a scalar."""
     numbers: int = 0
+    """How many there are of numbered ones."""
 
 
 @dataclass
 class Scope:
-    """What one pair of braces declares.
-
-    Parameters
-    ----------
-    number : int
-        Makes the keys of what it declares unique.
-    parent : Scope or None
-        That of the braces around it.
-    registers, ranges : dict of str to _Registers
-        By name, and numbered ones by prefix.
-    names : dict of str to str
-        The keys of variables and labels.
-    """
+    """What one pair of braces declares."""
 
     number: int
+    """Makes the keys of what it declares unique."""
     parent: "Scope | None"
+    """The scope of the braces around it."""
     registers: dict[str, _Registers] = field(default_factory=dict)
     ranges: dict[str, _Registers] = field(default_factory=dict)
+    """By name, and numbered ones by prefix."""
     names: dict[str, str] = field(default_factory=dict)
+    """The keys of variables and labels."""
 
     def add(self, name: str, type_: ScalarType) -> None:
         """Declare a register."""

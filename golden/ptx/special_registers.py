@@ -30,21 +30,14 @@ class Clock(Protocol):
 
 @dataclass(frozen=True)
 class SpecialRegisterSpec:
-    """A predefined register.
-
-    Parameters
-    ----------
-    bits : int
-    value : callable
-        From the geometry of a block, the number of a thread (or an array of them), and a clock to the value
-        in that thread.
-    varies : bool
-        Whether the value may change while a block runs.
-    """
+    """A predefined register."""
 
     bits: int
     value: Callable[[Geometry, Any, Clock], Any]
+    """From the geometry of a block, the number of a thread (or an array of them), and a clock to the value in
+    that thread."""
     varies: bool = False
+    """Whether the value may change while a block runs."""
 
 
 def _coordinate(axis: int) -> Callable[[Geometry, Any, Clock], Any]:

@@ -25,22 +25,14 @@ __all__ += ["Symbol", "Variable", "Vector", "mapped", "parts"]
 
 @dataclass(frozen=True)
 class Register:
-    """A declared register.
-
-    Parameters
-    ----------
-    name : str
-        As written.
-    key : str
-        The same for all uses of one register, different for registers of the same name in different blocks.
-    type : ScalarType
-        As declared.
-    location : Location
-    """
+    """A declared register."""
 
     name: str
+    """As written."""
     key: str
+    """The same for all uses of one register, different for registers of the same name in different blocks."""
     type: ScalarType
+    """As declared."""
     location: Location
 
 
@@ -54,41 +46,26 @@ class SpecialRegister:
 
 @dataclass(frozen=True)
 class Immediate:
-    """A constant.
-
-    Parameters
-    ----------
-    value : int
-        The integer, or the bit pattern of the float.
-    kind : {"integer", "f32", "f64"}
-        ``0f...`` is an f32; ``0d...`` and decimal fractions are f64.
-    location : Location
-    """
+    """A constant."""
 
     value: int
+    """The integer, or the bit pattern of the float."""
     kind: Literal["integer", "f32", "f64"]
+    """``0f...`` is an f32; ``0d...`` and decimal fractions are f64."""
     location: Location
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """The name of a label, a function, a parameter or a variable.
-
-    Parameters
-    ----------
-    name : str
-        As written.
-    key : str
-        The key of what it names, in the body, the parameters or the module.
-    location : Location
-    offset : int
-        Bytes to add to the address.
-    """
+    """The name of a label, a function, a parameter or a variable."""
 
     name: str
+    """As written."""
     key: str
+    """The key of what it names, in the body, the parameters or the module."""
     location: Location
     offset: int = 0
+    """Bytes to add to the address."""
 
 
 @dataclass(frozen=True)
@@ -113,19 +90,12 @@ class Address:
 
 @dataclass(frozen=True)
 class Vector:
-    """``{element, element, ...}``, or the name of a vector of registers.
-
-    Parameters
-    ----------
-    elements : tuple of Element
-    location : Location
-    wide : bool
-        Whether it is a ``.b128`` register: its elements are its halves.
-    """
+    """``{element, element, ...}``, or the name of a vector of registers."""
 
     elements: tuple[Element, ...]
     location: Location
     wide: bool = False
+    """Whether it is a ``.b128`` register: its elements are its halves."""
 
 
 @dataclass(frozen=True)
@@ -146,19 +116,11 @@ class Negated:
 
 @dataclass(frozen=True)
 class Selected:
-    """``-r.b3``: a part of a register, or its negative, in a video instruction.
-
-    Parameters
-    ----------
-    register : Register
-    selector : str
-        The part without its dot; empty for the whole register.
-    negative : bool
-    location : Location
-    """
+    """``-r.b3``: a part of a register, or its negative, in a video instruction."""
 
     register: Register
     selector: str
+    """The part without its dot; empty for the whole register."""
     negative: bool
     location: Location
 
@@ -212,23 +174,15 @@ class Guard:
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction of a body.
-
-    Parameters
-    ----------
-    opcode : tuple of str
-        Mnemonic and qualifiers without their dots.
-    operands : tuple of Operand
-        In the order written.
-    guard : Guard or None
-    location : Location
-        Of the opcode.
-    """
+    """One instruction of a body."""
 
     opcode: tuple[str, ...]
+    """Mnemonic and qualifiers without their dots."""
     operands: tuple[Operand, ...]
+    """In the order written."""
     guard: Guard | None
     location: Location
+    """Of the opcode."""
 
     @property
     def name(self) -> str:
@@ -238,138 +192,87 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Piece:
-    """A part of an initialiser: bytes, or an address, at an offset.
-
-    Parameters
-    ----------
-    offset, size : int
-        Bytes.
-    value : int
-        The bits; of an address what is added to it.
-    symbol : str or None
-        The variable whose address it is.
-    shift : int
-        By how many bits the address is shifted to the right: a byte of it is an element of its own.
-    location : Location
-    """
+    """A part of an initialiser: bytes, or an address, at an offset."""
 
     offset: int
     size: int
+    """Bytes."""
     value: int
+    """The bits; of an address what is added to it."""
     symbol: str | None
+    """The variable whose address it is."""
     shift: int
+    """By how many bits the address is shifted to the right: a byte of it is an element of its own."""
     location: Location
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable in memory, or a parameter.
-
-    Parameters
-    ----------
-    key : str
-        Its name; of one declared in a body, unique among all of that name.
-    name : str
-        As written.
-    space : str
-        State space without its dot; ``"reg"`` for a parameter of a function in a register.
-    type : ScalarType
-        Of an element.
-    size : int or None
-        Bytes; None for an array of no given length.
-    alignment : int
-        What its address is a multiple of.
-    location : Location
-        Of its name.
-    external : bool
-        Whether it is declared ``.extern``.
-    is_array : bool
-        Whether it is an array or a vector.
-    initialiser : tuple of Piece or None
-        The values given for it; None where there are none.
-    """
+    """A variable in memory, or a parameter."""
 
     key: str
+    """Its name; of one declared in a body, unique among all of that name."""
     name: str
+    """As written."""
     space: str
+    """State space without its dot; ``"reg"`` for a parameter of a function in a register."""
     type: ScalarType
+    """Of an element."""
     size: int | None
+    """Bytes; None for an array of no given length."""
     alignment: int
+    """What its address is a multiple of."""
     location: Location
+    """Of its name."""
     external: bool = False
+    """Whether it is declared ``.extern``."""
     is_array: bool = False
+    """Whether it is an array or a vector."""
     initialiser: tuple[Piece, ...] | None = None
+    """The values given for it; None where there are none."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """The inside of a function.
-
-    Parameters
-    ----------
-    instructions : tuple of Instruction
-    labels : mapping of str to int
-        Index of the instruction that each label stands before, by key.
-    variables : mapping of str to Variable
-        Those declared in it, by key, in the order written.
-    targets : mapping of str to tuple of Symbol
-        The labels listed by each ``.branchtargets``, by the key of its own label.
-    """
+    """The inside of a function."""
 
     instructions: tuple[Instruction, ...]
     labels: Mapping[str, int]
+    """Index of the instruction that each label stands before, by key."""
     variables: Mapping[str, Variable]
+    """Those declared in it, by key, in the order written."""
     targets: Mapping[str, tuple[Symbol, ...]]
+    """The labels listed by each ``.branchtargets``, by the key of its own label."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """An entry or a function, its body still in tokens: see `golden.ptx.body.parse_body`.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"entry", "function"}
-    results, parameters : tuple of Variable
-    tokens : tuple of Token
-        The body from brace to brace, then an ``end`` token; empty for a declaration alone.
-    location : Location
-        Of its name.
-    directives : mapping of str to tuple of int
-        Performance directives, such as ``.maxntid``.
-    pragmas : frozenset of str
-        The strings of the ``.pragma`` directives before its body.
-    """
+    """An entry or a function, its body still in tokens: see `golden.ptx.body.parse_body`."""
 
     name: str
     kind: Literal["entry", "function"]
     results: tuple[Variable, ...]
     parameters: tuple[Variable, ...]
     tokens: tuple[Token, ...]
+    """The body from brace to brace, then an ``end`` token; empty for a declaration alone."""
     location: Location
+    """Of its name."""
     directives: Mapping[str, tuple[int, ...]]
+    """Performance directives, such as ``.maxntid``."""
     pragmas: frozenset[str]
+    """The strings of the ``.pragma`` directives before its body."""
 
 
 @dataclass(frozen=True)
 class Module:
-    """A parsed file.
-
-    Parameters
-    ----------
-    source : Source
-    version : (int, int)
-        PTX ISA version.
-    target : tuple of str
-        Target specifiers, the architecture first.
-    variables : mapping of str to Variable
-        Those declared outside of every function, in the order written.
-    functions : mapping of str to Function
-        Entries and functions, in the order written; where there is a body, that one.
-    """
+    """A parsed file."""
 
     source: Source
     version: tuple[int, int]
+    """PTX ISA version."""
     target: tuple[str, ...]
+    """Target specifiers, the architecture first."""
     variables: Mapping[str, Variable]
+    """Those declared outside of every function, in the order written."""
     functions: Mapping[str, Function]
+    """Entries and functions, in the order written; where there is a body, that one."""

@@ -17,32 +17,23 @@ MODES: Final = ".rn|.rz|.rm|.rp"
 
 @dataclass(frozen=True, kw_only=True)
 class Element:
-    """A floating-point type as masks and constants of its bit patterns.
-
-    Parameters
-    ----------
-    format : FloatFormat
-    raw : dtype
-        Unsigned integers of the type's width.
-    native : dtype
-        numpy's floating-point type with the same exponents: of bf16 float32.
-    spare_bits : int
-        How many bits `native` has more.
-    sign, infinity, least_normal, one, quiet, nan : int
-        Bit patterns: -0, infinity, the least normal number, 1, the bit that makes a NaN quiet, and the NaN
-        that an operation returns (f64 operations return an operand's where there is one).
-    """
+    """A floating-point type as masks and constants of its bit patterns."""
 
     format: FloatFormat
     raw: np.dtype[Any]
+    """Unsigned integers of the type's width."""
     native: np.dtype[Any]
+    """numpy's floating-point type with the same exponents: of bf16 float32."""
     spare_bits: int
+    """How many bits `native` has more."""
     sign: int
     infinity: int
     least_normal: int
     one: int
     quiet: int
     nan: int
+    """Bit patterns: -0, infinity, the least normal number, 1, the bit that makes a NaN quiet, and the NaN
+    that an operation returns (f64 operations return an operand's where there is one)."""
 
     def comparable(self, a: Array) -> Array:
         """The numbers in `native`: without loss, infinities and NaN included."""

@@ -71,27 +71,19 @@ class Operation:
 
 @dataclass(frozen=True)
 class Form:
-    """A line of syntax, and what makes the operation of each mnemonic that it describes.
-
-    Parameters
-    ----------
-    syntax : str
-        Opcode and qualifiers, separated by spaces: ``add .rn|.rz? .ftz? .f32``. Alternatives are separated by
-        ``|``; a qualifier with ``?`` may be left off.
-    build : callable
-        Takes one string for each qualifier in the order of the syntax, without its dot, empty where it is
-        left off. Returns results, operands and evaluation, and optionally `Operation.signed`; None where the
-        combination does not exist.
-    pair : bool
-        Whether the form has two predicates as destinations (``setp`` with ``p|q``).
-    selects : bool
-        Whether parts of its operands may be chosen; `build` then takes them first, as `operation` does.
-    """
+    """A line of syntax, and what makes the operation of each mnemonic that it describes."""
 
     syntax: str
+    """Opcode and qualifiers, separated by spaces: ``add .rn|.rz? .ftz? .f32``. Alternatives are separated by
+    ``|``; a qualifier with ``?`` may be left off."""
     build: Callable[..., Any]
+    """Takes one string for each qualifier in the order of the syntax, without its dot, empty where it is left
+    off. Returns results, operands and evaluation, and optionally `Operation.signed`; None where the
+    combination does not exist."""
     pair: bool = False
+    """Whether the form has two predicates as destinations (``setp`` with ``p|q``)."""
     selects: bool = False
+    """Whether parts of its operands may be chosen; `build` then takes them first, as `operation` does."""
 
     @property
     def opcode(self) -> str:

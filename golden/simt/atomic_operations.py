@@ -33,21 +33,14 @@ _BITWISE: Final = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise
 
 @dataclass(frozen=True)
 class AtomicOperation:
-    """An atomic.
-
-    Parameters
-    ----------
-    sources : int
-        Operands besides the address.
-    evaluate : callable
-        From the old bits and the sources, all raw, to the new bits.
-    flushed : callable
-        The same on global memory, where additions of f32 flush subnormals.
-    """
+    """An atomic."""
 
     sources: int
+    """Operands besides the address."""
     evaluate: Evaluate
+    """From the old bits and the sources, all raw, to the new bits."""
     flushed: Evaluate
+    """The same on global memory, where additions of f32 flush subnormals."""
 
 
 @cache

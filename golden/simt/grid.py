@@ -61,30 +61,17 @@ class LaunchResult:
 
 @dataclass
 class LaunchState:
-    """What the blocks of a launch share.
-
-    Parameters
-    ----------
-    device : DeviceMemory
-    engine : MatrixEngine
-    parameters : bytes
-    limit : int
-        Most warp instructions.
-    dynamic_shared : int
-        Bytes of dynamic shared memory.
-    check, races : bool
-        Whether accesses are checked, and whether for data races too.
-    on_matrix : callable or None
-        Called before each matrix instruction that the engine executes, with its `SourceLine`.
-    """
+    """What the blocks of a launch share."""
 
     device: DeviceMemory
     engine: MatrixEngine
     parameters: bytes
     limit: int
+    """Most warp instructions."""
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     dynamic_shared: int
+    """Bytes of dynamic shared memory."""
     changed: int = 0
     warp_instructions: int = 0
     thread_instructions: int = 0
@@ -92,7 +79,9 @@ class LaunchState:
     steps: int = 0
     check: bool = False
     races: bool = False
+    """Whether accesses are checked, and whether for data races too."""
     on_matrix: Callable[[SourceLine], None] | None = None
+    """Called before each matrix instruction that the engine executes, with its `SourceLine`."""
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
     _last_change: int = 0

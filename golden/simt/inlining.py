@@ -38,23 +38,14 @@ _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
 
 @dataclass
 class FlatBody:
-    """A body without calls.
-
-    Parameters
-    ----------
-    instructions : list of Instruction
-    labels : dict of str to int
-    variables : dict of str to Variable
-    targets : dict of str to tuple of Symbol
-    calls : list of int
-        Before which instructions a call begins or ends, in ascending order.
-    """
+    """A body without calls."""
 
     instructions: list[Instruction] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     targets: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
     calls: list[int] = field(default_factory=list)
+    """Before which instructions a call begins or ends, in ascending order."""
 
 
 def flatten(

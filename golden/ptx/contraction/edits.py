@@ -12,17 +12,11 @@ __all__ = ["Edit", "Edits"]
 
 @dataclass
 class Edit:
-    """Instructions around one statement.
-
-    Parameters
-    ----------
-    before, after : list of Instruction
-    instead : Instruction or None
-        What takes the place of the statement; None where it stays.
-    """
+    """Instructions around one statement."""
 
     before: list[Instruction] = field(default_factory=list)
     instead: Instruction | None = None
+    """What takes the place of the statement; None where it stays."""
     after: list[Instruction] = field(default_factory=list)
 
 

@@ -14,54 +14,35 @@ Value = tuple[int, ...]
 
 @dataclass(slots=True)
 class Statement:
-    """An instruction, and what it does with registers.
-
-    Parameters
-    ----------
-    instruction : Instruction
-    reads, writes : tuple of int
-        Numbers of registers, the guard among those read.
-    guarded : bool
-        Whether it may leave what it writes unchanged.
-    pure : bool
-        Whether it is dead where nobody needs what it writes.
-    fixed : bool
-        Whether it loads a kernel parameter or a constant from an address that is known.
-    segment : int
-        Differs from the statement before where a call begins or ends between them.
-    needs : mapping of int to tuple of int, or None
-        The registers that each register written depends on, where these are not all of `reads`.
-    """
+    """An instruction, and what it does with registers."""
 
     instruction: Instruction
     reads: tuple[int, ...]
     writes: tuple[int, ...]
+    """Numbers of registers, the guard among those read."""
     guarded: bool = False
+    """Whether it may leave what it writes unchanged."""
     pure: bool = True
+    """Whether it is dead where nobody needs what it writes."""
     fixed: bool = False
+    """Whether it loads a kernel parameter or a constant from an address that is known."""
     segment: int = 0
+    """Differs from the statement before where a call begins or ends between them."""
     needs: Mapping[int, tuple[int, ...]] | None = None
+    """The registers that each register written depends on, where these are not all of `reads`."""
 
 
 @dataclass
 class Code:
-    """A body, cut wherever control may come in or leave.
-
-    Parameters
-    ----------
-    blocks : sequence of sequence of Statement
-        In the order written.
-    successors : sequence of tuple of int
-    goes_on : sequence of bool
-        Whether a block leads to its successor in any case.
-    slots : mapping of str to int
-        Numbers of registers, by their keys.
-    """
+    """A body, cut wherever control may come in or leave."""
 
     blocks: Sequence[Sequence[Statement]]
+    """In the order written."""
     successors: Sequence[tuple[int, ...]]
     goes_on: Sequence[bool]
+    """Whether a block leads to its successor in any case."""
     slots: Mapping[str, int]
+    """Numbers of registers, by their keys."""
 
 
 @dataclass
@@ -69,33 +50,20 @@ class Flow:
     """Uses and definitions of the registers of a body.
 
     Statements are numbered in the order written, those that are never reached included.
-
-    Parameters
-    ----------
-    code : Code
-
-    Attributes
-    ----------
-    statements : list of Statement
-    values : dict of (int, int) to Value
-        What reaches each use, by statement and register.
-    users : dict of (int, int) to list of int
-        The live statements that read a definition, by statement and register.
-    live : set of int
-        The statements that are not dead.
-    needed : set of (int, int)
-        The definitions, as statement and register, that are not dead.
-    places : dict of int to (int, int)
-        The straight block of each statement, and where it is in it.
     """
 
     code: Code
     statements: list[Statement] = field(init=False)
     values: dict[tuple[int, int], Value] = field(init=False, default_factory=dict)
+    """What reaches each use, by statement and register."""
     users: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
+    """The live statements that read a definition, by statement and register."""
     live: set[int] = field(init=False, default_factory=set)
+    """The statements that are not dead."""
     needed: set[tuple[int, int]] = field(init=False, default_factory=set)
+    """The definitions, as statement and register, that are not dead."""
     places: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
+    """The straight block of each statement, and where it is in it."""
     _written: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:

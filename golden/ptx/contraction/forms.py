@@ -37,21 +37,14 @@ _GUARDED_ENDS: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "bar
 
 @dataclass(frozen=True)
 class Form:
-    """An operation on one of the types of `WIDTHS`.
-
-    Parameters
-    ----------
-    name : str
-        ``mul``, ``add``, ``sub``, ``neg``, ``min``, ``max``, ``div`` or ``rcp``.
-    type : str
-    flush, saturate : bool
-        ``.ftz`` and ``.sat``.
-    """
+    """An operation on one of the types of `WIDTHS`."""
 
     name: str
+    """``mul``, ``add``, ``sub``, ``neg``, ``min``, ``max``, ``div`` or ``rcp``."""
     type: str
     flush: bool
     saturate: bool
+    """``.ftz`` and ``.sat``."""
 
     def matches(self, other: "Form") -> bool:
         """Whether the type is the same, and ``.ftz`` in both or none."""

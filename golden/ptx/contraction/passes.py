@@ -21,16 +21,11 @@ __all__ = ["Contraction", "contract_blocks"]
 
 @dataclass(frozen=True)
 class Contraction:
-    """An addition that is executed as one operation with a multiplication.
-
-    Parameters
-    ----------
-    product, sum : SourceLine
-        The multiplication or division, and the addition or ``mma.sync``.
-    """
+    """An addition that is executed as one operation with a multiplication."""
 
     product: SourceLine
     sum: SourceLine
+    """The multiplication or division, and the addition or ``mma.sync``."""
 
     def __str__(self) -> str:
         return f"{self.product} -> {self.sum}"

@@ -18,48 +18,31 @@ __all__ = ["Join", "Product", "join", "may_join"]
 
 @dataclass
 class Product:
-    """A multiplication that may join additions.
-
-    Parameters
-    ----------
-    place : int
-        Its statement.
-    form : Form
-    anywhere : bool
-        Whether its uses may be outside of its straight block: one factor is known before the kernel starts.
-    uses : set of (int, int)
-        The sums that read it, each a statement and the number of the addition in it.
-    joinable : bool
-        Whether all its uses are sums that it may join.
-    """
+    """A multiplication that may join additions."""
 
     place: int
+    """Its statement."""
     form: Form
     anywhere: bool
+    """Whether its uses may be outside of its straight block: one factor is known before the kernel starts."""
     uses: set[tuple[int, int]] = field(default_factory=set)
+    """The sums that read it, each a statement and the number of the addition in it."""
     joinable: bool = True
+    """Whether all its uses are sums that it may join."""
 
 
 @dataclass(frozen=True)
 class Join:
-    """A product in a sum.
-
-    Parameters
-    ----------
-    place, number : int
-        Statement of the sum; which of its additions, other than 0 for `forms.scaled_mma` alone.
-    product : Product
-    operand : int
-        Which operand of the addition it is, 0 or 1.
-    negated : bool
-        Whether the operand is the negated product.
-    """
+    """A product in a sum."""
 
     place: int
     number: int
+    """Statement of the sum; which of its additions, other than 0 for `forms.scaled_mma` alone."""
     product: Product
     operand: int
+    """Which operand of the addition it is, 0 or 1."""
     negated: bool
+    """Whether the operand is the negated product."""
 
 
 def may_join(instructions: list[Instruction]) -> bool:
