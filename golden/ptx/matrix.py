@@ -6,8 +6,7 @@ from functools import partial
 from typing import Final
 
 from golden.ptx.decoding import Context
-from golden.ptx.mnemonic import parse_qualifiers
-from golden.ptx.move_mnemonic import parse_move
+from golden.ptx.mnemonic import parse_move, parse_qualifiers
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import Space, Use
@@ -153,23 +152,9 @@ def _register_bits(type_: str) -> int:
 def _registers(
     context: Context, operand: Operand, name: str, bits: int, count: int, others: tuple[type[Operand], ...]
 ) -> tuple[Operand, ...]:
-    """The elements of a vector, or a single one without braces.
+    """The elements of a vector, or a single one without braces: so many registers of so many bits.
 
-    Parameters
-    ----------
-    context : Context
-    operand : Operand
-    name : str
-        What is in the registers, for messages.
-    bits, count : int
-        Width and number of the registers.
-    others : tuple of type
-        What may stand in the place of a register.
-
-    Raises
-    ------
-    PtxError
-        For other elements, and another number of them.
+    `name` says in messages what is in them; operands of the types `others` may stand in their place.
     """
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     for element in elements:

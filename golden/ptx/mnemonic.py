@@ -1,10 +1,11 @@
-"""From the mnemonic and qualifiers of PTX to an instruction of the instruction set, and nothing else."""
+"""From mnemonic and qualifiers of PTX to a matrix instruction or a move of matrices, and nothing else."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from golden.ptx.qualifiers import MalformedInstruction, Qualifiers
+from golden.tables.commands import MATRIX_COUNTS
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
     BIT_OPERATIONS,
@@ -26,8 +27,9 @@ from golden.tables.matrix_instructions import (
     MmaInstruction,
     StoreInstruction,
 )
+from golden.tables.matrix_moves import MOVES, MoveInstruction
 
-__all__ = ["MalformedInstruction", "parse_instruction", "parse_qualifiers"]
+__all__ = ["MalformedInstruction", "parse_instruction", "parse_move", "parse_qualifiers"]
 
 _Name = TypeVar("_Name", bound=str)
 
@@ -37,11 +39,15 @@ def _only(*names: _Name) -> Mapping[str, _Name]:
 
 
 _LAYOUT: Final = _only(*LAYOUTS)
-_SPACE: Final[Mapping[str, Space]] = MappingProxyType(
-    {"global": "global", "shared": "shared", "shared::cta": "shared"}
-)
+_SHARED: Final[Mapping[str, Space]] = MappingProxyType({"shared": "shared", "shared::cta": "shared"})
+_SPACE: Final[Mapping[str, Space]] = MappingProxyType({"global": "global", **_SHARED})
 _TYPE: Final = _only(*FORMATS)
 _MODIFIERS: Final = _only(*ROUNDINGS, "satfinite")
+
+_MATRIX_SHAPE: Final = _only("m8n8")
+_MATRIX_TYPE: Final = _only("b16")
+_COUNT: Final = MappingProxyType({f"x{count}": count for count in MATRIX_COUNTS})
+_TRANSPOSED: Final = _only("trans")
 
 _IMPLICIT_MULTIPLICAND: Final = "f16"
 """The type of A and B that ``wmma.mma`` does not spell out."""
@@ -61,7 +67,7 @@ def _shapes(mnemonic: str) -> dict[str, Shape]:
     }
 
 
-def _memory(qualifiers: Qualifiers) -> tuple[Layout, Shape, Space, str]:
+def _memory(qualifiers: Qualifiers) -> dict[str, Any]:
     """Layout, shape, state space and type, in the order of the grammar or of its examples."""
     shapes = _shapes("wmma")
     _sync(qualifiers, {**_LAYOUT, **shapes})
@@ -71,19 +77,7 @@ def _memory(qualifiers: Qualifiers) -> tuple[Layout, Shape, Space, str]:
     layout = qualifiers.take(_LAYOUT) if first is None else first
     element = qualifiers.take(_TYPE)
     qualifiers.end()
-    return layout, shape, space or "generic", element
-
-
-def _load(qualifiers: Qualifiers) -> LoadInstruction:
-    use = qualifiers.take(_only(*USES[:3]))
-    layout, shape, space, element = _memory(qualifiers)
-    return LoadInstruction(use=use, layout=layout, shape=shape, space=space, type=element)
-
-
-def _store(qualifiers: Qualifiers) -> StoreInstruction:
-    qualifiers.take(_only("d"))
-    layout, shape, space, element = _memory(qualifiers)
-    return StoreInstruction(layout=layout, shape=shape, space=space, type=element)
+    return {"layout": layout, "shape": shape, "space": space or "generic", "type": element}
 
 
 def _multiply(qualifiers: Qualifiers) -> MmaInstruction:
@@ -239,9 +233,11 @@ def parse_qualifiers(
     else:
         kind = qualifiers.take(_only("load", "mma", "store"))
         if kind == "load":
-            instruction = _load(qualifiers)
+            use = qualifiers.take(_only(*USES[:3]))
+            instruction = LoadInstruction(use=use, **_memory(qualifiers))
         elif kind == "store":
-            instruction = _store(qualifiers)
+            qualifiers.take(_only("d"))
+            instruction = StoreInstruction(**_memory(qualifiers))
         else:
             instruction = _multiply(qualifiers)
     if ptx_version is not None and isinstance(instruction, MmaInstruction):
@@ -284,3 +280,47 @@ def parse_instruction(
         message = f"expected mnemonic and qualifiers without operands, not {text.strip()!r}"
         raise IllegalInstruction(text, (), "an instruction without operands", message)
     return parse_qualifiers(text.strip().split("."), ptx_version=ptx_version, warp_tile=warp_tile)
+
+
+def parse_move(parts: Sequence[str]) -> MoveInstruction:
+    """Parse mnemonic and qualifiers of a matrix move, already split at their dots.
+
+    Parameters
+    ----------
+    parts : sequence of str
+        The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out.
+
+    Raises
+    ------
+    golden.ptx.qualifiers.MalformedInstruction
+        For a qualifier that is unknown, missing, doubled or out of place, naming what is allowed there.
+    """
+    qualifiers = Qualifiers(parts)
+    mnemonic = qualifiers.take(_only(*MOVES))
+    if mnemonic == "movmatrix":
+        _sync(qualifiers, _MATRIX_SHAPE)
+        qualifiers.take(_MATRIX_SHAPE)
+        qualifiers.take(_TRANSPOSED)
+        qualifiers.take(_MATRIX_TYPE)
+        qualifiers.end()
+        return MoveInstruction(mnemonic=mnemonic, transposed=True)
+    _sync(qualifiers, {**_MATRIX_SHAPE, **_COUNT, **_TRANSPOSED})
+    count, transposed = _matrices(qualifiers)
+    space = qualifiers.accept(_SHARED, _MATRIX_TYPE) or "generic"
+    qualifiers.take(_MATRIX_TYPE)
+    qualifiers.end()
+    return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)
+
+
+def _matrices(qualifiers: Qualifiers) -> tuple[int, bool]:
+    """Number of matrices and ``.trans``; with the shape, they stand in any order, as assemblers take them."""
+    count, transposed = 0, False
+    kinds: list[Mapping[str, object]] = [_MATRIX_SHAPE, _COUNT, _TRANSPOSED]
+    while _MATRIX_SHAPE in kinds or _COUNT in kinds:
+        part = qualifiers.take({name: name for kind in kinds for name in kind})
+        kinds = [kind for kind in kinds if part not in kind]
+        count = _COUNT.get(part, count)
+        transposed |= part in _TRANSPOSED
+    if not transposed:
+        transposed = qualifiers.accept(_TRANSPOSED, {**_SHARED, **_MATRIX_TYPE}) is not None
+    return count, transposed

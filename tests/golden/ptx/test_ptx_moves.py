@@ -5,7 +5,7 @@ import pytest
 from modules import commands, entry, marked, module, vector
 
 from golden.memory import Memory
-from golden.ptx.move_mnemonic import parse_move
+from golden.ptx.mnemonic import parse_move
 from golden.ptx.program import parse_module
 from golden.ptx.qualifiers import MalformedInstruction
 from golden.ptx.source import PtxError
