@@ -1,6 +1,7 @@
 """The memories of a machine as its commands address them: global, shared or generic."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -28,23 +29,18 @@ class NoMemory(LookupError):
         super().__init__(f"no memory at {address:#x}")
 
 
+@dataclass(frozen=True)
 class AddressSpaces:
     """Finds the memory that an address of a state space means.
 
     A ``.shared`` address counts from the first byte of shared memory. A generic address from its base to its
     end means shared memory, every other one global memory.
-
-    Parameters
-    ----------
-    memory : Memory
-        Global memory.
-    shared : Memory or None
-        Shared memory, where there is one.
     """
 
-    def __init__(self, memory: Memory, shared: Memory | None) -> None:
-        self._memory = memory
-        self._shared = shared
+    memory: Memory
+    """Global memory."""
+    shared: Memory | None
+    """Shared memory, where there is one."""
 
     def read(self, address: int, count: int, space: Space) -> NDArray[np.uint8]:
         """Consecutive bytes, beat by beat only where they do not lie in one memory.
@@ -97,12 +93,12 @@ class AddressSpaces:
 
     def _find(self, address: int, count: int, space: Space) -> tuple[Memory, int] | None:
         """The memory that holds all these bytes, and where in it they begin."""
-        if self._shared is not None and space != "global":
-            place = address + (self._shared.base if space == "shared" else 0)
-            if self._shared.contains(place, count):
-                return self._shared, place
-        if space != "shared" and self._memory.contains(address, count):
-            return self._memory, address
+        if self.shared is not None and space != "global":
+            place = address + (self.shared.base if space == "shared" else 0)
+            if self.shared.contains(place, count):
+                return self.shared, place
+        if space != "shared" and self.memory.contains(address, count):
+            return self.memory, address
         return None
 
 

@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from golden.host_arrays import host_array, little_endian
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
+from golden.tables.instruction_set import USES
+from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = ["are_values", "as_values", "checked_array", "dtype_of"]
+__all__ = ["are_values", "as_values", "checked_array", "checked_operands", "dtype_of"]
 
 _VALUES: Final = {
     "f16": "float16",
@@ -96,6 +98,26 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
                 f"{element.name} from {element.minimum} to {element.maximum}",
             )
     return checked
+
+
+def checked_operands(
+    instruction: MmaInstruction, operands: Sequence[ArrayLike]
+) -> tuple[list[NDArray[Any]], tuple[int, ...]]:
+    """Check a, b and c of a multiply: each with one leading axis, and the leading axes as they came.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    checked = [
+        checked_array(use, matrix, instruction.types[use], instruction.shape.extent(use))
+        for use, matrix in zip(USES[:3], operands, strict=True)
+    ]
+    leading = checked[0].shape[:-2]
+    for use, matrix in zip("bc", checked[1:], strict=True):
+        if matrix.shape[:-2] != leading:
+            raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, as a has")
+    return [matrix.reshape(-1, *matrix.shape[-2:]) for matrix in checked], leading
 
 
 def are_values(arrays: Sequence[ArrayLike], types: Sequence[str]) -> bool:

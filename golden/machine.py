@@ -1,7 +1,7 @@
 """The one interface that programs, tests and pictures meet at."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -61,11 +61,11 @@ class Counters:
 
     def __add__(self, other: "Counters") -> "Counters":
         """What two machines have done together."""
-        return Counters(**{x.name: getattr(self, x.name) + getattr(other, x.name) for x in fields(self)})
+        return Counters(**{name: count + getattr(other, name) for name, count in vars(self).items()})
 
     def __sub__(self, other: "Counters") -> "Counters":
         """What a machine has done since it had done `other`."""
-        return Counters(**{x.name: getattr(self, x.name) - getattr(other, x.name) for x in fields(self)})
+        return Counters(**{name: count - getattr(other, name) for name, count in vars(self).items()})
 
     def utilisation(self, units: int) -> float | None:
         """The share of cycles in which `units` dot-product units took operands; None without cycles."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import are_values, as_values, checked_array, dtype_of
+from golden.arguments import are_values, as_values, checked_operands, dtype_of
 from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.tiles import (
     exact_tiles,
@@ -16,7 +16,6 @@ from golden.arithmetic.tiles import (
     in_chunks,
     multiply_add_tiles,
 )
-from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
@@ -73,19 +72,9 @@ def mma(
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
     shape = instruction.shape
-    operands = [
-        checked_array("a", a, instruction.a_type, shape.extent("a")),
-        checked_array("b", b, instruction.b_type, shape.extent("b")),
-        checked_array("c", c, instruction.c_type, shape.extent("c")),
-    ]
-    leading = operands[0].shape[:-2]
-    for name, operand in zip("bc", operands[1:], strict=True):
-        if operand.shape[:-2] != leading:
-            raise InvalidArgument(name, f"leading axes {operand.shape[:-2]}", f"{leading}, as a has")
-    tiles = [operand.reshape(-1, *operand.shape[-2:]) for operand in operands]
+    (a_tiles, b_tiles, c_tiles), leading = checked_operands(instruction, (a, b, c))
     values = are_values((a, b, c), (instruction.a_type, instruction.b_type, instruction.c_type))
-    result = np.empty((len(tiles[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
-    a_tiles, b_tiles, c_tiles = tiles
+    result = np.empty((len(a_tiles), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
     in_chunks(_arithmetic(instruction, profile), a_tiles, b_tiles, c_tiles, result, threads)
     result = result.reshape(*leading, shape.m, shape.n)
     return as_values(result, instruction.d_type) if values else result

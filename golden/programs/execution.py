@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 
 from golden.machine import Counters, Difference, Machine, Work
 from golden.tables.commands import HostWork
@@ -47,36 +47,26 @@ class Execution:
     seconds: float
 
 
+@dataclass
 class _Drawn:
-    """The work of a program as a machine draws it, with the places of what was drawn last for each warp.
+    """The work of a program as a machine draws it, with the places of what was drawn last for each warp."""
 
-    Parameters
-    ----------
-    program : iterable of (Work, object)
-    machine : Machine
-        It may have executed commands before.
-    on_progress, on_command : callable
-    """
+    program: Iterable[tuple[Work, object]]
+    machine: InitVar[Machine]
+    """It may have executed commands before."""
+    on_progress: Callable[[int], None]
+    on_command: Callable[[object], None]
+    last: object = ""
 
-    def __init__(
-        self,
-        program: Iterable[tuple[Work, object]],
-        machine: Machine,
-        on_progress: Callable[[int], None],
-        on_command: Callable[[object], None],
-    ) -> None:
-        self._program = program
+    def __post_init__(self, machine: Machine) -> None:
         self._first = [machine.executed(warp) for warp in range(machine.warp_count)]
-        self._on_progress = on_progress
-        self._on_command = on_command
         self._places: list[deque[object]] = [deque() for _ in self._first]
-        self.last: object = ""
 
     def __iter__(self) -> Iterator[Work]:
-        for work, place in self._program:
+        for work, place in self.program:
             self.last = place
             if not isinstance(work, HostWork):
-                self._on_command(place)
+                self.on_command(place)
                 # Warp 0 refuses commands for warps that do not exist.
                 warp = work.warp if work.warp < len(self._places) else 0
                 self._places[warp].append(place)
@@ -84,7 +74,7 @@ class _Drawn:
                     self._places[warp].popleft()
                     self._first[warp] += 1
             yield work
-            self._on_progress(1)
+            self.on_progress(1)
 
     def place(self, fault: Fault) -> object:
         """The place of the command that failed."""

@@ -18,9 +18,9 @@ from golden.programs.execution import Execution, execute
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Layout, Shape, Use
+from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import fragment
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 
 __all__ = ["Gemm", "GemmRun", "multiply_matrices"]
 
@@ -218,29 +218,18 @@ class Gemm:
     ) -> Command:
         """Load or store the tile at a place of its matrix, which is counted in tiles."""
         address = addresses[use] + self._offset(use, tile)
-        shape, layout = self.instruction.shape, self._layout(use)
         if use == "d":
-            store = StoreInstruction(
-                layout=layout, shape=shape, type=self.instruction.types[use], space="global"
-            )
-            return Store(store, register, address, self._stride(use))
-        load = LoadInstruction(
-            use=use, layout=layout, shape=shape, type=self.instruction.types[use], space="global"
-        )
-        return Load(load, register, address, self._stride(use))
+            return Store(self.instruction.store(), register, address, self._stride(use))
+        return Load(self.instruction.load(use), register, address, self._stride(use))
 
     def _offset(self, use: Use, tile: tuple[int, int]) -> int:
         rows, columns = self.instruction.shape.extent(use)
         row, column = tile[0] * rows, tile[1] * columns
-        line, place = (row, column) if self._layout(use) == "row" else (column, row)
+        line, place = (row, column) if self.instruction.layout(use) == "row" else (column, row)
         return self._bytes(use, line * self._stride(use) + place)
 
     def _stride(self, use: Use) -> int:
-        return Shape(self.m, self.n, self.k).default_stride(use, self._layout(use))
-
-    def _layout(self, use: Use) -> Layout:
-        layouts = {"a": self.instruction.a_layout, "b": self.instruction.b_layout}
-        return layouts.get(use, "row")
+        return Shape(self.m, self.n, self.k).default_stride(use, self.instruction.layout(use))
 
     def _bytes(self, use: Use, elements: int) -> int:
         return elements * FORMATS[self.instruction.types[use]].bits // 8
@@ -356,7 +345,7 @@ def multiply_matrices(
     machine = open_machine(buffers.memory_size)
     try:
         for use, matrix in matrices.items():
-            lines = matrix if gemm._layout(use) == "row" else matrix.T
+            lines = matrix if instruction.layout(use) == "row" else matrix.T
             buffers.write(machine.memory, use, pack(lines, instruction.types[use]))
         commands = ((command, "") for command in gemm.commands(buffers.addresses))
         execution = execute(machine, commands)

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, product, zip_longest
+from itertools import accumulate, chain, product, zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import checked_array, dtype_of
+from golden.arguments import checked_operands, dtype_of
 from golden.fragments import collect, distribute
 from golden.integers import checked_integer, checked_objects
 from golden.invalid_argument import InvalidArgument
@@ -19,9 +19,9 @@ from golden.programs.execution import Execution, execute
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LAYOUTS, USES, Layout, Use
+from golden.tables.instruction_set import USES, Shape, Use
 from golden.tables.layouts import fragment
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.warp_tiles import tile_places, warp_tile
 
 __all__ = ["TileRun", "multiply_tiles"]
@@ -133,11 +133,7 @@ def _multiply_in_registers(
     """Multiply with fragments that are put into the registers from outside."""
     whole, instruction = tiles.instruction, warp_tile(tiles.instruction)
     machine = open_machine(Buffers(dict.fromkeys(USES, _UNUSED)).memory_size)
-    first: dict[Use, int] = {}
-    register = 0
-    for use in USES:
-        first[use] = register
-        register += fragment(use, tiles.instruction.types[use], instruction.shape).registers
+    first, registers = _places(whole, instruction.shape)
     multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
     d = np.zeros((len(tiles.a), *whole.shape.extent("d")), dtype_of(FORMATS[instruction.d_type]))
     seconds = 0.0
@@ -148,7 +144,7 @@ def _multiply_in_registers(
                 words = distribute(matrix, use, tiles.instruction.types[use], instruction.shape)
                 machine.write_registers(first[use], words)
             seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
-            words = machine.read_registers(first["d"], register - first["d"])
+            words = machine.read_registers(first["d"], registers - first["d"])
             d[tile, rows, columns] = collect(words, "d", instruction.d_type, instruction.shape)
         counters = machine.counters
     finally:
@@ -156,6 +152,13 @@ def _multiply_in_registers(
     return TileRun(
         d=d.reshape(*tiles.leading, *d.shape[1:]), execution=Execution(counters=counters, seconds=seconds)
     )
+
+
+def _places(instruction: MmaInstruction, shape: Shape) -> tuple[dict[Use, int], int]:
+    """The first register of each fragment, one after the other, and how many registers they take."""
+    counts = [fragment(use, instruction.types[use], shape).registers for use in USES]
+    *firsts, end = accumulate(counts, initial=0)
+    return dict(zip(USES, firsts, strict=True)), end
 
 
 @dataclass(frozen=True)
@@ -169,25 +172,13 @@ class _Tiles:
     @classmethod
     def of(cls, instruction: MmaInstruction, operands: Sequence[ArrayLike]) -> "_Tiles":
         """Checked arrays, each with one leading axis."""
-        checked = [
-            checked_array(use, matrix, instruction.types[use], instruction.shape.extent(use))
-            for use, matrix in zip(USES[:3], operands, strict=True)
-        ]
-        leading = checked[0].shape[:-2]
-        for use, matrix in zip("bc", checked[1:], strict=True):
-            if matrix.shape[:-2] != leading:
-                raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, as a has")
-        a, b, c = (matrix.reshape(-1, *matrix.shape[-2:]) for matrix in checked)
+        (a, b, c), leading = checked_operands(instruction, operands)
         return cls(instruction, a, b, c, leading)
-
-    def layout(self, use: Use) -> Layout:
-        """How a matrix lies in memory."""
-        return {"a": self.instruction.a_layout, "b": self.instruction.b_layout}.get(use, LAYOUTS[0])
 
     def lines(self, use: Use) -> tuple[int, int]:
         """Rows (or columns, where they are contiguous) of a matrix, and the elements of each."""
         rows, columns = self.instruction.shape.extent(use)
-        return (rows, columns) if self.layout(use) == "row" else (columns, rows)
+        return (rows, columns) if self.instruction.layout(use) == "row" else (columns, rows)
 
     def stride(self, use: Use) -> int:
         """Elements from one line to the next: each must begin at a multiple of the fragment's size."""
@@ -207,7 +198,7 @@ class _Tiles:
         """Put some tiles into memory."""
         for use, matrix in zip(USES, (self.a, self.b, self.c), strict=False):
             tiles = matrix[part]
-            if self.layout(use) == "col":
+            if self.instruction.layout(use) == "col":
                 tiles = tiles.swapaxes(-1, -2)
             padding = self.stride(use) - tiles.shape[-1]
             padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
@@ -232,26 +223,10 @@ class _Tiles:
         self, buffers: Buffers, tiles: range, registers: int, warp: int
     ) -> Iterator[list[tuple[int, Command]]]:
         """What a warp does with its tiles, step by step: commands, each with the number of its tile."""
-        instruction, shape = self.instruction, self.instruction.shape
-        place: dict[Use, int] = {}
-        used = 0
-        for use in USES:
-            place[use] = used
-            used += fragment(use, self.instruction.types[use], shape).registers
+        instruction = self.instruction
+        place, used = _places(instruction, instruction.shape)
         sets = max(1, registers // used)
-        instructions = [
-            LoadInstruction(
-                use=use,
-                layout=self.layout(use),
-                shape=shape,
-                type=self.instruction.types[use],
-                space="global",
-            )
-            for use in USES[:3]
-        ]
-        storing = StoreInstruction(
-            layout=self.layout("d"), shape=shape, type=self.instruction.types["d"], space="global"
-        )
+        loads, storing = [instruction.load(use) for use in USES[:3]], instruction.store()
         addresses = dict(zip(USES, buffers.addresses.values(), strict=True))
 
         def base(index: int) -> int:
@@ -266,10 +241,9 @@ class _Tiles:
         for index in range(len(tiles) + store_lag):
             step: list[tuple[int, Command]] = []
             if index < len(tiles):
-                for load in instructions:
-                    use = load.use
-                    first = base(index) + place[use]
-                    command = Load(load, first, address(use, index), self.stride(use), warp=warp)
+                for load in loads:
+                    first, stride = base(index) + place[load.use], self.stride(load.use)
+                    command = Load(load, first, address(load.use, index), stride, warp=warp)
                     step.append((tiles[index], command))
             done = index - multiply_lag
             if 0 <= done < len(tiles):

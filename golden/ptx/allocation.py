@@ -119,21 +119,8 @@ def _kept_through(
     """The statements that each register must be kept through, and the place of each among them.
 
     A register is kept through a statement that reads or writes it, and through every statement between a
-    write and a read that may follow.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-    slots : int
-        The registers that are looked at, as a mask.
-    matrix : mapping of int to WarpStatement
-
-    Returns
-    -------
-    dict of int to int
-        For each register a mask with bit i for the statement at place i.
-    dict of int to int
-        The place of each matrix statement, by its number.
+    write and a read that may follow. Of each register among `slots`, a mask with bit i for the statement at
+    place i; of each matrix statement, by its number, its place.
     """
     kept: dict[int, int] = {}
     places: dict[int, int] = {}

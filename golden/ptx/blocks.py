@@ -1,14 +1,14 @@
 """Basic blocks: what runs without a branch, and where it goes on."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.source import Location
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Symbol
+from golden.ptx.syntax import Body, Immediate, Instruction, Operand, Register, Symbol
 
 __all__ = ["EXIT", "Block", "Terminator", "build_blocks"]
 
@@ -58,24 +58,8 @@ class Block:
         return len(self.steps) + (self.terminator is not None)
 
 
-class Body(Protocol):
-    """A body without calls: `golden.ptx.syntax.Body` or `golden.simt.inlining.FlatBody`."""
-
-    @property
-    def instructions(self) -> Sequence[Instruction]:
-        """In the order written."""
-
-    @property
-    def labels(self) -> Mapping[str, int]:
-        """The instruction that each label stands before."""
-
-    @property
-    def targets(self) -> Mapping[str, tuple[Symbol, ...]]:
-        """The labels of each list of branch targets."""
-
-
 def build_blocks(context: Context, body: Body) -> list[Block]:
-    """Decode the instructions of a kernel and cut them into blocks.
+    """Decode the instructions of a kernel, without calls, and cut them into blocks.
 
     A guarded instruction that the lanes of a warp must execute together becomes a branch around it.
 

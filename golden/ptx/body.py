@@ -20,7 +20,6 @@ from golden.ptx.syntax import (
     Module,
     Operand,
     Symbol,
-    Variable,
     mapped,
 )
 
@@ -54,11 +53,9 @@ class _BodyParser:
         self._module = module
         self._cursor = Cursor(module.source, function.tokens)
         self._parameters = {parameter.name: parameter for parameter in function.parameters + function.results}
-        self._instructions: list[Instruction] = []
-        self._labels: dict[str, int] = {}
-        self._variables: dict[str, Variable] = {}
+        self._body = Body()
         self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
-        variables = (self._variables, self._parameters, module.variables)
+        variables = (self._body.variables, self._parameters, module.variables)
         self._operands = OperandParser(self._cursor, variables)
         self._scopes = self._operands.scopes
         self._count = 0
@@ -91,15 +88,13 @@ class _BodyParser:
             elif not cursor.accept(";"):
                 self._instruction()
         for index, scope in self._unresolved.items():
-            instruction = self._instructions[index]
+            instruction = self._body.instructions[index]
             resolve = partial(self._resolved, scope)
             operands = tuple(mapped(operand, resolve) for operand in instruction.operands)
-            self._instructions[index] = replace(instruction, operands=operands)
-        targets = {
-            key: tuple(self._declared(symbol, scope) for symbol in symbols)
-            for key, (symbols, scope) in self._targets.items()
-        }
-        return Body(tuple(self._instructions), self._labels, self._variables, targets)
+            self._body.instructions[index] = replace(instruction, operands=operands)
+        for key, (symbols, scope) in self._targets.items():
+            self._body.targets[key] = tuple(self._declared(symbol, scope) for symbol in symbols)
+        return self._body
 
     def _open(self) -> None:
         self._scopes.append(Scope(self._count, self._scopes[-1] if self._scopes else None))
@@ -146,7 +141,7 @@ class _BodyParser:
             if problem is not None:
                 raise self._cursor.source.error(variable.location, f"{variable.name} {problem}")
             scope.names[variable.name] = variable.key
-            self._variables[variable.key] = variable
+            self._body.variables[variable.key] = variable
 
     def _instruction(self) -> None:
         cursor = self._cursor
@@ -161,7 +156,7 @@ class _BodyParser:
                 raise cursor.error(opcode, f"label {opcode.text} is already defined")
             key = f"{opcode.text}@{scope.number}"
             scope.names[opcode.text] = key
-            self._labels[key] = len(self._instructions)
+            self._body.labels[key] = len(self._body.instructions)
             if cursor.next.text in _LABELLED:
                 self._directive(opcode)
             return
@@ -173,10 +168,10 @@ class _BodyParser:
                 operands.append(self._operands.operand(parts[0]))
         cursor.expect(";")
         if self._operands.named:
-            self._unresolved[len(self._instructions)] = self._scopes[-1]
+            self._unresolved[len(self._body.instructions)] = self._scopes[-1]
             self._operands.named = False
         instruction = Instruction(parts, tuple(operands), guard, opcode.location)
-        self._instructions.extend(split(cursor.source, instruction))
+        self._body.instructions.extend(split(cursor.source, instruction))
 
     def _resolved(self, scope: Scope, element: Element) -> Element:
         return self._declared(element, scope) if isinstance(element, Symbol) else element

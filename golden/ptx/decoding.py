@@ -1,7 +1,7 @@
 """What all decoders of instructions share: names to registers and addresses, and complaints."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from golden.ptx.scalar_types import float_bits, float_value
@@ -52,40 +52,21 @@ class Step:
     """What the engine is asked to execute."""
 
 
+@dataclass
 class Context:
-    """The registers and names of one kernel, while it is decoded.
+    """The registers and names of one kernel, while it is decoded."""
 
-    Parameters
-    ----------
-    source : Source
-    version : (int, int)
-        PTX ISA version.
-    symbols : mapping of str to (Variable, int)
-        Each variable and parameter by its key, with its address within its state space.
-    decoder : callable
-        Decodes what ends no block, without its guard.
-
-    Attributes
-    ----------
-    slots : dict of str to int
-        Number of each register that has been met, by key.
-    widths : list of int
-        Bits of each.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        version: tuple[int, int],
-        symbols: Mapping[str, tuple[Variable, int]],
-        decoder: "Decoder",
-    ) -> None:
-        self.source = source
-        self.version = version
-        self.symbols = symbols
-        self._decoder = decoder
-        self.slots: dict[str, int] = {}
-        self.widths: list[int] = []
+    source: Source
+    version: tuple[int, int]
+    """PTX ISA version."""
+    symbols: Mapping[str, tuple[Variable, int]]
+    """Each variable and parameter by its key, with its address within its state space."""
+    decoder: "Decoder"
+    """Decodes what ends no block, without its guard."""
+    slots: dict[str, int] = field(default_factory=dict)
+    """Number of each register that has been met, by key."""
+    widths: list[int] = field(default_factory=list)
+    """Bits of each."""
 
     def decode(self, instruction: Instruction, index: int) -> Step:
         """Decode an instruction that ends no block; the guard of one that lanes execute together is left out.
@@ -96,7 +77,7 @@ class Context:
         index : int
             Its number in the kernel.
         """
-        step = self._decoder(self, instruction, index)
+        step = self.decoder(self, instruction, index)
         if instruction.guard is None or step.mask is not None:
             return step
         slot = self.slot(instruction.guard.register)
@@ -189,12 +170,7 @@ class Context:
         if isinstance(operand, Negated) and bits == 1:
             operand = operand.register
         if isinstance(operand, Register):
-            have = operand.type.bits
-            if have != bits and not (wider and have > bits > 1):
-                raise self.error(
-                    operand.location,
-                    f"expected an operand of {_bits(bits)}, but {operand.name} is {operand.type}",
-                )
+            self._require_width(operand, bits, "an operand", wider=wider)
         elif isinstance(operand, SpecialRegister):
             have = SPECIAL[operand.name].bits
             if have < bits:
@@ -215,12 +191,13 @@ class Context:
             return
         if not isinstance(operand, Register):
             raise self.error(operand.location, "the destination must be a register")
-        have = operand.type.bits
+        self._require_width(operand, bits, "a destination", wider=wider)
+
+    def _require_width(self, register: Register, bits: int, what: str, *, wider: bool) -> None:
+        have = register.type.bits
         if have != bits and not (wider and have > bits > 1):
-            raise self.error(
-                operand.location,
-                f"expected a destination of {_bits(bits)}, but {operand.name} is {operand.type}",
-            )
+            found = f"{register.name} is {register.type}"
+            raise self.error(register.location, f"expected {what} of {_bits(bits)}, but {found}")
 
     def symbol(self, symbol: Symbol) -> tuple[Variable, int]:
         """The variable or parameter of a name, and its address in its state space, without the offset."""

@@ -1,8 +1,7 @@
 """One run of an entry of one warp: scalar values, and the commands that its statements give rise to."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from golden.ptx.allocation import Allocation
@@ -24,49 +23,24 @@ CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
 """The carry flag."""
 
 
+@dataclass
 class Evaluation:
-    """One run of an entry.
+    """One run of an entry."""
 
-    Parameters
-    ----------
-    source : Source
-        For messages.
-    parameters : bytes
-    allocation : Allocation
-        Where the fragment registers are.
-    addresses : mapping of str to int
-        Of the variables, by key; in ``.shared`` from zero on.
-    shared_base : int
-        Generic address of the first byte of shared memory.
-    checked : bool
-        Whether a multiply or store is refused fragments that are not its own.
-
-    Attributes
-    ----------
-    provenance : Provenance
-        What the fragment registers hold.
-    commands : list of Command or HostWork
-        What the statement under evaluation has given rise to.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        parameters: bytes,
-        allocation: Allocation,
-        addresses: Mapping[str, int],
-        shared_base: int,
-        *,
-        checked: bool = True,
-    ) -> None:
-        self.source = source
-        self.parameters = parameters
-        self.allocation = allocation
-        self.addresses = addresses
-        self.shared_base = shared_base
-        self.provenance = Provenance(source, checked=checked)
-        self.commands: list[Work] = []
-        self._values: dict[str, LaneValue] = {}
+    source: Source
+    """For messages."""
+    parameters: bytes
+    allocation: Allocation
+    """Where the fragment registers are."""
+    addresses: Mapping[str, int]
+    """Of the variables, by key; in ``.shared`` from zero on."""
+    shared_base: int
+    """Generic address of the first byte of shared memory."""
+    provenance: Provenance
+    """What the fragment registers hold."""
+    commands: list[Work] = field(default_factory=list)
+    """What the statement under evaluation has given rise to."""
+    _values: dict[str, LaneValue] = field(default_factory=dict)
 
     def read(self, register: Register) -> LaneValue:
         """The bit pattern in a scalar register."""
@@ -91,7 +65,8 @@ class Evaluation:
             return
         self.provenance.fill(register)
         for word in range(register.type.bits // 32):
-            self.set_lanes(position + word, by_lane(partial(_word, word), pattern))
+            value = by_lane(lambda whole, by=32 * word: whole >> by & 0xFFFFFFFF, pattern)
+            self.set_lanes(position + word, value)
 
     def set_lanes(self, place: int, values: LaneValue) -> None:
         """Set a register of the machine: a fill where all lanes get the same, else work of the host."""
@@ -152,10 +127,6 @@ def run(evaluation: Evaluation, blocks: Sequence[Block], limit: int) -> Iterator
         number += block.terminator is None
 
 
-def _word(index: int, pattern: int) -> int:
-    return pattern >> 32 * index & 0xFFFFFFFF
-
-
 def _holds(evaluation: Evaluation, statement: Step | Terminator) -> bool:
     """Whether the guard of a statement lets it be executed."""
     if statement.guard is None or statement.instruction.guard is None:
@@ -172,35 +143,19 @@ def _holds(evaluation: Evaluation, statement: Step | Terminator) -> bool:
 
 def _joined(first: Work, second: Work) -> Work | None:
     """One command that does what two in a row do, if there is one."""
-    if (
-        isinstance(first, Fill)
-        and isinstance(second, Fill)
-        and second.register == first.register + first.count
-        and second.value == first.value
-    ):
-        return Fill(first.register, first.count + second.count, first.value)
-    if (
-        isinstance(first, Move)
-        and isinstance(second, Move)
-        and second.destination == first.destination + first.count
-        and second.source == first.source + first.count
-    ):
-        return Move(first.destination, first.source, first.count + second.count)
-    if (
-        isinstance(first, Elementwise)
-        and isinstance(second, Elementwise)
-        and replace(
-            first,
-            destination=first.destination + first.count,
-            sources=tuple(
-                source if isinstance(source, Uniform) else source + first.count for source in first.sources
-            ),
-            count=second.count,
-        )
-        == second
-    ):
-        return replace(first, count=first.count + second.count)
-    return None
+    match first:
+        case Fill(register, count):
+            following: Fill | Move | Elementwise = replace(first, register=register + count)
+        case Move(destination, source, count):
+            following = replace(first, destination=destination + count, source=source + count)
+        case Elementwise(_, _, destination, sources, count):
+            moved = tuple(item if isinstance(item, Uniform) else item + count for item in sources)
+            following = replace(first, destination=destination + count, sources=moved)
+        case _:
+            return None
+    if not isinstance(second, type(first)) or replace(following, count=second.count) != second:
+        return None
+    return replace(first, count=count + second.count)
 
 
 def merged(commands: Iterator[tuple[Work, SourceLine]]) -> Iterator[tuple[Work, SourceLine]]:

@@ -2,25 +2,14 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Final, Literal, NamedTuple, cast
 
 from golden.ptx.source import Location, Source
 
 __all__ = ["Kind", "Token", "tokens"]
 
 Kind = Literal["word", "directive", "number", "string", "punctuation", "end"]
-
-_KINDS: Final[Mapping[str, Kind]] = MappingProxyType(
-    {
-        "word": "word",
-        "directive": "directive",
-        "number": "number",
-        "string": "string",
-        "punctuation": "punctuation",
-    }
-)
 
 _TOKEN: Final = re.compile(
     r"""
@@ -72,8 +61,7 @@ def tokens(source: Source) -> Iterator[Token]:
         if match is None:
             what = "string without its end" if text[offset] == '"' else f"unexpected {text[offset]!r}"
             raise source.error(locate(offset), what)
-        kind = _KINDS.get(match.lastgroup or "")
-        if kind is not None:
-            yield Token(kind, match.group(), locate(offset))
+        if match.lastgroup != "space":
+            yield Token(cast(Kind, match.lastgroup), match.group(), locate(offset))
         offset = match.end()
     yield Token("end", "", locate(len(text)))

@@ -102,16 +102,8 @@ def _placed(context: WarpContext, decoded: MatrixStatement, index: int) -> WarpS
             rows = Register("row addresses", f"rows of {index}", TYPES["b32"], base.location)
     for register in (*(item for items in fragments.values() for item in items), *([rows] if rows else [])):
         context.fragments.setdefault(register.key, register)
-    return WarpStatement(
-        statement=decoded.statement,
-        instruction=decoded.instruction,
-        fragments=fragments,
-        destination=decoded.destination,
-        address=address,
-        stride=decoded.stride,
-        rows=rows,
-        constants=constants,
-    )
+    changed = {**vars(decoded), "fragments": fragments, "address": address}
+    return WarpStatement(**changed, rows=rows, constants=constants)
 
 
 def _named(operand: Operand, key: str, bits: int, constants: dict[str, int]) -> Register:

@@ -1,7 +1,7 @@
 """Operands of instructions, and the names and constants in them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from golden.ptx.cursor import Cursor
@@ -32,40 +32,29 @@ _CONSTANT: Final = "WARP_SZ"
 """The name of a constant."""
 
 
+@dataclass
 class OperandParser:
-    """Takes operands from the tokens of a body.
+    """Takes operands from the tokens of a body."""
 
-    Parameters
-    ----------
-    cursor : Cursor
-    variables : sequence of mapping of str to Variable
-        The variables that may have been declared, by key, innermost first.
-
-    Attributes
-    ----------
-    scopes : list of Scope
-        The braces that are open, outermost first.
-    named : bool
-        Whether a name was met that may be declared further on.
-    """
-
-    def __init__(self, cursor: Cursor, variables: Sequence[Mapping[str, Variable]]) -> None:
-        self._cursor = cursor
-        self._variables = variables
-        self.scopes: list[Scope] = []
-        self.named = False
+    cursor: Cursor
+    variables: Sequence[Mapping[str, Variable]]
+    """The variables that may have been declared, by key, innermost first."""
+    scopes: list[Scope] = field(default_factory=list)
+    """The braces that are open, outermost first."""
+    named: bool = False
+    """Whether a name was met that may be declared further on."""
 
     def predicate(self) -> Register:
         """Take a predicate."""
-        token = self._cursor.next
+        token = self.cursor.next
         operand = self._simple()
         if not isinstance(operand, Register) or operand.type is not TYPES["pred"]:
-            raise self._cursor.error(token, f"expected a .pred register, not {token}")
+            raise self.cursor.error(token, f"expected a .pred register, not {token}")
         return operand
 
     def operand(self, opcode: str) -> Operand:
         """Take an operand of an instruction whose first word is `opcode`."""
-        cursor = self._cursor
+        cursor = self.cursor
         opening = cursor.next
         if cursor.accept("{"):
             elements = [self._element()]
@@ -106,24 +95,24 @@ class OperandParser:
 
     def _names_follow(self) -> bool:
         """Whether the token after the one in sight is a name of what is no constant, or closes a list."""
-        token = self._cursor.peek()
+        token = self.cursor.peek()
         return (token.kind == "word" and token.text != _CONSTANT) or token.text == ")"
 
     def _negated(self, sign: Token) -> Operand:
         """``!p`` and ``-r``, after the sign."""
         if sign.text == "!":
             return Negated(self.predicate(), sign.location)
-        token = self._cursor.next
+        token = self.cursor.next
         named = self._named()
         if isinstance(named, Selected):
             return replace(named, negative=True)
         if not isinstance(named, Register):
-            raise self._cursor.error(token, f"expected a register or a constant after -, not {token}")
+            raise self.cursor.error(token, f"expected a register or a constant after -, not {token}")
         return Selected(named, "", True, sign.location)
 
     def _address(self, opening: Token) -> Operand:
         """An address after its opening bracket."""
-        cursor = self._cursor
+        cursor = self.cursor
         base = self._simple()
         if not isinstance(base, Register | Symbol | Immediate):
             raise cursor.error(opening, "an address must be a register, a name or a number")
@@ -141,38 +130,38 @@ class OperandParser:
         """The offset in bytes of the element of an array whose index follows in brackets."""
         name = array.name
         key = next((scope.names[name] for scope in reversed(self.scopes) if name in scope.names), name)
-        found = next((variables[key] for variables in self._variables if key in variables), None)
+        found = next((variables[key] for variables in self.variables if key in variables), None)
         if found is None or not found.is_array:
-            raise self._cursor.source.error(
+            raise self.cursor.source.error(
                 array.location, f"{name} is not an array declared before, and has no elements"
             )
-        self._cursor.expect("[")
+        self.cursor.expect("[")
         index = self._integer("an index")
-        self._cursor.expect("]")
+        self.cursor.expect("]")
         return index * found.type.size
 
     def _element(self) -> Element:
-        token = self._cursor.next
-        if self._cursor.accept("_"):
+        token = self.cursor.next
+        if self.cursor.accept("_"):
             return Sink(token.location)
         return self._simple()
 
     def _offset(self) -> int:
         """The offset after a name or register; 0 where there is none."""
-        if not self._cursor.accept("+") and not self._cursor.sees("-"):
+        if not self.cursor.accept("+") and not self.cursor.sees("-"):
             return 0
         return self._integer("an offset")
 
     def _integer(self, what: str) -> int:
         """Take an integer, as a signed one of 64 bits."""
-        token = self._cursor.next
-        constant = self._cursor.immediate()
+        token = self.cursor.next
+        constant = self.cursor.immediate()
         if constant.kind != "integer":
-            raise self._cursor.error(token, f"{what} must be an integer")
+            raise self.cursor.error(token, f"{what} must be an integer")
         return TYPES["s64"].interpret(constant.value)
 
     def _simple(self) -> Register | SpecialRegister | Immediate | Symbol:
-        cursor = self._cursor
+        cursor = self.cursor
         token = cursor.next
         if token.kind == "number" or token.text in ("-", "+", "~", "!", "(", _CONSTANT):
             return cursor.immediate()
@@ -185,11 +174,11 @@ class OperandParser:
 
     def _named(self) -> Register | Vector | Selected | SpecialRegister | Immediate | Symbol | None:
         """Take a name; None, with nothing taken, where the word in sight is a constant or `_`."""
-        token = self._cursor.next
+        token = self.cursor.next
         name = token.text
         if name in ("_", _CONSTANT):
             return None
-        self._cursor.advance()
+        self.cursor.advance()
         for scope in reversed(self.scopes):
             register = scope.register(token)
             if register is not None:

@@ -1,12 +1,12 @@
 """Operands of a program of one warp: what may stand where, and how its value is found."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final
 
-from golden.ptx.decoding import Context, Decoder, constant_bits
+from golden.ptx.decoding import Context, constant_bits
 from golden.ptx.evaluation import Evaluation
 from golden.ptx.lane_values import LaneValue, by_lane, difference
-from golden.ptx.source import Source
 from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import (
     Address,
@@ -41,41 +41,18 @@ _ELEMENTWISE: Final = frozenset({*OPERAND_COUNTS, "mad", "neg"})
 """First words of the opcodes that may read fragment registers, and then write one."""
 
 
+@dataclass(kw_only=True)
 class WarpContext(Context):
-    """As `Context`, for one warp whose fragments are in the registers of a machine.
+    """As `Context`, for one warp whose fragments are in the registers of a machine."""
 
-    Parameters
-    ----------
-    source, version, symbols, decoder
-        As for `Context`.
-    geometry : Geometry
-        Of the only block.
-    raw : bool
-        Whether the entry names machine registers; see `golden.ptx.raw`.
-
-    Attributes
-    ----------
-    fragments : dict of str to Register
-        The registers that are registers of the machine, by key.
-    matrix : dict of int to WarpStatement
-        The matrix statements, by the number of the statement.
-    """
-
-    def __init__(
-        self,
-        source: Source,
-        version: tuple[int, int],
-        symbols: Mapping[str, tuple[Variable, int]],
-        decoder: Decoder,
-        geometry: Geometry,
-        *,
-        raw: bool,
-    ) -> None:
-        super().__init__(source, version, symbols, decoder)
-        self.raw = raw
-        self.fragments: dict[str, Register] = {}
-        self.matrix: dict[int, WarpStatement] = {}
-        self._geometry = geometry
+    geometry: Geometry
+    """Of the only block."""
+    raw: bool
+    """Whether the entry names machine registers; see `golden.ptx.raw`."""
+    fragments: dict[str, Register] = field(default_factory=dict)
+    """The registers that are registers of the machine, by key."""
+    matrix: dict[int, WarpStatement] = field(default_factory=dict)
+    """The matrix statements, by the number of the statement."""
 
     def is_fragment(self, operand: Operand) -> bool:
         """Whether an operand is a register of the machine."""
@@ -133,7 +110,7 @@ class WarpContext(Context):
             constant = constant_bits(operand, bits)
             return lambda _: constant
         if isinstance(operand, SpecialRegister):
-            value, geometry = SPECIAL[operand.name].value, self._geometry
+            value, geometry = SPECIAL[operand.name].value, self.geometry
             lanes = tuple(value(geometry, lane, None) & mask for lane in range(LANES))  # type: ignore[arg-type]
             special = by_lane(int, lanes)
             return lambda _: special

@@ -17,6 +17,7 @@ from golden.ptx.matrix import MNEMONICS, decode_matrix_statement
 from golden.ptx.opcodes import decode_statement
 from golden.ptx.operands import WarpContext
 from golden.ptx.parser import parse_syntax
+from golden.ptx.provenance import Provenance
 from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry
@@ -83,7 +84,7 @@ class Entry:
                 **{item.key: (replace(item, space="entry"), offset) for item, offset in self._placed},
             },
             decode_statement,
-            Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes),
+            geometry=Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes),
             raw=self._raw,
         )
         _find_fragments(context, body)
@@ -158,14 +159,8 @@ class Entry:
                 f"the machine has {len(shared)} bytes of shared memory",
             )
         addresses = {**self._shared, **self._addresses(arguments)}
-        evaluation = Evaluation(
-            self._source,
-            self._pack(arguments),
-            self._allocation,
-            addresses,
-            shared.start,
-            checked=not self._raw,
-        )
+        packed, provenance = self._pack(arguments), Provenance(self._source, checked=not self._raw)
+        evaluation = Evaluation(self._source, packed, self._allocation, addresses, shared.start, provenance)
         return merged(run(evaluation, self._blocks, step_limit))
 
     def _require_distinct_names(self) -> None:

@@ -1,7 +1,7 @@
 """What each fragment register holds, so that a multiply can be refused operands that are not its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -46,21 +46,15 @@ class _Origin:
     """Where it was written."""
 
 
+@dataclass
 class Provenance:
-    """What the fragment registers of one evaluation hold.
+    """What the fragment registers of one evaluation hold."""
 
-    Parameters
-    ----------
-    source : Source
-        For messages.
-    checked : bool
-        Whether anything is refused; otherwise every register fits everywhere, written or not.
-    """
-
-    def __init__(self, source: Source, *, checked: bool = True) -> None:
-        self._source = source
-        self._checked = checked
-        self._origins: dict[str, _Origin] = {}
+    source: Source
+    """For messages."""
+    checked: bool = True
+    """Whether anything is refused; otherwise every register fits everywhere, written or not."""
+    _origins: dict[str, _Origin] = field(default_factory=dict)
 
     def fill(self, register: Register) -> None:
         """Note that a register now holds the same value in every lane."""
@@ -84,14 +78,14 @@ class Provenance:
         for register, origin in shaped:
             held = origin.fragment.type if origin.fragment is not None else ""
             if held not in _HOLDING[element]:
-                raise self._source.error(
+                raise self.source.error(
                     register.location,
                     f"{register.name} from line {origin.line} holds .{held}, "
                     f"whose elements .{element} arithmetic does not take",
                 )
             first_register, first = shaped[0]
             if (origin.fragment, origin.element) != (first.fragment, first.element):
-                raise self._source.error(
+                raise self.source.error(
                     register.location,
                     f"{register.name} from line {origin.line} and {first_register.name} from line "
                     f"{first.line} do not hold the same elements of like fragments",
@@ -124,10 +118,10 @@ class Provenance:
 
     def _origin(self, register: Register) -> _Origin:
         origin = self._origins.get(register.key)
-        if not self._checked:
+        if not self.checked:
             return _Origin(None, 0, register.location.line)
         if origin is None:
-            raise self._source.error(register.location, f"{register.name} is read before it is written")
+            raise self.source.error(register.location, f"{register.name} is read before it is written")
         return origin
 
     def _check(self, matrix: WarpStatement, use: Use, element: int, register: Register) -> None:
@@ -148,7 +142,7 @@ class Provenance:
             difference = f"is register {origin.element} of its fragment, not {element}"
         else:
             return
-        raise self._source.error(
+        raise self.source.error(
             register.location, f"operand {use}: {register.name} from line {origin.line} {difference}"
         )
 
@@ -161,8 +155,8 @@ def _fragment(matrix: WarpStatement, use: Use) -> _Fragment | None:
     if isinstance(instruction, MmaInstruction):
         if instruction.mnemonic != "wmma":
             return None
-        layouts = {"a": instruction.a_layout, "b": instruction.b_layout}
-        return _Fragment(_matrix(use), instruction.shape, instruction.types[use], layouts.get(use))
+        layout = instruction.layout(use) if use in "ab" else None
+        return _Fragment(_matrix(use), instruction.shape, instruction.types[use], layout)
     layout = instruction.layout if instruction.use in "ab" else None
     return _Fragment(_matrix(instruction.use), instruction.shape, instruction.type, layout)
 

@@ -1,6 +1,7 @@
 """The dotted qualifiers of one instruction, read from left to right with precise complaints."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -48,26 +49,21 @@ class MalformedInstruction(IllegalInstruction):
         super().__init__(qualifier, allowed, context, f"{reason} after {context}; allowed here: {choices}")
 
 
+@dataclass
 class Qualifiers:
-    """The qualifiers of one instruction, taken from left to right.
+    """The qualifiers of one instruction, taken from left to right."""
 
-    Parameters
-    ----------
-    parts : sequence of str
-        Mnemonic and qualifiers without their dots; the first is taken like any other.
-    """
-
-    def __init__(self, parts: Sequence[str]) -> None:
-        self._parts = parts
-        self._next = 0
+    parts: Sequence[str]
+    """Mnemonic and qualifiers without their dots; the first is taken like any other."""
+    _next: int = 0
 
     def take(self, allowed: Mapping[str, _T]) -> _T:
         """The value of the next qualifier, which must be one of `allowed`."""
-        taken = self._parts[: self._next]
+        taken = self.parts[: self._next]
         prefix = ".".join(taken)
-        if self._next == len(self._parts):
+        if self._next == len(self.parts):
             raise MalformedInstruction("missing qualifier", "", allowed, prefix)
-        part = self._parts[self._next]
+        part = self.parts[self._next]
         if part not in allowed:
             if part in taken and part in _ONCE:
                 reason = f"qualifier .{part} given twice,"
@@ -81,17 +77,14 @@ class Qualifiers:
 
     def accept(self, allowed: Mapping[str, _T], following: Mapping[str, object]) -> _T | None:
         """As `take`, for an optional qualifier; `following` is what may stand there when it is left out."""
-        if self._next < len(self._parts) and self._parts[self._next] in allowed:
+        if self._next < len(self.parts) and self.parts[self._next] in allowed:
             return self.take(allowed)
         if following:
-            self._expect({**allowed, **following})
+            self.take({**allowed, **following})
+            self._next -= 1
         return None
 
     def end(self, optional: Mapping[str, object] = MappingProxyType({})) -> None:
         """Refuse anything that follows; `optional` is what could have stood here."""
-        if self._next < len(self._parts):
+        if self._next < len(self.parts):
             self.take(optional)
-
-    def _expect(self, allowed: Mapping[str, object]) -> None:
-        self.take(allowed)
-        self._next -= 1

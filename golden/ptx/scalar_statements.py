@@ -140,7 +140,7 @@ def check_move(context: Context, instruction: Instruction) -> MoveStatement:
     )
     move = MoveStatement(type_.bits, targets, sources)
     for vector in (target, source):
-        if isinstance(vector, Vector) and not _splits(type_.bits, len(vector.elements)):
+        if isinstance(vector, Vector) and type_.bits / len(vector.elements) not in (8, 16, 32):
             raise context.error(
                 vector.location, f"{type_} does not split into {len(vector.elements)} registers"
             )
@@ -159,10 +159,6 @@ def check_move(context: Context, instruction: Instruction) -> MoveStatement:
         bits = move.part if len(sources) > 1 else type_.bits
         context.require_source(item, bits, wider=isinstance(item, SpecialRegister))
     return move
-
-
-def _splits(bits: int, count: int) -> bool:
-    return bits % count == 0 and bits // count in (8, 16, 32)
 
 
 class AddressConversion(NamedTuple):

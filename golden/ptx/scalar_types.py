@@ -57,13 +57,6 @@ class ScalarType:
         """The bits of `value`, rounded to nearest even, in an element of this type; too large gives Inf."""
         return _bfloat16_bits(value) if self.name == "bf16" else float_bits(value, self.bits)
 
-    def accepts(self, register: "ScalarType") -> bool:
-        """Whether an operand of this type may stand in a register of type `register`."""
-        if self.bits != register.bits or (self.kind == "predicate") != (register.kind == "predicate"):
-            return False
-        kinds = {self.kind, register.kind}
-        return "bits" in kinds or len(kinds) == 1 or kinds == {"unsigned", "signed"}
-
     def widened(self) -> "ScalarType":
         """The type of the same kind and twice the width."""
         return TYPES[self.name[0] + str(2 * self.bits)]

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 
 from golden.tables.layouts import LANES
 
-__all__ = ["SPECIAL", "Geometry", "SpecialRegisterSpec"]
+__all__ = ["SPECIAL", "Geometry", "SpecialRegisterSpec", "coordinates"]
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,12 @@ class Geometry:
     index: tuple[int, int, int]
     dynamic_shared: int
     total_shared: int
+
+
+def coordinates(number: Any, extents: tuple[int, int, int]) -> tuple[Any, Any, Any]:
+    """The index along x, y and z of a thread in its block, or of a block in its grid, by its number."""
+    x, y, _ = extents
+    return number % x, number // x % y, number // (x * y)
 
 
 class Clock(Protocol):
@@ -40,12 +46,8 @@ class SpecialRegisterSpec:
     """Whether the value may change while a block runs."""
 
 
-def _coordinate(axis: int) -> Callable[[Geometry, Any, Clock], Any]:
-    def value(geometry: Geometry, thread: Any, clock: Clock) -> Any:
-        x, y, _ = geometry.block
-        return (thread % x, thread // x % y, thread // (x * y))[axis]
-
-    return value
+def _coordinate(axis: int) -> SpecialRegisterSpec:
+    return SpecialRegisterSpec(32, lambda geometry, thread, clock: coordinates(thread, geometry.block)[axis])
 
 
 def _of_lane(compute: Callable[[Any], Any]) -> SpecialRegisterSpec:
@@ -88,7 +90,7 @@ _TABLE: dict[str, SpecialRegisterSpec] = {
     "%cluster_nctarank": _uniform(32, lambda geometry: 1),
 }
 for _axis, _letter in enumerate("xyz"):
-    _TABLE[f"%tid.{_letter}"] = SpecialRegisterSpec(32, _coordinate(_axis))
+    _TABLE[f"%tid.{_letter}"] = _coordinate(_axis)
     _TABLE[f"%ntid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.block[axis])  # type: ignore[misc]
     _TABLE[f"%ctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.index[axis])  # type: ignore[misc]
     _TABLE[f"%nctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.grid[axis])  # type: ignore[misc]

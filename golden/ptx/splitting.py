@@ -6,7 +6,7 @@ from itertools import takewhile
 from typing import Final
 
 from golden.ptx.source import Source
-from golden.ptx.syntax import Element, Immediate, Instruction, Operand, Register, Sink, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Vector
 
 __all__ = ["split"]
 
@@ -66,7 +66,10 @@ def _vector_move(source: Source, instruction: Instruction, length: int) -> tuple
         raise source.error(instruction.location, message)
     targets, sources = (vector.elements for vector in vectors)
     written = {target.key for target in targets if isinstance(target, Register)}
-    copies = [_copy(item) if isinstance(item, Register) and item.key in written else item for item in sources]
+    copies = [
+        replace(item, key=f"{item.key}~") if isinstance(item, Register) and item.key in written else item
+        for item in sources
+    ]
     before = [pair for pair in zip(copies, sources, strict=True) if pair[0] is not pair[1]]
     return _moves(instruction, instruction.opcode[2], (*before, *zip(targets, copies, strict=True)))
 
@@ -79,8 +82,3 @@ def _moves(
         for pair in pairs
         if not isinstance(pair[0], Sink)
     )
-
-
-def _copy(register: Register) -> Element:
-    """A register for the value that another has before the move."""
-    return replace(register, key=f"{register.key}~")

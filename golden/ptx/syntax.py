@@ -1,7 +1,7 @@
 """The syntax tree of a PTX module."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from golden.ptx.lexer import Token
@@ -232,17 +232,20 @@ class Variable:
     """The values given for it; None where there are none."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Body:
     """The inside of a function."""
 
-    instructions: tuple[Instruction, ...]
-    labels: Mapping[str, int]
+    instructions: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
     """Index of the instruction that each label stands before, by key."""
-    variables: Mapping[str, Variable]
+    variables: dict[str, Variable] = field(default_factory=dict)
     """Those declared in it, by key, in the order written."""
-    targets: Mapping[str, tuple[Symbol, ...]]
+    targets: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
     """The labels listed by each ``.branchtargets``, by the key of its own label."""
+    calls: list[int] = field(default_factory=list)
+    """Where calls have been replaced by what they call: before which instructions one begins or ends, in
+    ascending order."""
 
 
 @dataclass(frozen=True)

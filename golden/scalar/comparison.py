@@ -90,10 +90,9 @@ def _set_predicate(pair: bool, name: str, combine: str, *qualifiers: str) -> Any
 
     def two(a: Array, b: Array, *p: Array) -> tuple[Array, Array]:
         holds = compare(a, b)
-        return (BOOLEAN[combine](holds, *p), BOOLEAN[combine](~holds, *p)) if combine else (holds, ~holds)
+        return BOOLEAN[combine](holds, *p), BOOLEAN[combine](~holds, *p)
 
-    single = one if combine else compare
-    return (1, 1) if pair else (1,), (bits, bits, *((1,) if combine else ())), two if pair else single
+    return (1, 1) if pair else (1,), (bits, bits, *((1,) if combine else ())), two if pair else one
 
 
 def _halves(a: Array) -> tuple[Array, Array]:
@@ -105,8 +104,8 @@ def _set_packed_predicates(name: str, combine: str, *qualifiers: str) -> Any:
     compare = _comparison(name, qualifiers[-1].removesuffix("x2"), "ftz" in qualifiers)
 
     def evaluate(a: Array, b: Array, *p: Array) -> tuple[Array, ...]:
-        results = [compare(x, y) for x, y in zip(_halves(a), _halves(b), strict=True)]
-        return tuple(BOOLEAN[combine](result, *p) if combine else result for result in results)
+        results = (compare(x, y) for x, y in zip(_halves(a), _halves(b), strict=True))
+        return tuple(BOOLEAN[combine](result, *p) for result in results)
 
     return (1, 1), (32, 32, *((1,) if combine else ())), evaluate
 
@@ -122,8 +121,7 @@ def _set(name: str, combine: str, *qualifiers: str) -> Any:
     bits = width(type_)
 
     def evaluate(a: Array, b: Array, *p: Array) -> Array:
-        holds = compare(a, b)
-        return np.where(BOOLEAN[combine](holds, *p) if combine else holds, true, raw(0))
+        return np.where(BOOLEAN[combine](compare(a, b), *p), true, raw(0))
 
     def packed(a: Array, b: Array, *p: Array) -> Array:
         low, high = (evaluate(x, y, *p) for x, y in zip(_halves(a), _halves(b), strict=True))

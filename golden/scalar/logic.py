@@ -15,9 +15,9 @@ __all__ = ["BOOLEAN", "FORMS"]
 _BITS = ".b16|.b32|.b64"
 
 BOOLEAN: Final = MappingProxyType[str, Evaluate](
-    {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+    {"": lambda holds: holds, "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 )
-"""How a predicate operand is combined with the result of a comparison, by the qualifier."""
+"""How a predicate operand is combined with the result of a comparison, by the qualifier; "" where none is."""
 
 _PERMUTATIONS: Final = MappingProxyType(
     {

@@ -16,13 +16,12 @@ from golden.simt.buffers import DeviceBuffer
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
+from golden.tables.formats import float_format
 
 __all__ = ["BoundArguments", "bind"]
 
 _FLOATS: Final = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 """The dtype of numpy or ml_dtypes with the values of a parameter's type."""
-
-_INFINITIES: Final = {"f16": 0x7C00, "bf16": 0x7F80, "f32": 0x7F800000, "f64": 0x7FF0000000000000}
 
 _KINDS_WITH_BYTES: Final = "biufcV"
 """Kinds of dtypes whose scalars may stand for a structure; not dates, text and objects."""
@@ -42,16 +41,18 @@ class BoundArguments:
     ----------
     data : bytearray
         The bytes of all parameters.
+    placed : list of (ndarray, Allocation, ndarray of uint8)
+        The arrays in device memory, each with its memory and what that held at first.
     """
 
     def __init__(self, memory: DeviceMemory, size: int) -> None:
         self.data = bytearray(size)
         self.memory = memory
-        self._arrays: list[tuple[NDArray[Any], Allocation, NDArray[np.uint8]]] = []
+        self.placed: list[tuple[NDArray[Any], Allocation, NDArray[np.uint8]]] = []
 
     def place(self, array: NDArray[Any], name: str) -> int:
         """Copy an array into device memory for the time of the launch; its address."""
-        for other, allocation, _ in self._arrays:
+        for other, allocation, _ in self.placed:
             if other is array or _same(other, array):
                 return allocation.address
             if np.may_share_memory(other, array):
@@ -60,13 +61,8 @@ class BoundArguments:
             raise LaunchError(f"{name}: an array of {array.dtype} has no bytes to copy to a device")
         allocation = self.memory.allocate(array.nbytes, name)
         allocation.bytes[:] = raw_bytes(array)
-        self._arrays.append((array, allocation, allocation.bytes.copy()))
+        self.placed.append((array, allocation, allocation.bytes.copy()))
         return allocation.address
-
-    @property
-    def placed(self) -> tuple[tuple[NDArray[Any], Allocation, NDArray[np.uint8]], ...]:
-        """The arrays in device memory, each with its memory and what that held at first."""
-        return tuple(self._arrays)
 
     def collect(self) -> None:
         """Copy the arrays back, each if it has changed.
@@ -76,7 +72,7 @@ class BoundArguments:
         LaunchError
             For a change of a read-only array.
         """
-        for array, allocation, before in self._arrays:
+        for array, allocation, before in self.placed:
             if np.array_equal(allocation.bytes, before):
                 continue
             if not array.flags.writeable:
@@ -85,7 +81,7 @@ class BoundArguments:
 
     def release(self) -> None:
         """Give back the memory of the arrays."""
-        for _, allocation, _ in self._arrays:
+        for _, allocation, _ in self.placed:
             self.memory.free(allocation)
 
 
@@ -230,7 +226,7 @@ def _float_pattern(value: Any, type_: ScalarType) -> int | None:
     except OverflowError:
         return None
     bits = type_.float_bits(number)
-    infinity = _INFINITIES[type_.name]
+    infinity = float_format(type_.name).infinity
     return None if is_finite and bits & infinity == infinity else bits
 
 

@@ -12,12 +12,11 @@ from golden.ptx.decoding import Context, Decoder, Step
 from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.special_registers import SPECIAL
-from golden.ptx.syntax import Function, Instruction, SpecialRegister, Variable
+from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable
 from golden.ptx.variables import named, place_parameters, place_shared
 from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.errors import LaunchError
-from golden.simt.inlining import FlatBody
 from golden.simt.names import readable
 from golden.simt.writer import LOCAL_PARAMETERS
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
@@ -48,7 +47,7 @@ class CompiledKernel:
     version : (int, int)
         PTX ISA version.
     entry : Function
-    flat : FlatBody
+    flat : Body
         Its body without calls.
     variables : mapping of str to (Variable, int or None)
         The variables of the module, those in global memory and constants with their addresses.
@@ -88,7 +87,7 @@ class CompiledKernel:
         source: Source,
         version: tuple[int, int],
         entry: Function,
-        flat: FlatBody,
+        flat: Body,
         variables: Mapping[str, tuple[Variable, int | None]],
         *,
         contract: bool = True,

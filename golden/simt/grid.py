@@ -9,7 +9,7 @@ import numpy as np
 
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.source import SourceLine
-from golden.ptx.special_registers import Geometry
+from golden.ptx.special_registers import Geometry, coordinates
 from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
@@ -192,9 +192,7 @@ def run_grid(
 
 def block_indices(grid: tuple[int, int, int], start: int, end: int) -> Iterator[tuple[int, int, int]]:
     """The indices of some blocks of a grid, in the order in which they start."""
-    x, y, _ = grid
-    for number in range(start, end):
-        yield number % x, number // x % y, number // (x * y)
+    return (coordinates(number, grid) for number in range(start, end))
 
 
 def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:

@@ -30,27 +30,15 @@ from golden.ptx.syntax import (
 )
 from golden.simt.names import readable
 
-__all__ = ["FlatBody", "flatten"]
+__all__ = ["flatten"]
 
 _IGNORED_FUNCTIONS: Final = frozenset({"vprintf"})
 _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
 
 
-@dataclass
-class FlatBody:
-    """A body without calls."""
-
-    instructions: list[Instruction] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    targets: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
-    calls: list[int] = field(default_factory=list)
-    """Before which instructions a call begins or ends, in ascending order."""
-
-
 def flatten(
     source: Source, entry: Function, functions: Mapping[str, Function], body_of: Callable[[Function], Body]
-) -> FlatBody:
+) -> Body:
     """The body of an entry with all calls replaced by what they call.
 
     Parameters
@@ -70,20 +58,18 @@ def flatten(
     return _Inliner(source, functions, body_of).run(entry)
 
 
+@dataclass
 class _Inliner:
-    def __init__(
-        self, source: Source, functions: Mapping[str, Function], body_of: Callable[[Function], Body]
-    ) -> None:
-        self._source = source
-        self._functions = functions
-        self._body_of = body_of
-        self._flat = FlatBody()
-        self._copies = 0
-        self._sizes: dict[str, int] = {}
-        self._exposed: dict[str, frozenset[str]] = {}
-        self._entry_parameters: dict[str, Variable] = {}
+    _source: Source
+    _functions: Mapping[str, Function]
+    _body_of: Callable[[Function], Body]
+    _flat: Body = field(default_factory=Body)
+    _copies: int = 0
+    _sizes: dict[str, int] = field(default_factory=dict)
+    _exposed: dict[str, frozenset[str]] = field(default_factory=dict)
+    _entry_parameters: dict[str, Variable] = field(default_factory=dict)
 
-    def run(self, entry: Function) -> FlatBody:
+    def run(self, entry: Function) -> Body:
         self._entry_parameters = {parameter.key: parameter for parameter in entry.parameters}
         size = self._measure(entry, ())
         if size > KERNEL_INSTRUCTIONS:

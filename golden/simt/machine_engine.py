@@ -220,18 +220,10 @@ class MachineEngine:
         command: Callable[[int, int, int], tuple[int, Command]],
         prepare: Callable[[_Group], None] = lambda group: None,
     ) -> Words:
-        """Execute a command for each place of some groups; the registers that each has written.
+        """Execute a command for each place of some groups; the `count` registers that each has written.
 
-        Parameters
-        ----------
-        groups : iterable of list of (int, int)
-            As of `_groups`.
-        count : int
-            Registers that a command writes.
-        command : callable
-            From a warp of the machine, a place and an address to the first register and the command.
-        prepare : callable
-            Called when the commands of a group have been made, before they are executed.
+        `command` makes it, from a warp of the machine, a place and an address, with the first of these
+        registers; `prepare` is called before the commands of a group are executed.
         """
         results = []
         for group in groups:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -22,31 +23,31 @@ _ROW_ALIGNMENT: Final = 16
 """Bytes; rows of smaller fragments are aligned to the fragment."""
 
 
+@dataclass(frozen=True)
 class _Memory:
     """The memory of a block as a matrix instruction sees it; implements `FragmentMemory`."""
 
-    def __init__(self, block: MemoryAccess, warps: Warps, index: int) -> None:
-        self._block = block
-        self._warps = warps
-        self._index = index
+    block: MemoryAccess
+    warps: Warps
+    index: int
 
     def of(self, warps: slice) -> "_Memory":
         """The same for some of the warps."""
-        return _Memory(self._block, self._warps[warps], self._index)
+        return replace(self, warps=self.warps[warps])
 
     def gather(self, addresses: Addresses, size: int) -> NDArray[Any]:
         """The elements of `size` bytes at addresses, shape (warps, ...)."""
-        values = self._block.load("generic", self._access(addresses), size, 1)
+        values = self.block.load("generic", self._access(addresses), size, 1)
         return np.asarray(values).reshape(addresses.shape)
 
     def scatter(self, addresses: Addresses, values: NDArray[Any], size: int) -> None:
         """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
         flat = [np.ascontiguousarray(values).reshape(-1)]
-        self._block.store("generic", self._access(addresses), flat, size)
+        self.block.store("generic", self._access(addresses), flat, size)
 
     def _access(self, addresses: Addresses) -> Access:
-        threads = np.repeat(self._warps * LANES, addresses[0].size)
-        return Access(threads, addresses.reshape(-1), self._index)
+        threads = np.repeat(self.warps * LANES, addresses[0].size)
+        return Access(threads, addresses.reshape(-1), self.index)
 
 
 class MatrixOperations(MemoryAccess):

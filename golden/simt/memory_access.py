@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.ptx.special_registers import Geometry
+from golden.ptx.special_registers import Geometry, coordinates
 from golden.simt.address_map import GLOBAL, SHARED, WINDOW_BYTES, WINDOWS
 from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
@@ -227,8 +227,7 @@ class MemoryAccess:
 
     def coordinates(self, thread: int) -> tuple[int, int, int]:
         """The index of a thread in its block."""
-        x, y, _ = self.geometry.block
-        return thread % x, thread // x % y, thread // (x * y)
+        return coordinates(thread, self.geometry.block)
 
     def describe_shared(self, offset: int) -> str:
         """Where a byte of shared memory lies, for a message."""

@@ -6,6 +6,7 @@ place, so registers may share them.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -23,31 +24,25 @@ LOCAL_PARAMETERS: Final = 1 << 20
 """Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
 
 
+@dataclass
 class Writer:
-    """The code of one block, as it grows.
+    """The code of one block, as it grows."""
 
-    Parameters
-    ----------
-    slots : mapping of str to int
-        Number of each register, by its key.
-    widths : sequence of int
-        Bits of each register.
-    """
-
-    def __init__(self, slots: Mapping[str, int], widths: Sequence[int]) -> None:
-        self.lines: list[str] = []
-        self.namespace: dict[str, Any] = {}
-        self.inputs: dict[int, None] = {}
-        self.defined: dict[int, None] = {}
-        self._slots = slots
-        self._widths = widths
-        self._constants: dict[tuple[Any, ...], str] = {}
-        self._specials: dict[str, str] = {}
-        self._count = 0
-        self._index = 0
-        self._subset = ""
-        self._select = ""
-        self._indent = "    "
+    slots: Mapping[str, int]
+    """Number of each register, by its key."""
+    widths: Sequence[int]
+    """Bits of each register."""
+    lines: list[str] = field(default_factory=list)
+    namespace: dict[str, Any] = field(default_factory=dict)
+    inputs: dict[int, None] = field(default_factory=dict)
+    defined: dict[int, None] = field(default_factory=dict)
+    _constants: dict[tuple[Any, ...], str] = field(default_factory=dict)
+    _specials: dict[str, str] = field(default_factory=dict)
+    _count: int = 0
+    _index: int = 0
+    _subset: str = ""
+    _select: str = ""
+    _indent: str = "    "
 
     @property
     def threads(self) -> str:
@@ -124,11 +119,11 @@ class Writer:
         if isinstance(operand, Negated):
             return f"(~{self.read(operand.register, 1)})"
         if isinstance(operand, Register):
-            slot = self._slots[operand.key]
+            slot = self.slots[operand.key]
             text = self.slot(slot)
             if self._subset:
                 text = f"{text}[{self._subset}]"
-            return self.resize(text, self._widths[slot], bits)
+            return self.resize(text, self.widths[slot], bits)
         if isinstance(operand, SpecialRegister):
             return self.resize(self._special(operand.name), SPECIAL[operand.name].bits, bits)
         assert isinstance(operand, Immediate), operand
@@ -165,8 +160,8 @@ class Writer:
         if isinstance(operand, Sink):
             return
         assert isinstance(operand, Register), operand
-        slot = self._slots[operand.key]
-        self.assign(slot, self.resize(value, bits, self._widths[slot], signed=signed))
+        slot = self.slots[operand.key]
+        self.assign(slot, self.resize(value, bits, self.widths[slot], signed=signed))
 
     def assign(self, slot: int, value: str) -> None:
         """Assign a value of its width to a register, by its number."""

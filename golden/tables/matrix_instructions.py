@@ -190,6 +190,19 @@ class MmaInstruction:
         """Element type of each operand, in the order in which PTX names them: d, a, b, c."""
         return {"d": self.d_type, "a": self.a_type, "b": self.b_type, "c": self.c_type}
 
+    def layout(self, use: Use) -> Layout:
+        """How an operand lies in memory: C and D by rows."""
+        return {"a": self.a_layout, "b": self.b_layout}.get(use, "row")
+
+    def load(self, use: Use) -> LoadInstruction:
+        """The load of an operand from global memory."""
+        element, layout = self.types[use], self.layout(use)
+        return LoadInstruction(use=use, layout=layout, shape=self.shape, type=element, space="global")
+
+    def store(self) -> StoreInstruction:
+        """The store of D to global memory."""
+        return StoreInstruction(layout="row", shape=self.shape, type=self.d_type, space="global")
+
     @property
     def family(self) -> Family:
         """The row of `CORE_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""

@@ -20,31 +20,21 @@ class Edit:
     after: list[Instruction] = field(default_factory=list)
 
 
+@dataclass
 class Edits:
-    """The changes of one pass, and its new registers.
+    """The changes of one pass, and its new registers."""
 
-    Parameters
-    ----------
-    instructions : sequence of Instruction
-    stem : str
-        Begins the names of the new registers, which no PTX text can have.
-
-    Attributes
-    ----------
-    of : dict of int to Edit
-        By number of the statement.
-    """
-
-    def __init__(self, instructions: Sequence[Instruction], stem: str) -> None:
-        self.of: dict[int, Edit] = {}
-        self._instructions = instructions
-        self._stem = stem
-        self._count = 0
+    instructions: Sequence[Instruction]
+    stem: str
+    """Begins the names of the new registers, which no PTX text can have."""
+    of: dict[int, Edit] = field(default_factory=dict)
+    """By number of the statement."""
+    _count: int = 0
 
     def register(self, type_: str, location: Location) -> Register:
         """A new register."""
         self._count += 1
-        name = f"{self._stem}:{self._count}"
+        name = f"{self.stem}:{self._count}"
         return Register(name, name, TYPES[type_], location)
 
     def at(self, place: int) -> Edit:
@@ -53,13 +43,13 @@ class Edits:
 
     def before(self, place: int, name: str, type_: str, *operands: Operand) -> Register:
         """Add an instruction before a statement; its result is a new register."""
-        location = self._instructions[place].location
+        location = self.instructions[place].location
         target = self.register(type_, location)
         self.at(place).before.append(Instruction(tuple(name.split(".")), (target, *operands), None, location))
         return target
 
     def replace(self, place: int, name: str, *operands: Operand) -> None:
         """Put another instruction in the place of a statement, with its destination and guard."""
-        old = self._instructions[place]
+        old = self.instructions[place]
         new = Instruction(tuple(name.split(".")), (old.operands[0], *operands), old.guard, old.location)
         self.at(place).instead = new

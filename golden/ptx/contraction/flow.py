@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from golden.ptx.contraction.forms import ends_when_guarded, is_expanded, is_move, literal, scaled_mma
+from golden.ptx.liveness import members
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register, parts
 
 __all__ = ["Code", "Flow", "Statement", "Value", "addends"]
@@ -207,7 +208,9 @@ class Flow:
 
         def value(register: int) -> Value:
             if register not in current:
-                current[register] = _members(incoming & of_register.get(register, 0), order)
+                current[register] = tuple(
+                    order[number] for number in members(incoming & of_register.get(register, 0))
+                )
             return current[register]
 
         for place in range(self._starts[block], self._starts[block + 1]):
@@ -304,13 +307,3 @@ def addends(
         for result, addend in zip(parts(target), parts(added), strict=True)
         for number in registers((result,))
     }
-
-
-def _members(bits: int, order: Sequence[int]) -> Value:
-    """The statements of a set of definitions."""
-    found = []
-    while bits:
-        low = bits & -bits
-        found.append(order[low.bit_length() - 1])
-        bits ^= low
-    return tuple(found)

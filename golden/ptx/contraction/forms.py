@@ -5,30 +5,25 @@ from typing import Final
 
 from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register
+from golden.tables.formats import float_format
 
 __all__ = ["SIGNS", "WIDTHS", "Form", "division", "ends_when_guarded", "form", "immediate", "is_expanded"]
 __all__ += ["is_move", "literal", "one", "register_type", "scaled_mma", "straightens"]
 
-WIDTHS: Final = {"f32": 32, "f64": 64, "f16": 16, "f16x2": 32, "bf16": 16, "bf16x2": 32}
+_ELEMENTS: Final = {
+    **{name: (float_format(name), 1) for name in ("f32", "f64", "f16", "bf16")},
+    **{f"{name}x2": (float_format(name), 0x10001) for name in ("f16", "bf16")},
+}
+"""Of each type that has products the format of an element, and a register with a 1 in each element."""
+
+WIDTHS: Final = {name: element.bits * ones.bit_count() for name, (element, ones) in _ELEMENTS.items()}
 """Bits of a register of each type that has products."""
 
-SIGNS: Final = {
-    "f32": 1 << 31,
-    "f64": 1 << 63,
-    "f16": 1 << 15,
-    "bf16": 1 << 15,
-    "f16x2": 0x80008000,
-    "bf16x2": 0x80008000,
-}
+SIGNS: Final = {name: ones * element.sign_mask for name, (element, ones) in _ELEMENTS.items()}
 """The sign bits of each type."""
 
 _ONES: Final = {
-    "f32": 0x3F800000,
-    "f64": 0x3FF0000000000000,
-    "f16": 0x3C00,
-    "bf16": 0x3F80,
-    "f16x2": 0x3C003C00,
-    "bf16x2": 0x3F803F80,
+    name: ones * (element.bias << element.fraction_bits) for name, (element, ones) in _ELEMENTS.items()
 }
 _ROUNDINGS: Final = frozenset({"rn", "rz", "rm", "rp"})
 _FP8: Final = frozenset({"e4m3", "e5m2"})

@@ -154,7 +154,7 @@ def test_lists_of_branch_targets():
     assert {key: [item.key for item in items] for key, items in parsed.targets.items()} == {
         **{"T@0": ["A@0", "B@0"], "U@1": ["A@1"]}
     }
-    assert parsed.instructions == ()
+    assert parsed.instructions == []
 
 
 def test_the_names_of_predefined_registers():
