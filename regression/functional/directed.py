@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.random import Generator
@@ -13,7 +13,6 @@ from golden.tables.commands import (
     MATRIX_COUNTS,
     Command,
     Fill,
-    Load,
     LoadMatrix,
     Mma,
     Move,
@@ -21,7 +20,6 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, ROLES, UNITS, impossible
@@ -34,6 +32,7 @@ from regression.random_programs.choices import (
     multiplies_of,
     place_in,
 )
+from regression.random_programs.footprints import operands_of, registers_of
 from regression.random_programs.generator import hot_access
 from regression.random_programs.image import HOT_BYTES, Image, span
 from regression.random_programs.program import (
@@ -90,103 +89,71 @@ def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iter
         # What ldmatrix reads are addresses, which `address_pairs` has.
         is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
         if impossible(kind, older, younger, extent) is None and not is_of_addresses:
-            yield _register_pair(random, config, image, kind, older, younger, extent)
+            yield tuple(_register_pair(random, config, image, kind, older, younger, extent))
 
 
 def _register_pair(
     random: Generator, config: CoreConfig, image: Image, kind: str, older: str, younger: str, extent: str
-) -> tuple[Command, ...]:
+) -> Iterator[Command]:
     """Draw commands until the operands in common have sizes that allow the extent.
 
     Before them come the loads of the addresses of rows that they need.
     """
     for _ in range(_TRIES):
-        first, second = _Draft(random, config, older), _Draft(random, config, younger)
-        one, other = (draft.operand(role) for draft, role in zip((first, second), ROLES[kind], strict=True))
-        start, count, size = first.places[one], first.sizes[one], second.sizes[other]
+        first, second = _command(random, config, older), _command(random, config, younger)
+        one, other = (
+            _operand(random, item, role) for item, role in zip((first, second), ROLES[kind], strict=True)
+        )
+        count, size = operands_of(first)[one][0], operands_of(second)[other][0]
         shift = 0 if extent == "all" else int(random.integers(1 - size, count))
-        if (size == count and not shift) != (extent == "all"):
+        place = getattr(first, one) + shift
+        if (size == count and not shift) != (extent == "all") or not 0 <= place <= config.registers - size:
             continue
-        if 0 <= start + shift <= config.registers - size:
-            second.places[other] = start + shift
-            if not first.spoils(second):
-                ready = (draft.addresses(image) for draft in (second, first))
-                return *(load for loads in ready for load in loads), first.command(), second.command()
+        second = replace(second, **{other: place})
+        moves = [item for item in (second, first) if isinstance(item, LoadMatrix | StoreMatrix)]
+        if second not in moves or second.addresses not in registers_of(first)[1]:
+            for move in moves:
+                register = min(move.addresses, config.registers - TABLE_REGISTERS)
+                yield place_table(image, register, valid_rows(random))
+            yield from (first, second)
+            return
     raise LookupError(f"no {younger} of this core can {kind} of {extent} of the registers of a {older}")
 
 
-class _Draft:
-    """A command of a unit whose registers are still open."""
+def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
+    """A command of a unit, with any registers."""
+    value = int(random.integers(1 << 32))
+    command: Command
+    if unit in ("tile", "f64"):
+        choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
+        command = Mma(choices[random.integers(len(choices))], 0, 0, 0, 0)
+    elif unit in ("load", "store"):
+        accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
+        access = accesses[random.integers(len(accesses))]
+        command = hot_access(random, config, access, PLACES[random.integers(4)])
+    elif unit == "movmatrix":
+        command = MoveMatrix(0, 0)
+    elif unit in ("ldmatrix", "stmatrix"):
+        move = LoadMatrix if unit == "ldmatrix" else StoreMatrix
+        command = move(0, 0, int(random.choice(MATRIX_COUNTS)), bool(value & 1))
+    else:
+        count = int(random.choice([1, 2, 3, 4, 8]))
+        command = Fill(0, count, value) if unit == "fill" else Move(0, 0, count)
+    places: dict[str, Any] = {
+        name: int(random.integers(config.registers - count + 1))
+        for name, (count, _) in operands_of(command).items()
+    }
+    return replace(command, **places)
 
-    def __init__(self, random: Generator, config: CoreConfig, unit: str) -> None:
-        self._random = random
-        self._value = int(random.integers(1 << 32))
-        self.sizes: dict[Use, int]
-        if unit in ("tile", "f64"):
-            choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
-            self._multiply = choices[random.integers(len(choices))]
-            self.sizes = {use: layout.registers for use, layout in self._multiply.fragments.items()}
-        elif unit in ("load", "store"):
-            accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
-            access = accesses[random.integers(len(accesses))]
-            self._access = hot_access(random, config, access, PLACES[random.integers(4)])
-            self.sizes = {"d" if unit == "load" else "a": access.fragment.registers}
-        elif unit == "movmatrix":
-            self.sizes = {"d": 1, "a": 1}
-        elif unit in ("ldmatrix", "stmatrix"):
-            # B is the register of addresses.
-            count = int(random.choice(MATRIX_COUNTS))
-            self.sizes = {"d" if unit == "ldmatrix" else "a": count, "b": 1}
-        else:
-            count = int(random.choice([1, 2, 3, 4, 8]))
-            self.sizes = {"d": count} if unit == "fill" else {"d": count, "a": count}
-        self._unit = unit
-        self._registers = config.registers
-        self.places = {
-            name: int(random.integers(config.registers - size + 1)) for name, size in self.sizes.items()
-        }
 
-    def operand(self, role: str) -> Use:
-        """An operand that is read or written."""
-        names = [name for name in self.sizes if (name == "d") == (role == "writes")]
-        if self._unit == "stmatrix":
-            names.remove("b")
-        return names[self._random.integers(len(names))]
-
-    @property
-    def _has_rows(self) -> bool:
-        return self._unit in ("ldmatrix", "stmatrix")
-
-    def addresses(self, image: Image) -> list[Load]:
-        """The load that brings addresses of rows, if the command needs any."""
-        if not self._has_rows:
-            return []
-        first = min(self.places["b"], self._registers - TABLE_REGISTERS)
-        return [place_table(image, first, valid_rows(self._random))]
-
-    def spoils(self, younger: "_Draft") -> bool:
-        """Whether this command writes over the addresses of another."""
-        if not younger._has_rows or "d" not in self.sizes:
-            return False
-        return 0 <= younger.places["b"] - self.places["d"] < self.sizes["d"]
-
-    def command(self) -> Command:
-        """The command with its registers as they now are."""
-        places = self.places
-        if self._unit in ("tile", "f64"):
-            return Mma(self._multiply, **places)
-        if self._unit in ("load", "store"):
-            return replace(self._access, register=places["d" if self._unit == "load" else "a"])
-        if self._unit == "movmatrix":
-            return MoveMatrix(places["d"], places["a"])
-        transposed = bool(self._value & 1)
-        if self._unit == "ldmatrix":
-            return LoadMatrix(places["d"], places["b"], self.sizes["d"], transposed)
-        if self._unit == "stmatrix":
-            return StoreMatrix(places["a"], places["b"], self.sizes["a"], transposed)
-        if self._unit == "fill":
-            return Fill(places["d"], self.sizes["d"], self._value)
-        return Move(places["d"], places["a"], self.sizes["d"])
+def _operand(random: Generator, command: Command, role: str) -> str:
+    """An operand that is read or written; of a store no addresses."""
+    names = [
+        name
+        for name, (_, is_written) in operands_of(command).items()
+        if is_written == (role == "writes") and (name, type(command)) != ("addresses", StoreMatrix)
+    ]
+    return names[random.integers(len(names))]
 
 
 def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[tuple[Command, Command]]:

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 
 from golden.tables.commands import Load, Store
-from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, ROUNDINGS, Family, Space
+from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Space
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import multiplies_of as multiplies_of_family
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 
@@ -20,7 +21,6 @@ __all__ = [
     "access_command",
     "accesses_of",
     "least_stride",
-    "modifiers",
     "multiplies_of",
     "place_in",
     "stride_unit",
@@ -63,34 +63,14 @@ class Deck(Generic[_Item]):
         return self._items[int(self._order[place])]
 
 
-def modifiers(family: Family) -> list[dict[str, Any]]:
-    """Every choice of the optional qualifiers of a family."""
-    if family.roundings:
-        return [{"rounding": rounding} for rounding in (None, *ROUNDINGS)]
-    if family.operations:
-        return [{"operation": operation} for operation in family.operations]
-    return [{"saturate": value} for value in ((False,) if family.saturate == "never" else (False, True))]
-
-
 def _multiplies(family: Family) -> Iterator[MmaInstruction]:
-    layouts = [("row", "col")] if family.fixed_layout else list(product(LAYOUTS, repeat=2))
-    pairs = [pair for pair in product(family.multiplicands, repeat=2) if family.mixed or pair[0] == pair[1]]
-    for shape, (a_layout, b_layout), (a, b), c, d, chosen in product(
-        family.shapes, layouts, pairs, family.accumulators, family.accumulators, modifiers(family)
-    ):
-        if c != d and family.same_accumulators:
-            continue
-        yield MmaInstruction(
-            mnemonic=family.mnemonic,
-            shape=shape,
-            a_layout=a_layout,
-            b_layout=b_layout,
-            a_type=a,
-            b_type=b,
-            c_type=c,
-            d_type=d,
-            **chosen,
-        )
+    a_layouts: tuple[Layout, ...] = ("row",) if family.fixed_layout else LAYOUTS
+    b_layouts: tuple[Layout, ...] = ("col",) if family.fixed_layout else LAYOUTS
+    for shape, a_layout, b_layout in product(family.shapes, a_layouts, b_layouts):
+        for item in multiplies_of_family(replace(family, shapes=(shape,))):
+            # To round to nearest is the default.
+            for rounding in (None, "rn") if item.rounding == "rn" else (item.rounding,):
+                yield replace(item, a_layout=a_layout, b_layout=b_layout, rounding=rounding)
 
 
 def multiplies_of(config: CoreConfig | None = None) -> tuple[MmaInstruction, ...]:

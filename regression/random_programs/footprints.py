@@ -2,30 +2,32 @@
 
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 
-__all__ = ["registers_of"]
+__all__ = ["operands_of", "registers_of"]
+
+
+def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
+    """How many registers each operand of a command has, and whether it is written; by its field."""
+    match command:
+        case Mma(instruction):
+            return {use: (layout.registers, use == "d") for use, layout in instruction.fragments.items()}
+        case Load(instruction) | Store(instruction):
+            return {"register": (instruction.fragment.registers, isinstance(command, Load))}
+        case LoadMatrix() | StoreMatrix():
+            return {"register": (command.count, isinstance(command, LoadMatrix)), "addresses": (1, False)}
+        case Fill():
+            return {"register": (command.count, True)}
+        case Move() | MoveMatrix():
+            count = command.count if isinstance(command, Move) else 1
+            return {"destination": (count, True), "source": (count, False)}
 
 
 def registers_of(command: Command) -> tuple[list[range], range]:
     """What a command reads, and what it writes."""
-    match command:
-        case Load(instruction, register):
-            return [], range(register, register + instruction.fragment.registers)
-        case Store(instruction, register):
-            return [range(register, register + instruction.fragment.registers)], range(0)
-        case Mma(instruction, d, a, b, c):
-            layouts = instruction.fragments.values()
-            write, *reads = (
-                range(first, first + layout.registers)
-                for first, layout in zip((d, a, b, c), layouts, strict=True)
-            )
-            return reads, write
-        case Fill(register, count):
-            return [], range(register, register + count)
-        case Move(destination, source, count):
-            return [range(source, source + count)], range(destination, destination + count)
-        case LoadMatrix(register, addresses, count):
-            return [range(addresses, addresses + 1)], range(register, register + count)
-        case StoreMatrix(register, addresses, count):
-            return [range(register, register + count), range(addresses, addresses + 1)], range(0)
-        case MoveMatrix(destination, source):
-            return [range(source, source + 1)], range(destination, destination + 1)
+    reads, written = [], range(0)
+    for name, (count, is_written) in operands_of(command).items():
+        first = getattr(command, name)
+        if is_written:
+            written = range(first, first + count)
+        else:
+            reads.append(range(first, first + count))
+    return reads, written
