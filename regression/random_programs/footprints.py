@@ -1,8 +1,13 @@
 """Which registers a command reads and writes."""
 
+from dataclasses import replace
+from typing import Any, TypeVar
+
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 
-__all__ = ["operands_of", "registers_of"]
+__all__ = ["operands_of", "past_registers", "registers_of"]
+
+_Command = TypeVar("_Command", bound=Command)
 
 
 def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
@@ -31,3 +36,10 @@ def registers_of(command: Command) -> tuple[list[range], range]:
         else:
             reads.append(range(first, first + count))
     return reads, written
+
+
+def past_registers(command: _Command, operand: str, registers: int) -> _Command:
+    """A command of which an operand ends one register behind the last of so many."""
+    count, _ = operands_of(command)[operand]
+    changed: dict[str, Any] = {operand: max(0, registers + 1 - count)}
+    return replace(command, **changed)

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from golden.lines import gather_lines
 from golden.memory import Memory
 from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.faults import Cause
-from golden.tables.instruction_set import Use
-from golden.tables.matrix_instructions import StoreInstruction
 from hdl.command import encode
 from hdl.config import CoreConfig
 from regression.random_programs.choices import (
@@ -26,6 +25,7 @@ from regression.random_programs.choices import (
     place_in,
     stride_unit,
 )
+from regression.random_programs.footprints import past_registers
 from regression.random_programs.illegal_moves import MOVE_WAYS, broken_move, legal_move
 from regression.random_programs.image import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
@@ -45,6 +45,7 @@ _LAST_WARP: Final = 15
 """That a command can name."""
 
 _TOGETHER: Final = "together with "
+_PAST_REGISTERS: Final = " past the last register"
 
 _MEMORY_WAYS: Final = (
     "before memory",
@@ -66,14 +67,12 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
         # The smallest cause is told, whatever else is wrong.
         for cause, other in combinations(_ACCESS_WAYS, 2):
             yield (cause, kind, _TOGETHER + other.name.lower())
-    yield from (
-        (Cause.REGISTER_RANGE, "multiply", f"fragment {use} past the last register") for use in "dabc"
-    )
-    yield (Cause.REGISTER_RANGE, "fill", "destination past the last register")
+    yield from ((Cause.REGISTER_RANGE, "multiply", f"fragment {use}{_PAST_REGISTERS}") for use in "dabc")
+    yield (Cause.REGISTER_RANGE, "fill", f"destination{_PAST_REGISTERS}")
     yield from ((Cause.WARP_RANGE, kind, "past the last warp") for kind in ("load", "store", "multiply"))
     yield (Cause.WARP_RANGE, "fill", _TOGETHER + "register_range")
     for kind, what in product(("move", "movmatrix"), ("destination", "source")):
-        yield (Cause.REGISTER_RANGE, kind, f"{what} past the last register")
+        yield (Cause.REGISTER_RANGE, kind, f"{what}{_PAST_REGISTERS}")
     yield (Cause.READ_SLAVE_ERROR, "load", "marked bytes")
     yield (Cause.WRITE_SLAVE_ERROR, "store", "marked bytes")
     yield from ((Cause.READ_DECODE_ERROR, "load", way) for way in _MEMORY_WAYS)
@@ -138,171 +137,127 @@ class _Maker:
         self._config = config
         self._memory = memory
         accesses = accesses_of(config)
-        loads = [item for item in accesses if not isinstance(item, StoreInstruction)]
-        stores = [item for item in accesses if isinstance(item, StoreInstruction)]
-        self._loads, self._stores = Deck(loads, 1, 20 * seed), Deck(stores, 1, 20 * seed)
+        self._accesses = {
+            kind: Deck([item for item in accesses if (item.use == "d") == (kind == "store")], 1, 20 * seed)
+            for kind in ("load", "store")
+        }
         self._multiplies = Deck(multiplies_of(config), 1, 7 * seed)
 
     def make(self, cause: Cause, kind: str, way: str) -> Illegal | None:
         """A command of a kind that faults for a cause in a way; None where none can."""
+        random, config = self._random, self._config
+        command: Command | None = None
+        words = rows = marked = None
         if cause is Cause.ILLEGAL_INSTRUCTION:
-            words = illegal_words(self._random, self._config, kind, way, encode(self._legal(kind)))
-            return (
-                None if words is None else Illegal(cause=cause, kind=kind, way=way, words=words, command=None)
-            )
-        if cause is Cause.WARP_RANGE:
-            wrong = self._past_registers(kind, way) if kind == "fill" else self._legal(kind)
-            return self._past_warps(way, kind, wrong)
-        if kind in ("ldmatrix", "stmatrix"):
-            return self._broken_move(cause, kind, way)
-        marked = None
-        command: Command | None
-        if kind in ("load", "store"):
-            access = self._broken_access(cause, kind, way)
-            command = access
-            if access is not None and way == "marked bytes":
-                marked = self._marked(access)
-        else:
+            words = illegal_words(random, config, kind, way, encode(self._legal(kind)))
+        elif kind in ("ldmatrix", "stmatrix"):
+            if config.shared_bytes:
+                command, rows, marked = broken_move(random, config, self._memory, cause, kind, way)
+        elif cause is Cause.REGISTER_RANGE and kind not in ("load", "store"):
             command = self._past_registers(kind, way)
-        if command is None:
+        elif cause is Cause.WARP_RANGE:
+            command = self._past_warps(kind)
+        else:
+            command = access = self._broken_access(cause, kind, way)
+            marked = self._marked(access) if access is not None and way == "marked bytes" else None
+        if command is not None:
+            words = encode(command)
+        if words is None:
             return None
-        return Illegal(cause=cause, kind=kind, way=way, words=encode(command), command=command, marked=marked)
+        return Illegal(
+            cause=cause, kind=kind, way=way, words=words, command=command, marked=marked, rows=rows
+        )
 
     def _legal(self, kind: str) -> Command:
         """A command of a kind that is legal, or whose like is on another core."""
         if kind == "multiply":
-            return self._multiply()
+            return Mma(self._multiplies.deal(), d=0, a=8, b=16, c=24)
+        if kind == "fill":
+            return Fill(0, int(self._random.integers(2, 300)), 1)
+        if kind == "move":
+            return Move(0, 0, 4)
         if kind == "movmatrix":
             return MoveMatrix(1, 2)
         if kind in ("ldmatrix", "stmatrix"):
             return legal_move(self._random, kind)
         return self._access("store" if kind == "store" else "load")
 
-    def _broken_move(self, cause: Cause, kind: str, way: str) -> Illegal | None:
-        if not self._config.shared_bytes:
-            return None
-        command, rows, marked = broken_move(self._random, self._config, self._memory, cause, kind, way)
-        return Illegal(
-            cause=cause, kind=kind, way=way, words=encode(command), command=command, marked=marked, rows=rows
-        )
-
-    def _past_warps(self, way: str, kind: str, command: Command | None) -> Illegal | None:
-        if command is None or self._config.warps > _LAST_WARP:
-            return None
-        warp = int(self._random.integers(self._config.warps, _LAST_WARP + 1))
-        command = replace(command, warp=warp)
-        return Illegal(cause=Cause.WARP_RANGE, kind=kind, way=way, words=encode(command), command=command)
-
     def _past_registers(self, kind: str, way: str) -> Command | None:
-        count = self._config.registers
-        if kind == "movmatrix":
-            # A register too many needs a bit more than the field has where all 256 are there.
-            if not self._config.shared_bytes or count == 256:
-                return None
-            return MoveMatrix(count, 1) if way.startswith("destination") else MoveMatrix(1, count)
-        if kind == "fill":
-            size = int(self._random.integers(2, 300))
-            return Fill(max(0, count + 1 - size), size, 1)
-        if kind == "move":
-            first, size = count - 3, 4
-            return Move(first, 0, size) if way.startswith("destination") else Move(0, first, size)
-        command = self._multiply()
-        places: dict[Use, int] = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
-        for use, layout in command.instruction.fragments.items():
-            if use == way.split()[1]:
-                places[use] = count + 1 - layout.registers
-        return Mma(command.instruction, **places)
+        config = self._config
+        # A register too many needs a bit more than the field has where all 256 are there.
+        if kind == "movmatrix" and (not config.shared_bytes or config.registers == 256):
+            return None
+        named = way.removesuffix(_PAST_REGISTERS).split()[-1]
+        operand = named if kind != "fill" else "register"
+        return past_registers(self._legal(kind), operand, config.registers)
 
-    def _multiply(self) -> Mma:
-        return Mma(self._multiplies.deal(), d=0, a=8, b=16, c=24)
+    def _past_warps(self, kind: str) -> Command | None:
+        command = self._legal(kind)
+        if kind == "fill":
+            command = past_registers(command, "register", self._config.registers)
+        if self._config.warps > _LAST_WARP:
+            return None
+        return replace(command, warp=int(self._random.integers(self._config.warps, _LAST_WARP + 1)))
 
     def _access(self, kind: str, place: str = "global") -> Load | Store:
         """A legal access of the smallest stride; to the end of global memory, where programs do nothing."""
-        instruction = place_in(self._stores.deal() if kind == "store" else self._loads.deal(), place)
+        instruction = place_in(self._accesses[kind].deal(), place)
         quiet = self._memory.base + self._memory.size - 2 * 4096
         base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
         address = base + 1024 * int(self._random.integers(1, 4))
         return access_command(instruction, 0, address, least_stride(instruction))
 
     def _broken_access(self, cause: Cause, kind: str, way: str) -> Load | Store | None:
-        if ("shared" in way) and not self._config.shared_bytes:
+        if "shared" in way and not self._config.shared_bytes:
             return None
         for _ in range(200):
             place = way if cause is Cause.MISALIGNED_ADDRESS else "global"
-            access = self._access(kind, place)
-            if way.startswith(_TOGETHER):
-                broken = self._spoil(self._spoil(access, cause), Cause[way.removeprefix(_TOGETHER).upper()])
-            else:
-                broken = self._break(cause, way, access)
+            broken = self._break(cause, way, self._access(kind, place))
+            if way.startswith(_TOGETHER) and broken is not None:
+                broken = self._break(Cause[way.removeprefix(_TOGETHER).upper()], way, broken)
             if broken is not None:
                 return broken
         raise LookupError(f"no {kind} of this core has {cause.name} by {way}")
 
     def _break(self, cause: Cause, way: str, access: Load | Store) -> Load | Store | None:
+        """Break one rule more, in a way that leaves those broken that are; None where it cannot be."""
         instruction = access.instruction
-        layout = instruction.fragment
         default = instruction.shape.default_stride(instruction.use, instruction.layout)
-        unit, random = stride_unit(instruction), self._random
-        stride = access.stride or default
+        unit, size = stride_unit(instruction), instruction.fragment.size
+        stride = default if access.stride is None else access.stride
         if cause is Cause.REGISTER_RANGE:
-            return replace(access, register=self._config.registers - layout.registers + 1)
+            return past_registers(access, "register", self._config.registers)
         if cause is Cause.MISALIGNED_ADDRESS:
-            return replace(access, address=access.address + int(random.integers(1, layout.size)))
+            return replace(access, address=access.address + int(self._random.integers(1, size)))
         if cause is Cause.SHORT_STRIDE:
-            shorter = {"zero": 0, "one fragment less": default - unit, "one element less": default - 1}[way]
+            shorter = {"zero": 0, "one element less": default - 1}.get(way, default - unit)
             return replace(access, stride=shorter) if 0 <= shorter < default else None
         if cause is Cause.MISALIGNED_STRIDE:
-            longer = {
-                "one element more": stride + 1,
-                "half a fragment more": stride + unit // 2,
-                "default": default,
-            }[way]
-            if longer % unit == 0:
-                return None
-            return replace(access, stride=None if way == "default" else longer)
+            if way == "default":
+                return replace(access, stride=None) if default % unit else None
+            longer = stride + (unit // 2 if way == "half a fragment more" else 1)
+            return replace(access, stride=longer) if longer % unit else None
         if cause is Cause.ADDRESS_RANGE:
-            return self._beyond_addresses(way, access, layout.size)
+            return self._beyond_addresses(way, access)
         return self._beyond_memory(way, access)
 
-    def _spoil(self, access: Load | Store | None, cause: Cause) -> Load | Store | None:
-        """Break one rule more, in a way that leaves those broken that are."""
-        if access is None:
-            return None
-        instruction, unit = access.instruction, stride_unit(access.instruction)
-        default = instruction.shape.default_stride(instruction.use, instruction.layout)
-        if cause is Cause.REGISTER_RANGE:
-            return replace(access, register=self._config.registers - instruction.fragment.registers + 1)
-        if cause is Cause.MISALIGNED_ADDRESS:
-            return replace(access, address=access.address + 1)
-        if cause is Cause.SHORT_STRIDE:
-            return replace(access, stride=default - unit) if default >= unit else None
-        if cause is Cause.MISALIGNED_STRIDE:
-            return replace(access, stride=(access.stride or 0) + 1) if unit > 1 else None
-        return replace(access, address=access.address | 1 << self._config.address_bits)
-
-    def _beyond_addresses(self, way: str, access: Load | Store, size: int) -> Load | Store | None:
-        end = 1 << self._config.address_bits
-        extent = span(access.instruction, access.stride)
+    def _beyond_addresses(self, way: str, access: Load | Store) -> Load | Store | None:
+        instruction, end = access.instruction, 1 << self._config.address_bits
+        size = instruction.fragment.size
         if way == "wide stride":
-            unit = stride_unit(access.instruction)
+            unit = stride_unit(instruction)
             wide = ((1 << 32) - 1) // unit * unit
-            beyond = access.address + span(access.instruction, wide) > end
+            beyond = access.address + span(instruction, wide) > end
             return replace(access, stride=wide) if beyond else None
-        address = {
-            "first byte": end + size * int(self._random.integers(1 << 20)),
-            "end of the first line": end - size,
-            "last line": (end - extent) // size * size + size,
-        }[way]
-        broken = replace(access, address=address)
-        first_line = span(access.instruction, None) // self._lines(access)
-        inside = address + first_line <= end
-        if way != "first byte" and inside != (way == "last line"):
-            return None
-        return broken
-
-    def _lines(self, access: Load | Store) -> int:
-        rows, columns = access.instruction.shape.extent(access.instruction.use)
-        return rows if access.instruction.layout == "row" else columns
+        if way == "end of the first line":
+            address = end - size
+        elif way == "last line":
+            address = (end - span(instruction, access.stride)) // size * size + size
+        else:
+            return replace(access, address=access.address + end + size * int(self._random.integers(1 << 20)))
+        _, line = gather_lines(instruction, 0, access.stride)[0]
+        is_inside = address + line <= end
+        return replace(access, address=address) if is_inside == (way == "last line") else None
 
     def _beyond_memory(self, way: str, access: Load | Store) -> Load | Store | None:
         base, end = self._memory.base, self._memory.base + self._memory.size

@@ -1,7 +1,7 @@
 """Moves of matrices that must not be executed: registers and rows at fault."""
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -13,12 +13,14 @@ from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, LoadMatrix, 
 from golden.tables.faults import Cause
 from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
+from regression.random_programs.footprints import past_registers
 
 __all__ = ["MOVE_WAYS", "broken_move", "legal_move"]
 
-_KINDS: Final[Mapping[str, type[LoadMatrix | StoreMatrix]]] = MappingProxyType(
-    {"ldmatrix": LoadMatrix, "stmatrix": StoreMatrix}
-)
+_KINDS: Final[Mapping[str, type[LoadMatrix | StoreMatrix]]] = {
+    "ldmatrix": LoadMatrix,
+    "stmatrix": StoreMatrix,
+}
 _ROWS: Final = ("first row", "last row")
 _MISALIGNED: Final = ", a row misaligned"
 
@@ -72,18 +74,15 @@ def broken_move(
     marked : (int, int) or None
         Address and size of global memory that must answer with SLVERR.
     """
-    legal = legal_move(random, kind)
-    count, register, addresses = legal.count, legal.register, legal.addresses
-    marked = None
+    command = legal_move(random, kind)
+    count, marked = command.count, None
     is_global = ("memory" in way and "shared" not in way) or "marked" in way
     place = memory.base + memory.size - 4096 if is_global else 4096
     rows = place + MATRIX_ROW_BYTES * random.permutation(64)[:LANES].astype(np.int64)
     row = 0 if way.startswith("first") else 8 * count - 1
     if cause is Cause.REGISTER_RANGE:
-        if way.startswith("matrices"):
-            register = config.registers + 1 - count
-        else:
-            addresses = config.registers
+        operand = "register" if way.startswith("matrices") else "addresses"
+        command = past_registers(command, operand, config.registers)
     if cause is Cause.MISALIGNED_ADDRESS or way.endswith(_MISALIGNED):
         rows[row] += random.integers(1, MATRIX_ROW_BYTES)
     elif "past the shared memory" in way:
@@ -94,5 +93,5 @@ def broken_move(
         marked = (int(rows[row]), MATRIX_ROW_BYTES)
     # Lanes without a row may hold anything.
     rows[8 * count :] = random.integers(0, 1 << 32, LANES - 8 * count)
-    command = type(legal)(register, addresses, count, legal.transposed, "generic" if is_global else "shared")
+    command = replace(command, space="generic" if is_global else "shared")
     return command, rows.astype(np.uint32), marked
