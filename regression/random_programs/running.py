@@ -76,15 +76,11 @@ def difference(
 
 
 def _lockstep(program: Program, core: Core) -> str | None:
-    machine = LockstepMachine(program.golden(), core)
     try:
-        machine.queue(program.commands)
-        machine.finish()
+        fault = _fault(LockstepMachine(program.golden(), core), program.commands)
     except Mismatch as mismatch:
         return str(mismatch)
-    except Fault as fault:
-        return f"both refuse a command: {fault}"
-    return None
+    return None if fault is None else f"both refuse a command: {fault}"
 
 
 def _overlapped(program: Program, core: Core) -> str | None:
@@ -92,14 +88,10 @@ def _overlapped(program: Program, core: Core) -> str | None:
     observed_from = BASE + program.memory.size - observed_bytes(program.config)
     commands = (*program.commands, *observations(program.config, observed_from))
     golden = program.golden()
-    refused = _fault(golden, commands)
-    try:
-        core.queue(commands)
-        core.finish()
-    except Fault as fault:
-        return f"golden {_told(refused)}, the core {_told(fault)}" if _key(fault) != _key(refused) else None
-    if refused is not None:
-        return f"golden {_told(refused)}, the core executed everything"
+    refused, fault = _fault(golden, commands), _fault(core, commands)
+    if fault is not None or refused is not None:
+        is_same = fault and refused and (fault.cause, fault.index) == (refused.cause, refused.index)
+        return None if is_same else f"golden {_told(refused)}, the core {_told(fault)}"
     executed = core.counters.instructions
     if executed != len(commands):
         return f"the core counts {executed} commands, not {len(commands)}"
@@ -114,10 +106,6 @@ def _fault(machine: Machine, commands: Sequence[Command]) -> Fault | None:
     except Fault as fault:
         return fault
     return None
-
-
-def _key(fault: Fault | None) -> tuple[int, int] | None:
-    return None if fault is None else (fault.cause, fault.index)
 
 
 def _told(fault: Fault | None) -> str:

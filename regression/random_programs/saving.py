@@ -4,12 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
 from golden.ptx.mnemonic import parse_instruction
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import Command
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.random_programs.program import Program
 from regression.random_programs.text import ptx_text
@@ -17,9 +17,7 @@ from sim.simulation import BusTiming
 
 __all__ = ["load_program", "save_program"]
 
-_KINDS: Mapping[str, type[Command]] = {
-    kind.__name__: kind for kind in (Load, Store, Mma, Fill, Move, LoadMatrix, StoreMatrix, MoveMatrix)
-}
+_KINDS: Mapping[str, type[Command]] = {kind.__name__: kind for kind in get_args(Command)}
 
 
 def save_program(folder: Path, program: Program, failure: str) -> None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, Store, StoreMatrix
-from golden.tables.matrix_instructions import LoadInstruction
+from golden.tables.commands import Command, Load, Mma, Store
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 
@@ -78,33 +77,18 @@ def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
 
 def _simpler(command: Command) -> Iterator[Command]:
     """Commands of the same effect but for one operand, the plainest first."""
-    match command:
-        case Load(instruction, _, _, stride):
-            if stride is not None:
-                yield replace(command, stride=None)
-            if isinstance(instruction, LoadInstruction) and instruction.space == "generic":
-                yield replace(command, instruction=replace(instruction, space="global"))
-        case Store(_, _, _, stride):
-            if stride is not None:
-                yield replace(command, stride=None)
-        case Fill(_, count, value):
-            if value:
-                yield replace(command, value=0)
-            if count > 1:
-                yield replace(command, count=1)
-        case Move(_, _, count):
-            if count > 1:
-                yield replace(command, count=1)
-        case LoadMatrix() | StoreMatrix():
-            if command.transposed:
-                yield replace(command, transposed=False)
-            if command.count > 1:
-                yield replace(command, count=1)
-        case Mma(instruction):
-            if instruction.saturate:
-                yield replace(command, instruction=replace(instruction, saturate=False))
-            if instruction.rounding is not None:
-                yield replace(command, instruction=replace(instruction, rounding=None))
+    yield from _plainer(command, stride=None, value=0, count=1, transposed=False)
+    if isinstance(command, Load | Store | Mma):
+        plain = {"space": "global"} if getattr(command.instruction, "space", "") == "generic" else {}
+        for instruction in _plainer(command.instruction, saturate=False, rounding=None, **plain):
+            yield replace(command, instruction=instruction)
+
+
+def _plainer(item: Any, **plain: Any) -> Iterator[Any]:
+    """The item with one of its fields plain that is not."""
+    for name, value in plain.items():
+        if getattr(item, name, value) not in (value, 0):
+            yield replace(item, **{name: value})
 
 
 def _cleared(program: Program, fails: Callable[[Program], bool]) -> Program:

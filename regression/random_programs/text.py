@@ -4,8 +4,6 @@ from collections.abc import Iterator
 
 from golden.ptx.raw import RAW_REGISTERS
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
-from golden.tables.instruction_set import Use
-from golden.tables.layouts import FragmentLayout
 from golden.tables.matrix_moves import instruction_of
 from regression.random_programs.program import Program
 
@@ -39,18 +37,19 @@ def ptx_text(program: Program, remarks: str = "") -> str:
 
 def _statements(command: Command) -> Iterator[str]:
     match command:
-        case Load(instruction, register, address, stride):
-            given = "" if stride is None else f", {stride}"
-            registers = _vector(instruction.fragment, register)
-            yield f"{instruction} {registers}, [{address:#x}]{given}"
-        case Store(instruction, register, address, stride):
-            given = "" if stride is None else f", {stride}"
-            registers = _vector(instruction.fragment, register)
-            yield f"{instruction} [{address:#x}], {registers}{given}"
-        case Mma(instruction, d, a, b, c):
-            places: dict[Use, int] = {"d": d, "a": a, "b": b, "c": c}
-            layouts = instruction.fragments
-            yield f"{instruction} " + ", ".join(_vector(layouts[use], places[use]) for use in places)
+        case Load(instruction, register, address, stride) | Store(instruction, register, address, stride):
+            operands = [_registers(register, instruction.fragment.registers), f"[{address:#x}]"]
+            if isinstance(command, Store):
+                operands.reverse()
+            if stride is not None:
+                operands.append(str(stride))
+            yield f"{instruction} {', '.join(operands)}"
+        case Mma(instruction):
+            operands = [
+                _registers(getattr(command, use), layout.registers)
+                for use, layout in instruction.fragments.items()
+            ]
+            yield f"{instruction} {', '.join(operands)}"
         case LoadMatrix(register, addresses, count):
             yield f"{instruction_of(command)} {_registers(register, count)}, [%r{addresses}]"
         case StoreMatrix(register, addresses, count):
@@ -63,10 +62,6 @@ def _statements(command: Command) -> Iterator[str]:
         case Move(destination, source, count):
             for offset in range(count):
                 yield f"mov.b32 %r{destination + offset}, %r{source + offset}"
-
-
-def _vector(layout: FragmentLayout, first: int) -> str:
-    return _registers(first, layout.registers)
 
 
 def _registers(first: int, count: int) -> str:
