@@ -79,11 +79,11 @@ def read_counts(verilog: Path, counts: Path, folder: Path) -> Counter[Point]:
             if edge is not None:
                 bit = f"[{edge['bit']}]" if edge["bit"] is not None else ""
                 _count(found, folder, place, "toggle", f"{signal}{bit} {edge['edge']}", count)
-    for line, block in places.blocks.items():
-        for place in block.places:
+    for line, assignments in places.blocks.items():
+        for place in assignments:
             _count(found, folder, place, "line", "", blocks[line])
     for switch in places.switches:
-        first = places.blocks[switch.items[0]].places if switch.items else ()
+        first = places.blocks[switch.items[0]] if switch.items else ()
         if first:
             none = blocks[switch.parent] - sum(blocks[item] for item in switch.items)
             _count(found, folder, first[0], "branch", "not taken", none)

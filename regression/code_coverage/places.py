@@ -6,7 +6,7 @@ from typing import Final
 
 from regression.code_coverage.sources import SEPARATOR
 
-__all__ = ["Block", "Place", "Switch", "VerilogPlaces"]
+__all__ = ["Place", "Switch", "VerilogPlaces"]
 
 _MODULE: Final = re.compile(r"module ")
 _ATTRIBUTE: Final = re.compile(r'^ *\(\* src = "(?P<places>[^"]*)" \*\)$')
@@ -45,38 +45,24 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Block:
-    """A block of statements that is executed together.
-
-    Parameters
-    ----------
-    places : tuple of Place
-        Of the assignments in it; none of a process' own.
-    """
-
-    places: tuple[Place, ...] = ()
-
-
-@dataclass(frozen=True)
 class Switch:
     """A choice among blocks, of which none may be taken.
 
     Parameters
     ----------
+    indent : int
+        Of its Verilog line.
     parent : int
         Verilog line of the block that it stands in.
     items : list of int
         Verilog lines of its blocks.
+    patterns : list of str
+        The values for which these are taken.
     """
 
+    indent: int
     parent: int
     items: list[int] = field(default_factory=list)
-
-
-@dataclass
-class _OpenSwitch:
-    indent: int
-    switch: Switch
     patterns: list[str] = field(default_factory=list)
 
 
@@ -91,8 +77,9 @@ class VerilogPlaces:
 
     Attributes
     ----------
-    blocks : dict of int to Block
-        By their Verilog lines.
+    blocks : dict of int to tuple of Place
+        The assignments of each block of statements that is executed together, by its Verilog line; none of a
+        process' own.
     switches : list of Switch
         Those that have no block for some values.
     choices : dict of int to Place
@@ -103,7 +90,7 @@ class VerilogPlaces:
     """
 
     def __init__(self, text: str, folder: str) -> None:
-        self.blocks: dict[int, Block] = {}
+        self.blocks: dict[int, tuple[Place, ...]] = {}
         self.switches: list[Switch] = []
         self.choices: dict[int, Place] = {}
         self.signals: dict[int, tuple[str, Place]] = {}
@@ -111,7 +98,7 @@ class VerilogPlaces:
         self._module: Place | None = None
         self._of_name: dict[str, Place] = {}
         self._open_blocks: list[tuple[int, int]] = []
-        self._open_switches: list[_OpenSwitch] = []
+        self._open_switches: list[Switch] = []
         pending: tuple[Place, ...] = ()
         for number, line in enumerate(text.splitlines(), 1):
             if found := _ATTRIBUTE.match(line) or _COMMENT.match(line):
@@ -126,20 +113,20 @@ class VerilogPlaces:
         elif found := _SIGNAL.match(line):
             self._note_signal(number, found["name"], pending)
         elif _PROCESS.match(line):
-            self.blocks[number] = Block()
+            self.blocks[number] = ()
             self._open_blocks = [(0, number)]
         elif found := _SWITCH.match(line):
             indent = len(found["indent"])
-            self._open_switches.append(_OpenSwitch(indent, Switch(self._block_around(indent))))
+            self._open_switches.append(Switch(indent, self._block_around(indent)))
         elif found := _ITEM.match(line):
             indent = len(found["indent"])
             while self._open_switches[-1].indent >= indent:
                 self._close_switch()
-            self._open_switches[-1].switch.items.append(number)
-            self._open_switches[-1].patterns += _patterns(found["patterns"])
+            self._open_switches[-1].items.append(number)
+            self._open_switches[-1].patterns.extend(_patterns(found["patterns"]))
             self._block_around(indent)
             self._open_blocks.append((indent, number))
-            self.blocks[number] = Block(pending)
+            self.blocks[number] = pending
         elif line == _PROCESS_END:
             while self._open_switches:
                 self._close_switch()
@@ -155,7 +142,7 @@ class VerilogPlaces:
     def _close_switch(self) -> None:
         closed = self._open_switches.pop()
         if not _cover_all(closed.patterns):
-            self.switches.append(closed.switch)
+            self.switches.append(closed)
 
     def _note_signal(self, number: int, name: str, pending: tuple[Place, ...]) -> None:
         # A port is declared twice, and has its source before the first.
