@@ -4,6 +4,7 @@ import os
 import random
 import re
 import sys
+from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Final
@@ -142,9 +143,7 @@ def _seconds(text: str) -> float:
 
 def _single(kind: Kind, key: str) -> int:
     """Run a task in this process; of tasks without end, one of the first million is found."""
-    task = next(
-        (task for _, task in zip(range(1_000_000), kind.tasks(), strict=False) if task.key == key), None
-    )
+    task = next((task for task in islice(kind.tasks(), 1_000_000) if task.key == key), None)
     if task is None:
         raise UsageError(f"--only: {kind.name} has no task {key}")
     outcome = perform(kind, task)

@@ -15,7 +15,7 @@ from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers
 from regression.campaign.identity import identity
 from regression.campaign.kind import Kind
 from regression.campaign.store import Store
-from regression.campaign.task import Case, Outcome, Report, Task
+from regression.campaign.task import Outcome, Report, Task
 from regression.campaign.worker import work
 
 __all__ = ["Amount", "Campaign", "Standing"]
@@ -227,11 +227,7 @@ class Campaign:
                 self._deaths[task.key] += 1
                 if self._deaths[task.key] < DEATHS:
                     return None
-                case = Case(
-                    name=task.key,
-                    failure=f"ended its worker {DEATHS} times",
-                    command=self._kind.command(task),
-                )
+                case = self._kind.case(task, f"ended its worker {DEATHS} times")
                 return Report(outcome=Outcome(cases=(case,)), seconds=0, worker=error.last_worker.address)
             raise ClusterLost(
                 f"workers cannot do tasks of this client: {type(error).__name__}: {error}; {self._kept()}"

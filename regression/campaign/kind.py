@@ -1,11 +1,12 @@
 """What a kind of campaign says of itself; `regression.campaign.kinds` has them all."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from openwmma.usage_error import UsageError
 from regression.campaign.task import Case, Configuration, Outcome, Task
 
 __all__ = ["Kind", "Table", "Verdict"]
@@ -94,6 +95,12 @@ class Kind(ABC):
         UsageError
         """
 
+    def require_known(self, option: str, known: Collection[str]) -> None:
+        """UsageError for a value of an option that is not among those known; none given is well."""
+        for value in _listed(self.configuration[option]):
+            if value not in known:
+                raise UsageError(f"--{option}: expected one of {', '.join(known)}, not {value}")
+
     @abstractmethod
     def tasks(self) -> Iterator[Task]:
         """All tasks, in an order that may depend on what `add` was told."""
@@ -114,10 +121,14 @@ class Kind(ABC):
         settings = "".join(
             f" --{name} {value}"
             for name, values in self.configuration.items()
-            for value in (values if isinstance(values, list) else [values])
-            if values not in (None, self.options[name])
+            for value in _listed(values)
+            if values != self.options[name]
         )
         return f"openwmma campaign {self.name} --seed {self.seed}{settings} --only '{task.key}'"
+
+    def case(self, task: Task, failure: str = "") -> Case:
+        """The only case of a task, with the command that runs it again if it failed."""
+        return Case(name=task.key, failure=failure, command=self.command(task) if failure else "")
 
     def save(self, case: Case, task: Task, folder: Path) -> Case:
         """Make a failure smaller, and keep it in files; the case with the command that repeats it."""
@@ -130,3 +141,8 @@ class Kind(ABC):
     def __reduce__(self) -> tuple[Any, ...]:
         """Workers need what the kind is, not what it has collected."""
         return type(self), (self.seed, self.configuration)
+
+
+def _listed(value: Any) -> list[Any]:
+    """The values of an option that takes one, if it is given, or several."""
+    return value if isinstance(value, list) else [value] if value is not None else []

@@ -10,7 +10,7 @@ from distributed import get_worker
 
 from regression.campaign.identity import Identity, identity
 from regression.campaign.kind import Kind
-from regression.campaign.task import Case, Configuration, Outcome, Report, Task
+from regression.campaign.task import Configuration, Outcome, Report, Task
 
 __all__ = ["perform", "work"]
 
@@ -55,4 +55,4 @@ def perform(kind: Kind, task: Task) -> Outcome:
         return kind.run(task)
     except Exception:  # noqa: BLE001  # whatever it is, other tasks go on
         text = "\n".join(traceback.format_exc().splitlines()[-_LINES:])
-        return Outcome(cases=(Case(name=task.key, failure=text, command=kind.command(task)),))
+        return Outcome(cases=(kind.case(task, text),))

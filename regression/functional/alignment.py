@@ -25,6 +25,7 @@ _TILE_WINDOW: Final = HOPPER.fp8_fraction_bits or 0
 _FAR: Final = _TILE_WINDOW + 3
 """From this distance on nothing is left of any term: a product is less than 4 times its power of two."""
 
+_TILE_EDGES: Final = tuple(range(_FAR + 1))
 _TILE_DISTANCES: Final = (*(str(distance) for distance in range(_FAR)), f"{_FAR} and more", "zero")
 _FATES: Final = ("whole", "cut", "nothing left")
 _GAPS: Final = (
@@ -121,13 +122,16 @@ POINTS: Final = (
 def sample_alignment(seen: Seen, item: Sum) -> None:
     """Note the distances in a sum, of the elements whose terms are finite."""
     kind = item.kind
+    is_tile = kind.terms in _TILES
+    edges, names = (_TILE_EDGES, _TILE_DISTANCES) if is_tile else (_EDGES, _DISTANCES)
     for term, values, distance, largest in _terms(item):
-        if kind.terms in _TILES:
-            _sample_tile_terms(seen, bin_name(kind.terms, term), values, distance, largest - _TILE_WINDOW)
-        elif _no_term(kind.terms, term) is None:
-            codes = np.searchsorted(_EDGES, distance, side="right") - 1
-            bins = [bin_name(kind.terms, term, name) for name in _DISTANCES]
-            count_codes(seen, "alignment distance", bins, np.where(values == 0, len(_EDGES), codes))
+        if _no_term(kind.terms, term) is None:
+            places = np.where(values == 0, len(edges), np.searchsorted(edges, distance, side="right") - 1)
+            if is_tile:
+                places = len(_FATES) * places + _fate_codes(values, largest - _TILE_WINDOW)
+            axes = (names, _FATES) if is_tile else (names,)
+            bins = [bin_name(kind.terms, term, *parts) for parts in product(*axes)]
+            count_codes(seen, "tile distance" if is_tile else "alignment distance", bins, places)
     products = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
     greatest = np.maximum(products, item.addend.alignment_exponent())
     some = np.any(item.products != 0, axis=1) | (item.addend.significand != 0)
@@ -146,15 +150,10 @@ def _terms(item: Sum) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], NDArray
     yield f"addend {item.kind.result.name}", item.addend.float64()[finite], distance, item.largest[finite]
 
 
-def _sample_tile_terms(
-    seen: Seen, prefix: str, terms: NDArray[Any], distance: NDArray[Any], unit: NDArray[Any]
-) -> None:
+def _fate_codes(terms: NDArray[Any], unit: NDArray[Any]) -> NDArray[Any]:
     in_units = np.ldexp(np.abs(terms), -unit.astype(np.int32))
     left = np.trunc(in_units)
-    fates = np.where(left == in_units, 0, np.where(left > 0, 1, 2))
-    places = np.where(terms == 0, len(_TILE_DISTANCES) - 1, np.minimum(distance, _FAR))
-    bins = [bin_name(prefix, *parts) for parts in product(_TILE_DISTANCES, _FATES)]
-    count_codes(seen, "tile distance", bins, len(_FATES) * places + fates)
+    return np.where(left == in_units, 0, np.where(left > 0, 1, 2))
 
 
 def sample_gaps(seen: Seen, addition: str, c: Decoded, *others: Decoded) -> None:

@@ -72,13 +72,11 @@ def observe(program: Program, core: Core) -> Seen:
 
 def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after: NDArray[np.uint32]) -> None:
     instruction = command.instruction
-    types, layouts = instruction.types, instruction.fragments
-    places: dict[Use, int] = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
     matrices = {}
-    for use, first in places.items():
-        registers = after if use == "d" else before
-        words = registers[first : first + layouts[use].registers]
-        matrices[use] = collect(words, use, types[use], instruction.shape)
+    for use, layout in instruction.fragments.items():
+        registers, first = after if use == "d" else before, getattr(command, use)
+        words = registers[first : first + layout.registers]
+        matrices[use] = collect(words, use, instruction.types[use], instruction.shape)
     values.sample_values(seen, instruction, matrices)
     sample_arithmetic(seen, instruction, matrices)
 

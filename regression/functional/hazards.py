@@ -1,6 +1,7 @@
 """Coverpoints of dependences between commands that may be under way at once."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Final
@@ -135,15 +136,14 @@ def sample_hazards(
         Generic addresses of the rows of each move of matrices, by its place among the commands.
     """
     facts = [(_unit(command), *registers_of(command)) for command in commands]
-    touched = [_touched(command, rows.get(index, ())) for index, command in enumerate(commands)]
+    accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for younger in range(len(commands)):
         for older in range(max(0, younger - _NEAR), younger):
             _sample_registers(seen, facts[older], facts[younger])
-            first, second = commands[older], commands[younger]
-            if isinstance(first, Load | Store) and isinstance(second, Load | Store):
-                _sample_memory(seen, first, second)
-            elif touched[older] and touched[younger]:
-                _sample_rows(seen, (first, touched[older]), (second, touched[younger]))
+            first, second = accesses[older], accesses[younger]
+            if first is not None and second is not None and (first.kind, second.kind) != ("load", "load"):
+                sample = _sample_memory if first.space and second.space else _sample_rows
+                sample(seen, first, second)
 
 
 Facts = tuple[str, list[range], range]
@@ -171,51 +171,50 @@ def _unit(command: Command) -> str:
             return type(command).__name__.lower()
 
 
-def _sample_memory(seen: Seen, older: Load | Store, younger: Load | Store) -> None:
-    if isinstance(older, Load) and isinstance(younger, Load):
-        return
-    first, second = _lines(older), _lines(younger)
+@dataclass(frozen=True)
+class _Access:
+    """An access to memory: the address and size of its lines, at generic addresses; a move has no space."""
+
+    kind: str
+    space: Space | None
+    lines: list[tuple[int, int]]
+
+    def touches(self, other: "_Access") -> bool:
+        return any(a < b + m and b < a + n for a, n in self.lines for b, m in other.lines)
+
+    def within(self, memory: str) -> "_Access":
+        """The lines in one memory."""
+        lines = [line for line in self.lines if (line[0] >= _SHARED_BASE) == (memory == "shared")]
+        return replace(self, lines=lines)
+
+
+def _access(command: Command, rows: Sequence[int]) -> _Access | None:
+    match command:
+        case Load(instruction, _, address, stride) | Store(instruction, _, address, stride):
+            shift = _SHARED_BASE if instruction.space == "shared" else 0
+            lines = gather_lines(instruction, address + shift, stride)
+            return _Access(type(command).__name__.lower(), instruction.space, lines)
+        case LoadMatrix() | StoreMatrix() if rows:
+            kind = "load" if isinstance(command, LoadMatrix) else "store"
+            return _Access(kind, None, [(row, MATRIX_ROW_BYTES) for row in rows])
+    return None
+
+
+def _sample_memory(seen: Seen, older: _Access, younger: _Access) -> None:
+    first, second = older.lines, younger.lines
     if first[0][0] >= sum(second[-1]) or second[0][0] >= sum(first[-1]):
         return
-    if first == second:
-        extent = "all"
-    else:
-        touch = any(a < b + m and b < a + n for a, n in first for b, m in second)
-        extent = "part" if touch else "between lines"
-    names = [type(item).__name__.lower() for item in (younger, older)]
+    extent = "all" if first == second else "part" if older.touches(younger) else "between lines"
     memory = "shared" if first[0][0] >= _SHARED_BASE else "global"
-    spaces: list[Space] = [older.instruction.space, younger.instruction.space]
-    named = "alike" if spaces[0] == spaces[1] else "differently"
-    seen["memory hazard", bin_name(" after ".join(names), memory, named, extent)] += 1
+    named = "alike" if older.space == younger.space else "differently"
+    seen["memory hazard", bin_name(f"{younger.kind} after {older.kind}", memory, named, extent)] += 1
 
 
-def _sample_rows(
-    seen: Seen, older: tuple[Command, list[tuple[int, int]]], younger: tuple[Command, list[tuple[int, int]]]
-) -> None:
+def _sample_rows(seen: Seen, older: _Access, younger: _Access) -> None:
     """Note two accesses of which one at least moves matrices."""
-    kinds = ["load" if isinstance(item, Load | LoadMatrix) else "store" for item, _ in (younger, older)]
-    if kinds == ["load", "load"]:
-        return
-    moves = [isinstance(item, LoadMatrix | StoreMatrix) for item, _ in (older, younger)]
-    who = "both" if all(moves) else "older" if moves[0] else "younger"
+    who = "both" if older.space is younger.space is None else "younger" if older.space else "older"
     for memory in ("global", "shared"):
-        first, second = (
-            [line for line in lines if (line[0] >= _SHARED_BASE) == (memory == "shared")]
-            for _, lines in (older, younger)
-        )
-        if first and second:
-            touch = any(a < b + m and b < a + n for a, n in first for b, m in second)
-            seen["row hazard", bin_name(" after ".join(kinds), who, memory, "some" if touch else "none")] += 1
-
-
-def _touched(command: Command, rows: Sequence[int]) -> list[tuple[int, int]]:
-    """Address and size of the lines of an access, at generic addresses; none for other commands."""
-    if isinstance(command, Load | Store):
-        return _lines(command)
-    return [(row, MATRIX_ROW_BYTES) for row in rows]
-
-
-def _lines(command: Load | Store) -> list[tuple[int, int]]:
-    """The lines of an access at generic addresses."""
-    shift = _SHARED_BASE if command.instruction.space == "shared" else 0
-    return gather_lines(command.instruction, command.address + shift, command.stride)
+        first, second = older.within(memory), younger.within(memory)
+        if first.lines and second.lines:
+            extent = "some" if first.touches(second) else "none"
+            seen["row hazard", bin_name(f"{younger.kind} after {older.kind}", who, memory, extent)] += 1

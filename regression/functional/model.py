@@ -28,8 +28,6 @@ class Coverpoint:
     name : str
     what : str
         A sentence for the report.
-    axes : tuple of str
-        What the parts of a bin's name are.
     bins : tuple of str
     excluded : mapping of str to str
         Bins that cannot be, each with the reason.
@@ -37,7 +35,6 @@ class Coverpoint:
 
     name: str
     what: str
-    axes: tuple[str, ...]
     bins: tuple[str, ...]
     excluded: Mapping[str, str]
 
@@ -76,7 +73,7 @@ def coverpoint(
             bins.append(label)
         else:
             excluded[label] = reason
-    return Coverpoint(name=name, what=what, axes=tuple(axes), bins=tuple(bins), excluded=excluded)
+    return Coverpoint(name=name, what=what, bins=tuple(bins), excluded=excluded)
 
 
 def bin_name(*parts: str) -> str:

@@ -7,6 +7,8 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from regression.fuzz.scalar_programs import evaluate, signed
+
 __all__ = ["LOCAL_WORDS", "MASK", "VARIABLES", "Thread", "Writer"]
 
 VARIABLES: Final = 5
@@ -30,28 +32,15 @@ Value = tuple[str, Callable[[Thread], int]]
 Statement = tuple[str, Callable[[Thread], None]]
 
 
-def _signed(value: int) -> int:
-    return value - (1 << 32) if value >> 31 else value
-
-
-_OPERATIONS: Final[dict[str, Callable[[int, int], int]]] = {
-    "add.u32": lambda a, b: a + b,
-    "sub.s32": lambda a, b: a - b,
-    "mul.lo.u32": lambda a, b: a * b,
-    "mul.hi.u32": lambda a, b: a * b >> 32,
-    "xor.b32": lambda a, b: a ^ b,
-    "and.b32": lambda a, b: a & b,
-    "or.b32": lambda a, b: a | b,
-    "min.s32": lambda a, b: min(_signed(a), _signed(b)),
-    "max.u32": max,
-    "shl.b32": lambda a, b: a << min(b, 32),
-    "shr.u32": lambda a, b: a >> min(b, 32),
-}
+_OPERATIONS: Final = (
+    *("add.u32", "sub.s32", "mul.lo.u32", "mul.hi.u32", "xor.b32", "and.b32", "or.b32"),
+    *("min.s32", "max.u32", "shl.b32", "shr.u32"),
+)
 _COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
     "eq.u32": lambda a, b: a == b,
     "ne.s32": lambda a, b: a != b,
-    "lt.s32": lambda a, b: _signed(a) < _signed(b),
-    "ge.s32": lambda a, b: _signed(a) >= _signed(b),
+    "lt.s32": lambda a, b: signed(a, 32) < signed(b, 32),
+    "ge.s32": lambda a, b: signed(a, 32) >= signed(b, 32),
     "lt.u32": lambda a, b: a < b,
     "hi.u32": lambda a, b: a > b,
 }
@@ -126,10 +115,10 @@ class Writer:
     def _assign(self) -> Statement:
         (a, left), (b, right) = self.value(), self.value()
         place, target = self._target()
-        name, operation = self.random.choice(list(_OPERATIONS.items()))
+        name = self.random.choice(_OPERATIONS)
 
         def run(thread: Thread) -> None:
-            thread.variables[place] = operation(left(thread), right(thread)) & MASK
+            thread.variables[place] = evaluate(name, left(thread), right(thread))
 
         return f"{name} {target}, {a}, {b};", run
 
@@ -228,19 +217,18 @@ class Writer:
 
     def _function(self) -> None:
         """A function of a word and a structure of two words, which writes to its copies of both."""
-        operations = [self.random.choice(list(_OPERATIONS.items())) for _ in range(3)]
-        (first, one), (second, two), (third, three) = operations
+        one, two, three = (self.random.choice(_OPERATIONS) for _ in range(3))
         self.module.append(
             f".func (.param .b32 r) f{len(self._functions)}(.param .b32 x, .param .align 4 .b8 s[8]) {{\n"
             ".reg .b32 %x, %y, %z; .reg .b64 %s;\n"
             "ld.param.u32 %x, [x]; ld.param.u32 %y, [s]; ld.param.u32 %z, [s+4]; mov.u64 %s, s;\n"
-            f"{first} %x, %x, %y; st.local.u32 [%s+4], %x; {second} %x, %x, %z; ld.local.u32 %z, [%s+4];\n"
-            f"{third} %x, %x, %z; st.param.b32 [r], %x; ret;\n}}"
+            f"{one} %x, %x, %y; st.local.u32 [%s+4], %x; {two} %x, %x, %z; ld.local.u32 %z, [%s+4];\n"
+            f"{three} %x, %x, %z; st.param.b32 [r], %x; ret;\n}}"
         )
 
         def run(x: int, y: int, z: int) -> int:
-            first = one(x, y) & MASK
-            return three(two(first, z) & MASK, first) & MASK
+            first = evaluate(one, x, y)
+            return evaluate(three, evaluate(two, first, z), first)
 
         self._functions.append(run)
 

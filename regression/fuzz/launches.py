@@ -58,7 +58,6 @@ _ARRAYS: Final[dict[str, np.ndarray]] = {
 
 def damaged_array(random: Random, array: np.ndarray) -> bytes:
     """The bytes of an .npy file: another description, another type, or changes anywhere."""
-    buffer = io.BytesIO()
     way = random.randrange(4)
     if way == 0:
         described = random.choice((*WORDS["headers"], *LONG[:5])).encode()
@@ -70,10 +69,8 @@ def damaged_array(random: Random, array: np.ndarray) -> bytes:
     if way == 1:
         kinds = ("<f2", ">f4", "<f8", "|i1", "<u8", "?", "<c8", "|S4", "<U3", "M8[s]", "f4,i2", "V2")
         extents = random.choice(((0,), (), (1,), (4, 16), (64,), (65,), (3, 0)))
-        np.save(buffer, np.zeros(extents, random.choice(kinds)))
-        return buffer.getvalue()
-    np.save(buffer, array)
-    return damaged_bytes(random, buffer.getvalue())
+        return array_file(np.zeros(extents, random.choice(kinds)))
+    return damaged_bytes(random, array_file(array))
 
 
 def archive(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -92,14 +89,21 @@ def array_file(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
+def _members() -> dict[str, bytes]:
+    return {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+
+
 def launch_files() -> dict[str, bytes]:
     """A whole launch, undamaged."""
-    members = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
-    return {"k.json": json.dumps([_CASE]).encode(), "k.npz": archive(members), "k.ptx": LAUNCH_PTX.encode()}
+    return {
+        "k.json": json.dumps([_CASE]).encode(),
+        "k.npz": archive(_members()),
+        "k.ptx": LAUNCH_PTX.encode(),
+    }
 
 
 def _damaged_archive(random: Random) -> bytes:
-    members = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+    members = _members()
     name = random.choice(list(members))
     way = random.randrange(6)
     if way == 0:

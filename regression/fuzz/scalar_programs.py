@@ -12,7 +12,7 @@ from golden.simt.device_memory import DeviceMemory
 from golden.simt.module import Module
 from regression.fuzz.kind import Files, Kind, PropertyError
 
-__all__ = ["SCALAR_PROGRAMS"]
+__all__ = ["SCALAR_PROGRAMS", "evaluate", "signed"]
 
 THREADS: Final = 4
 
@@ -41,7 +41,8 @@ _SIGNED_OR_NOT: Final = tuple(f"{sign}{bits}" for sign in "su" for bits in (16, 
 Operation = Callable[..., int]
 
 
-def _signed(value: int, bits: int) -> int:
+def signed(value: int, bits: int) -> int:
+    """The number that the lowest bits stand for in two's complement."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
@@ -49,7 +50,7 @@ def _signed(value: int, bits: int) -> int:
 def _value(type_: str, pattern: int) -> int:
     """The number that a bit pattern stands for."""
     bits = int(type_[1:])
-    return _signed(pattern, bits) if type_[0] == "s" else pattern & ((1 << bits) - 1)
+    return signed(pattern, bits) if type_[0] == "s" else pattern & ((1 << bits) - 1)
 
 
 def _limits(type_: str) -> tuple[int, int]:
@@ -162,6 +163,13 @@ def _operations() -> dict[str, tuple[str, str, Operation]]:
 
 
 OPERATIONS: Final = _operations()
+
+
+def evaluate(mnemonic: str, *patterns: int) -> int:
+    """The bit pattern that an instruction makes of those in registers."""
+    result, types, operation = OPERATIONS[mnemonic]
+    values = (_value(type_, pattern) for type_, pattern in zip(types.split(), patterns, strict=True))
+    return operation(*values) & (1 << int(result[1:])) - 1
 
 
 def _make(random: Random) -> Files:

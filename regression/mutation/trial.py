@@ -1,6 +1,7 @@
 """Mutates a unit, runs its tests, and tries to prove of the survivors that they are no faults."""
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 from regression.mutation.equivalence import is_equivalent
@@ -53,10 +54,8 @@ def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
                 Record(
                     unit=unit.name,
                     number=number,
-                    what=mutant.what,
-                    source=mutant.source,
                     text=mutant.text,
-                    command=mutant.command,
+                    **asdict(mutant),
                     how=how,
                     killed_by=killed_by,
                     proof=proof,

@@ -175,40 +175,37 @@ class _Maker:
         sizes = [count for count in _RAW if count >= 4 or "i4" in self.config.formats]
         return size if size > max(sizes) else min(count for count in sizes if count >= size)
 
+    def _carriers(
+        self, instruction: MmaInstruction, use: Use, size: int
+    ) -> Iterator[tuple[int, Use, str, Shape]]:
+        """The fragments as which an operand is loaded or stored, each with its first register."""
+        if instruction.mnemonic == "wmma":
+            yield 0, use, instruction.types[use], instruction.shape
+            return
+        step = min(size, max(_RAW))
+        yield from ((first, *_RAW[step]) for first in range(0, size, step))
+
     def _pieces(
         self, instruction: MmaInstruction, use: Use, matrix: NDArray[Any], register: int, size: int
     ) -> Iterator[tuple[LoadInstruction, int, NDArray[Any]]]:
         """The loads that bring an operand, each with its first register and the bytes of its lines."""
-        if instruction.mnemonic == "wmma":
-            load = self._load(instruction, use)
-            yield load, register, matrix_to_lines(matrix, load)
-            return
         words = np.zeros((size, LANES), dtype=np.uint32)
         fragment_words = distribute(matrix, use, instruction.types[use], instruction.shape)
         words[: len(fragment_words)] = fragment_words
-        step = min(size, max(_RAW))
-        carrier, name, shape = _RAW[step]
-        for first in range(0, size, step):
-            load = LoadInstruction(use=carrier, layout="row", shape=shape, type=name)
-            carried = collect(words[first : first + step], carrier, name, shape)
-            yield load, register + first, matrix_to_lines(carried, load)
-
-    def _load(self, instruction: MmaInstruction, use: Use) -> LoadInstruction:
-        layouts: dict[str, Layout] = {"a": instruction.a_layout, "b": instruction.b_layout}
-        layout = layouts.get(use) or LAYOUTS[self.random.integers(2)]
-        return LoadInstruction(use=use, layout=layout, shape=instruction.shape, type=instruction.types[use])
+        for first, carrier, name, shape in self._carriers(instruction, use, size):
+            layout: Layout = {"a": instruction.a_layout, "b": instruction.b_layout}.get(carrier, "row")
+            if instruction.mnemonic == "wmma" and carrier == "c":
+                layout = LAYOUTS[self.random.integers(2)]
+            load = LoadInstruction(use=carrier, layout=layout, shape=shape, type=name)
+            part = collect(words[first : first + load.fragment.registers], carrier, name, shape)
+            yield load, register + first, matrix_to_lines(part, load)
 
     def _stores(
         self, instruction: MmaInstruction, register: int, size: int
     ) -> Iterator[tuple[StoreInstruction, int]]:
         """The stores of a result, each with its first register."""
         layout: Layout = LAYOUTS[self.random.integers(2)]
-        if instruction.mnemonic == "wmma":
-            yield StoreInstruction(layout=layout, shape=instruction.shape, type=instruction.d_type), register
-            return
-        step = min(size, max(_RAW))
-        _, name, shape = _RAW[step]
-        for first in range(0, size, step):
+        for first, _, name, shape in self._carriers(instruction, "d", size):
             yield StoreInstruction(layout=layout, shape=shape, type=name), register + first
 
     def _registers(self, sizes: dict[Use, int], half: int, halves: int) -> dict[Use, int]:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Load, Store
-from golden.tables.instruction_set import Shape
+from golden.tables.instruction_set import Shape, Space
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
@@ -79,23 +79,15 @@ class Program:
         return golden_machine(self.config, self.fresh_memory())
 
 
-def block_load(register: int, address: int, space: str = "global") -> Load:
+def block_load(register: int, address: int, space: Space = "global") -> Load:
     """Load `BLOCK_BYTES` bytes, whatever they are, into eight registers."""
-    instruction = LoadInstruction(
-        use="c",
-        layout="row",
-        shape=_SQUARE,
-        type="f32",
-        space="shared" if space == "shared" else "global",
-    )
+    instruction = LoadInstruction(use="c", layout="row", shape=_SQUARE, type="f32", space=space)
     return Load(instruction, register, address)
 
 
-def block_store(register: int, address: int, space: str = "global") -> Store:
+def block_store(register: int, address: int, space: Space = "global") -> Store:
     """Store eight registers, whatever they hold, to `BLOCK_BYTES` bytes."""
-    instruction = StoreInstruction(
-        layout="row", shape=_SQUARE, type="f32", space="shared" if space == "shared" else "global"
-    )
+    instruction = StoreInstruction(layout="row", shape=_SQUARE, type="f32", space=space)
     return Store(instruction, register, address)
 
 

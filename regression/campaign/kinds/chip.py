@@ -8,7 +8,7 @@ from golden.simt.errors import LaunchError
 from openwmma.core_profile import require_profile
 from openwmma.gpu.certify import RESULTS, compare, instructions
 from regression.campaign.kind import Kind
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.task import Configuration, Outcome, Task
 
 __all__ = ["Chip"]
 
@@ -37,7 +37,6 @@ class Chip(Kind):
         try:
             found = compare(text, self.seed + number, self.configuration["profile"])
         except LaunchError as error:
-            return Outcome(cases=(Case(name=task.key, failure=str(error), command=self.command(task)),))
+            return Outcome(cases=(self.case(task, str(error)),))
         failure = f"{found.wrong} of {found.results} differ: {found.examples[0]}" if found.wrong else ""
-        case = Case(name=task.key, failure=failure, command=self.command(task) if failure else "")
-        return Outcome(cases=(case,), results=found.results)
+        return Outcome(cases=(self.case(task, failure),), results=found.results)

@@ -7,9 +7,9 @@ from itertools import count
 from typing import ClassVar, Final
 
 from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
+from hdl.config import PRESETS
 from regression.campaign.kind import Kind, Verdict
-from regression.campaign.kinds.random_programs import require_preset
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.task import Configuration, Outcome, Task
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
@@ -45,7 +45,7 @@ class FunctionalCoverage(Kind):
 
     def require(self) -> None:
         """UsageError for a preset that is not there."""
-        require_preset(self.configuration["preset"])
+        self.require_known("preset", PRESETS)
 
     def tasks(self) -> Iterator[Task]:
         """Directed programs, then random ones: in every other round only multiplies of a type missing."""
@@ -72,9 +72,10 @@ class FunctionalCoverage(Kind):
             number, type = task.arguments["number"], task.arguments["type"]
             program = make_program(self.configuration["preset"], self.seed, number, type=type)
             found = _run_program(seen, program)
-        case = Case(name=task.key, failure=found or "", command=self.command(task))
         data = [] if found else [(point, item, hits) for (point, item), hits in sorted(seen.items())]
-        return Outcome(cases=(case,), results=int("number" in task.arguments), data=data)
+        return Outcome(
+            cases=(self.case(task, found or ""),), results=int("number" in task.arguments), data=data
+        )
 
     def add(self, task: Task, outcome: Outcome) -> None:
         """Add what was seen up."""

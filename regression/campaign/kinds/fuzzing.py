@@ -8,7 +8,6 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar, Final
 
-from openwmma.usage_error import UsageError
 from regression.campaign.kind import Kind, Table, Verdict
 from regression.campaign.task import Case, Configuration, Outcome, Task
 from regression.fuzz.kinds import KINDS, SCHEDULE
@@ -40,9 +39,7 @@ class Fuzz(Kind):
 
     def require(self) -> None:
         """UsageError for a kind of input that is not there."""
-        for name in self.configuration["family"]:
-            if name not in KINDS:
-                raise UsageError(f"--family: expected one of {', '.join(KINDS)}, not {name}")
+        self.require_known("family", KINDS)
 
     def tasks(self) -> Iterator[Task]:
         """Some inputs each, without end."""

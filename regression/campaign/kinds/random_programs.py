@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from hdl.config import PRESETS
-from openwmma.usage_error import UsageError
 from regression.campaign.kind import Kind
 from regression.campaign.task import Case, Configuration, Outcome, Task
 from regression.random_programs.choices import multiplies_of
@@ -18,19 +17,13 @@ from regression.random_programs.running import difference
 from regression.random_programs.saving import save_program
 from regression.random_programs.shrink import shrink
 
-__all__ = ["RandomPrograms", "require_preset"]
+__all__ = ["RandomPrograms"]
 
 _PROGRAMS: Final = 2
 """In a task."""
 
 _LOCKSTEP_EVERY: Final = 50
 """Every so many programs one is short and compared after each command."""
-
-
-def require_preset(name: str) -> None:
-    """UsageError for a name that is no preset's."""
-    if name not in PRESETS:
-        raise UsageError(f"--preset: expected one of {', '.join(PRESETS)}, not {name}")
 
 
 class RandomPrograms(Kind):
@@ -42,12 +35,9 @@ class RandomPrograms(Kind):
 
     def require(self) -> None:
         """UsageError for a preset, or a type of A, that is not there."""
-        require_preset(self.configuration["preset"])
+        self.require_known("preset", PRESETS)
         types = {item.a_type for item in multiplies_of(PRESETS[self.configuration["preset"]])}
-        if self.configuration["type"] not in (None, *types):
-            raise UsageError(
-                f"--type: expected one of {', '.join(sorted(types))}, not {self.configuration['type']}"
-            )
+        self.require_known("type", sorted(types))
 
     def _program(self, number: int) -> tuple[Program, bool]:
         """A program, and whether it is compared after each command."""

@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from itertools import count
 from typing import ClassVar, Final
 
-from openwmma.usage_error import UsageError
+from hdl.config import PRESETS
 from regression.campaign.kind import Kind
-from regression.campaign.kinds.random_programs import require_preset
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.task import Configuration, Outcome, Task
 from regression.mma_sync.campaign import FAMILIES, Difference, compare, core_of
 
 __all__ = ["Results"]
@@ -25,10 +24,8 @@ class Results(Kind):
 
     def require(self) -> None:
         """UsageError for a preset or family that is not there."""
-        require_preset(self.configuration["preset"])
-        for name in self.configuration["family"]:
-            if name not in FAMILIES:
-                raise UsageError(f"--family: expected one of {', '.join(FAMILIES)}, not {name}")
+        self.require_known("preset", PRESETS)
+        self.require_known("family", FAMILIES)
 
     def tasks(self) -> Iterator[Task]:
         """The families in turn, without end."""
@@ -47,8 +44,6 @@ class Results(Kind):
         done = 0
         for found in compare(family, _RESULTS, config=config, seed=(self.seed, number)):
             if isinstance(found, Difference):
-                return Outcome(
-                    cases=(Case(name=task.key, failure=str(found), command=self.command(task)),), results=done
-                )
+                return Outcome(cases=(self.case(task, str(found)),), results=done)
             done += found
-        return Outcome(cases=(Case(name=task.key),), results=done)
+        return Outcome(cases=(self.case(task),), results=done)
