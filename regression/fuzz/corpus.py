@@ -6,7 +6,7 @@ from typing import Final
 
 from regression.fuzz.kind import ROOT
 
-__all__ = ["LAUNCH_PTX", "PROGRAM_PTX", "kernels"]
+__all__ = ["HEADER", "LAUNCH_PTX", "PROGRAM_PTX", "kernels"]
 
 HEADER: Final = ".version 8.0\n.target sm_90\n.address_size 64\n"
 

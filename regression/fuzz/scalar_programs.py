@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.module import Module
+from regression.fuzz.corpus import HEADER
 from regression.fuzz.kind import Files, Kind, PropertyError
 
 __all__ = ["SCALAR_PROGRAMS", "evaluate", "signed"]
@@ -17,23 +19,8 @@ __all__ = ["SCALAR_PROGRAMS", "evaluate", "signed"]
 THREADS: Final = 4
 
 _CORNERS: Final = (
-    0,
-    1,
-    2,
-    3,
-    7,
-    31,
-    32,
-    63,
-    64,
-    0x7F,
-    0x80,
-    0xFF,
-    0x7FFF,
-    0x8000,
-    0xFFFF,
-    0x7FFFFFFF,
-    0x80000000,
+    *(0, 1, 2, 3, 7, 31, 32, 63, 64),
+    *(0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000),
 )
 _REGISTERS: Final = {16: "%h", 32: "%r", 64: "%d"}
 _SIGNED_OR_NOT: Final = tuple(f"{sign}{bits}" for sign in "su" for bits in (16, 32, 64))
@@ -53,15 +40,10 @@ def _value(type_: str, pattern: int) -> int:
     return signed(pattern, bits) if type_[0] == "s" else pattern & ((1 << bits) - 1)
 
 
-def _limits(type_: str) -> tuple[int, int]:
-    """The least and the greatest number of a type."""
-    bits = int(type_[1:])
-    return (-(1 << bits - 1), (1 << bits - 1) - 1) if type_[0] == "s" else (0, (1 << bits) - 1)
-
-
-def _shifted(type_: str, value: int, count: int, *, left: bool) -> int:
-    count = min(count, int(type_[1:]))
-    return value << count if left else value >> count
+def _saturated(type_: str, value: int) -> int:
+    """The number of a type that is nearest."""
+    bits, is_signed = int(type_[1:]), type_[0] == "s"
+    return min(max(value, -(1 << bits - 1) if is_signed else 0), (1 << bits - is_signed) - 1)
 
 
 def _quotient(a: int, b: int) -> int:
@@ -73,20 +55,8 @@ def _field(type_: str, value: int, start: int, length: int) -> int:
     bits = int(type_[1:])
     if bits == 32:
         start, length = start & 255, length & 255  # 64 bits count in full, as on the chip
-    if length == 0:
-        return 0
-    field = [value >> min(start + place, bits - 1) & 1 if type_[0] == "s" or start + place < bits else 0
-             for place in range(min(length, bits))]  # fmt: skip
-    top = field[-1] if type_[0] == "s" else 0
-    return sum(bit << place for place, bit in enumerate(field + [top] * (bits - len(field))))
-
-
-def _leading_zeros(bits: int, value: int) -> int:
-    return bits - value.bit_length()
-
-
-def _reversed(bits: int, value: int) -> int:
-    return int(f"{value:0{bits}b}"[::-1], 2)
+    field, length = value >> start, min(length, 64)
+    return signed(field, length) if type_[0] == "s" and length else field & (1 << length) - 1
 
 
 def _float(operation: Callable[..., Any]) -> Operation:
@@ -118,7 +88,7 @@ def _operations() -> dict[str, tuple[str, str, Operation]]:
             f"sad.{type_}": (type_, triple, lambda a, b, c: c + abs(a - b)),
             f"div.{type_}": (type_, f"{type_} i", _quotient),
             f"rem.{type_}": (type_, f"{type_} i", lambda a, b: a - b * _quotient(a, b)),
-            f"shr.{type_}": (type_, f"{type_} u32", lambda a, n, t=type_: _shifted(t, a, n, left=False)),
+            f"shr.{type_}": (type_, f"{type_} u32", lambda a, n: a >> n),
         }
         if bits < 64:
             wide = f"{type_[0]}{2 * bits}"
@@ -129,14 +99,9 @@ def _operations() -> dict[str, tuple[str, str, Operation]]:
             found[f"bfe.{type_}"] = (type_, fields, lambda a, s, n, t=type_: _field(t, a, s, n))
         for other in _SIGNED_OR_NOT:
             found[f"cvt.{other}.{type_}"] = (other, type_, lambda a: a)
-            low, high = _limits(other)
-            found[f"cvt.sat.{other}.{type_}"] = (
-                other,
-                type_,
-                lambda a, low=low, high=high: min(max(a, low), high),
-            )
-    found["add.sat.s32"] = ("s32", "s32 s32", lambda a, b: min(max(a + b, -(1 << 31)), (1 << 31) - 1))
-    found["sub.sat.s32"] = ("s32", "s32 s32", lambda a, b: min(max(a - b, -(1 << 31)), (1 << 31) - 1))
+            found[f"cvt.sat.{other}.{type_}"] = (other, type_, partial(_saturated, other))
+    found["add.sat.s32"] = ("s32", "s32 s32", lambda a, b: _saturated("s32", a + b))
+    found["sub.sat.s32"] = ("s32", "s32 s32", lambda a, b: _saturated("s32", a - b))
     for bits in (16, 32, 64):
         b, s = f"b{bits}", f"s{bits}"
         found |= {
@@ -145,15 +110,15 @@ def _operations() -> dict[str, tuple[str, str, Operation]]:
             f"xor.{b}": (b, f"{b} {b}", lambda x, y: x ^ y),
             f"not.{b}": (b, b, lambda x: ~x),
             f"cnot.{b}": (b, b, lambda x: int(x == 0)),
-            f"shl.{b}": (b, f"{b} u32", lambda x, n, t=b: _shifted(t, x, n, left=True)),
+            f"shl.{b}": (b, f"{b} u32", lambda x, n: x << min(n, 64)),
             f"neg.{s}": (s, s, lambda x: -x),
             f"abs.{s}": (s, s, abs),
         }
         if bits > 16:
             found |= {
                 f"popc.{b}": ("u32", b, int.bit_count),
-                f"clz.{b}": ("u32", b, partial(_leading_zeros, bits)),
-                f"brev.{b}": (b, b, partial(_reversed, bits)),
+                f"clz.{b}": ("u32", b, partial(lambda bits, x: bits - x.bit_length(), bits)),
+                f"brev.{b}": (b, b, partial(lambda bits, x: int(f"{x:0{bits}b}"[::-1], 2), bits)),
             }
     two = {"add.rn": np.add, "sub.rn": np.subtract, "mul.rn": np.multiply, "div.rn": np.divide}
     for mnemonic, of_two in two.items():
@@ -213,10 +178,7 @@ def _make(random: Random) -> Files:
         expected.append(values[target])
     declared = " ".join(f".reg .b{bits} {name}<{len(registers[bits])}>;" for bits, name in _REGISTERS.items())
     body = "\n".join(lines)
-    text = f""".version 8.0
-.target sm_90
-.address_size 64
-.entry k(.param .u64 in, .param .u64 out) {{
+    text = f"""{HEADER}.entry k(.param .u64 in, .param .u64 out) {{
 {declared} .reg .b64 %in, %out, %step; .reg .b32 %tid;
 mov.u32 %tid, %tid.x; mul.wide.u32 %step, %tid, {8 * max(len(inputs), len(expected))};
 ld.param.u64 %in, [in]; add.u64 %in, %in, %step; ld.param.u64 %out, [out]; add.u64 %out, %out, %step;
@@ -234,12 +196,10 @@ def _run(files: Files) -> Any:
     given, got = np.zeros((THREADS, width), np.uint64), np.zeros((THREADS, width), np.uint64)
     given[:, : len(inputs)] = np.array(inputs, np.uint64).T
     Module(text, "kernel.ptx", memory=DeviceMemory()).kernel().launch(1, THREADS, [given, got])
-    stores = [line for line in text.splitlines() if line.startswith("st.global")]
-    lines = text.splitlines()
-    for place, (row, store) in enumerate(zip(expected, stores, strict=True)):
+    instructions = [line for line, after in pairwise(text.splitlines()) if after.startswith("st.global")]
+    for place, (row, instruction) in enumerate(zip(expected, instructions, strict=True)):
         for thread, want in enumerate(row):
             if int(got[thread, place]) != want:
-                instruction = lines[lines.index(store) - 1]
                 seen = f"{instruction} gives {int(got[thread, place]):#x} in thread {thread}, not {want:#x}"
                 raise PropertyError(f"{instruction.split()[0]} gives the result of the manual", seen)
     return got
