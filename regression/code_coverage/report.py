@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Final
 
 from regression.campaign.kind import Table
@@ -118,12 +119,7 @@ def _reached(points: Counter[Point], kind: Kind) -> tuple[int, int]:
 
 def _ranges(bits: list[int]) -> str:
     """Bits as in ``[0, 4 to 7]``; nothing without any."""
-    if not bits:
-        return ""
-    runs: list[list[int]] = []
-    for bit in sorted(bits):
-        if runs and runs[-1][1] == bit - 1:
-            runs[-1][1] = bit
-        else:
-            runs.append([bit, bit])
-    return f"[{', '.join(f'{first}' if first == last else f'{first} to {last}' for first, last in runs)}]"
+    numbered = groupby(enumerate(sorted(bits)), lambda item: item[1] - item[0])
+    runs = [[bit for _, bit in run] for _, run in numbered]
+    told = [f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    return f"[{', '.join(told)}]" if told else ""

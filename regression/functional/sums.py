@@ -1,6 +1,6 @@
 """The sums of which golden makes a result of floating point, as data: every coverpoint of them is a cross."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -182,11 +182,14 @@ def sums_of(instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -
     )
     c_format, result = float_format(instruction.c_type), kinds[0].result
     c = matrices["c"] if c_format == result else convert(matrices["c"], c_format, result)
-    if len(kinds) == 1:
-        return (_sum(kinds[0], a[:, : kinds[0].block], b[: kinds[0].block], c),)
+    addend = c
+    parts: Sequence[slice | list[int]] = [slice(kinds[0].block)]
+    if len(kinds) == 2:
+        addend, parts = np.zeros_like(c), fp8_halves(instruction.shape.k)
     found: list[Sum] = []
-    for kind, half in zip(kinds, fp8_halves(instruction.shape.k), strict=True):
-        found.append(_sum(kind, a[:, half], b[half], found[0].bits if found else np.zeros_like(c)))
+    for kind, part in zip(kinds, parts, strict=True):
+        found.append(_sum(kind, a[:, part], b[part], addend))
+        addend = found[-1].bits
     return tuple(found)
 
 

@@ -38,27 +38,23 @@ def _float_codes(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
     magnitude = bits & bits.dtype.type(format.sign_mask - 1)
     # tf32 has bits that say nothing: two patterns that differ there are the same number.
     magnitude = magnitude >> bits.dtype.type(format.ignored_bits)
-    ordered = [
-        number.nan & (significand >= hidden >> 1),
-        number.nan,
-        number.infinite & (bits & bits.dtype.type((1 << format.ignored_bits) - 1) != 0),
-        number.infinite,
-        magnitude == format.largest_finite >> format.ignored_bits,
-        significand == 0,
-        significand < hidden,
-        magnitude == hidden,
+    ignored = bits & bits.dtype.type((1 << format.ignored_bits) - 1)
+    conditions = {
+        "quiet NaN": number.nan & (significand >= hidden >> 1),
+        "signalling NaN": number.nan,
+        "infinity with ignored bits": number.infinite & (ignored != 0),
+        "infinity": number.infinite,
+        "largest": magnitude == format.largest_finite >> format.ignored_bits,
+        "zero": significand == 0,
+        "subnormal": significand < hidden,
+        "least normal": magnitude == hidden,
+        "normal": significand >= hidden,
+    }
+    codes = [
+        _CLASSES.index(name) if name in _FLOAT_CLASSES else _CLASSES.index(f"+{name}") + number.negative
+        for name in conditions
     ]
-    sign = number.negative.astype(np.int64)
-    values: list[Any] = [
-        _CLASSES.index("quiet NaN"),
-        _CLASSES.index("signalling NaN"),
-        _CLASSES.index("infinity with ignored bits"),
-        *(
-            _CLASSES.index(f"+{name}") + sign
-            for name in ("infinity", "largest", "zero", "subnormal", "least normal")
-        ),
-    ]
-    return np.select(ordered, values, _CLASSES.index("+normal") + sign)
+    return np.select(list(conditions.values()), codes)
 
 
 def _integer_codes(values: NDArray[Any], format: Any) -> NDArray[Any]:

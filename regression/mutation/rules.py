@@ -10,6 +10,9 @@ from typing import Any, Final
 __all__ = ["Rule", "rules", "rules_of", "stream_rules"]
 
 _FILE: Final = Path(__file__).with_name("equivalent.toml")
+_SAID: Final = ("unless", "while_valid", "only_while", "ignored", "any", "highest", "values")
+"""Fields of a rule, of which one says what may differ."""
+
 _PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
 
 
@@ -89,20 +92,7 @@ def rules(path: Path = _FILE) -> tuple[Rule, ...]:
         rule = Rule(**given)
         if not rule.reason.strip():
             raise ValueError(f"reason must say something, not nothing, for {rule.signals}")
-        said = sum(
-            map(
-                bool,
-                (
-                    rule.unless,
-                    rule.while_valid,
-                    rule.only_while,
-                    rule.ignored,
-                    rule.any,
-                    rule.highest,
-                    rule.values,
-                ),
-            )
-        )
+        said = sum(bool(getattr(rule, name)) for name in _SAID)
         if said != 1:
             raise ValueError(f"a rule must say one thing, not {said}: {rule.signals}")
         if rule.values and 0 not in rule.values:

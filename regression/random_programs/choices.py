@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import product
 from typing import Final, Generic, TypeVar
 
@@ -50,17 +51,18 @@ class Deck(Generic[_Item]):
         self._items = tuple(items)
         self._seed = seed
         self._next = start
-        self._round = -1
-        self._order = np.zeros(0, dtype=np.int64)
 
     def deal(self) -> _Item:
         """The next item."""
         number, place = divmod(self._next, len(self._items))
-        if number != self._round:
-            self._round = number
-            self._order = np.random.default_rng((self._seed, number)).permutation(len(self._items))
         self._next += 1
-        return self._items[int(self._order[place])]
+        return self._items[_order(self._seed, number, len(self._items))[place]]
+
+
+@lru_cache(maxsize=16)
+def _order(seed: int, number: int, count: int) -> list[int]:
+    order: list[int] = np.random.default_rng((seed, number)).permutation(count).tolist()
+    return order
 
 
 def _multiplies(family: Family) -> Iterator[MmaInstruction]:

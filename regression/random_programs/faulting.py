@@ -191,17 +191,11 @@ def _bursts_before(illegal: Illegal, exists: Callable[[Illegal, int], bool]) -> 
         taken = [exists(illegal, int(row)) for row in illegal.rows[: 8 * command.count]]
         return taken.index(False)
     assert isinstance(command, Store)
-    runs: list[tuple[int, int]] = []
-    for address, count in gather_lines(command.instruction, command.address, command.stride):
-        if runs and sum(runs[-1]) == address:
-            runs[-1] = (runs[-1][0], runs[-1][1] + count)
-        else:
-            runs.append((address, count))
-    bursts = []
-    for address, count in runs:
-        split = min(count, -address % _PAGE or count)
-        bursts += [(address, split), (address + split, count - split)]
-    taken = [
-        all(exists(illegal, place) for place in range(first, first + size)) for first, size in bursts if size
-    ]
-    return taken.index(False)
+    burst, before = -1, -2
+    for first, count in gather_lines(command.instruction, command.address, command.stride):
+        for address in range(first, first + count):
+            burst += address != before + 1 or address % _PAGE == 0
+            if not exists(illegal, address):
+                return burst
+            before = address
+    raise AssertionError(f"memory takes every byte of {command}")

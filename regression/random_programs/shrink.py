@@ -29,20 +29,18 @@ def minimise(items: Sequence[_Item], fails: Callable[[tuple[_Item, ...]], bool])
     """
     kept = tuple(items)
     chunk = max(1, len(kept) // 2)
-    while kept:
-        start = 0
-        removed = False
+    while True:
+        start, count = 0, len(kept)
         while start < len(kept):
             rest = kept[:start] + kept[start + chunk :]
             if fails(rest):
-                kept, removed = rest, True
+                kept = rest
             else:
                 start += chunk
-        if chunk == 1 and not removed:
-            break
-        if not removed or chunk > len(kept):
-            chunk = max(1, min(chunk, len(kept)) // 2)
-    return kept
+        if len(kept) == count:
+            if chunk == 1:
+                return kept
+            chunk //= 2
 
 
 def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
